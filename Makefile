@@ -1,0 +1,45 @@
+# Everything runs inside .venv, made on first use. PYTHON picks the interpreter: make test PYTHON=python3.12
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+JOBS ?= auto
+
+.PHONY: help install test check format bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make install   make .venv and install regard with its development tools"
+	@echo "make test      every test that needs no accelerator and no browser"
+	@echo "make check     ruff (format and lint) and mypy --strict"
+	@echo "make bench     the operator against SDPA, nn.MultiheadAttention, FlexAttention and eager"
+	@echo "make clean     remove .venv and caches"
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "regard needs Python 3.11 or newer; found $$($(PYTHON) --version 2>&1). Name another: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing regard into $(VENV) (a minute or two the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $(STAMP)
+
+# torch.compile cannot trace jaxtyping's checks, so tests marked `compiled` run in a pass of their own, without them.
+test: install
+	@JAXTYPING_DISABLE=1 $(BIN)/python -m pytest -n $(JOBS) -m "compiled and not gpu"
+	@$(BIN)/python -m pytest -n $(JOBS) -m "not compiled and not gpu"
+
+check: install
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+format: install
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: install
+	@$(BIN)/regard bench attention
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,65 @@
+"""Attention as pure functions and small values, in the order of the computation:
+
+`score` → `bias`, `position` → `mask` → `normalize` → `aggregate`; `operator` composes them, `kernels/` compute the same
+faster, `lookup` is the same thing seen as a dictionary.
+"""
+
+from regard.attention.bias import Alibi, RelativeBias
+from regard.attention.kernels.choose import Backend, BackendReport
+from regard.attention.kernels.reference import Attended
+from regard.attention.lookup import Found, lookup
+from regard.attention.mask import Causal, Documents, Mask, Padding, Window, from_torch_mha
+from regard.attention.normalize import Entmax, Hard, Mean, Normalizer, Sigmoid, Softmax, Sparsemax
+from regard.attention.operator import attention, explain_backend
+from regard.attention.position import GaussianWindow, Position, Rotary, Shaw
+from regard.attention.score import (
+    Additive,
+    Bilinear,
+    Concat,
+    Cosine,
+    Dot,
+    Gaussian,
+    Inner,
+    Location,
+    ScaledDot,
+    Score,
+)
+
+__all__ = [
+    "Additive",
+    "Alibi",
+    "Attended",
+    "Backend",
+    "BackendReport",
+    "Bilinear",
+    "Causal",
+    "Concat",
+    "Cosine",
+    "Documents",
+    "Dot",
+    "Entmax",
+    "Found",
+    "Gaussian",
+    "GaussianWindow",
+    "Hard",
+    "Inner",
+    "Location",
+    "Mask",
+    "Mean",
+    "Normalizer",
+    "Padding",
+    "Position",
+    "RelativeBias",
+    "Rotary",
+    "ScaledDot",
+    "Score",
+    "Shaw",
+    "Sigmoid",
+    "Softmax",
+    "Sparsemax",
+    "Window",
+    "attention",
+    "explain_backend",
+    "from_torch_mha",
+    "lookup",
+]

@@ -1,0 +1,105 @@
+"""Biases by distance: numbers added to the scores that depend on how far apart query and key stand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention.position import Position
+from regard.errors import ArgumentError
+
+
+def _check_heads(name: str, heads: int, shape: Sequence[int]) -> None:
+    """Raise unless axis −3 of the scores holds as many heads as the parameter."""
+    found = shape[-3] if len(shape) > 2 else None
+    if found != heads:
+        was = "no such axis" if found is None else str(found)
+        raise ArgumentError(
+            f"`{name}` speaks of {heads} heads, so the third axis from the end of query and key must be {heads}; "
+            f"received {was}. Shapes are (batch, heads, length, width)."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Alibi(Position):
+    r"""Punish distance, more in some heads than in others.
+
+    $$e_{ij} \mathrel{+}= -m_h |i - j|$$
+
+    where $m_h$ is `slopes`, one per head; `Alibi.of_heads(n)` makes the paper's.
+
+    Reference: Press, Smith and Lewis (2022), section 3, arXiv:2108.12409.
+    Differs: |i − j| makes it fit attention in both directions; with a causal mask it is the paper's.
+
+    >>> Alibi.of_heads(4).slopes
+    tensor([0.2500, 0.0625, 0.0156, 0.0039])
+    """
+
+    slopes: Float[Tensor, " heads"] | Float[Tensor, ""] = field(kw_only=True)
+
+    adds_bias = True
+
+    @classmethod
+    def of_heads(cls, num_heads: int, device: torch.device | None = None) -> Self:
+        """Take the geometric slopes 2^(−8h/n); for other than powers of two, the paper's interleaving."""
+        if num_heads < 1:
+            raise ArgumentError(f"`num_heads` must be at least 1; received {num_heads}.")
+        power = 2 ** (num_heads.bit_length() - 1)
+        slopes = [2 ** (-8 * (head + 1) / power) for head in range(power)]
+        slopes += [2 ** (-8 * (head + 0.5) / power) for head in range(num_heads - power)]
+        return cls(slopes=torch.tensor(slopes, device=device))
+
+    def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
+        """Raise unless there is a slope per head."""
+        if self.slopes.ndim:
+            _check_heads("slopes", self.slopes.size(0), shape)
+
+    def bias(self, score: object, query: Tensor, key: Tensor, shape: Sequence[int]) -> Tensor:
+        """Give −m|i − j|."""
+        slopes = self.slopes.to(query.dtype)
+        if slopes.ndim:
+            slopes = slopes.view(-1, 1, 1)
+        return self.offsets(shape, query.device).abs().to(query.dtype) * -slopes
+
+
+@dataclass(frozen=True, eq=False)
+class RelativeBias(Position):
+    r"""Add a learned number for each clipped distance.
+
+    $$e_{ij} \mathrel{+}= b_{\text{clip}(j - i, -R, R)}$$
+
+    where $b$ is `table`, (2R + 1,) or (heads, 2R + 1).
+
+    Reference: Raffel et al. (2020), section 2.1, arXiv:1910.10683.
+    Differs: distances are clipped as in Shaw et al. (2018), not put into logarithmic buckets.
+
+    >>> RelativeBias(table=torch.tensor([-1.0, 0.0, 1.0])).bias(None, torch.zeros(2, 1), torch.zeros(3, 1), (2, 3))
+    tensor([[-1., 0., 1.],
+            [-1., -1., 0.]])
+    """
+
+    table: Float[Tensor, "... distance"] = field(kw_only=True)
+
+    adds_bias = True
+
+    def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
+        """Raise unless distances are odd in number and heads agree."""
+        if self.table.ndim not in (1, 2) or self.table.size(-1) % 2 == 0:
+            raise ArgumentError(
+                "`table` of RelativeBias must have shape (2·reach + 1,) or (heads, 2·reach + 1); "
+                f"received {tuple(self.table.shape)}."
+            )
+        if self.table.ndim == 2:
+            _check_heads("table", self.table.size(0), shape)
+
+    def bias(self, score: object, query: Tensor, key: Tensor, shape: Sequence[int]) -> Tensor:
+        """Gather the number of each distance."""
+        reach = self.table.size(-1) // 2
+        index = self.offsets(shape, query.device).clamp(-reach, reach) + reach
+        if self.table.ndim == 1:
+            return self.table[index].to(query.dtype)
+        heads = torch.arange(self.table.size(0), device=index.device).view(-1, 1, 1)
+        return self.table[heads, index].to(query.dtype)  # *batch heads query key

@@ -1,0 +1,208 @@
+"""What a call of the operator was given, read once: every mistake is found here, before any kernel runs.
+
+No check looks at the numbers in a tensor, so all of them hold under `torch.compile`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.mask import And, Dense, Mask, Not, Or, as_mask
+from regard.attention.normalize import NormalizeFunction, Normalizer
+from regard.attention.position import Position
+from regard.attention.score import Score, ScoreFunction
+from regard.errors import ArgumentError, ArgumentTypeError
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Inputs:
+    """The arguments of one call, checked. `shape` is that of the scores, (*batch, query, key)."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    score: Score | ScoreFunction
+    mask: Mask | None
+    bias: Tensor | None
+    position: Position | None
+    normalize: Normalizer | NormalizeFunction
+    dropout: float
+    generator: torch.Generator | None
+    grouped: bool
+    shape: tuple[int, ...]
+
+    def dense_mask(self) -> Tensor | None:
+        """Give the mask as a tensor of as many axes as the scores, the position's window included; None allows all."""
+        mask = None if self.mask is None else self.mask.dense(self.shape, self.query.device)
+        window = None if self.position is None else self.position.mask(self.shape, self.query.device)
+        given = [part for part in (mask, window) if part is not None]
+        if not given:
+            return None
+        both = given[0] if len(given) == 1 else given[0] & given[1]
+        return both[(None,) * (len(self.shape) - both.ndim)]
+
+
+def read_inputs(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor | None,
+    *,
+    score: Score | ScoreFunction,
+    mask: Mask | Tensor | None,
+    bias: Tensor | None,
+    position: Position | None,
+    normalize: Normalizer | NormalizeFunction,
+    dropout: float,
+    generator: torch.Generator | None,
+    grouped: bool,
+) -> Inputs:
+    """Check the arguments of `attention` and put them in order."""
+    value = key if value is None else value
+    _check_tensors(query, key, value)
+    shape = _score_shape(query, key, value, grouped)
+    _check_kind("score", score, Score, "a score such as ScaledDot()")
+    _check_kind("normalize", normalize, Normalizer, "a normalizer such as Softmax()")
+    if isinstance(score, Score):
+        score.check(query, key)
+    if position is not None:
+        if not isinstance(position, Position):
+            raise ArgumentTypeError(
+                f"`position` must be a position such as Rotary() or None; received {_found(position)}."
+            )
+        position.check(score, query, key, value, shape)
+    mask = None if mask is None else as_mask(mask)
+    if mask is not None:
+        _check_dense(mask, shape)
+    if bias is not None:
+        _check_bias(bias, shape)
+    if not 0 <= dropout <= 1:
+        raise ArgumentError(f"`dropout` must be a probability between 0 and 1; received {dropout}.")
+    return Inputs(
+        query=query,
+        key=key,
+        value=value,
+        score=score,
+        mask=mask,
+        bias=bias,
+        position=position,
+        normalize=normalize,
+        dropout=dropout,
+        generator=generator,
+        grouped=grouped,
+        shape=shape,
+    )
+
+
+def _found(thing: Any) -> str:
+    if isinstance(thing, type):
+        return f"the class {thing.__name__}. Write {thing.__name__}(…)"
+    return type(thing).__name__
+
+
+def _check_kind(name: str, thing: Any, kind: type, example: str) -> None:
+    if isinstance(thing, type) or not (isinstance(thing, kind) or callable(thing)):
+        raise ArgumentTypeError(f"`{name}` must be {example} or a function; received {_found(thing)}.")
+
+
+def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(tensor, Tensor):
+            raise ArgumentTypeError(f"`{name}` must be a tensor; received {type(tensor).__name__}.")
+        if tensor.ndim < 2:
+            raise ArgumentError(
+                f"`{name}` must have at least two axes, (length, width); received shape {tuple(tensor.shape)}."
+                " One vector is a sequence of one: x[None, :]."
+            )
+        if not tensor.dtype.is_floating_point:
+            raise ArgumentTypeError(f"`{name}` must hold floating-point numbers; received {tensor.dtype}.")
+    same_dtype = query.dtype == key.dtype == value.dtype
+    if not same_dtype and not torch.is_autocast_enabled(query.device.type):
+        raise ArgumentTypeError(
+            f"`query`, `key` and `value` must have one dtype; received {query.dtype}, {key.dtype} and {value.dtype}."
+        )
+    if not query.device == key.device == value.device:
+        raise ArgumentError(
+            f"`query`, `key` and `value` must be on one device; received {query.device}, {key.device} and "
+            f"{value.device}."
+        )
+
+
+def _score_shape(query: Tensor, key: Tensor, value: Tensor, grouped: bool) -> tuple[int, ...]:
+    """Give (*batch, query, key), or raise where lengths or leading axes disagree."""
+    if key.size(-2) != value.size(-2):
+        raise ArgumentError(
+            f"`key` and `value` must have the same length, one value per key; received {key.size(-2)} keys and "
+            f"{value.size(-2)} values."
+        )
+    leads = [tuple(tensor.shape[:-2]) for tensor in (query, key, value)]
+    if grouped:
+        leads[1:] = [_ungrouped(leads[0], leads[1], "key"), _ungrouped(leads[0], leads[2], "value")]
+    try:
+        lead = torch.broadcast_shapes(*leads)
+    except RuntimeError:
+        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in (query, key, value))
+        heads = [shape[-1] if len(shape) else 1 for shape in leads]
+        hint = ""
+        if query.ndim > 3 and heads[1] and heads[1] == heads[2] and heads[0] % heads[1] == 0:
+            hint = f" To share {heads[1]} key-value heads among {heads[0]} query heads, pass grouped=True."
+        raise ArgumentError(
+            f"the leading axes of `query`, `key` and `value` must agree or be 1; received shapes {shapes}.{hint}"
+        ) from None
+    return (*lead, query.size(-2), key.size(-2))
+
+
+def _ungrouped(query_lead: tuple[int, ...], lead: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """Give the leading axes as they are once each key-value head is repeated for its group of query heads."""
+    if not query_lead or not lead or not lead[-1] or query_lead[-1] % lead[-1]:
+        heads = (query_lead[-1] if query_lead else "no"), (lead[-1] if lead else "no")
+        raise ArgumentError(
+            f"with grouped=True, the heads of `query` must be a multiple of those of `{name}`; received "
+            f"{heads[0]} and {heads[1]}. Shapes are (batch, heads, length, width)."
+        )
+    return (*lead[:-1], query_lead[-1])
+
+
+def _check_dense(mask: Mask, shape: tuple[int, ...]) -> None:
+    """Check every boolean tensor inside the mask."""
+    match mask:
+        case Dense():
+            _check_broadcast("mask", mask.tensor, shape)
+        case And() | Or():
+            _check_dense(mask.left, shape)
+            _check_dense(mask.right, shape)
+        case Not():
+            _check_dense(mask.inverse, shape)
+
+
+def _check_bias(bias: Tensor, shape: tuple[int, ...]) -> None:
+    if not isinstance(bias, Tensor):
+        raise ArgumentTypeError(f"`bias` must be a tensor; received {type(bias).__name__}.")
+    if bias.dtype == torch.bool:
+        raise ArgumentTypeError(
+            "`bias` must hold numbers to add to the scores; received torch.bool. True where a query may attend goes "
+            "into `mask`."
+        )
+    if not bias.dtype.is_floating_point:
+        raise ArgumentTypeError(f"`bias` must hold floating-point numbers; received {bias.dtype}.")
+    _check_broadcast("bias", bias, shape)
+
+
+def _check_broadcast(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise unless the tensor has the scores' axes, or the last two alone; in between, axes could be confused."""
+    found = tuple(tensor.shape)
+    axes = {2: "(query, key)", 3: "(batch, query, key)", 4: "(batch, heads, query, key)"}
+    if len(found) in (2, len(shape)):
+        expected = shape[len(shape) - len(found) :]
+        if all(size in (1, wanted) for size, wanted in zip(found, expected, strict=True)):
+            return
+    hint = ""
+    if len(shape) > 2 and found == (shape[0], shape[-1]):
+        between = "None, " * (len(shape) - 2)
+        hint = f" A padding mask needs a query axis: `{name}[:, {between}:]`."
+    elif 2 < len(found) < len(shape):
+        hint = f" Give it {len(shape)} axes, of size one where it does not vary, or the last two alone."
+    raise ArgumentError(
+        f"`{name}` must broadcast to {axes.get(len(shape), '(*batch, query, key)')} = {shape}; received {found}.{hint}"
+    )

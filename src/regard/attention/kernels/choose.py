@@ -1,0 +1,92 @@
+"""Which backend computes a call, and why the others do not."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from regard.attention.inputs import Inputs
+from regard.attention.kernels import chunked, flex, sdpa
+from regard.attention.mask import And, Documents, Mask, Or, Window
+from regard.errors import ArgumentError, BackendError, nearest
+
+Backend = Literal["reference", "sdpa", "flex", "chunked", "triton"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackendReport:
+    """What `explain_backend` found: the choice, and each backend's reason to refuse (None where it could)."""
+
+    chosen: Backend
+    refusals: dict[Backend, str | None]
+
+    def __str__(self) -> str:
+        rows = []
+        for name, reason in self.refusals.items():
+            state = f"refused: {reason}" if reason else "chosen" if name == self.chosen else "possible"
+            rows.append(f"{name:<10} {state}")
+        return "\n".join(rows)
+
+
+def refusals(inputs: Inputs) -> dict[Backend, str | None]:
+    """Ask every backend whether it can compute this call."""
+    transformed = _transformed(inputs.query, inputs.key, inputs.value)
+    return {
+        "reference": None,
+        "sdpa": transformed or sdpa.refusal(inputs),
+        "flex": transformed or flex.refusal(inputs),
+        "chunked": transformed,
+        "triton": "the fused additive kernel is not part of this version",
+    }
+
+
+def _transformed(*tensors: Tensor) -> str | None:
+    """Refuse fused paths under forward-mode derivatives and functorch transforms, which they do not support."""
+    if torch.compiler.is_compiling():
+        return None
+    if torch.autograd.forward_ad._current_level >= 0:
+        return "forward-mode derivatives need plain operations"
+    if any(torch._C._functorch.is_functorch_wrapped_tensor(tensor) for tensor in tensors):
+        return "torch.func transforms (vmap, jvp, grad) need plain operations"
+    return None
+
+
+def choose(inputs: Inputs, backend: Backend | None) -> Backend:
+    """Pick the fastest backend that is right, or the one asked for if it can."""
+    if backend is None:
+        return _fastest(inputs, refusals(inputs))
+    if backend not in get_args(Backend):
+        raise ArgumentError(
+            f'`backend` must be None or one of {", ".join(get_args(Backend))}; received "{backend}". '
+            + nearest(backend, get_args(Backend))
+        )
+    reason = refusals(inputs)[backend]
+    if reason:
+        raise BackendError(
+            f'`backend` must be able to compute this call; received "{backend}", but {reason}. '
+            "Leave it None to have one chosen, or see explain_backend(…)."
+        )
+    return backend
+
+
+def _fastest(inputs: Inputs, reasons: dict[Backend, str | None]) -> Backend:
+    if reasons["flex"] is None and flex.pays(inputs) and _sparse(inputs.mask):
+        return "flex"
+    if reasons["sdpa"] is None:
+        return "sdpa"
+    if reasons["chunked"] is None and chunked.pays(inputs):
+        return "chunked"
+    return "reference"
+
+
+def _sparse(mask: Mask | None) -> bool:
+    """Tell whether whole blocks of the mask are likely to be empty."""
+    match mask:
+        case Window() | Documents():
+            return True
+        case And():
+            return _sparse(mask.left) or _sparse(mask.right)
+        case Or():
+            return _sparse(mask.left) and _sparse(mask.right)
+    return False

@@ -1,0 +1,57 @@
+"""Scores a few query rows at a time, computed again in the backward pass.
+
+A tanh layer per (query, key) pair would take T · S · hidden numbers; kept for the backward pass, that is what fills the
+memory. Here only the scores, T · S, are kept. A function given as score is treated alike: it must compute each query
+row by itself.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from regard.attention.inputs import Inputs
+from regard.attention.score import Score, ScoreFunction
+
+#: How many numbers one chunk may hold: what fits a core's cache, or fills an accelerator.
+CHUNK_SIZE = {"cpu": 1 << 18, "other": 1 << 26}
+
+
+def whole_scores(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
+    """Score every pair at once."""
+    return score.dense(query, key) if isinstance(score, Score) else score(query, key)
+
+
+def pair_size(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> int:
+    """Say how many numbers are held per pair; a function may hold as many as the vectors are wide."""
+    return score.hidden_size(query, key) if isinstance(score, Score) else max(query.size(-1), key.size(-1))
+
+
+def chunk_rows(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> int:
+    """Say how many query rows fit one chunk."""
+    lead = math.prod(torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))
+    per_row: int = lead * key.size(-2) * pair_size(score, query, key)
+    limit = CHUNK_SIZE["cpu" if query.device.type == "cpu" else "other"]
+    return max(1, limit // max(per_row, 1))
+
+
+def chunked_scores(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
+    """Score every pair, a few query rows at a time."""
+    if isinstance(score, Score):
+        score, query, key = score.projected(query, key)
+    rows = chunk_rows(score, query, key)
+    if rows >= query.size(-2):
+        return whole_scores(score, query, key)
+    parts = [
+        checkpoint(whole_scores, score, part, key, use_reentrant=False, preserve_rng_state=False)
+        for part in query.split(rows, dim=-2)
+    ]
+    return torch.cat(parts, dim=-2)
+
+
+def pays(inputs: Inputs) -> bool:
+    """Tell whether a pair holds more than its score, and there are more pairs than one chunk takes."""
+    if pair_size(inputs.score, inputs.query, inputs.key) == 1:
+        return False
+    return chunk_rows(inputs.score, inputs.query, inputs.key) < inputs.shape[-2]

@@ -1,0 +1,130 @@
+"""The specification: compare, mask, normalize, aggregate, each written out.
+
+Half-precision input is computed in float32 and rounded once, at the end.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.attention.aggregate import aggregate
+from regard.attention.inputs import Inputs
+from regard.attention.kernels.chunked import chunked_scores, whole_scores
+from regard.attention.normalize import Softmax, normalize
+from regard.errors import ArgumentError
+
+
+class Attended(NamedTuple):
+    """What attention gives when asked for its weights."""
+
+    context: Tensor
+    """The weighted sum of the values, (*batch, query, value width)."""
+    weights: Tensor
+    """The weights before dropout, (*batch, query, key); float32 where the input is half precision."""
+    log_normalizer: Tensor | None
+    """The log of the sum of exponentials of each row's scores, −∞ for an empty row; None but for Softmax."""
+
+
+class Operands(NamedTuple):
+    """Query, key and value ready for a kernel, and the mask that goes with them."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    mask: Tensor | None
+
+
+def operands(inputs: Inputs, *, mask: Tensor | None) -> Operands:
+    """Zero what no one may attend to, so that NaN or infinity in it can reach neither output nor gradient; rotate."""
+    query, key, value = inputs.query, inputs.key, inputs.value
+    if mask is not None:
+        attending = _reduce(mask.any(-1), query.shape[:-2], False)
+        attended = mask.any(-2)
+        query = query.masked_fill(~attending.unsqueeze(-1), 0.0)
+        key = key.masked_fill(~_reduce(attended, key.shape[:-2], inputs.grouped).unsqueeze(-1), 0.0)
+        value = value.masked_fill(~_reduce(attended, value.shape[:-2], inputs.grouped).unsqueeze(-1), 0.0)
+    if inputs.position is not None:
+        query, key = inputs.position.rotate(query, key, inputs.shape)
+    return Operands(query, key, value, mask)
+
+
+def _reduce(flags: Tensor, lead: Sequence[int], grouped: bool) -> Tensor:
+    """Say for each place of a tensor with leading axes `lead` whether any of the places it is shared by is set."""
+    if grouped and flags.ndim > 1 and flags.size(-2) not in (1, lead[-1]):
+        flags = flags.unflatten(-2, (lead[-1], -1)).any(-2)
+    while flags.ndim - 1 > len(lead):
+        flags = flags.any(0)
+    for axis in range(-2, -flags.ndim - 1, -1):
+        if lead[axis + 1] == 1 and flags.size(axis) != 1:
+            flags = flags.any(axis, keepdim=True)
+    return flags
+
+
+def ungroup(tensor: Tensor, heads: int) -> Tensor:
+    """Repeat each key-value head for its group: query head h uses key-value head h // group."""
+    return tensor.repeat_interleave(heads // tensor.size(-3), dim=-3)
+
+
+def widened(tensor: Tensor) -> Tensor:
+    """Give half precision as float32."""
+    return tensor.float() if tensor.dtype.itemsize < 4 else tensor
+
+
+def biased_scores(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool) -> Tensor:
+    """Give the scores with bias and position, before masking."""
+    scores = (chunked_scores if chunked else whole_scores)(inputs.score, query, key)
+    if tuple(scores.shape[-2:]) != inputs.shape[-2:] or scores.ndim > len(inputs.shape):
+        raise ArgumentError(
+            f"`score` must return scores of shape (*batch, query, key) = {inputs.shape}; "
+            f"received {tuple(scores.shape)}."
+        )
+    if inputs.bias is not None:
+        scores = scores + inputs.bias
+    offset = None if inputs.position is None else inputs.position.bias(inputs.score, query, key, inputs.shape)
+    if offset is not None:
+        scores = scores + offset
+    return scores.expand(inputs.shape)
+
+
+def weigh(inputs: Inputs, given: Operands, *, chunked: bool) -> tuple[Tensor, Tensor | None]:
+    """Give the weights and, for Softmax, each row's log normalizer."""
+    query, key, mask = widened(given.query), widened(given.key), given.mask
+    if inputs.grouped:
+        key = ungroup(key, query.size(-3))
+    scores = biased_scores(inputs, query, key, chunked=chunked)
+    if inputs.bias is not None:
+        open_places = inputs.bias != -torch.inf  # a bias of −∞ forbids, as a mask does
+        mask = open_places if mask is None else mask & open_places
+    weights = normalize(scores, mask, inputs.normalize)
+    if weights.shape != scores.shape:
+        raise ArgumentError(
+            f"`normalize` must return weights of the scores' shape {tuple(scores.shape)}; "
+            f"received {tuple(weights.shape)}."
+        )
+    if inputs.position is not None:
+        weights = inputs.position.reweight(weights)
+    return weights, log_normalizer(scores, mask) if isinstance(inputs.normalize, Softmax) else None
+
+
+def log_normalizer(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Give log Σ exp of the allowed scores: −∞, with no gradient, where none is."""
+    if scores.size(-1) == 0:
+        return scores.new_full(scores.shape[:-1], -torch.inf)
+    if mask is None:
+        return scores.logsumexp(-1)
+    empty = ~mask.any(-1, keepdim=True)
+    total = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0).logsumexp(-1)
+    return total.masked_fill(empty.squeeze(-1), -torch.inf)
+
+
+def attend(inputs: Inputs, *, chunked: bool = False) -> Attended:
+    """Compute one call by the specification."""
+    given = operands(inputs, mask=inputs.dense_mask())
+    weights, normalizer = weigh(inputs, given, chunked=chunked)
+    value = widened(given.value)
+    if inputs.grouped:
+        value = ungroup(value, inputs.shape[-3])
+    context = aggregate(weights, value, position=inputs.position, dropout=inputs.dropout, generator=inputs.generator)
+    return Attended(context.to(inputs.value.dtype), weights, normalizer)

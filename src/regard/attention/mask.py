@@ -1,0 +1,328 @@
+"""Masks: which key a query may look at. True means "may attend", everywhere.
+
+Masks are small values that combine: `Causal() & Padding(lengths)`, `Window(8, 0) | Documents(ids)`, `~mask`.
+`dense(shape, device)` gives the boolean tensor, with size-one axes where the mask does not vary.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Self
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from regard.errors import ArgumentError, ArgumentTypeError
+
+Align = Literal["end", "start"]
+
+
+class Mask(ABC):
+    """Says for every query and key whether the one may attend to the other."""
+
+    @abstractmethod
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Bool[Tensor, "..."]:
+        """Give a boolean tensor that broadcasts to `shape` = (*batch, query, key)."""
+
+    def __and__(self, other: "Mask | Tensor") -> "Mask":
+        return And(self, as_mask(other))
+
+    def __or__(self, other: "Mask | Tensor") -> "Mask":
+        return Or(self, as_mask(other))
+
+    def __invert__(self) -> "Mask":
+        return Not(self)
+
+
+def as_mask(mask: Mask | Tensor) -> Mask:
+    """Wrap a boolean tensor; leave a mask as it is."""
+    if isinstance(mask, Mask):
+        return mask
+    if isinstance(mask, type) and issubclass(mask, Mask):
+        raise ArgumentTypeError(f"`mask` must be a mask; received the class {mask.__name__}. Write {mask.__name__}(…).")
+    if not isinstance(mask, Tensor):
+        raise ArgumentTypeError(f"`mask` must be a boolean tensor or a mask; received {type(mask).__name__}.")
+    if mask.dtype.is_floating_point:
+        raise ArgumentTypeError(
+            f"`mask` must be boolean, True where a query may attend; received {mask.dtype}. Numbers to add to the "
+            "scores go into `bias`; for a mask of ones and zeros write mask.bool()."
+        )
+    if mask.dtype != torch.bool:
+        raise ArgumentTypeError(
+            f"`mask` must be boolean, True where a query may attend; received {mask.dtype}. Write mask.bool()."
+        )
+    return Dense(mask)
+
+
+@dataclass(frozen=True, eq=False)
+class Dense(Mask):
+    """A boolean tensor that broadcasts to (*batch, query, key)."""
+
+    tensor: Bool[Tensor, "..."]
+
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+        """Give the tensor itself."""
+        return self.tensor
+
+    def __repr__(self) -> str:
+        return f"Dense{tuple(self.tensor.shape)}"
+
+
+@dataclass(frozen=True, eq=False)
+class And(Mask):
+    """Both must allow."""
+
+    left: Mask
+    right: Mask
+
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+        """Give left ∧ right."""
+        return self.left.dense(shape, device) & self.right.dense(shape, device)
+
+    def __repr__(self) -> str:
+        return f"({self.left!r} & {self.right!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class Or(Mask):
+    """One must allow."""
+
+    left: Mask
+    right: Mask
+
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+        """Give left ∨ right."""
+        return self.left.dense(shape, device) | self.right.dense(shape, device)
+
+    def __repr__(self) -> str:
+        return f"({self.left!r} | {self.right!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class Not(Mask):
+    """The opposite."""
+
+    inverse: Mask
+
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+        """Give ¬mask."""
+        return ~self.inverse.dense(shape, device)
+
+    def __repr__(self) -> str:
+        return f"~{self.inverse!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Window(Mask):
+    """Attend from `left` places before the query's own place to `right` places after it; None has no limit.
+
+    With unequal lengths the ends align: the last query stands at the last key. `align="start"` puts the first query at
+    the first key. `positions` gives each query's place among the keys, (query,) or (batch, query), for ragged caches.
+
+    >>> Window(1, 0).dense((3, 3)).int()
+    tensor([[1, 0, 0],
+            [1, 1, 0],
+            [0, 1, 1]], dtype=torch.int32)
+    """
+
+    left: int | None
+    right: int | None
+    align: Align = field(default="end", kw_only=True)
+    positions: Int[Tensor, "... query"] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name, value in (("left", self.left), ("right", self.right)):
+            if value is not None and value < 0:
+                raise ArgumentError(
+                    f"`{name}` of Window must be zero or more; received {value}. None means no limit on that side."
+                )
+        check_align(self.align)
+
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+        """Give −left ≤ j − i ≤ right."""
+        offset = key_offsets(shape, device, align=self.align, positions=self.positions)
+        allowed = torch.ones_like(offset, dtype=torch.bool)
+        if self.left is not None:
+            allowed = allowed & (offset >= -self.left)
+        if self.right is not None:
+            allowed = allowed & (offset <= self.right)
+        return allowed
+
+
+@dataclass(frozen=True, eq=False)
+class Causal(Mask):
+    """Attend to the query's own place and before, never to the future.
+
+    With unequal lengths the ends align: the last query sees every key, as one step of decoding needs.
+    `align="start"` puts the first query at the first key. `positions` as in `Window`.
+
+    >>> Causal().dense((2, 3)).int()
+    tensor([[1, 1, 0],
+            [1, 1, 1]], dtype=torch.int32)
+    """
+
+    align: Align = "end"
+    positions: Int[Tensor, "... query"] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_align(self.align)
+
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+        """Give j ≤ i."""
+        return key_offsets(shape, device, align=self.align, positions=self.positions) <= 0
+
+
+@dataclass(frozen=True, eq=False)
+class Padding(Mask):
+    """Attend to the first `lengths[b]` keys of batch element b, never to the padding behind them.
+
+    >>> Padding(torch.tensor([2, 0])).dense((2, 1, 3)).int()
+    tensor([[[1, 1, 0]],
+            [[0, 0, 0]]], dtype=torch.int32)
+    """
+
+    lengths: Int[Tensor, " batch"] | Int[Tensor, ""]
+
+    def __post_init__(self) -> None:
+        _check_integers("lengths", self.lengths)
+
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+        """Give j < length."""
+        lengths = over_batch("lengths", self.lengths.unsqueeze(-1), shape).unsqueeze(-2)
+        return torch.arange(shape[-1], device=device) < lengths
+
+
+@dataclass(frozen=True, eq=False)
+class Documents(Mask):
+    """Attend inside one's own document only: sentences of unequal length packed in one row, without padding.
+
+    `ids` names the document of each place, (place,) or (batch, place); where queries and keys differ, `key_ids` names
+    the keys'. A negative id is padding: it attends to nothing and nothing attends to it.
+
+    >>> Documents.of_lengths([1, 2]).dense((3, 3)).int()
+    tensor([[1, 0, 0],
+            [0, 1, 1],
+            [0, 1, 1]], dtype=torch.int32)
+    """
+
+    ids: Int[Tensor, "... query"]
+    key_ids: Int[Tensor, "... key"] | None = None
+
+    def __post_init__(self) -> None:
+        _check_integers("ids", self.ids)
+        if self.key_ids is not None:
+            _check_integers("key_ids", self.key_ids)
+
+    @classmethod
+    def of_lengths(cls, lengths: Sequence[int], device: torch.device | None = None) -> Self:
+        """Number the documents of a packed row from their lengths."""
+        sizes = torch.as_tensor(lengths, device=device)
+        return cls(torch.arange(len(sizes), device=device).repeat_interleave(sizes))
+
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+        """Give "same document"."""
+        key_ids = self.ids if self.key_ids is None else self.key_ids
+        for name, ids, length in (("ids", self.ids, shape[-2]), ("key_ids", key_ids, shape[-1])):
+            if ids.size(-1) != length:
+                raise ArgumentError(
+                    f"`{name}` of Documents must name {length} places; received {ids.size(-1)}. Where queries and keys "
+                    "differ in number, give `ids` for the queries and `key_ids` for the keys."
+                )
+        query = over_batch("ids", self.ids, shape).unsqueeze(-1)
+        key = over_batch("key_ids", key_ids, shape).unsqueeze(-2)
+        return (query == key) & (key >= 0)
+
+
+def check_align(align: str) -> None:
+    """Raise unless `align` is one of the two."""
+    if align not in ("end", "start"):
+        raise ArgumentError(f'`align` must be "end" or "start"; received "{align}".')
+
+
+def _check_integers(name: str, value: Tensor) -> None:
+    if not isinstance(value, Tensor) or value.dtype.is_floating_point or value.dtype == torch.bool:
+        found = str(value.dtype) if isinstance(value, Tensor) else type(value).__name__
+        raise ArgumentTypeError(f"`{name}` must be a tensor of integers; received {found}.")
+
+
+def over_batch(name: str, value: Tensor, shape: Sequence[int]) -> Tensor:
+    """Lay (batch, n) along axis 0 of `shape` = (batch, …, query, key), or (n,) along no batch: gives (batch, 1…, n)."""
+    if value.ndim == 1:
+        return value
+    lead = list(shape[:-2])
+    if value.ndim != 2 or not lead or value.size(0) not in (1, lead[0]):
+        batch = lead[0] if lead else "no batch axis"
+        raise ArgumentError(
+            f"`{name}` must speak of the batch on axis 0, {batch}; received shape {tuple(value.shape)}. "
+            "Axis 0 of query and key is the batch."
+        )
+    return value.view(value.size(0), *[1] * (len(lead) - 1), value.size(-1))
+
+
+def key_offsets(
+    shape: Sequence[int],
+    device: torch.device | None,
+    *,
+    align: Align = "end",
+    positions: Tensor | None = None,
+    key_positions: Tensor | None = None,
+) -> Int[Tensor, "... query key"]:
+    """Give j − i, the place of each key relative to each query."""
+    query_length, key_length = shape[-2], shape[-1]
+    key = torch.arange(key_length, device=device)
+    if key_positions is not None:
+        key = _placed("key_positions", key_positions, key_length, shape)
+    if positions is None:
+        first = key_length - query_length if align == "end" else 0
+        query = torch.arange(query_length, device=device) + first
+    else:
+        query = _placed("positions", positions, query_length, shape)
+    return key.unsqueeze(-2) - query.unsqueeze(-1)
+
+
+def _placed(name: str, positions: Tensor, length: int, shape: Sequence[int]) -> Tensor:
+    _check_integers(name, positions)
+    if positions.size(-1) != length:
+        raise ArgumentError(f"`{name}` must name {length} places; received {positions.size(-1)}.")
+    return over_batch(name, positions, shape)
+
+
+def from_torch_mha(
+    mask: Tensor | None = None, *, key_padding_mask: Tensor | None = None, num_heads: int | None = None
+) -> Bool[Tensor, "..."]:
+    """Turn masks made for `nn.MultiheadAttention`, where True means "ignore", into ours, where True means "may attend".
+
+    `mask` is its `attn_mask`, (query, key) or (batch · heads, query, key), the latter with `num_heads`;
+    `key_padding_mask` is (batch, key). The result broadcasts to (batch, heads, query, key).
+
+    >>> from_torch_mha(torch.tensor([[False, True], [False, False]]))
+    tensor([[ True, False],
+            [ True,  True]])
+    """
+    if mask is None and key_padding_mask is None:
+        raise ArgumentError("`mask` or `key_padding_mask` must be given; received neither.")
+    allowed: Tensor | None = None
+    if mask is not None:
+        allowed = ~_boolean("mask", mask)
+        if mask.ndim == 3:
+            if num_heads is None or mask.size(0) % num_heads:
+                raise ArgumentError(
+                    f"`num_heads` must divide the first axis of a three-axis mask, {mask.size(0)}; "
+                    f"received {num_heads}."
+                )
+            allowed = allowed.unflatten(0, (-1, num_heads))
+    if key_padding_mask is not None:
+        keys = ~_boolean("key_padding_mask", key_padding_mask)[..., None, None, :]
+        allowed = keys if allowed is None else allowed & keys
+    assert allowed is not None
+    return allowed
+
+
+def _boolean(name: str, mask: Tensor) -> Tensor:
+    if mask.dtype != torch.bool:
+        raise ArgumentTypeError(
+            f"`{name}` must be boolean; received {mask.dtype}. A float mask of nn.MultiheadAttention is added to the "
+            "scores: pass it to `attention` as `bias`."
+        )
+    return mask

@@ -1,0 +1,198 @@
+"""Normalizers: from scores (e_ij) to weights (α_ij), along the keys.
+
+A normalizer takes `(scores, mask)`. Masked scores arrive as −∞; rows with nothing to attend to arrive as zeros and
+leave as zeros, whatever the normalizer makes of them: `normalize` below sees to both, for ours and for yours.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from regard.errors import ArgumentError
+
+
+class Normalizer(ABC):
+    """Turns a row of scores into a row of weights."""
+
+    #: True where adding a constant to a row changes nothing, so that scores known up to such a constant will do.
+    shift_invariant: bool = True
+
+    @abstractmethod
+    def __call__(
+        self, scores: Float[Tensor, "*batch query key"], mask: Bool[Tensor, "..."] | None
+    ) -> Float[Tensor, "*batch query key"]:
+        """Give the weights of each row."""
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+
+NormalizeFunction = Callable[[Tensor, Tensor | None], Tensor]
+
+
+def normalize(
+    scores: Float[Tensor, "*batch query key"],
+    mask: Bool[Tensor, "..."] | None,
+    normalizer: Normalizer | NormalizeFunction,
+) -> Float[Tensor, "*batch query key"]:
+    """Apply `normalizer` so that a masked weight is zero and a row with nothing to attend to is all zero.
+
+    Masks act on the scores, *before* normalizing: masking the weights afterwards would let masked scores take their
+    share of the sum, and so leak.
+
+    >>> normalize(torch.zeros(1, 4), torch.tensor([True, True, False, False]), Softmax())
+    tensor([[0.5000, 0.5000, 0.0000, 0.0000]])
+    """
+    if scores.size(-1) == 0:
+        return scores
+    if mask is None:
+        return normalizer(scores, None)
+    empty = ~mask.any(-1, keepdim=True)
+    open_scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0)
+    return normalizer(open_scores, mask).masked_fill(~mask, 0.0)
+
+
+@dataclass(frozen=True)
+class Softmax(Normalizer):
+    r"""Give every key a share that grows exponentially with its score.
+
+    $$\alpha_{ij} = \exp(e_{ij}) / \sum_l \exp(e_{il})$$
+
+    >>> Softmax()(torch.tensor([[0.0, 0.0]]), None)
+    tensor([[0.5000, 0.5000]])
+    """
+
+    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        """Take the softmax over the keys."""
+        return torch.softmax(scores, dim=-1)
+
+
+@dataclass(frozen=True)
+class Sparsemax(Normalizer):
+    r"""Project the scores onto the simplex: weak keys get exactly zero.
+
+    $$\alpha_i = \arg\min_{p \in \Delta} \lVert p - e_i \rVert^2, \qquad \alpha_{ij} = [e_{ij} - \tau(e_i)]_+$$
+
+    Reference: Martins and Astudillo (2016), algorithm 1, arXiv:1602.02068.
+
+    >>> Sparsemax()(torch.tensor([[1.0, 0.8, -1.0]]), None)
+    tensor([[0.6000, 0.4000, 0.0000]])
+    """
+
+    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        """Find the support by sorting; inside it the weights are linear in the scores."""
+        scores = scores - scores.detach().amax(-1, keepdim=True)
+        ordered = scores.detach().sort(-1, descending=True).values
+        rank = torch.arange(1, scores.size(-1) + 1, device=scores.device, dtype=scores.dtype)
+        size = (1 + rank * ordered > ordered.cumsum(-1)).sum(-1, keepdim=True)
+        support = scores >= ordered.gather(-1, size - 1)
+        inside = scores.masked_fill(~support, 0.0)
+        threshold = (inside.sum(-1, keepdim=True) - 1) / support.sum(-1, keepdim=True)
+        return (inside - threshold).masked_fill(~support, 0.0)
+
+
+@dataclass(frozen=True)
+class Entmax(Normalizer):
+    r"""Interpolate between softmax (alpha 1) and sparsemax (alpha 2).
+
+    $$\alpha_{ij} = [(\alpha - 1) e_{ij} - \tau(e_i)]_+^{1/(\alpha - 1)}$$
+
+    where $\tau$ makes the row sum to one.
+
+    Reference: Peters, Niculae and Martins (2019), equation 3 and algorithm 1, arXiv:1905.05702.
+    Differs: $\tau$ is found by bisection and then refined by two Newton steps that autograd sees. Each Newton step
+    adds an order: value and gradient after one, second derivatives after two.
+
+    >>> Entmax(1.5)(torch.tensor([[1.0, 0.8, -2.0]]), None)
+    tensor([[0.5705, 0.4295, 0.0000]])
+    """
+
+    alpha: float = 1.5
+
+    def __post_init__(self) -> None:
+        if not 1 < self.alpha <= 2:
+            raise ArgumentError(
+                f"`alpha` of Entmax must be in (1, 2]; received {self.alpha}. Alpha 1 is Softmax(), "
+                "alpha 2 Sparsemax()."
+            )
+
+    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        """Find the threshold, then raise what is above it to the power 1/(α − 1)."""
+        if self.alpha == 2:
+            return Sparsemax()(scores, mask)
+        power = 1 / (self.alpha - 1)
+        scaled = (scores - scores.detach().amax(-1, keepdim=True)) * (self.alpha - 1)
+        threshold = self._bisect(scaled.detach(), power)
+        support = scaled.detach() > threshold
+        for _ in range(2):
+            above = torch.where(support, scaled - threshold, 1.0)
+            excess = torch.where(support, above.pow(power), 0.0).sum(-1, keepdim=True) - 1
+            slope = torch.where(support, above.pow(power - 1), 0.0).sum(-1, keepdim=True) * power
+            threshold = threshold + excess / slope
+        above = torch.where(support, scaled - threshold, 1.0)
+        return torch.where(support & (above > 0), above.clamp_min(torch.finfo(above.dtype).tiny).pow(power), 0.0)
+
+    def _bisect(self, scaled: Tensor, power: float) -> Tensor:
+        """Bracket the threshold: at −1 the largest weight alone is one, at −n^(1−α) equal weights are."""
+        low = torch.full_like(scaled[..., :1], -1.0)
+        width = 1 - float(scaled.size(-1)) ** (1 - self.alpha)
+        for _ in range(52 if scaled.dtype == torch.float64 else 26):
+            width /= 2
+            middle = low + width
+            too_low = (scaled - middle).clamp_min(0).pow(power).sum(-1, keepdim=True) >= 1
+            low = torch.where(too_low, middle, low)
+        return low
+
+
+@dataclass(frozen=True)
+class Sigmoid(Normalizer):
+    r"""Gate every key by itself; a row need not sum to one.
+
+    $$\alpha_{ij} = \sigma(e_{ij} + b)$$
+
+    Reference: Ramapuram et al. (2024), equation 3, arXiv:2409.04431, where $b = -\log n$ is advised.
+
+    >>> Sigmoid()(torch.tensor([[0.0, 100.0]]), None)
+    tensor([[0.5000, 1.0000]])
+    """
+
+    bias: float = 0.0
+    shift_invariant = False
+
+    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        """Take the sigmoid of each score."""
+        return torch.sigmoid(scores + self.bias)
+
+
+@dataclass(frozen=True)
+class Hard(Normalizer):
+    """Look at the best key only, the first of equals: one-hot weights, with no gradient to the scores.
+
+    >>> Hard()(torch.tensor([[1.0, 3.0, 3.0]]), None)
+    tensor([[0., 1., 0.]])
+    """
+
+    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        """Mark the largest score."""
+        best = scores.detach().argmax(-1, keepdim=True)
+        return torch.zeros_like(scores).scatter(-1, best, 1.0)
+
+
+@dataclass(frozen=True)
+class Mean(Normalizer):
+    """Look at every allowed key alike, whatever the scores: average pooling.
+
+    >>> Mean()(torch.tensor([[1.0, 3.0]]), None)
+    tensor([[0.5000, 0.5000]])
+    """
+
+    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        """Share one among the allowed keys."""
+        if mask is None:
+            return torch.full_like(scores, 1 / scores.size(-1))
+        allowed = mask.expand_as(scores).to(scores.dtype)
+        return allowed / allowed.sum(-1, keepdim=True).clamp_min(1)

@@ -1,0 +1,167 @@
+"""The operator: one function for every kind of attention, composed from the files beside this one."""
+
+from typing import Literal, overload
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from regard.attention.inputs import Inputs, read_inputs
+from regard.attention.kernels import chunked, flex, reference, sdpa
+from regard.attention.kernels.choose import Backend, BackendReport, choose, refusals
+from regard.attention.kernels.reference import Attended
+from regard.attention.mask import Mask
+from regard.attention.normalize import NormalizeFunction, Normalizer, Softmax
+from regard.attention.position import Position
+from regard.attention.score import ScaledDot, Score, ScoreFunction
+
+_SCALED_DOT = ScaledDot()
+_SOFTMAX = Softmax()
+
+
+@overload
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor | None = None,
+    *,
+    score: Score | ScoreFunction = ...,
+    mask: Mask | Tensor | None = ...,
+    bias: Tensor | None = ...,
+    position: Position | None = ...,
+    normalize: Normalizer | NormalizeFunction = ...,
+    dropout: float = ...,
+    generator: torch.Generator | None = ...,
+    grouped: bool = ...,
+    return_weights: Literal[False] = ...,
+    backend: Backend | None = ...,
+) -> Tensor: ...
+
+
+@overload
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor | None = None,
+    *,
+    score: Score | ScoreFunction = ...,
+    mask: Mask | Tensor | None = ...,
+    bias: Tensor | None = ...,
+    position: Position | None = ...,
+    normalize: Normalizer | NormalizeFunction = ...,
+    dropout: float = ...,
+    generator: torch.Generator | None = ...,
+    grouped: bool = ...,
+    return_weights: Literal[True],
+    backend: Backend | None = ...,
+) -> Attended: ...
+
+
+def attention(
+    query: Float[Tensor, "*batch query query_size"],
+    key: Float[Tensor, "*keys key key_size"],
+    value: Float[Tensor, "*values key_too value_size"] | None = None,
+    *,
+    score: Score | ScoreFunction = _SCALED_DOT,
+    mask: Mask | Bool[Tensor, "..."] | None = None,
+    bias: Float[Tensor, "..."] | None = None,
+    position: Position | None = None,
+    normalize: Normalizer | NormalizeFunction = _SOFTMAX,
+    dropout: float = 0.0,
+    generator: torch.Generator | None = None,
+    grouped: bool = False,
+    return_weights: bool = False,
+    backend: Backend | None = None,
+) -> Tensor | Attended:
+    r"""Let every query look at the keys and bring back a mixture of their values.
+
+    $$\alpha_i = \text{normalize}(\text{score}(q_i, k_j) + b_{ij}), \qquad c_i = \sum_j \alpha_{ij} v_j$$
+
+    `query` is (*batch, query, query width), `key` (*batch, key, key width), `value` (*batch, key, value width) and
+    defaults to `key`. Leading axes broadcast; axis 0 is the batch where a mask speaks of one, and the third from the
+    end the heads where a parameter speaks of them.
+
+    - `mask`: boolean tensor or mask, True = may attend; `bias`: numbers added to the scores.
+    - `dropout` acts whenever it is not zero: pass 0 outside training. Its randomness comes from `generator`.
+    - `grouped`: key and value have fewer heads than query; query head h uses key-value head h // group.
+    - `return_weights`: also give the weights before dropout and each row's log normalizer. The context is the same.
+    - `backend`: None picks the fastest that is right; see `explain_backend`.
+
+    A row with nothing to attend to gives zero context, zero weights and zero gradient. NaN or infinity in a key or
+    value that nobody may attend to reaches neither output nor gradient.
+
+    >>> query, key = torch.zeros(1, 2, 4), torch.arange(12.0).view(1, 3, 4)
+    >>> attention(query, key)
+    tensor([[[4., 5., 6., 7.], [4., 5., 6., 7.]]])
+    >>> from regard import Causal
+    >>> attention(query, key, mask=Causal(), return_weights=True).weights
+    tensor([[[0.5000, 0.5000, 0.0000], [0.3333, 0.3333, 0.3333]]])
+    """
+    inputs = read_inputs(
+        query,
+        key,
+        value,
+        score=score,
+        mask=mask,
+        bias=bias,
+        position=position,
+        normalize=normalize,
+        dropout=dropout,
+        generator=generator,
+        grouped=grouped,
+    )
+    match choose(inputs, backend):
+        case "sdpa":
+            context = sdpa.attend(inputs)
+        case "flex":
+            context = flex.attend(inputs)
+        case name:
+            attended = reference.attend(inputs, chunked=name == "chunked")
+            return attended if return_weights else attended.context
+    return Attended(context, *_weights(inputs)) if return_weights else context
+
+
+def _weights(inputs: Inputs) -> tuple[Tensor, Tensor | None]:
+    """Compute the weights beside a fused kernel, which gives none: the context stays the kernel's."""
+    given = reference.operands(inputs, mask=inputs.dense_mask())
+    return reference.weigh(inputs, given, chunked=chunked.pays(inputs))
+
+
+def explain_backend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor | None = None,
+    *,
+    score: Score | ScoreFunction = _SCALED_DOT,
+    mask: Mask | Tensor | None = None,
+    bias: Tensor | None = None,
+    position: Position | None = None,
+    normalize: Normalizer | NormalizeFunction = _SOFTMAX,
+    dropout: float = 0.0,
+    generator: torch.Generator | None = None,
+    grouped: bool = False,
+) -> BackendReport:
+    """Say which backend `attention` would choose for these arguments, and why each other would refuse.
+
+    >>> from regard import Additive
+    >>> print(explain_backend(torch.zeros(2, 5, 4), torch.zeros(2, 5, 4), score=Additive(torch.ones(4))))
+    reference  chosen
+    sdpa       refused: Additive is not an inner product
+    flex       refused: Additive is not an inner product
+    chunked    possible
+    triton     refused: the fused additive kernel is not part of this version
+    """
+    inputs = read_inputs(
+        query,
+        key,
+        value,
+        score=score,
+        mask=mask,
+        bias=bias,
+        position=position,
+        normalize=normalize,
+        dropout=dropout,
+        generator=generator,
+        grouped=grouped,
+    )
+    return BackendReport(chosen=choose(inputs, None), refusals=refusals(inputs))

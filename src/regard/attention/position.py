@@ -1,0 +1,250 @@
+"""Positions: how far apart query and key stand, told to the operator.
+
+A position may act at five places, in the order of the computation: `rotate` query and key before the score, add a
+`bias` to the scores, narrow the `mask`, `reweight` the weights, and add to the `context`. By default it does nothing at
+each. Keys stand at 0, 1, …; queries so that the ends align, or where `query_positions` and `key_positions`,
+(place,) or (batch, place), put them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.attention.mask import key_offsets, over_batch
+from regard.attention.score import Score
+from regard.errors import ArgumentError
+
+Places = Int[Tensor, "... place"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Position:
+    """Knows where queries and keys stand."""
+
+    query_positions: Places | None = None
+    key_positions: Places | None = None
+
+    #: True where `bias` adds to the scores.
+    adds_bias = False
+
+    @property
+    def needs_weights(self) -> bool:
+        """Tell whether `reweight` or `context` act on the weights, which fused kernels do not give."""
+        return False
+
+    def offsets(self, shape: Sequence[int], device: torch.device) -> Int[Tensor, "... query key"]:
+        """Give j − i for every query i and key j."""
+        return key_offsets(shape, device, positions=self.query_positions, key_positions=self.key_positions)
+
+    def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
+        """Raise if this position cannot go with these arguments."""
+
+    def rotate(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """Change query and key before the score."""
+        return query, key
+
+    def bias(self, score: object, query: Tensor, key: Tensor, shape: Sequence[int]) -> Tensor | None:
+        """Give what to add to the scores."""
+        return None
+
+    def mask(self, shape: Sequence[int], device: torch.device) -> Tensor | None:
+        """Say which keys each query may attend to."""
+        return None
+
+    def reweight(self, weights: Tensor) -> Tensor:
+        """Change the weights after normalizing."""
+        return weights
+
+    def context(self, weights: Tensor) -> Tensor | None:
+        """Give what to add to the context."""
+        return None
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+
+@dataclass(frozen=True, eq=False)
+class Rotary(Position):
+    r"""Turn each pair of features by an angle that grows with the position: scores then see only the distance.
+
+    $$(R_m q)^\top (R_n k) = q^\top R_{n-m} k, \qquad \theta_i = \text{base}^{-2i/d}$$
+
+    `layout` says which features form a pair: neighbors, "pairs" as in the paper, or the two "halves", as in
+    Hugging Face checkpoints. `size` turns the first `size` features only.
+
+    Reference: Su et al. (2021), equations 14, 15 and 34, arXiv:2104.09864.
+
+    >>> query = torch.tensor([[1.0, 0.0]])
+    >>> Rotary(query_positions=torch.tensor([1])).rotate(query, query, (1, 1))[0]
+    tensor([[0.5403, 0.8415]])
+    """
+
+    base: float = 10000.0
+    layout: Literal["pairs", "halves"] = "pairs"
+    size: int | None = None
+
+    def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
+        """Raise unless the features pair up."""
+        for name, tensor in (("query", query), ("key", key)):
+            size = tensor.size(-1) if self.size is None else self.size
+            if size % 2 or size > tensor.size(-1):
+                raise ArgumentError(
+                    f"`{name}` must have an even number of features to rotate, at most its width {tensor.size(-1)}; "
+                    f"received {size}. Choose an even width, or Rotary(size=…) to turn the first few."
+                )
+
+    def rotate(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """Turn both sides, each by its own position."""
+        key_places = torch.arange(shape[-1], device=key.device) if self.key_positions is None else self.key_positions
+        query_places = self.query_positions
+        if query_places is None:
+            query_places = torch.arange(shape[-2], device=query.device) + (shape[-1] - shape[-2])
+        return (
+            self._turn(query, over_batch("query_positions", query_places, shape)),
+            self._turn(key, over_batch("key_positions", key_places, shape)),
+        )
+
+    def _turn(self, features: Tensor, places: Tensor) -> Tensor:
+        size = features.size(-1) if self.size is None else self.size
+        wide = torch.float64 if features.dtype == torch.float64 else torch.float32
+        exponent = torch.arange(0, size, 2, device=features.device, dtype=wide) / max(size, 1)
+        angle = places.unsqueeze(-1).to(wide) * self.base**-exponent  # *batch place size/2
+        turned, kept = features[..., :size].to(wide), features[..., size:]
+        if self.layout == "pairs":
+            first, second = turned[..., 0::2], turned[..., 1::2]
+        else:
+            first, second = turned.chunk(2, dim=-1)
+        cosine, sine = angle.cos(), angle.sin()
+        rotated = (first * cosine - second * sine, first * sine + second * cosine)
+        turned = torch.stack(rotated, dim=-1).flatten(-2) if self.layout == "pairs" else torch.cat(rotated, dim=-1)
+        return torch.cat([turned.to(features.dtype), kept], dim=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Shaw(Position):
+    r"""Add a learned vector for each clipped distance to every key, and to every value.
+
+    $$e_{ij} = q_i^\top (k_j + a^K_{ij}) / \sqrt{d}, \qquad c_i = \sum_j \alpha_{ij} (v_j + a^V_{ij}),
+    \qquad a_{ij} = w_{\text{clip}(j - i, -R, R)}$$
+
+    where $w^K$ is `keys`, (2R + 1, key width), and $w^V$ is `values`, (2R + 1, value width).
+
+    Reference: Shaw, Uszkoreit and Vaswani (2018), equations 3 and 4, arXiv:1803.02155.
+    Differs: the (query, key, width) tensor of the $a_{ij}$ is never made: a score per distance is gathered instead,
+    and the weights are summed per distance.
+
+    >>> position = Shaw(keys=torch.zeros(5, 4), values=torch.ones(5, 3))
+    >>> position.context(torch.full((1, 2, 2), 0.5))
+    tensor([[[1., 1., 1.], [1., 1., 1.]]])
+    """
+
+    keys: Float[Tensor, "distance key_size"] = field(kw_only=True)
+    values: Float[Tensor, "distance value_size"] | None = field(default=None, kw_only=True)
+
+    adds_bias = True
+
+    @property
+    def needs_weights(self) -> bool:
+        """Need them for the values' vectors."""
+        return self.values is not None
+
+    def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
+        """Raise unless the score is linear in the key and the tables fit."""
+        if not isinstance(score, Score) or not score.linear:
+            raise ArgumentError(
+                f"`score` must be linear in the key for Shaw (Dot, ScaledDot or Bilinear); received {name_of(score)}. "
+                "RelativeBias goes with every score."
+            )
+        _check_table("keys", self.keys, key.size(-1), "key")
+        if self.values is not None:
+            _check_table("values", self.values, value.size(-1), "value")
+
+    def bias(self, score: object, query: Tensor, key: Tensor, shape: Sequence[int]) -> Tensor:
+        """Score the query against each distance once, then gather."""
+        assert isinstance(score, Score)
+        inner = score.inner(query, key)
+        assert inner is not None
+        by_distance = inner.query @ self.keys.mT.to(inner.query.dtype) * inner.scale  # *batch query distance
+        index = self._index(shape, query.device, self.keys)
+        return by_distance.expand(*shape[:-1], -1).gather(-1, index.expand(shape))
+
+    def context(self, weights: Tensor) -> Tensor | None:
+        """Sum the weights per distance, then mix the distances' vectors."""
+        if self.values is None:
+            return None
+        index = self._index(weights.shape, weights.device, self.values)
+        mass = weights.new_zeros(*weights.shape[:-1], self.values.size(0))
+        mass = mass.scatter_add(-1, index.expand(weights.shape), weights)
+        return mass @ self.values.to(mass.dtype)
+
+    def _index(self, shape: Sequence[int], device: torch.device, table: Tensor) -> Tensor:
+        reach = table.size(0) // 2
+        return self.offsets(shape, device).clamp(-reach, reach) + reach
+
+
+def _check_table(name: str, table: Tensor, width: int, side: str) -> None:
+    if table.ndim != 2 or table.size(0) % 2 == 0 or table.size(1) != width:
+        raise ArgumentError(
+            f"`{name}` of Shaw must have shape (2·reach + 1, {side} width {width}); received {tuple(table.shape)}."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianWindow(Position):
+    r"""Look around a predicted place: Luong's local-p attention, as printed.
+
+    $$\alpha_{ij} = \text{align}(q_i, k_j) \exp\left(-\frac{(j - p_i)^2}{2\sigma^2}\right), \qquad \sigma = D/2,
+    \qquad |j - p_i| \le D$$
+
+    where $p_i$ is `center`, (*batch, query), differentiable, in places of the keys, and $D$ is `half_width`. The
+    normalizer runs over the window; the Gaussian comes after it and is not normalized again, so rows sum to less than
+    one.
+
+    Reference: Luong, Pham and Manning (2015), equation 10, arXiv:1508.04025.
+
+    >>> window = GaussianWindow(center=torch.tensor([[1.0]]), half_width=2)
+    >>> window.reweight(torch.full((1, 1, 4), 0.25))
+    tensor([[[0.1516, 0.2500, 0.1516, 0.0338]]])
+    """
+
+    center: Float[Tensor, "*batch query"] = field(kw_only=True)
+    half_width: float = field(kw_only=True)
+
+    needs_weights = True
+
+    def __post_init__(self) -> None:
+        if not self.half_width > 0:
+            raise ArgumentError(f"`half_width` of GaussianWindow must be positive; received {self.half_width}.")
+
+    def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
+        """Raise unless there is a center for every query."""
+        expected = tuple(shape[:-1])
+        found = tuple(self.center.shape)
+        if len(found) != len(expected) or any(f not in (1, e) for f, e in zip(found, expected, strict=True)):
+            raise ArgumentError(
+                f"`center` of GaussianWindow must broadcast to (*batch, query) = {expected}; received {found}."
+            )
+
+    def _distance(self, length: int) -> Tensor:
+        places = torch.arange(length, device=self.center.device)
+        if self.key_positions is not None:
+            places = over_batch("key_positions", self.key_positions, (*self.center.shape, length)).unsqueeze(-2)
+        return places - self.center.unsqueeze(-1)
+
+    def mask(self, shape: Sequence[int], device: torch.device) -> Tensor:
+        """Allow the window only."""
+        return self._distance(shape[-1]).detach().abs() <= self.half_width
+
+    def reweight(self, weights: Tensor) -> Tensor:
+        """Multiply by the Gaussian."""
+        sigma = self.half_width / 2
+        return weights * torch.exp(self._distance(weights.size(-1)).square() / (-2 * sigma**2)).to(weights.dtype)
+
+
+def name_of(thing: object) -> str:
+    """Name a score, normalizer or function for a message."""
+    return str(getattr(thing, "__name__", None) or type(thing).__name__)

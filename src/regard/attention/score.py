@@ -1,0 +1,388 @@
+"""Scores: how well a query matches a key, before normalizing (e_ij).
+
+Every score states `dense(query, key)`, its definition. One that is an inner product in disguise also states
+`inner(query, key)`, which rewrites it as scale · q'k'ᵀ + bias + (a constant per row), the form fused kernels take.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from regard.errors import ArgumentError, ArgumentTypeError, nearest
+
+Activation = Literal["tanh", "identity"]
+
+
+class Inner(NamedTuple):
+    """A score as an inner product: scale · query @ keyᵀ + bias, up to a constant per row."""
+
+    query: Float[Tensor, "*batch query inner"]
+    key: Float[Tensor, "*batch key inner"]
+    bias: Float[Tensor, "*batch one key"] | None
+    scale: float
+
+
+class Score(ABC):
+    """Compares every query with every key."""
+
+    #: True where the score is linear in the key, so that Shaw's a_ij may be added to it.
+    linear: bool = False
+
+    @abstractmethod
+    def dense(
+        self, query: Float[Tensor, "*batch query query_size"], key: Float[Tensor, "*batch key key_size"]
+    ) -> Float[Tensor, "*batch query key"]:
+        """Give the score of every pair, by definition."""
+
+    def inner(self, query: Tensor, key: Tensor, attendable: Bool[Tensor, "*batch key"] | None = None) -> Inner | None:
+        """Rewrite the score as an inner product; None where there is no such form."""
+        return None
+
+    def projected(self, query: Tensor, key: Tensor) -> tuple["Score", Tensor, Tensor]:
+        """Do once the work that does not depend on the pair; by default there is none."""
+        return self, query, key
+
+    def hidden_size(self, query: Tensor, key: Tensor) -> int:
+        """Say how many numbers `dense` holds per pair; above one, backend "chunked" pays."""
+        return 1
+
+    def check(self, query: Tensor, key: Tensor) -> None:
+        """Raise if the widths of query and key do not suit."""
+        if query.size(-1) != key.size(-1):
+            raise ArgumentError(
+                f"`query` and `key` must have the same width for {type(self).__name__}; received {query.size(-1)} and "
+                f"{key.size(-1)}. For unequal widths use Bilinear(matrix) or Concat(matrix, vector)."
+            )
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+
+ScoreFunction = Callable[[Tensor, Tensor], Tensor]
+
+
+def _check_parameter(name: str, parameter: Tensor, expected: tuple[int, ...], meaning: str) -> None:
+    """Raise unless `parameter` has the shape `expected`, or that with a head axis before it."""
+    if not isinstance(parameter, Tensor):
+        raise ArgumentTypeError(f"`{name}` must be a tensor; received {type(parameter).__name__}.")
+    if tuple(parameter.shape[-len(expected) :]) != expected or parameter.ndim > len(expected) + 1:
+        shape = tuple(parameter.shape)
+        raise ArgumentError(
+            f"`{name}` must have shape {meaning} = {expected}, or (heads, …) before it; received {shape}."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Dot(Score):
+    r"""Take the plain inner product.
+
+    $$e_{ij} = q_i^\top k_j$$
+
+    Reference: Luong, Pham and Manning (2015), equation 8, arXiv:1508.04025.
+
+    >>> Dot().dense(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0]]))
+    tensor([[11.]])
+    """
+
+    linear = True
+
+    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+        """Give q·k."""
+        return query @ key.mT
+
+    def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
+        """Is one already."""
+        return Inner(query, key, None, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledDot(Score):
+    r"""Divide the inner product by the root of the width, so that its variance does not grow with it.
+
+    $$e_{ij} = q_i^\top k_j / \sqrt{d}$$
+
+    where $d$ is the width; `scale` replaces $1/\sqrt{d}$ and may be a learned tensor that broadcasts to the scores.
+
+    Reference: Vaswani et al. (2017), equation 1, arXiv:1706.03762.
+
+    >>> ScaledDot().dense(torch.tensor([[1.0, 2.0, 2.0, 4.0]]), torch.ones(1, 4))
+    tensor([[4.5000]])
+    """
+
+    scale: float | Tensor | None = None
+    linear = True
+
+    def _factor(self, key: Tensor) -> float | Tensor:
+        return 1 / math.sqrt(max(key.size(-1), 1)) if self.scale is None else self.scale
+
+    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+        """Give q·k/√d."""
+        return (query * self._factor(key)) @ key.mT
+
+    def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
+        """Is one already."""
+        factor = self._factor(key)
+        if isinstance(factor, Tensor):
+            return Inner(query * factor, key, None, 1.0)
+        return Inner(query, key, None, float(factor))
+
+
+@dataclass(frozen=True, eq=False)
+class Bilinear(Score):
+    r"""Compare vectors of unequal width through a matrix.
+
+    $$e_{ij} = q_i^\top M k_j$$
+
+    where $M$ is `matrix`, (query width, key width) or one per head. Luong's "general" score.
+
+    Reference: Luong, Pham and Manning (2015), equation 8, arXiv:1508.04025.
+
+    >>> Bilinear(torch.ones(2, 3)).dense(torch.ones(5, 2), torch.ones(4, 3)).shape
+    torch.Size([5, 4])
+    """
+
+    matrix: Tensor
+    linear = True
+
+    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+        """Give qᵀMk."""
+        return query @ self.matrix @ key.mT
+
+    def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
+        """Multiply the query by the matrix once."""
+        return Inner(query @ self.matrix, key, None, 1.0)
+
+    def check(self, query: Tensor, key: Tensor) -> None:
+        """Raise unless the matrix maps one width to the other."""
+        expected = (query.size(-1), key.size(-1))
+        _check_parameter("matrix", self.matrix, expected, "(query width, key width)")
+
+
+@dataclass(frozen=True, eq=False)
+class Additive(Score):
+    r"""Compare every query with every key through a tanh layer.
+
+    $$e_{ij} = v^\top \tanh(q_i + k_j)$$
+
+    where $q_i$ and $k_j$ are already projected and $v$ is `vector`, or one vector per head. With
+    `activation="identity"` the score is $v^\top q_i + v^\top k_j$: the first term is the same for every key, so the
+    softmax drops it and the weights do not depend on the query. That is why the tanh is there.
+
+    Reference: Bahdanau, Cho and Bengio (2015), section A.1.2, arXiv:1409.0473.
+    Differs: $W_a$ and $U_a$ belong to the layer; keys are projected once per source.
+
+    >>> Additive(torch.ones(4)).dense(torch.zeros(1, 2, 4), torch.zeros(1, 3, 4)).shape
+    torch.Size([1, 2, 3])
+    """
+
+    vector: Tensor
+    activation: Activation = "tanh"
+
+    def __post_init__(self) -> None:
+        if self.activation not in get_args(Activation):
+            raise ArgumentError(
+                f'`activation` must be "tanh" or "identity"; received "{self.activation}". '
+                + nearest(self.activation, get_args(Activation))
+            )
+
+    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+        """Give v·tanh(q + k)."""
+        if self.activation == "identity":
+            column = self.vector.unsqueeze(-1)
+            return query @ column + (key @ column).mT
+        hidden = torch.tanh(query.unsqueeze(-2) + key.unsqueeze(-3))  # *batch query key size
+        if self.vector.ndim == 1:
+            return hidden @ self.vector
+        return (hidden @ self.vector[:, None, :, None]).squeeze(-1)
+
+    def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner | None:
+        """Exists for the linear form only: the key's term, times a query of ones."""
+        if self.activation != "identity":
+            return None
+        return Inner(query.new_ones(()).expand(*query.shape[:-1], 1), key @ self.vector.unsqueeze(-1), None, 1.0)
+
+    def hidden_size(self, query: Tensor, key: Tensor) -> int:
+        """Hold the tanh layer for every pair."""
+        return query.size(-1) if self.activation == "tanh" else 1
+
+    def check(self, query: Tensor, key: Tensor) -> None:
+        """Raise unless query, key and vector have one width."""
+        super().check(query, key)
+        _check_parameter("vector", self.vector, (query.size(-1),), "(width,)")
+
+
+@dataclass(frozen=True, eq=False)
+class Concat(Score):
+    r"""Feed query and key, laid end to end, to a tanh layer.
+
+    $$e_{ij} = v^\top \tanh(W [q_i; k_j])$$
+
+    where $W$ is `matrix`, (hidden, query width + key width), and $v$ is `vector`, (hidden,). Since
+    $W[q; k] = W_1 q + W_2 k$, this is `Additive` after two projections, and is computed so.
+
+    Reference: Luong, Pham and Manning (2015), equation 8, arXiv:1508.04025.
+
+    >>> Concat(torch.ones(6, 5), torch.ones(6)).dense(torch.ones(7, 2), torch.ones(4, 3)).shape
+    torch.Size([7, 4])
+    """
+
+    matrix: Tensor
+    vector: Tensor
+
+    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+        """Give v·tanh(W[q; k])."""
+        additive, query, key = self.projected(query, key)
+        return additive.dense(query, key)
+
+    def projected(self, query: Tensor, key: Tensor) -> tuple[Score, Tensor, Tensor]:
+        """Apply the two halves of W."""
+        for_query, for_key = self.matrix.split([query.size(-1), key.size(-1)], dim=-1)
+        return Additive(self.vector), query @ for_query.mT, key @ for_key.mT
+
+    def hidden_size(self, query: Tensor, key: Tensor) -> int:
+        """Hold the tanh layer for every pair."""
+        return self.matrix.size(-2)
+
+    def check(self, query: Tensor, key: Tensor) -> None:
+        """Raise unless the matrix takes both widths and the vector its output."""
+        hidden = self.matrix.size(-2) if isinstance(self.matrix, Tensor) and self.matrix.ndim > 1 else 1
+        expected = (hidden, query.size(-1) + key.size(-1))
+        _check_parameter("matrix", self.matrix, expected, "(hidden, query width + key width)")
+        _check_parameter("vector", self.vector, (hidden,), "(hidden,)")
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian(Score):
+    r"""Prefer near keys: the logarithm of a Gaussian kernel.
+
+    $$e_{ij} = -\lVert q_i - k_j \rVert^2 / 2\sigma^2$$
+
+    where $\sigma$ is `bandwidth`, a number or a learned tensor that broadcasts to the scores. With `Softmax` this is
+    Nadaraya-Watson regression. On keys of equal norm the weights are those of `Dot`.
+
+    Reference: Nadaraya (1964); Watson (1964).
+
+    >>> Gaussian(1.0).dense(torch.tensor([[0.0]]), torch.tensor([[0.0], [2.0]]))
+    tensor([[-0., -2.]])
+    """
+
+    bandwidth: float | Tensor = 1.0
+
+    def __post_init__(self) -> None:
+        _check_positive("bandwidth", self.bandwidth)
+
+    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+        """Give −‖q − k‖²/2σ²."""
+        difference = query.unsqueeze(-2) - key.unsqueeze(-3)  # *batch query key size
+        return difference.square().sum(-1) / (-2 * self.bandwidth**2)
+
+    def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
+        """Expand the square around the mean of the attendable keys; ‖q‖² is constant along a row.
+
+        Distances do not change when both sides move; without the move, inputs far from the origin would cancel badly.
+        The squared norm is one more feature of the key, in two parts, so that half precision does not round it away.
+        """
+        center = _mean_key(key, attendable)
+        query, key = query - center, key - center
+        norm = key.float().square().sum(-1, keepdim=True) if key.dtype.itemsize < 4 else key.square().sum(-1, True)
+        high = (norm * -0.5).to(key.dtype)
+        low = (norm * -0.5 - high).to(key.dtype)
+        ones = query.new_ones(()).expand(*query.shape[:-1], 2)
+        wide = torch.cat([query, ones], dim=-1)
+        if isinstance(self.bandwidth, Tensor):
+            return Inner(wide / self.bandwidth**2, torch.cat([key, high, low], dim=-1), None, 1.0)
+        return Inner(wide, torch.cat([key, high, low], dim=-1), None, 1 / self.bandwidth**2)
+
+    def hidden_size(self, query: Tensor, key: Tensor) -> int:
+        """Hold the difference of every pair."""
+        return query.size(-1)
+
+
+def _mean_key(key: Tensor, attendable: Tensor | None) -> Tensor:
+    """Average the keys that may be attended to; any center is right, a near one is accurate."""
+    key = key.detach()
+    if attendable is None:
+        return key.mean(-2, keepdim=True) if key.size(-2) else key.new_zeros(*key.shape[:-2], 1, key.size(-1))
+    count = attendable.sum(-1, keepdim=True).clamp_min(1).unsqueeze(-1)
+    return (key * attendable.unsqueeze(-1)).sum(-2, keepdim=True) / count.to(key.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Cosine(Score):
+    r"""Compare directions, whatever the lengths.
+
+    $$e_{ij} = \cos(q_i, k_j) / \tau$$
+
+    where $\tau$ is `temperature`, a number or a learned tensor that broadcasts to the scores. A vector of zeros has
+    cosine zero with everything.
+
+    Reference: Graves, Wayne and Danihelka (2014), equations 5 and 6, arXiv:1410.5401 (with $\beta = 1/\tau$).
+
+    >>> Cosine(0.5).dense(torch.tensor([[3.0, 0.0]]), torch.tensor([[7.0, 0.0], [0.0, 1.0]]))
+    tensor([[2., 0.]])
+    """
+
+    temperature: float | Tensor = 1.0
+
+    def __post_init__(self) -> None:
+        _check_positive("temperature", self.temperature)
+
+    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+        """Give cos(q, k)/τ."""
+        return _unit(query) @ _unit(key).mT / self.temperature
+
+    def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
+        """Normalize both sides once."""
+        if isinstance(self.temperature, Tensor):
+            return Inner(_unit(query) / self.temperature, _unit(key), None, 1.0)
+        return Inner(_unit(query), _unit(key), None, 1 / self.temperature)
+
+
+def _unit(vector: Tensor) -> Tensor:
+    """Scale to length one; zero stays zero, with zero gradient."""
+    wide = vector.float() if vector.dtype.itemsize < 4 else vector
+    square = wide.square().sum(-1, keepdim=True)
+    zero = square == 0
+    return (wide * torch.where(zero, 1, square).rsqrt()).masked_fill(zero, 0).to(vector.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Location(Score):
+    r"""Score places by the query alone: the key's content is not looked at.
+
+    $$e_i = W q_i$$
+
+    where $W$ is `matrix`, (query width, longest source), cut to the number of keys.
+
+    Reference: Luong, Pham and Manning (2015), equation 9, arXiv:1508.04025.
+
+    >>> Location(torch.ones(2, 10)).dense(torch.ones(5, 2), torch.ones(4, 3)).shape
+    torch.Size([5, 4])
+    """
+
+    matrix: Tensor
+
+    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+        """Give W q, cut to the number of keys."""
+        return query @ self.matrix[..., : key.size(-2)]
+
+    def check(self, query: Tensor, key: Tensor) -> None:
+        """Raise unless the matrix takes the query and reaches the last key."""
+        longest = self.matrix.size(-1) if isinstance(self.matrix, Tensor) and self.matrix.ndim > 1 else 1
+        _check_parameter("matrix", self.matrix, (query.size(-1), longest), "(query width, longest source)")
+        if key.size(-2) > longest:
+            raise ArgumentError(
+                f"`key` must have at most {longest} positions, the longest source of Location; received "
+                f"{key.size(-2)}. Use a wider matrix or a shorter source."
+            )
+
+
+def _check_positive(name: str, value: float | Tensor) -> None:
+    if not isinstance(value, Tensor) and not value > 0:
+        raise ArgumentError(f"`{name}` must be positive; received {value}.")

@@ -1,0 +1,51 @@
+"""Every error regard raises on purpose.
+
+RegardError
+├── ArgumentError (ValueError)      a value or shape is wrong
+│   ├── BackendError                the backend that was asked for cannot compute this
+│   └── DataError                   a file or corpus is not what it should be
+├── ArgumentTypeError (TypeError)   a type or dtype is wrong
+└── MissingExtraError (ImportError) an optional package is not installed
+
+Messages read: `<argument>` must <expected>; received <it>. <What to do.>
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class RegardError(Exception):
+    """The root: `except RegardError` catches whatever regard raises on purpose."""
+
+
+class ArgumentError(RegardError, ValueError):
+    """A value or shape is wrong."""
+
+
+class BackendError(ArgumentError):
+    """The backend that was asked for cannot compute this call."""
+
+
+class DataError(ArgumentError):
+    """A file or corpus is not what it should be."""
+
+
+class ArgumentTypeError(RegardError, TypeError):
+    """A type or dtype is wrong."""
+
+
+class MissingExtraError(RegardError, ImportError):
+    """An optional package is not installed."""
+
+
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """Say which of `choices` was probably meant, or list them.
+
+    >>> nearest("sofmax", ["softmax", "sparsemax"])
+    'Did you mean softmax?'
+    >>> nearest("x", ["softmax", "sparsemax"])
+    'Choose one of softmax, sparsemax.'
+    """
+    known = list(choices)
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"Did you mean {close[0]}?" if close else f"Choose one of {', '.join(known)}."
