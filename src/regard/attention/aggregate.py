@@ -10,7 +10,7 @@ from regard.attention.position import Position
 
 def aggregate(
     weights: Float[Tensor, "*batch query key"],
-    value: Float[Tensor, "*batch key value_size"],
+    value: Float[Tensor, "*values key value_size"],
     *,
     position: Position | None = None,
     dropout: float = 0.0,

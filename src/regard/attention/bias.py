@@ -2,25 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Self
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.position import Position
+from regard.attention.tensors import check_heads, check_tensor, widened
 from regard.errors import ArgumentError
-
-
-def _check_heads(name: str, heads: int, shape: Sequence[int]) -> None:
-    """Raise unless axis −3 of the scores holds as many heads as the parameter."""
-    found = shape[-3] if len(shape) > 2 else None
-    if found != heads:
-        was = "no such axis" if found is None else str(found)
-        raise ArgumentError(
-            f"`{name}` speaks of {heads} heads, so the third axis from the end of query and key must be {heads}; "
-            f"received {was}. Shapes are (batch, heads, length, width)."
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +32,7 @@ class Alibi(Position):
     adds_bias = True
 
     @classmethod
-    def of_heads(cls, num_heads: int, device: torch.device | None = None) -> Self:
+    def of_heads(cls, num_heads: int, device: torch.device | None = None) -> "Alibi":
         """Take the geometric slopes 2^(−8h/n); for other than powers of two, the paper's interleaving."""
         if num_heads < 1:
             raise ArgumentError(f"`num_heads` must be at least 1; received {num_heads}.")
@@ -54,15 +43,20 @@ class Alibi(Position):
 
     def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
         """Raise unless there is a slope per head."""
+        check_tensor("slopes", self.slopes)
+        if self.slopes.ndim > 1:
+            raise ArgumentError(
+                f"`slopes` of Alibi must be one number or one per head; received shape {tuple(self.slopes.shape)}."
+            )
         if self.slopes.ndim:
-            _check_heads("slopes", self.slopes.size(0), shape)
+            check_heads("slopes", self.slopes.size(0), shape)
 
     def bias(self, score: object, query: Tensor, key: Tensor, shape: Sequence[int]) -> Tensor:
         """Give −m|i − j|."""
-        slopes = self.slopes.to(query.dtype)
+        slopes = self.slopes.to(device=query.device, dtype=widened(query).dtype)  # half precision ends at distance 256
         if slopes.ndim:
             slopes = slopes.view(-1, 1, 1)
-        return self.offsets(shape, query.device).abs().to(query.dtype) * -slopes
+        return self.offsets(shape, query.device).abs() * -slopes
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +81,14 @@ class RelativeBias(Position):
 
     def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
         """Raise unless distances are odd in number and heads agree."""
+        check_tensor("table", self.table)
         if self.table.ndim not in (1, 2) or self.table.size(-1) % 2 == 0:
             raise ArgumentError(
                 "`table` of RelativeBias must have shape (2·reach + 1,) or (heads, 2·reach + 1); "
                 f"received {tuple(self.table.shape)}."
             )
         if self.table.ndim == 2:
-            _check_heads("table", self.table.size(0), shape)
+            check_heads("table", self.table.size(0), shape)
 
     def bias(self, score: object, query: Tensor, key: Tensor, shape: Sequence[int]) -> Tensor:
         """Gather the number of each distance."""

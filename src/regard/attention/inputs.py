@@ -13,6 +13,7 @@ from regard.attention.mask import And, Dense, Mask, Not, Or, as_mask
 from regard.attention.normalize import NormalizeFunction, Normalizer
 from regard.attention.position import Position
 from regard.attention.score import Score, ScoreFunction
+from regard.attention.tensors import autocasts, broadcasts, check_tensor, kernel_dtype
 from regard.errors import ArgumentError, ArgumentTypeError
 
 
@@ -32,6 +33,11 @@ class Inputs:
     generator: torch.Generator | None
     grouped: bool
     shape: tuple[int, ...]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Give the precision of the context: that of the values, or under autocast its own."""
+        return kernel_dtype(self.value)
 
     def dense_mask(self) -> Tensor | None:
         """Give the mask as a tensor of as many axes as the scores, the position's window included; None allows all."""
@@ -65,7 +71,7 @@ def read_inputs(
     _check_kind("score", score, Score, "a score such as ScaledDot()")
     _check_kind("normalize", normalize, Normalizer, "a normalizer such as Softmax()")
     if isinstance(score, Score):
-        score.check(query, key)
+        score.check(query, key, shape)
     if position is not None:
         if not isinstance(position, Position):
             raise ArgumentTypeError(
@@ -108,8 +114,7 @@ def _check_kind(name: str, thing: Any, kind: type, example: str) -> None:
 
 def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
-        if not isinstance(tensor, Tensor):
-            raise ArgumentTypeError(f"`{name}` must be a tensor; received {type(tensor).__name__}.")
+        check_tensor(name, tensor)
         if tensor.ndim < 2:
             raise ArgumentError(
                 f"`{name}` must have at least two axes, (length, width); received shape {tuple(tensor.shape)}."
@@ -118,7 +123,7 @@ def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
         if not tensor.dtype.is_floating_point:
             raise ArgumentTypeError(f"`{name}` must hold floating-point numbers; received {tensor.dtype}.")
     same_dtype = query.dtype == key.dtype == value.dtype
-    if not same_dtype and not torch.is_autocast_enabled(query.device.type):
+    if not same_dtype and not autocasts(query.device):
         raise ArgumentTypeError(
             f"`query`, `key` and `value` must have one dtype; received {query.dtype}, {key.dtype} and {value.dtype}."
         )
@@ -139,6 +144,8 @@ def _score_shape(query: Tensor, key: Tensor, value: Tensor, grouped: bool) -> tu
     leads = [tuple(tensor.shape[:-2]) for tensor in (query, key, value)]
     if grouped:
         leads[1:] = [_ungrouped(leads[0], leads[1], "key"), _ungrouped(leads[0], leads[2], "value")]
+    if leads[0] == leads[1] == leads[2]:
+        return (*leads[0], query.size(-2), key.size(-2))
     try:
         lead = torch.broadcast_shapes(*leads)
     except RuntimeError:
@@ -177,8 +184,7 @@ def _check_dense(mask: Mask, shape: tuple[int, ...]) -> None:
 
 
 def _check_bias(bias: Tensor, shape: tuple[int, ...]) -> None:
-    if not isinstance(bias, Tensor):
-        raise ArgumentTypeError(f"`bias` must be a tensor; received {type(bias).__name__}.")
+    check_tensor("bias", bias)
     if bias.dtype == torch.bool:
         raise ArgumentTypeError(
             "`bias` must hold numbers to add to the scores; received torch.bool. True where a query may attend goes "
@@ -195,7 +201,7 @@ def _check_broadcast(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
     axes = {2: "(query, key)", 3: "(batch, query, key)", 4: "(batch, heads, query, key)"}
     if len(found) in (2, len(shape)):
         expected = shape[len(shape) - len(found) :]
-        if all(size in (1, wanted) for size, wanted in zip(found, expected, strict=True)):
+        if broadcasts(found, expected):
             return
     hint = ""
     if len(shape) > 2 and found == (shape[0], shape[-1]):

@@ -60,10 +60,11 @@ def lookup(
         assert isinstance(query, str)
         query_vector, *rows = _letters([query, *keys])
         key_vectors, score = torch.stack(rows), score or Cosine(temperature=0.1)
-    table = values if isinstance(values, Tensor) else torch.zeros(len(values), 1, dtype=key_vectors.dtype)
-    context, weights, _ = attention(
-        query_vector[None], key_vectors, table.reshape(len(table), -1), score=score, return_weights=True
-    )
+    table = values if isinstance(values, Tensor) else torch.zeros(len(values), 1, device=key_vectors.device)
+    dtype = torch.promote_types(key_vectors.dtype, table.dtype)
+    table_rows = table.reshape(len(table), -1)
+    query_row, key_rows, value_rows = (row.to(dtype) for row in (query_vector[None], key_vectors, table_rows))
+    context, weights, _ = attention(query_row, key_rows, value_rows, score=score, return_weights=True)
     value = context[0].reshape(table.shape[1:]) if isinstance(values, Tensor) else values[int(weights[0].argmax())]
     return Found(value, weights[0])
 

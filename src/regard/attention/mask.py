@@ -7,7 +7,7 @@ Masks are small values that combine: `Causal() & Padding(lengths)`, `Window(8, 0
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Int
@@ -30,6 +30,12 @@ class Mask(ABC):
 
     def __or__(self, other: "Mask | Tensor") -> "Mask":
         return Or(self, as_mask(other))
+
+    def __rand__(self, other: Tensor) -> "Mask":
+        return And(as_mask(other), self)
+
+    def __ror__(self, other: Tensor) -> "Mask":
+        return Or(as_mask(other), self)
 
     def __invert__(self) -> "Mask":
         return Not(self)
@@ -189,8 +195,10 @@ class Padding(Mask):
 
     def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
         """Give j < length."""
-        lengths = over_batch("lengths", self.lengths.unsqueeze(-1), shape).unsqueeze(-2)
-        return torch.arange(shape[-1], device=device) < lengths
+        if self.lengths.ndim:
+            _check_batch("lengths", self.lengths, 1, shape)
+        after = len(shape) - 1 if self.lengths.ndim else 1
+        return torch.arange(shape[-1], device=device) < self.lengths.reshape(-1, *[1] * after)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,19 +223,20 @@ class Documents(Mask):
             _check_integers("key_ids", self.key_ids)
 
     @classmethod
-    def of_lengths(cls, lengths: Sequence[int], device: torch.device | None = None) -> Self:
+    def of_lengths(cls, lengths: Sequence[int], device: torch.device | None = None) -> "Documents":
         """Number the documents of a packed row from their lengths."""
-        sizes = torch.as_tensor(lengths, device=device)
-        return cls(torch.arange(len(sizes), device=device).repeat_interleave(sizes))
+        sizes = torch.as_tensor(lengths, device=device, dtype=torch.long)
+        documents = torch.arange(len(sizes), device=device)
+        return cls(documents.repeat_interleave(sizes, output_size=int(sum(lengths))))  # a size known while compiling
 
     def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
         """Give "same document"."""
         key_ids = self.ids if self.key_ids is None else self.key_ids
         for name, ids, length in (("ids", self.ids, shape[-2]), ("key_ids", key_ids, shape[-1])):
-            if ids.size(-1) != length:
+            if ids.shape[-1:] != (length,):
                 raise ArgumentError(
-                    f"`{name}` of Documents must name {length} places; received {ids.size(-1)}. Where queries and keys "
-                    "differ in number, give `ids` for the queries and `key_ids` for the keys."
+                    f"`{name}` of Documents must name {length} places; received shape {tuple(ids.shape)}. Where "
+                    "queries and keys differ in number, give `ids` for the queries and `key_ids` for the keys."
                 )
         query = over_batch("ids", self.ids, shape).unsqueeze(-1)
         key = over_batch("key_ids", key_ids, shape).unsqueeze(-2)
@@ -246,18 +255,22 @@ def _check_integers(name: str, value: Tensor) -> None:
         raise ArgumentTypeError(f"`{name}` must be a tensor of integers; received {found}.")
 
 
-def over_batch(name: str, value: Tensor, shape: Sequence[int]) -> Tensor:
-    """Lay (batch, n) along axis 0 of `shape` = (batch, …, query, key), or (n,) along no batch: gives (batch, 1…, n)."""
-    if value.ndim == 1:
-        return value
-    lead = list(shape[:-2])
-    if value.ndim != 2 or not lead or value.size(0) not in (1, lead[0]):
-        batch = lead[0] if lead else "no batch axis"
+def _check_batch(name: str, value: Tensor, axes: int, shape: Sequence[int]) -> None:
+    """Raise unless `value` has that many axes, the first of them the batch's."""
+    if len(shape) < 3 or value.ndim != axes or (value.size(0) != 1 and value.size(0) != shape[0]):
+        batch = shape[0] if len(shape) > 2 else "no batch axis"
         raise ArgumentError(
             f"`{name}` must speak of the batch on axis 0, {batch}; received shape {tuple(value.shape)}. "
             "Axis 0 of query and key is the batch."
         )
-    return value.view(value.size(0), *[1] * (len(lead) - 1), value.size(-1))
+
+
+def over_batch(name: str, value: Tensor, shape: Sequence[int]) -> Tensor:
+    """Lay (batch, n) along axis 0 of `shape` = (batch, …, query, key), or (n,) along no batch: gives (batch, 1…, n)."""
+    if value.ndim == 1:
+        return value
+    _check_batch(name, value, 2, shape)
+    return value.view(value.size(0), *[1] * (len(shape) - 3), value.size(-1))
 
 
 def key_offsets(
@@ -266,25 +279,22 @@ def key_offsets(
     *,
     align: Align = "end",
     positions: Tensor | None = None,
-    key_positions: Tensor | None = None,
 ) -> Int[Tensor, "... query key"]:
     """Give j − i, the place of each key relative to each query."""
     query_length, key_length = shape[-2], shape[-1]
-    key = torch.arange(key_length, device=device)
-    if key_positions is not None:
-        key = _placed("key_positions", key_positions, key_length, shape)
     if positions is None:
         first = key_length - query_length if align == "end" else 0
         query = torch.arange(query_length, device=device) + first
     else:
-        query = _placed("positions", positions, query_length, shape)
-    return key.unsqueeze(-2) - query.unsqueeze(-1)
+        query = placed("positions", positions, query_length, shape)
+    return torch.arange(key_length, device=device) - query.unsqueeze(-1)
 
 
-def _placed(name: str, positions: Tensor, length: int, shape: Sequence[int]) -> Tensor:
+def placed(name: str, positions: Tensor, length: int, shape: Sequence[int]) -> Tensor:
+    """Lay the places of queries or keys along the batch, or raise where they are not `length` integers."""
     _check_integers(name, positions)
-    if positions.size(-1) != length:
-        raise ArgumentError(f"`{name}` must name {length} places; received {positions.size(-1)}.")
+    if positions.shape[-1:] != (length,):
+        raise ArgumentError(f"`{name}` must name {length} places; received shape {tuple(positions.shape)}.")
     return over_batch(name, positions, shape)
 
 
@@ -306,7 +316,7 @@ def from_torch_mha(
     if mask is not None:
         allowed = ~_boolean("mask", mask)
         if mask.ndim == 3:
-            if num_heads is None or mask.size(0) % num_heads:
+            if not num_heads or mask.size(0) % num_heads:
                 raise ArgumentError(
                     f"`num_heads` must divide the first axis of a three-axis mask, {mask.size(0)}; "
                     f"received {num_heads}."

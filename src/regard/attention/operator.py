@@ -57,6 +57,25 @@ def attention(
 ) -> Attended: ...
 
 
+@overload
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor | None = None,
+    *,
+    score: Score | ScoreFunction = ...,
+    mask: Mask | Tensor | None = ...,
+    bias: Tensor | None = ...,
+    position: Position | None = ...,
+    normalize: Normalizer | NormalizeFunction = ...,
+    dropout: float = ...,
+    generator: torch.Generator | None = ...,
+    grouped: bool = ...,
+    return_weights: bool,
+    backend: Backend | None = ...,
+) -> Tensor | Attended: ...
+
+
 def attention(
     query: Float[Tensor, "*batch query query_size"],
     key: Float[Tensor, "*keys key key_size"],

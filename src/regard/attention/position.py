@@ -14,19 +14,18 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.mask import key_offsets, over_batch
+from regard.attention.mask import placed
 from regard.attention.score import Score
-from regard.errors import ArgumentError
-
-Places = Int[Tensor, "... place"]
+from regard.attention.tensors import broadcasts, check_tensor
+from regard.errors import ArgumentError, nearest
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Position:
     """Knows where queries and keys stand."""
 
-    query_positions: Places | None = None
-    key_positions: Places | None = None
+    query_positions: Int[Tensor, "... query"] | None = None
+    key_positions: Int[Tensor, "... key"] | None = None
 
     #: True where `bias` adds to the scores.
     adds_bias = False
@@ -36,9 +35,22 @@ class Position:
         """Tell whether `reweight` or `context` act on the weights, which fused kernels do not give."""
         return False
 
+    def places(
+        self, shape: Sequence[int], device: torch.device
+    ) -> tuple[Int[Tensor, "... query"], Int[Tensor, "... key"]]:
+        """Give where queries and keys stand, (place,) or (batch, 1…, place)."""
+        if self.query_positions is None:
+            query = torch.arange(shape[-2], device=device) + (shape[-1] - shape[-2])
+        else:
+            query = placed("query_positions", self.query_positions, shape[-2], shape)
+        if self.key_positions is None:
+            return query, torch.arange(shape[-1], device=device)
+        return query, placed("key_positions", self.key_positions, shape[-1], shape)
+
     def offsets(self, shape: Sequence[int], device: torch.device) -> Int[Tensor, "... query key"]:
         """Give j − i for every query i and key j."""
-        return key_offsets(shape, device, positions=self.query_positions, key_positions=self.key_positions)
+        query, key = self.places(shape, device)
+        return key.unsqueeze(-2) - query.unsqueeze(-1)
 
     def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
         """Raise if this position cannot go with these arguments."""
@@ -87,11 +99,18 @@ class Rotary(Position):
     layout: Literal["pairs", "halves"] = "pairs"
     size: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.layout not in ("pairs", "halves"):
+            raise ArgumentError(
+                f'`layout` of Rotary must be "pairs" or "halves"; received "{self.layout}". '
+                + nearest(self.layout, ("pairs", "halves"))
+            )
+
     def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
         """Raise unless the features pair up."""
         for name, tensor in (("query", query), ("key", key)):
             size = tensor.size(-1) if self.size is None else self.size
-            if size % 2 or size > tensor.size(-1):
+            if size % 2 or not 0 <= size <= tensor.size(-1):
                 raise ArgumentError(
                     f"`{name}` must have an even number of features to rotate, at most its width {tensor.size(-1)}; "
                     f"received {size}. Choose an even width, or Rotary(size=…) to turn the first few."
@@ -99,14 +118,8 @@ class Rotary(Position):
 
     def rotate(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
         """Turn both sides, each by its own position."""
-        key_places = torch.arange(shape[-1], device=key.device) if self.key_positions is None else self.key_positions
-        query_places = self.query_positions
-        if query_places is None:
-            query_places = torch.arange(shape[-2], device=query.device) + (shape[-1] - shape[-2])
-        return (
-            self._turn(query, over_batch("query_positions", query_places, shape)),
-            self._turn(key, over_batch("key_positions", key_places, shape)),
-        )
+        query_places, key_places = self.places(shape, query.device)
+        return self._turn(query, query_places), self._turn(key, key_places)
 
     def _turn(self, features: Tensor, places: Tensor) -> Tensor:
         size = features.size(-1) if self.size is None else self.size
@@ -121,7 +134,7 @@ class Rotary(Position):
         cosine, sine = angle.cos(), angle.sin()
         rotated = (first * cosine - second * sine, first * sine + second * cosine)
         turned = torch.stack(rotated, dim=-1).flatten(-2) if self.layout == "pairs" else torch.cat(rotated, dim=-1)
-        return torch.cat([turned.to(features.dtype), kept], dim=-1)
+        return torch.cat([turned.to(features.dtype), kept.expand(*turned.shape[:-1], -1)], dim=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +144,7 @@ class Shaw(Position):
     $$e_{ij} = q_i^\top (k_j + a^K_{ij}) / \sqrt{d}, \qquad c_i = \sum_j \alpha_{ij} (v_j + a^V_{ij}),
     \qquad a_{ij} = w_{\text{clip}(j - i, -R, R)}$$
 
-    where $w^K$ is `keys`, (2R + 1, key width), and $w^V$ is `values`, (2R + 1, value width).
+    where $w^K$ is `keys`, (2R + 1, key width), and $w^V$ is `values`, (2R + 1, value width), each with its own $R$.
 
     Reference: Shaw, Uszkoreit and Vaswani (2018), equations 3 and 4, arXiv:1803.02155.
     Differs: the (query, key, width) tensor of the $a_{ij}$ is never made: a score per distance is gathered instead,
@@ -143,7 +156,7 @@ class Shaw(Position):
     """
 
     keys: Float[Tensor, "distance key_size"] = field(kw_only=True)
-    values: Float[Tensor, "distance value_size"] | None = field(default=None, kw_only=True)
+    values: Float[Tensor, "value_distance value_size"] | None = field(default=None, kw_only=True)
 
     adds_bias = True
 
@@ -183,10 +196,11 @@ class Shaw(Position):
 
     def _index(self, shape: Sequence[int], device: torch.device, table: Tensor) -> Tensor:
         reach = table.size(0) // 2
-        return self.offsets(shape, device).clamp(-reach, reach) + reach
+        return self.offsets(shape, device).clamp(-reach, reach).long() + reach
 
 
 def _check_table(name: str, table: Tensor, width: int, side: str) -> None:
+    check_tensor(name, table)
     if table.ndim != 2 or table.size(0) % 2 == 0 or table.size(1) != width:
         raise ArgumentError(
             f"`{name}` of Shaw must have shape (2·reach + 1, {side} width {width}); received {tuple(table.shape)}."
@@ -219,30 +233,35 @@ class GaussianWindow(Position):
     def __post_init__(self) -> None:
         if not self.half_width > 0:
             raise ArgumentError(f"`half_width` of GaussianWindow must be positive; received {self.half_width}.")
+        if self.query_positions is not None:
+            raise ArgumentError(
+                "`query_positions` of GaussianWindow must be None: `center` says where each query looks."
+            )
 
     def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
         """Raise unless there is a center for every query."""
+        check_tensor("center", self.center)
         expected = tuple(shape[:-1])
         found = tuple(self.center.shape)
-        if len(found) != len(expected) or any(f not in (1, e) for f, e in zip(found, expected, strict=True)):
+        if len(found) != len(expected) or not broadcasts(found, expected):
             raise ArgumentError(
                 f"`center` of GaussianWindow must broadcast to (*batch, query) = {expected}; received {found}."
             )
 
-    def _distance(self, length: int) -> Tensor:
-        places = torch.arange(length, device=self.center.device)
-        if self.key_positions is not None:
-            places = over_batch("key_positions", self.key_positions, (*self.center.shape, length)).unsqueeze(-2)
-        return places - self.center.unsqueeze(-1)
+    def _distance(self, shape: Sequence[int], device: torch.device) -> Tensor:
+        _, places = self.places(shape, device)
+        return places.unsqueeze(-2) - self.center.unsqueeze(-1)
 
     def mask(self, shape: Sequence[int], device: torch.device) -> Tensor:
         """Allow the window only."""
-        return self._distance(shape[-1]).detach().abs() <= self.half_width
+        return self._distance(shape, device).detach().abs() <= self.half_width
 
     def reweight(self, weights: Tensor) -> Tensor:
-        """Multiply by the Gaussian."""
+        """Multiply by the Gaussian; outside the window the weights are zero, wherever a center of NaN puts it."""
         sigma = self.half_width / 2
-        return weights * torch.exp(self._distance(weights.size(-1)).square() / (-2 * sigma**2)).to(weights.dtype)
+        distance = self._distance(weights.shape, weights.device)
+        distance = distance.masked_fill(~self.mask(weights.shape, weights.device), 0.0)
+        return weights * torch.exp(distance.square() / (-2 * sigma**2)).to(weights.dtype)
 
 
 def name_of(thing: object) -> str:

@@ -6,7 +6,7 @@ Every score states `dense(query, key)`, its definition. One that is an inner pro
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
@@ -14,7 +14,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.errors import ArgumentError, ArgumentTypeError, nearest
+from regard.attention.tensors import check_factor, check_parameter, check_positive, kernel_dtype, widened
+from regard.errors import ArgumentError, nearest
 
 Activation = Literal["tanh", "identity"]
 
@@ -40,6 +41,11 @@ class Score(ABC):
     ) -> Float[Tensor, "*batch query key"]:
         """Give the score of every pair, by definition."""
 
+    @property
+    def has_inner(self) -> bool:
+        """Tell whether `inner` gives a form: where it is stated, unless the score knows better."""
+        return type(self).inner is not Score.inner
+
     def inner(self, query: Tensor, key: Tensor, attendable: Bool[Tensor, "*batch key"] | None = None) -> Inner | None:
         """Rewrite the score as an inner product; None where there is no such form."""
         return None
@@ -52,8 +58,8 @@ class Score(ABC):
         """Say how many numbers `dense` holds per pair; above one, backend "chunked" pays."""
         return 1
 
-    def check(self, query: Tensor, key: Tensor) -> None:
-        """Raise if the widths of query and key do not suit."""
+    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
+        """Raise if the widths of query and key do not suit; `shape` is that of the scores, (*batch, query, key)."""
         if query.size(-1) != key.size(-1):
             raise ArgumentError(
                 f"`query` and `key` must have the same width for {type(self).__name__}; received {query.size(-1)} and "
@@ -65,17 +71,6 @@ class Score(ABC):
 
 
 ScoreFunction = Callable[[Tensor, Tensor], Tensor]
-
-
-def _check_parameter(name: str, parameter: Tensor, expected: tuple[int, ...], meaning: str) -> None:
-    """Raise unless `parameter` has the shape `expected`, or that with a head axis before it."""
-    if not isinstance(parameter, Tensor):
-        raise ArgumentTypeError(f"`{name}` must be a tensor; received {type(parameter).__name__}.")
-    if tuple(parameter.shape[-len(expected) :]) != expected or parameter.ndim > len(expected) + 1:
-        shape = tuple(parameter.shape)
-        raise ArgumentError(
-            f"`{name}` must have shape {meaning} = {expected}, or (heads, …) before it; received {shape}."
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +102,7 @@ class ScaledDot(Score):
 
     $$e_{ij} = q_i^\top k_j / \sqrt{d}$$
 
-    where $d$ is the width; `scale` replaces $1/\sqrt{d}$ and may be a learned tensor that broadcasts to the scores.
+    where $d$ is the width; `scale` replaces $1/\sqrt{d}$ and may be a learned tensor, of size one along the keys.
 
     Reference: Vaswani et al. (2017), equation 1, arXiv:1706.03762.
 
@@ -118,19 +113,21 @@ class ScaledDot(Score):
     scale: float | Tensor | None = None
     linear = True
 
-    def _factor(self, key: Tensor) -> float | Tensor:
-        return 1 / math.sqrt(max(key.size(-1), 1)) if self.scale is None else self.scale
-
     def dense(self, query: Tensor, key: Tensor) -> Tensor:
         """Give q·k/√d."""
-        return (query * self._factor(key)) @ key.mT
+        query, key, _, scale = self.inner(query, key)
+        return (query * scale) @ key.mT
 
     def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
         """Is one already."""
-        factor = self._factor(key)
-        if isinstance(factor, Tensor):
-            return Inner(query * factor, key, None, 1.0)
-        return Inner(query, key, None, float(factor))
+        if isinstance(self.scale, Tensor):
+            return Inner((query * widened(self.scale)).to(query.dtype), key, None, 1.0)
+        return Inner(query, key, None, 1 / math.sqrt(max(key.size(-1), 1)) if self.scale is None else self.scale)
+
+    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
+        """Raise unless the widths agree and the scale is one per row at most."""
+        super().check(query, key, shape)
+        check_factor("scale", self.scale, shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,16 +149,16 @@ class Bilinear(Score):
 
     def dense(self, query: Tensor, key: Tensor) -> Tensor:
         """Give qᵀMk."""
-        return query @ self.matrix @ key.mT
+        return query @ self.matrix.to(query.dtype) @ key.mT
 
     def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
         """Multiply the query by the matrix once."""
-        return Inner(query @ self.matrix, key, None, 1.0)
+        return Inner(query @ self.matrix.to(query.dtype), key, None, 1.0)
 
-    def check(self, query: Tensor, key: Tensor) -> None:
+    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
         """Raise unless the matrix maps one width to the other."""
         expected = (query.size(-1), key.size(-1))
-        _check_parameter("matrix", self.matrix, expected, "(query width, key width)")
+        check_parameter("matrix", self.matrix, expected, "(query width, key width)", shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,28 +190,35 @@ class Additive(Score):
 
     def dense(self, query: Tensor, key: Tensor) -> Tensor:
         """Give v·tanh(q + k)."""
+        vector = self.vector.to(query.dtype)
         if self.activation == "identity":
-            column = self.vector.unsqueeze(-1)
+            column = vector.unsqueeze(-1)
             return query @ column + (key @ column).mT
         hidden = torch.tanh(query.unsqueeze(-2) + key.unsqueeze(-3))  # *batch query key size
-        if self.vector.ndim == 1:
-            return hidden @ self.vector
-        return (hidden @ self.vector[:, None, :, None]).squeeze(-1)
+        if vector.ndim == 1:
+            return hidden @ vector
+        return (hidden @ vector[:, None, :, None]).squeeze(-1)
+
+    @property
+    def has_inner(self) -> bool:
+        """Tell whether the form is linear."""
+        return self.activation == "identity"
 
     def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner | None:
         """Exists for the linear form only: the key's term, times a query of ones."""
         if self.activation != "identity":
             return None
-        return Inner(query.new_ones(()).expand(*query.shape[:-1], 1), key @ self.vector.unsqueeze(-1), None, 1.0)
+        column = self.vector.to(key.dtype).unsqueeze(-1)
+        return Inner(query.new_ones(()).expand(*query.shape[:-1], 1), key @ column, None, 1.0)
 
     def hidden_size(self, query: Tensor, key: Tensor) -> int:
         """Hold the tanh layer for every pair."""
         return query.size(-1) if self.activation == "tanh" else 1
 
-    def check(self, query: Tensor, key: Tensor) -> None:
+    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
         """Raise unless query, key and vector have one width."""
-        super().check(query, key)
-        _check_parameter("vector", self.vector, (query.size(-1),), "(width,)")
+        super().check(query, key, shape)
+        check_parameter("vector", self.vector, (query.size(-1),), "(width,)", shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,19 +246,19 @@ class Concat(Score):
 
     def projected(self, query: Tensor, key: Tensor) -> tuple[Score, Tensor, Tensor]:
         """Apply the two halves of W."""
-        for_query, for_key = self.matrix.split([query.size(-1), key.size(-1)], dim=-1)
+        for_query, for_key = self.matrix.to(query.dtype).split([query.size(-1), key.size(-1)], dim=-1)
         return Additive(self.vector), query @ for_query.mT, key @ for_key.mT
 
     def hidden_size(self, query: Tensor, key: Tensor) -> int:
         """Hold the tanh layer for every pair."""
         return self.matrix.size(-2)
 
-    def check(self, query: Tensor, key: Tensor) -> None:
+    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
         """Raise unless the matrix takes both widths and the vector its output."""
         hidden = self.matrix.size(-2) if isinstance(self.matrix, Tensor) and self.matrix.ndim > 1 else 1
         expected = (hidden, query.size(-1) + key.size(-1))
-        _check_parameter("matrix", self.matrix, expected, "(hidden, query width + key width)")
-        _check_parameter("vector", self.vector, (hidden,), "(hidden,)")
+        check_parameter("matrix", self.matrix, expected, "(hidden, query width + key width)", shape)
+        check_parameter("vector", self.vector, (hidden,), "(hidden,)", shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +267,7 @@ class Gaussian(Score):
 
     $$e_{ij} = -\lVert q_i - k_j \rVert^2 / 2\sigma^2$$
 
-    where $\sigma$ is `bandwidth`, a number or a learned tensor that broadcasts to the scores. With `Softmax` this is
+    where $\sigma$ is `bandwidth`, a number or a learned tensor, of size one along the keys. With `Softmax` this is
     Nadaraya-Watson regression. On keys of equal norm the weights are those of `Dot`.
 
     Reference: Nadaraya (1964); Watson (1964).
@@ -275,12 +279,13 @@ class Gaussian(Score):
     bandwidth: float | Tensor = 1.0
 
     def __post_init__(self) -> None:
-        _check_positive("bandwidth", self.bandwidth)
+        check_positive("bandwidth", self.bandwidth)
 
     def dense(self, query: Tensor, key: Tensor) -> Tensor:
         """Give −‖q − k‖²/2σ²."""
         difference = query.unsqueeze(-2) - key.unsqueeze(-3)  # *batch query key size
-        return difference.square().sum(-1) / (-2 * self.bandwidth**2)
+        bandwidth = widened(self.bandwidth) if isinstance(self.bandwidth, Tensor) else self.bandwidth
+        return (difference.square().sum(-1) / (-2 * bandwidth**2)).to(query.dtype)
 
     def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
         """Expand the square around the mean of the attendable keys; ‖q‖² is constant along a row.
@@ -290,14 +295,21 @@ class Gaussian(Score):
         """
         center = _mean_key(key, attendable)
         query, key = query - center, key - center
-        norm = key.float().square().sum(-1, keepdim=True) if key.dtype.itemsize < 4 else key.square().sum(-1, True)
-        high = (norm * -0.5).to(key.dtype)
-        low = (norm * -0.5 - high).to(key.dtype)
+        norm = widened(key).square().sum(-1, keepdim=True) * -0.5
+        high = norm.to(kernel_dtype(key)).to(key.dtype)
+        low = (norm - high).to(key.dtype)
         ones = query.new_ones(()).expand(*query.shape[:-1], 2)
         wide = torch.cat([query, ones], dim=-1)
         if isinstance(self.bandwidth, Tensor):
-            return Inner(wide / self.bandwidth**2, torch.cat([key, high, low], dim=-1), None, 1.0)
-        return Inner(wide, torch.cat([key, high, low], dim=-1), None, 1 / self.bandwidth**2)
+            wide, scale = (wide / widened(self.bandwidth) ** 2).to(query.dtype), 1.0
+        else:
+            scale = 1 / self.bandwidth**2
+        return Inner(wide, torch.cat([key, high, low], dim=-1), None, scale)
+
+    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
+        """Raise unless the widths agree and the bandwidth is one per row at most."""
+        super().check(query, key, shape)
+        check_factor("bandwidth", self.bandwidth, shape)
 
     def hidden_size(self, query: Tensor, key: Tensor) -> int:
         """Hold the difference of every pair."""
@@ -306,11 +318,11 @@ class Gaussian(Score):
 
 def _mean_key(key: Tensor, attendable: Tensor | None) -> Tensor:
     """Average the keys that may be attended to; any center is right, a near one is accurate."""
-    key = key.detach()
+    wide = widened(key.detach())
     if attendable is None:
-        return key.mean(-2, keepdim=True) if key.size(-2) else key.new_zeros(*key.shape[:-2], 1, key.size(-1))
+        return (wide.sum(-2, keepdim=True) / max(key.size(-2), 1)).to(key.dtype)
     count = attendable.sum(-1, keepdim=True).clamp_min(1).unsqueeze(-1)
-    return (key * attendable.unsqueeze(-1)).sum(-2, keepdim=True) / count.to(key.dtype)
+    return ((wide * attendable.unsqueeze(-1)).sum(-2, keepdim=True) / count).to(key.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,7 +331,7 @@ class Cosine(Score):
 
     $$e_{ij} = \cos(q_i, k_j) / \tau$$
 
-    where $\tau$ is `temperature`, a number or a learned tensor that broadcasts to the scores. A vector of zeros has
+    where $\tau$ is `temperature`, a number or a learned tensor, of size one along the keys. A vector of zeros has
     cosine zero with everything.
 
     Reference: Graves, Wayne and Danihelka (2014), equations 5 and 6, arXiv:1410.5401 (with $\beta = 1/\tau$).
@@ -331,25 +343,36 @@ class Cosine(Score):
     temperature: float | Tensor = 1.0
 
     def __post_init__(self) -> None:
-        _check_positive("temperature", self.temperature)
+        check_positive("temperature", self.temperature)
 
     def dense(self, query: Tensor, key: Tensor) -> Tensor:
         """Give cos(q, k)/τ."""
-        return _unit(query) @ _unit(key).mT / self.temperature
+        query, key, _, scale = self.inner(query, key)
+        return (query * scale) @ key.mT
 
     def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
         """Normalize both sides once."""
         if isinstance(self.temperature, Tensor):
-            return Inner(_unit(query) / self.temperature, _unit(key), None, 1.0)
+            return Inner((_unit(query) / widened(self.temperature)).to(query.dtype), _unit(key), None, 1.0)
         return Inner(_unit(query), _unit(key), None, 1 / self.temperature)
+
+    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
+        """Raise unless the widths agree and the temperature is one per row at most."""
+        super().check(query, key, shape)
+        check_factor("temperature", self.temperature, shape)
 
 
 def _unit(vector: Tensor) -> Tensor:
-    """Scale to length one; zero stays zero, with zero gradient."""
-    wide = vector.float() if vector.dtype.itemsize < 4 else vector
-    square = wide.square().sum(-1, keepdim=True)
-    zero = square == 0
-    return (wide * torch.where(zero, 1, square).rsqrt()).masked_fill(zero, 0).to(vector.dtype)
+    """Scale to length one; zero stays zero, with zero gradient.
+
+    Dividing by the sum of magnitudes first keeps the squares of very long and very short vectors in range.
+    """
+    wide = widened(vector)
+    total = wide.detach().abs().sum(-1, keepdim=True)
+    zero = total == 0
+    wide = wide / total.masked_fill(zero, 1)
+    square = wide.square().sum(-1, keepdim=True).masked_fill(zero, 1)
+    return (wide * square.rsqrt()).masked_fill(zero, 0).to(vector.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,19 +393,14 @@ class Location(Score):
 
     def dense(self, query: Tensor, key: Tensor) -> Tensor:
         """Give W q, cut to the number of keys."""
-        return query @ self.matrix[..., : key.size(-2)]
+        return query @ self.matrix[..., : key.size(-2)].to(query.dtype)
 
-    def check(self, query: Tensor, key: Tensor) -> None:
+    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
         """Raise unless the matrix takes the query and reaches the last key."""
         longest = self.matrix.size(-1) if isinstance(self.matrix, Tensor) and self.matrix.ndim > 1 else 1
-        _check_parameter("matrix", self.matrix, (query.size(-1), longest), "(query width, longest source)")
+        check_parameter("matrix", self.matrix, (query.size(-1), longest), "(query width, longest source)", shape)
         if key.size(-2) > longest:
             raise ArgumentError(
                 f"`key` must have at most {longest} positions, the longest source of Location; received "
                 f"{key.size(-2)}. Use a wider matrix or a shorter source."
             )
-
-
-def _check_positive(name: str, value: float | Tensor) -> None:
-    if not isinstance(value, Tensor) and not value > 0:
-        raise ArgumentError(f"`{name}` must be positive; received {value}.")

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-import torch
-from torch import Tensor
-
 from regard.attention.inputs import Inputs
 from regard.attention.kernels import chunked, flex, sdpa
+from regard.attention.kernels.transforms import transform_in_force
 from regard.attention.mask import And, Documents, Mask, Or, Window
 from regard.errors import ArgumentError, BackendError, nearest
 
@@ -31,7 +29,7 @@ class BackendReport:
 
 def refusals(inputs: Inputs) -> dict[Backend, str | None]:
     """Ask every backend whether it can compute this call."""
-    transformed = _transformed(inputs.query, inputs.key, inputs.value)
+    transformed = transform_in_force()
     return {
         "reference": None,
         "sdpa": transformed or sdpa.refusal(inputs),
@@ -41,25 +39,14 @@ def refusals(inputs: Inputs) -> dict[Backend, str | None]:
     }
 
 
-def _transformed(*tensors: Tensor) -> str | None:
-    """Refuse fused paths under forward-mode derivatives and functorch transforms, which they do not support."""
-    if torch.compiler.is_compiling():
-        return None
-    if torch.autograd.forward_ad._current_level >= 0:
-        return "forward-mode derivatives need plain operations"
-    if any(torch._C._functorch.is_functorch_wrapped_tensor(tensor) for tensor in tensors):
-        return "torch.func transforms (vmap, jvp, grad) need plain operations"
-    return None
-
-
 def choose(inputs: Inputs, backend: Backend | None) -> Backend:
     """Pick the fastest backend that is right, or the one asked for if it can."""
     if backend is None:
-        return _fastest(inputs, refusals(inputs))
+        return _fastest(inputs)
     if backend not in get_args(Backend):
         raise ArgumentError(
             f'`backend` must be None or one of {", ".join(get_args(Backend))}; received "{backend}". '
-            + nearest(backend, get_args(Backend))
+            + nearest(str(backend), get_args(Backend))
         )
     reason = refusals(inputs)[backend]
     if reason:
@@ -70,14 +57,14 @@ def choose(inputs: Inputs, backend: Backend | None) -> Backend:
     return backend
 
 
-def _fastest(inputs: Inputs, reasons: dict[Backend, str | None]) -> Backend:
-    if reasons["flex"] is None and flex.pays(inputs) and _sparse(inputs.mask):
+def _fastest(inputs: Inputs) -> Backend:
+    if transform_in_force():
+        return "reference"
+    if _sparse(inputs.mask) and flex.pays(inputs) and flex.refusal(inputs) is None:
         return "flex"
-    if reasons["sdpa"] is None:
+    if sdpa.refusal(inputs) is None:
         return "sdpa"
-    if reasons["chunked"] is None and chunked.pays(inputs):
-        return "chunked"
-    return "reference"
+    return "chunked" if chunked.pays(inputs) else "reference"
 
 
 def _sparse(mask: Mask | None) -> bool:

@@ -6,13 +6,16 @@ row by itself.
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from regard.attention.inputs import Inputs
-from regard.attention.score import Score, ScoreFunction
+from regard.attention.kernels.chunked_additive import additive_scores
+from regard.attention.score import Additive, Score, ScoreFunction
+from regard.errors import ArgumentError
 
 #: How many numbers one chunk may hold: what fits a core's cache, or fills an accelerator.
 CHUNK_SIZE = {"cpu": 1 << 18, "other": 1 << 26}
@@ -20,7 +23,14 @@ CHUNK_SIZE = {"cpu": 1 << 18, "other": 1 << 26}
 
 def whole_scores(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
     """Score every pair at once."""
-    return score.dense(query, key) if isinstance(score, Score) else score(query, key)
+    scores = score.dense(query, key) if isinstance(score, Score) else score(query, key)
+    pairs = (query.size(-2), key.size(-2))
+    if tuple(scores.shape[-2:]) != pairs:
+        raise ArgumentError(
+            f"`score` must return one score per pair, (*batch, query, key) = (…, {pairs[0]}, {pairs[1]}); "
+            f"received {tuple(scores.shape)}."
+        )
+    return scores
 
 
 def pair_size(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> int:
@@ -28,10 +38,9 @@ def pair_size(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> int:
     return score.hidden_size(query, key) if isinstance(score, Score) else max(query.size(-1), key.size(-1))
 
 
-def chunk_rows(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> int:
-    """Say how many query rows fit one chunk."""
-    lead = math.prod(torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))
-    per_row: int = lead * key.size(-2) * pair_size(score, query, key)
+def chunk_rows(score: Score | ScoreFunction, query: Tensor, key: Tensor, lead: Sequence[int]) -> int:
+    """Say how many query rows fit one chunk, over all the leading axes."""
+    per_row = math.prod(lead) * key.size(-2) * pair_size(score, query, key)
     limit = CHUNK_SIZE["cpu" if query.device.type == "cpu" else "other"]
     return max(1, limit // max(per_row, 1))
 
@@ -40,11 +49,14 @@ def chunked_scores(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> 
     """Score every pair, a few query rows at a time."""
     if isinstance(score, Score):
         score, query, key = score.projected(query, key)
-    rows = chunk_rows(score, query, key)
+    rows = chunk_rows(score, query, key, torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))
     if rows >= query.size(-2):
         return whole_scores(score, query, key)
+    random = not isinstance(score, Score)  # a function may draw random numbers: computed again, it must draw the same
+    if isinstance(score, Additive) and score.activation == "tanh" and not torch.compiler.is_compiling():
+        return additive_scores(query, key, score.vector.to(query.dtype), rows)
     parts = [
-        checkpoint(whole_scores, score, part, key, use_reentrant=False, preserve_rng_state=False)
+        checkpoint(whole_scores, score, part, key, use_reentrant=False, preserve_rng_state=random)
         for part in query.split(rows, dim=-2)
     ]
     return torch.cat(parts, dim=-2)
@@ -54,4 +66,4 @@ def pays(inputs: Inputs) -> bool:
     """Tell whether a pair holds more than its score, and there are more pairs than one chunk takes."""
     if pair_size(inputs.score, inputs.query, inputs.key) == 1:
         return False
-    return chunk_rows(inputs.score, inputs.query, inputs.key) < inputs.shape[-2]
+    return chunk_rows(inputs.score, inputs.query, inputs.key, inputs.shape[:-2]) < inputs.shape[-2]

@@ -10,15 +10,17 @@ from torch import Tensor
 from regard.attention.bias import Alibi
 from regard.attention.inputs import Inputs
 from regard.attention.kernels import sdpa
-from regard.attention.kernels.reference import operands
-from regard.attention.mask import And, Causal, Dense, Documents, Mask, Not, Or, Padding, Window
+from regard.attention.kernels.flex_rules import mask_rule, varying_axes
+from regard.attention.kernels.reference import Seen, operands, ungroup
+from regard.attention.kernels.twice import differentiable_twice
+from regard.attention.mask import Mask
 from regard.attention.position import name_of
 from regard.attention.score import Score
 
-#: Below this many pairs a dense mask costs less than finding the empty blocks.
-WORTHWHILE_PAIRS = 1 << 21
-
-MaskRule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+#: Below this many pairs a dense mask costs less than finding the empty blocks (measured on an H200).
+WORTHWHILE_PAIRS = 1 << 24
+#: FlexAttention takes no narrower vectors.
+LEAST_WIDTH = 16
 
 
 def refusal(inputs: Inputs) -> str | None:
@@ -36,60 +38,73 @@ def refusal(inputs: Inputs) -> str | None:
         return f"{name_of(position)} is a dense bias, which FlexAttention exists to avoid"
     if len(inputs.shape) > 4 or 0 in inputs.shape:
         return f"it takes at most batch and heads before the two lengths, none of them empty, not {inputs.shape}"
+    if torch.compiler.is_compiling():
+        return "it finds the mask's blocks outside the compiled region; call flex_attention itself there"
     if inputs.query.device.type != "cuda":
-        tensors = (inputs.query, inputs.key, inputs.value)
-        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-            return "FlexAttention cannot train outside CUDA"
-        if inputs.query.dtype == torch.float64:
-            return "FlexAttention has no float64 kernel"
+        return "outside CUDA FlexAttention cannot train and torch cannot compile every mask"
     return None
 
 
 def pays(inputs: Inputs) -> bool:
-    """Tell whether the blocks are worth finding: on CUDA, for many pairs."""
-    return inputs.query.device.type == "cuda" and inputs.shape[-1] * inputs.shape[-2] >= WORTHWHILE_PAIRS
+    """Tell whether the blocks are worth finding."""
+    return inputs.shape[-1] * inputs.shape[-2] >= WORTHWHILE_PAIRS
+
+
+#: Each kind of mask is a kernel of its own; past torch's limit of eight it would fall back to dense ones, silently.
+RECOMPILE_LIMIT = 256
 
 
 @functools.cache
-def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Compile FlexAttention and its block finder once; both are imported late, for their cost."""
+def _compiled() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Seen]]:
+    """Compile FlexAttention, its block finder and ours for keys no one sees; imported late, for their cost."""
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-    return torch.compile(flex_attention), torch.compile(create_block_mask)
+    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, RECOMPILE_LIMIT)
+    return (
+        torch.compile(flex_attention, fullgraph=True),
+        torch.compile(create_block_mask, fullgraph=True),
+        torch.compile(_seen, fullgraph=True),
+    )
+
+
+def _seen(mask: Mask, shape: tuple[int, ...], device: torch.device) -> Seen:
+    """Say which queries and keys take part; compiled, the dense mask is never made."""
+    dense = mask.dense(shape, device)
+    dense = dense[(None,) * (len(shape) - dense.ndim)]
+    return dense.any(-1), dense.any(-2)
 
 
 def attend(inputs: Inputs) -> Tensor:
     """Rewrite the call for FlexAttention and run it."""
     assert isinstance(inputs.score, Score)
-    query, key, value, _ = operands(inputs, mask=inputs.dense_mask())
-    inner = inputs.score.inner(query, key)
-    assert inner is not None
-    query, key, value, _ = sdpa.as_four_axes(inner.query, inner.key, value, None, inputs.shape, inputs.grouped)
-    run, find_blocks = _compiled()
-    blocks = None
+    run, find_blocks, find_seen = _compiled()
+    seen = blocks = None
     if inputs.mask is not None:
-        rule = mask_rule(inputs.mask, inputs.shape)
-        batch, heads = _varying_axes(inputs)
-        blocks = find_blocks(rule, batch, heads, *inputs.shape[-2:], device=query.device)
-    context = run(
-        query,
-        key,
-        value,
-        score_mod=_score_rule(inputs),
-        block_mask=blocks,
-        scale=inner.scale,
-        enable_gqa=inputs.grouped,
-    )
-    return context.reshape(*inputs.shape[:-1], value.size(-1))  # type: ignore[no-any-return]
+        seen = find_seen(inputs.mask, inputs.shape, inputs.query.device)
+        batch, heads = varying_axes(inputs.mask, inputs.shape)
+        rule = mask_rule(inputs.mask, inputs.shape, inputs.query.device)
+        blocks = find_blocks(rule, batch, heads, *inputs.shape[-2:], device=inputs.query.device)
+    query, key, value, _ = operands(inputs, mask=None, seen=seen)
+    grouped = inputs.grouped and inputs.score.linear and key.size(-3) == value.size(-3)
+    if inputs.grouped and not grouped:
+        key, value = ungroup(key, query.size(-3)), ungroup(value, query.size(-3))
+    inner = inputs.score.inner(query, key, None if seen is None or grouped else sdpa.attended(seen[1], key))
+    assert inner is not None
+    if inner.bias is not None:
+        return sdpa.attend(inputs)
+    parts = (inner.query.to(inputs.dtype), inner.key.to(inputs.dtype), value.to(inputs.dtype))
+    query, key, value, _ = sdpa.as_four_axes(*parts, None, inputs.shape, grouped)
+    value_width = value.size(-1)
+    query, key, value = (sdpa.widen(tensor, LEAST_WIDTH) for tensor in (query, key, value))
+    options = {"score_mod": _score_rule(inputs), "block_mask": blocks, "scale": inner.scale, "enable_gqa": grouped}
 
+    def plain(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        bias = sdpa.lower_bias(inputs, inner.query, inner.key, None, inputs.dense_mask())
+        folded = sdpa.as_four_axes(*parts, bias, inputs.shape, grouped)[3]
+        return sdpa.plain(sdpa.Fused(query, key, value, folded, False, inner.scale, grouped))
 
-def _varying_axes(inputs: Inputs) -> tuple[int | None, int | None]:
-    """Say how many batch elements and heads the mask tells apart."""
-    dense = inputs.dense_mask()
-    lead = () if dense is None else dense.shape[:-2]
-    batch = lead[0] if lead and lead[0] > 1 else None
-    heads = lead[1] if len(lead) > 1 and lead[1] > 1 else None
-    return batch, heads
+    context = differentiable_twice(lambda *tensors: run(*tensors, **options), plain, query, key, value)
+    return context[..., :value_width].reshape(*inputs.shape[:-1], value_width)
 
 
 def _score_rule(inputs: Inputs) -> Callable[..., Tensor] | None:
@@ -97,65 +112,10 @@ def _score_rule(inputs: Inputs) -> Callable[..., Tensor] | None:
         return None
     slopes, shift = inputs.position.slopes.to(inputs.query.device), inputs.shape[-1] - inputs.shape[-2]
 
+    three_axes = len(inputs.shape) == 3  # the third axis from the end is then the first, and the kernel's batch
+
     def alibi(score: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-        slope = slopes[head] if slopes.ndim else slopes
+        slope = slopes[batch if three_axes else head] if slopes.ndim else slopes
         return score - slope * (key - query - shift).abs()
 
     return alibi
-
-
-def mask_rule(mask: Mask, shape: tuple[int, ...]) -> MaskRule:
-    """Write a mask as a rule on indices."""
-    match mask:
-        case And():
-            left, right = mask_rule(mask.left, shape), mask_rule(mask.right, shape)
-            return lambda b, h, i, j: left(b, h, i, j) & right(b, h, i, j)
-        case Or():
-            left, right = mask_rule(mask.left, shape), mask_rule(mask.right, shape)
-            return lambda b, h, i, j: left(b, h, i, j) | right(b, h, i, j)
-        case Not():
-            inverse = mask_rule(mask.inverse, shape)
-            return lambda b, h, i, j: ~inverse(b, h, i, j)
-        case Causal() if mask.positions is None:
-            shift = shape[-1] - shape[-2] if mask.align == "end" else 0
-            return lambda b, h, i, j: j <= i + shift
-        case Window() if mask.positions is None:
-            return _window_rule(mask, shape[-1] - shape[-2] if mask.align == "end" else 0)
-        case Padding():
-            lengths = mask.lengths
-            return (lambda b, h, i, j: j < lengths[b]) if lengths.ndim else (lambda b, h, i, j: j < lengths)
-        case Documents():
-            return _document_rule(mask)
-    return _dense_rule(mask.dense(shape, mask.tensor.device if isinstance(mask, Dense) else None), shape)
-
-
-def _window_rule(mask: Window, shift: int) -> MaskRule:
-    left = shape_limit(mask.left)
-    right = shape_limit(mask.right)
-    return lambda b, h, i, j: (j >= i + shift - left) & (j <= i + shift + right)
-
-
-def shape_limit(side: int | None) -> int:
-    """Give a side of a window as a number, larger than any length where it has no limit."""
-    return 1 << 30 if side is None else side
-
-
-def _document_rule(mask: Documents) -> MaskRule:
-    query_ids, key_ids = mask.ids, mask.ids if mask.key_ids is None else mask.key_ids
-    if query_ids.ndim == 1:
-        query_ids = query_ids.unsqueeze(0)
-    if key_ids.ndim == 1:
-        key_ids = key_ids.unsqueeze(0)
-    one_query, one_key = query_ids.size(0) == 1, key_ids.size(0) == 1
-
-    def rule(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        key = key_ids[0 if one_key else b, j]
-        return (query_ids[0 if one_query else b, i] == key) & (key >= 0)
-
-    return rule
-
-
-def _dense_rule(dense: Tensor, shape: tuple[int, ...]) -> MaskRule:
-    full = dense.expand(shape)
-    full = full[(None,) * (4 - full.ndim)] if full.ndim < 3 else full.unsqueeze(1) if full.ndim == 3 else full
-    return lambda b, h, i, j: full[b, h, i, j]

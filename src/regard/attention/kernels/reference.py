@@ -11,8 +11,11 @@ from torch import Tensor
 
 from regard.attention.aggregate import aggregate
 from regard.attention.inputs import Inputs
+from regard.attention.kernels.blank import blank
 from regard.attention.kernels.chunked import chunked_scores, whole_scores
 from regard.attention.normalize import Softmax, normalize
+from regard.attention.score import Score
+from regard.attention.tensors import broadcasts, widened
 from regard.errors import ArgumentError
 
 
@@ -27,6 +30,10 @@ class Attended(NamedTuple):
     """The log of the sum of exponentials of each row's scores, −∞ for an empty row; None but for Softmax."""
 
 
+#: Which queries may attend to anything, (…, query), and which keys anyone may attend to, (…, key).
+Seen = tuple[Tensor, Tensor]
+
+
 class Operands(NamedTuple):
     """Query, key and value ready for a kernel, and the mask that goes with them."""
 
@@ -36,15 +43,19 @@ class Operands(NamedTuple):
     mask: Tensor | None
 
 
-def operands(inputs: Inputs, *, mask: Tensor | None) -> Operands:
-    """Zero what no one may attend to, so that NaN or infinity in it can reach neither output nor gradient; rotate."""
+def operands(inputs: Inputs, *, mask: Tensor | None, seen: Seen | None = None) -> Operands:
+    """Zero what no one may attend to, so that NaN or infinity in it can reach neither output nor gradient; rotate.
+
+    What is attended to is read off the mask, unless `seen` says it.
+    """
     query, key, value = inputs.query, inputs.key, inputs.value
     if mask is not None:
-        attending = _reduce(mask.any(-1), query.shape[:-2], False)
-        attended = mask.any(-2)
-        query = query.masked_fill(~attending.unsqueeze(-1), 0.0)
-        key = key.masked_fill(~_reduce(attended, key.shape[:-2], inputs.grouped).unsqueeze(-1), 0.0)
-        value = value.masked_fill(~_reduce(attended, value.shape[:-2], inputs.grouped).unsqueeze(-1), 0.0)
+        seen = mask.any(-1), mask.any(-2)
+    if seen is not None:
+        attending, attended = seen
+        query = blank(query, _reduce(attending, query.shape[:-2], False))
+        key = blank(key, _reduce(attended, key.shape[:-2], inputs.grouped))
+        value = blank(value, _reduce(attended, value.shape[:-2], inputs.grouped))
     if inputs.position is not None:
         query, key = inputs.position.rotate(query, key, inputs.shape)
     return Operands(query, key, value, mask)
@@ -52,7 +63,7 @@ def operands(inputs: Inputs, *, mask: Tensor | None) -> Operands:
 
 def _reduce(flags: Tensor, lead: Sequence[int], grouped: bool) -> Tensor:
     """Say for each place of a tensor with leading axes `lead` whether any of the places it is shared by is set."""
-    if grouped and flags.ndim > 1 and flags.size(-2) not in (1, lead[-1]):
+    if grouped and flags.ndim > 1 and flags.size(-2) != 1 and flags.size(-2) != lead[-1]:
         flags = flags.unflatten(-2, (lead[-1], -1)).any(-2)
     while flags.ndim - 1 > len(lead):
         flags = flags.any(0)
@@ -67,30 +78,26 @@ def ungroup(tensor: Tensor, heads: int) -> Tensor:
     return tensor.repeat_interleave(heads // tensor.size(-3), dim=-3)
 
 
-def widened(tensor: Tensor) -> Tensor:
-    """Give half precision as float32."""
-    return tensor.float() if tensor.dtype.itemsize < 4 else tensor
-
-
 def biased_scores(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool) -> Tensor:
-    """Give the scores with bias and position, before masking."""
-    scores = (chunked_scores if chunked else whole_scores)(inputs.score, query, key)
-    if tuple(scores.shape[-2:]) != inputs.shape[-2:] or scores.ndim > len(inputs.shape):
+    """Give the scores with bias and position, before masking. A function is given the precision of the call."""
+    own = (widened(query), widened(key)) if isinstance(inputs.score, Score) else (query, key)
+    scores = widened((chunked_scores if chunked else whole_scores)(inputs.score, *own))
+    if not broadcasts(scores.shape, inputs.shape):
         raise ArgumentError(
             f"`score` must return scores of shape (*batch, query, key) = {inputs.shape}; "
             f"received {tuple(scores.shape)}."
         )
     if inputs.bias is not None:
-        scores = scores + inputs.bias
-    offset = None if inputs.position is None else inputs.position.bias(inputs.score, query, key, inputs.shape)
-    if offset is not None:
-        scores = scores + offset
+        scores = scores + inputs.bias.to(scores.dtype)
+    if inputs.position is not None:
+        offset = inputs.position.bias(inputs.score, widened(query), widened(key), inputs.shape)
+        scores = scores if offset is None else scores + offset
     return scores.expand(inputs.shape)
 
 
 def weigh(inputs: Inputs, given: Operands, *, chunked: bool) -> tuple[Tensor, Tensor | None]:
     """Give the weights and, for Softmax, each row's log normalizer."""
-    query, key, mask = widened(given.query), widened(given.key), given.mask
+    query, key, _, mask = given
     if inputs.grouped:
         key = ungroup(key, query.size(-3))
     scores = biased_scores(inputs, query, key, chunked=chunked)
@@ -127,4 +134,4 @@ def attend(inputs: Inputs, *, chunked: bool = False) -> Attended:
     if inputs.grouped:
         value = ungroup(value, inputs.shape[-3])
     context = aggregate(weights, value, position=inputs.position, dropout=inputs.dropout, generator=inputs.generator)
-    return Attended(context.to(inputs.value.dtype), weights, normalizer)
+    return Attended(context.to(inputs.dtype), weights, normalizer)

@@ -1,6 +1,6 @@
 """Torch's fused kernel, for every score that is an inner product in disguise, with Softmax."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -8,10 +8,12 @@ from torch.nn import functional as F
 
 from regard.attention.inputs import Inputs
 from regard.attention.kernels.reference import operands, ungroup
+from regard.attention.kernels.twice import differentiable_twice
 from regard.attention.mask import Causal
 from regard.attention.normalize import Softmax, normalize
 from regard.attention.position import name_of
-from regard.attention.score import Score
+from regard.attention.score import Gaussian, Score
+from regard.attention.tensors import widened
 
 
 def refusal(inputs: Inputs) -> str | None:
@@ -20,20 +22,15 @@ def refusal(inputs: Inputs) -> str | None:
         return f"the fused kernel normalizes by Softmax only, not {name_of(inputs.normalize)}"
     if not isinstance(inputs.score, Score):
         return f"the score is a function ({name_of(inputs.score)}), whose inner-product form is unknown"
-    if not has_inner(inputs.score):
+    if not inputs.score.has_inner:
         return f"{name_of(inputs.score)} is not an inner product"
+    if isinstance(inputs.score, Gaussian) and inputs.dtype == torch.float16:
+        return "the squared norms of Gaussian may overflow float16"
     if inputs.generator is not None and inputs.dropout:
         return "the fused kernel takes no generator for its dropout"
     if inputs.position is not None and inputs.position.needs_weights:
         return f"{name_of(inputs.position)} works on the weights, which the fused kernel does not give"
     return None
-
-
-def has_inner(score: Score) -> bool:
-    """Tell whether the score states an inner-product form."""
-    if type(score).inner is Score.inner:
-        return False
-    return getattr(score, "activation", "identity") == "identity"
 
 
 class Fused(NamedTuple):
@@ -53,29 +50,33 @@ def attend(inputs: Inputs) -> Tensor:
     assert isinstance(inputs.score, Score)
     causal, mask = lower_mask(inputs)
     query, key, value, mask = operands(inputs, mask=mask)
-    grouped = inputs.grouped
-    if grouped and not inputs.score.linear:
-        key, value, grouped = ungroup(key, query.size(-3)), ungroup(value, query.size(-3)), False
-    inner = inputs.score.inner(query, key, None if mask is None else _attended(mask, key))
+    grouped = inputs.grouped and inputs.score.linear and key.size(-3) == value.size(-3)
+    if inputs.grouped and not grouped:
+        key, value = ungroup(key, query.size(-3)), ungroup(value, query.size(-3))
+    inner = inputs.score.inner(query, key, None if mask is None or grouped else attended(mask.any(-2), key))
     assert inner is not None
     if causal and inner.bias is not None:
         causal, mask = False, inputs.dense_mask()
     bias = lower_bias(inputs, query, key, inner.bias, mask)
-    query, key, value, bias = as_four_axes(inner.query, inner.key, value, bias, inputs.shape, grouped)
+    dtype = inputs.dtype
+    query, key, value = inner.query.to(dtype), inner.key.to(dtype), value.to(dtype)
+    query, key, value, bias = as_four_axes(query, key, value, bias, inputs.shape, grouped)
     width, value_width = query.size(-1), value.size(-1)
     if width != value_width:  # the fused kernels want one width
-        query, key, value = (_widen(tensor, max(width, value_width)) for tensor in (query, key, value))
+        query, key, value = (widen(tensor, max(width, value_width)) for tensor in (query, key, value))
     context = run(Fused(query, key, value, bias, causal, inner.scale, grouped), inputs.dropout)
-    return context[..., :value_width].reshape(*inputs.shape[:-1], value_width)
+    if width > value_width:
+        context = context[..., :value_width]
+    return context if len(inputs.shape) == 4 else context.reshape(*inputs.shape[:-1], value_width)
 
 
-def _attended(mask: Tensor, key: Tensor) -> Tensor:
-    """Say which keys any query of any head may attend to, to center them."""
-    flags = mask.any(-2)
+def attended(flags: Tensor, key: Tensor) -> Tensor:
+    """Lay flags that say which keys any query may attend to along the keys, to center them."""
     return flags[(None,) * (key.ndim - 1 - flags.ndim)].expand(*torch.broadcast_shapes(flags.shape, key.shape[:-1]))
 
 
-def _widen(tensor: Tensor, width: int) -> Tensor:
+def widen(tensor: Tensor, width: int) -> Tensor:
+    """Add features of zero up to `width`."""
     return F.pad(tensor, (0, width - tensor.size(-1))) if tensor.size(-1) < width else tensor
 
 
@@ -102,10 +103,7 @@ def lower_bias(inputs: Inputs, query: Tensor, key: Tensor, extra: Tensor | None,
     total = parts[0]
     for part in parts[1:]:
         total = total + part
-    dtype = query.dtype
-    if torch.is_autocast_enabled(query.device.type):
-        dtype = torch.get_autocast_dtype(query.device.type)
-    total = total.to(dtype)
+    total = total.to(inputs.dtype)
     return total if mask is None else torch.where(mask, total, -torch.inf)
 
 
@@ -117,7 +115,8 @@ def as_four_axes(
     key_lead = (*lead[:-1], key.size(-3)) if grouped else lead
 
     def fold(tensor: Tensor, axes: tuple[int, ...]) -> Tensor:
-        tensor = tensor.expand(*axes, *tensor.shape[-2:])
+        if tensor.shape[:-2] != axes:
+            tensor = tensor.expand(*axes, *tensor.shape[-2:])
         if len(axes) > 2:
             return tensor.flatten(0, -4)
         return tensor if len(axes) == 2 else tensor.unsqueeze(-3) if axes else tensor[None, None]
@@ -127,18 +126,20 @@ def as_four_axes(
             bias = bias.expand(*lead, *bias.shape[-2:]).flatten(0, -4)
         elif len(lead) == 1:
             bias = bias.unsqueeze(1)
-    if bias is not None:
-        bias = bias.expand(*bias.shape[:-2], *shape[-2:])
     return fold(query, lead), fold(key, key_lead), fold(value, key_lead), bias
 
 
 def run(fused: Fused, dropout: float) -> Tensor:
-    """Call torch's kernel; where gradients will flow, in a way that can be differentiated twice."""
-    tensors = (fused.query, fused.key, fused.value, fused.bias)
-    tracked = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
-    if tracked and not dropout and not torch.compiler.is_compiling():
-        return TwiceDifferentiable.apply(*fused)  # type: ignore[no-any-return, no-untyped-call]
-    return _kernel(fused, dropout)
+    """Call torch's kernel; without dropout, in a way that can be differentiated twice."""
+    if dropout:
+        return _kernel(fused, dropout)
+
+    def with_tensors(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Fused:
+        return fused._replace(query=query, key=key, value=value, bias=bias)
+
+    return differentiable_twice(
+        lambda *tensors: _kernel(with_tensors(*tensors)), lambda *tensors: plain(with_tensors(*tensors)), *fused[:4]
+    )
 
 
 def _kernel(fused: Fused, dropout: float = 0.0) -> Tensor:
@@ -154,42 +155,9 @@ def _kernel(fused: Fused, dropout: float = 0.0) -> Tensor:
     )
 
 
-class TwiceDifferentiable(torch.autograd.Function):
-    """Torch's kernel, whose backward pass recomputes by plain operations when it must itself be differentiated."""
-
-    @staticmethod
-    def forward(ctx: Any, *args: Any) -> Tensor:
-        """Run the kernel on leaves of its own, so that its own backward pass is at hand."""
-        needed = ctx.needs_input_grad[:4]
-        with torch.enable_grad():
-            leaves: list[Any] = [
-                tensor if tensor is None else tensor.detach().requires_grad_(need)
-                for tensor, need in zip(args[:4], needed, strict=True)
-            ]
-            context = _kernel(Fused(*leaves, *args[4:]))
-        ctx.leaves, ctx.context, ctx.settings = leaves, context, args[4:]
-        ctx.save_for_backward(*args[:4])
-        return context.detach()
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
-        """Use the kernel's backward pass, or plain operations where a second derivative is wanted."""
-        twice = torch.is_grad_enabled()
-        tensors = ctx.saved_tensors if twice else ctx.leaves
-        context = _eager(Fused(*tensors, *ctx.settings)) if twice else ctx.context
-        needed = [index for index in range(4) if ctx.needs_input_grad[index]]
-        found = torch.autograd.grad(
-            context, [tensors[index] for index in needed], gradients[0], retain_graph=True, create_graph=twice
-        )
-        result: list[Tensor | None] = [None] * 7
-        for index, gradient in zip(needed, found, strict=True):
-            result[index] = gradient
-        return tuple(result)
-
-
-def _eager(fused: Fused) -> Tensor:
+def plain(fused: Fused) -> Tensor:
     """Compute what the kernel computes by operations that can be differentiated any number of times."""
-    query, key, value = fused.query, fused.key, fused.value
+    query, key, value = widened(fused.query), widened(fused.key), widened(fused.value)
     if fused.grouped:
         key, value = ungroup(key, query.size(-3)), ungroup(value, query.size(-3))
     scores = query * fused.scale @ key.mT
@@ -200,4 +168,4 @@ def _eager(fused: Fused) -> Tensor:
         mask = fused.bias
     elif fused.bias is not None:
         scores, mask = scores + fused.bias, fused.bias != -torch.inf
-    return normalize(scores, mask, Softmax()) @ value
+    return (normalize(scores, mask, Softmax()) @ value).to(fused.value.dtype)

@@ -1,0 +1,46 @@
+"""The command line: parse, call the library, show. Nothing here imports torch before a command runs."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from regard import __version__
+from regard.cli import bench
+from regard.cli.train import train
+from regard.errors import RegardError
+
+app = typer.Typer(
+    name="regard",
+    help="Attention for sequence models: an operator, a toolkit and a studio.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+app.add_typer(bench.app, name="bench")
+app.command()(train)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"regard {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def regard(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Attention for sequence models: an operator, a toolkit and a studio."""
+
+
+def main() -> None:
+    """Run the command line; bad input ends in one paragraph and exit code 2."""
+    try:
+        app()
+    except RegardError as error:
+        print(f"regard: {error}", file=sys.stderr)
+        sys.exit(2)
