@@ -1,0 +1,1 @@
+"""Every public mechanism with an example input: adding one to regard is adding a row here."""

@@ -1,0 +1,73 @@
+"""The command line, run as a user runs it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import regard
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "regard", *arguments], capture_output=True, text=True, timeout=300)
+
+
+def test_help_names_the_commands_and_does_not_import_torch() -> None:
+    code = "import sys; sys.argv = ['regard', '--help']; from regard.cli import main\ntry: main()\nexcept SystemExit: pass"
+    code += "\nassert 'torch' not in sys.modules, 'torch was imported'"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "bench" in done.stdout
+
+
+def test_import_regard_does_not_import_torch() -> None:
+    code = "import sys, regard; assert 'torch' not in sys.modules; assert callable(regard.attention)"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_version() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stdout) == (0, f"regard {regard.__version__}\n")
+
+
+def test_every_command_has_help_with_an_example() -> None:
+    done = run("bench", "attention", "--help")
+    assert done.returncode == 0
+    assert "regard bench attention --quick" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--dtype", "float8"],
+            "regard: `--dtype` must be float32, bfloat16 or float16; received float8.\n",
+        ),
+        (
+            ["--device", "toaster"],
+            "regard: `--device` must be cpu, or cuda where torch sees one; received toaster.\n",
+        ),
+    ],
+)
+def test_bad_input_is_one_paragraph_and_exit_code_2(arguments: list[str], message: str) -> None:
+    done = run("bench", "attention", *arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+
+
+def test_an_unknown_command_is_exit_code_2() -> None:
+    done = run("bensh")
+    assert done.returncode == 2
+    assert "bench" in done.stderr
+
+
+@pytest.mark.slow
+def test_bench_prints_a_table_for_machines() -> None:
+    done = run("bench", "attention", "--quick", "--rounds", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert {"device", "dtype", "threads", "torch"} == set(report["machine"])
+    contenders = {(row["case"], row["contender"]) for row in report["rows"]}
+    assert {("scaled dot", "SDPA"), ("scaled dot", "regard"), ("additive", "eager"), ("additive", "regard")} <= contenders
+    assert all(row["forward"]["milliseconds"] > 0 for row in report["rows"])
