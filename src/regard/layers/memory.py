@@ -1,0 +1,207 @@
+"""Memory: what a layer attends over, projected once. The Transformer's cache and a recurrent decoder's source alike."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.attention import Causal, Mask, Padding, Window
+from regard.attention.mask import And, Dense, Not, Or, as_mask
+from regard.errors import ArgumentError
+
+
+class Memory(NamedTuple):
+    """Keys and values ready to be attended to, batch first: a plain value that layers take and give back.
+
+    Made by `layer.remember(key, value, mask)`. `reserve` makes room, `append` fills it without changing a shape, each
+    batch element at its own length, and `select` re-orders the batch, as beam search does.
+
+    >>> memory = Memory.of(torch.ones(2, 3, 4), torch.ones(2, 3, 5), Padding(torch.tensor([3, 1])))
+    >>> memory.mask
+    tensor([[ True,  True,  True],
+            [ True, False, False]])
+    >>> memory = memory.reserve(6).append(Memory.of(torch.ones(2, 1, 4), torch.ones(2, 1, 5)))
+    >>> memory.length, memory.capacity
+    (tensor([4, 2]), 6)
+    """
+
+    key: Float[Tensor, "batch *heads capacity key_size"]
+    """The keys as the score wants them: projected, split into heads where the layer has heads."""
+    value: Float[Tensor, "batch *heads capacity value_size"]
+    """The values, likewise."""
+    mask: Bool[Tensor, "batch capacity"] | None
+    """True where a key may be attended to; None where all may, and there is no room for more."""
+    length: Int[Tensor, " batch"]
+    """Where the next key will be put: how many places of each batch element are filled."""
+
+    @classmethod
+    def of(
+        cls,
+        key: Float[Tensor, "batch *heads key key_size"],
+        value: Float[Tensor, "batch *heads key value_size"],
+        mask: Bool[Tensor, "batch key"] | Padding | None = None,
+    ) -> "Memory":
+        """Hold these keys and values. After a `Padding` the next key goes right behind each element's last."""
+        allowed = key_mask(mask, key)
+        if isinstance(mask, Padding):
+            length = mask.lengths.to(device=key.device, dtype=torch.long).expand(key.size(0))
+        else:
+            length = torch.full((key.size(0),), key.size(-2), device=key.device)
+        return cls(key, value, allowed, length)
+
+    @property
+    def capacity(self) -> int:
+        """How many keys there is room for."""
+        return self.key.size(-2)
+
+    def next_positions(self, count: int) -> Int[Tensor, "batch query"]:
+        """Say where the next `count` keys will stand: the `query_positions` of the tokens about to be appended."""
+        return self.length[:, None] + torch.arange(count, device=self.length.device)
+
+    def reserve(self, capacity: int) -> "Memory":
+        """Make room for `capacity` keys in all."""
+        more = capacity - self.capacity
+        if more < 0:
+            raise ArgumentError(
+                f"`capacity` must be at least what the memory holds, {self.capacity}; received {capacity}."
+            )
+        if more == 0:
+            return self
+        filled = self.mask
+        if filled is None:
+            filled = torch.ones(self.key.size(0), self.capacity, dtype=torch.bool, device=self.key.device)
+        key, value = F.pad(self.key, (0, 0, 0, more)), F.pad(self.value, (0, 0, 0, more))
+        return Memory(key, value, F.pad(filled, (0, more)), self.length)
+
+    def append(self, more: "Memory") -> "Memory":
+        """Put the keys of `more` behind those of each batch element; shapes stay, so compiled code need not change.
+
+        What is padding in `more`, by a `Padding` mask, will be written over by the next `append`.
+        """
+        self._check_room(more)
+        assert self.mask is not None
+        places = self.next_positions(more.capacity)
+        filled = torch.ones_like(places, dtype=torch.bool) if more.mask is None else more.mask
+        return Memory(
+            _put(self.key, more.key, places),
+            _put(self.value, more.value, places),
+            self.mask.scatter(1, places, filled),
+            self.length + more.length,
+        )
+
+    def _check_room(self, more: "Memory") -> None:
+        needed = self.capacity + more.capacity
+        if self.mask is not None:
+            if torch.compiler.is_compiling() or self.length.device.type != "cpu" or not self.length.numel():
+                return  # to look at the numbers would break the graph, or make an accelerator wait
+            needed = int(self.length.max()) + more.capacity
+        if needed > self.capacity:
+            raise ArgumentError(
+                f"the memory must have room for {needed} keys; received one of capacity {self.capacity}. "
+                f"Make room before appending: memory.reserve({needed})."
+            )
+
+    def select(self, rows: Int[Tensor, " rows"]) -> "Memory":
+        """Take these rows of the batch, in this order; a row may come twice."""
+        mask = None if self.mask is None else self.mask[rows]
+        return Memory(self.key[rows], self.value[rows], mask, self.length[rows])
+
+    def true_length(self) -> Int[Tensor, " batch"]:
+        """Count the keys that may be attended to."""
+        return self.length if self.mask is None else self.mask.sum(-1)
+
+    def allowed(
+        self, mask: Mask | Tensor | None, query_length: int, query_positions: Int[Tensor, "... query"] | None = None
+    ) -> Mask | None:
+        """Join the memory's own mask with the one of a call, which may be (query, key), (batch, query, key) or a mask.
+
+        A `Causal` or `Window` that says nothing of positions is put at `query_positions`, or where `locate` says.
+        """
+        if isinstance(mask, Tensor) and mask.ndim == 3 and self.key.ndim == 4:
+            mask = mask.unsqueeze(1)
+        asked = None if mask is None else as_mask(mask)
+        if asked is not None and speaks_of_places(asked):
+            places = self.locate(query_length) if query_positions is None else query_positions
+            asked = asked if places is None else put_at(asked, places)
+        if self.mask is None:
+            return asked
+        own = Dense(self.mask[(slice(None), *[None] * (self.key.ndim - 2))])  # batch 1 (1) key
+        return own if asked is None else own & asked
+
+    def locate(self, query_length: int) -> Int[Tensor, "batch query"] | None:
+        """Say where queries stand if nobody does: at the last keys. None means that the ends align.
+
+        With room to spare or padding, only one query can be placed so: the last key of each batch element.
+        """
+        if self.mask is None or query_length == self.capacity:
+            return None
+        if query_length == 1:
+            return self.length[:, None] - 1
+        raise ArgumentError(
+            f"`query_positions` must say where the {query_length} queries stand among {self.capacity} places, some of "
+            "them empty; received None. Before appending, memory.next_positions(count) gives it."
+        )
+
+
+def _put(held: Tensor, new: Tensor, places: Tensor) -> Tensor:
+    index = places[(slice(None), *[None] * (held.ndim - 3), slice(None), None)]  # batch (1) key 1
+    return held.scatter(-2, index.expand(new.shape), new.to(held.dtype))
+
+
+def key_mask(
+    mask: Bool[Tensor, "batch key"] | Padding | None, key: Float[Tensor, "batch *heads key key_size"]
+) -> Bool[Tensor, "batch key"] | None:
+    """Read a mask that speaks of keys alone, whoever asks."""
+    if mask is None:
+        return None
+    batch, length = key.size(0), key.size(-2)
+    if isinstance(mask, Padding):
+        lengths = mask.lengths.to(key.device)
+        if lengths.ndim and lengths.size(0) != batch:
+            raise ArgumentError(
+                f"`lengths` of Padding must speak of the batch, {batch}; received {tuple(lengths.shape)}."
+            )
+        return (torch.arange(length, device=key.device) < lengths.unsqueeze(-1)).expand(batch, length)
+    read = as_mask(mask)
+    if not isinstance(read, Dense):
+        raise ArgumentError(
+            "`mask` must speak of the keys alone, a boolean (batch, key) tensor or Padding(lengths); received "
+            f"{type(mask).__name__}. A mask that depends on the query goes to the call: layer(query, memory, mask=…)."
+        )
+    if tuple(read.tensor.shape) != (batch, length):
+        raise ArgumentError(
+            f"`mask` must have shape (batch, key) = {(batch, length)}; received {tuple(read.tensor.shape)}."
+        )
+    return read.tensor
+
+
+def speaks_of_places(mask: Mask) -> bool:
+    """Tell whether a mask leaves open where the queries stand."""
+    match mask:
+        case Causal() | Window():
+            return mask.positions is None and mask.align == "end"
+        case And() | Or():
+            return speaks_of_places(mask.left) or speaks_of_places(mask.right)
+        case Not():
+            return speaks_of_places(mask.inverse)
+    return False
+
+
+def put_at(mask: Mask, query_positions: Int[Tensor, "... query"]) -> Mask:
+    """Put the queries of every `Causal` and `Window` inside a mask where they stand.
+
+    >>> put_at(Causal(), torch.tensor([[1], [0]])).dense((2, 1, 3))
+    tensor([[[ True,  True, False]],
+            [[ True, False, False]]])
+    """
+    match mask:
+        case Causal() | Window() if speaks_of_places(mask):
+            return replace(mask, positions=query_positions)
+        case And() | Or():
+            return type(mask)(put_at(mask.left, query_positions), put_at(mask.right, query_positions))
+        case Not():
+            return Not(put_at(mask.inverse, query_positions))
+    return mask

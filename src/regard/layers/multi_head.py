@@ -1,0 +1,227 @@
+"""Multi-head attention: several looks at once, each through maps of its own."""
+
+from dataclasses import replace
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attention import Attended, Mask, Normalizer, Padding, Position, ScaledDot, Score
+from regard.attention.normalize import NormalizeFunction
+from regard.attention.score import ScoreFunction
+from regard.errors import ArgumentError
+from regard.layers.arguments import check_size, check_width
+from regard.layers.attend import SOFTMAX, Attend
+from regard.layers.memory import Memory
+from regard.layers.score import LearnedScore
+from regard.layers.torch_mha import read_torch_mha, write_torch_mha
+
+SCALED_DOT = ScaledDot()
+
+
+class MultiHeadAttention(nn.Module):
+    r"""Look several times at once: each head has its own maps and so its own idea of what belongs together.
+
+    $$\text{head}_h = \text{attention}(Q W^Q_h, K W^K_h, V W^V_h), \qquad
+    \text{output} = [\text{head}_1; \dots; \text{head}_n] W^O$$
+
+    where $W^Q, W^K, W^V, W^O$ are `query`, `key`, `value` and `output`, the heads lying side by side, each
+    `size // num_heads` wide.
+
+    - Self-attention: `layer(x)`; causal: `layer(x, mask=Causal())`; with padding: `layer(x, mask=Padding(lengths))`.
+    - Cross-attention: `memory = layer.remember(key, value, mask)` once, then `layer(query, memory)` at every step.
+    - With a cache: `memory.reserve(capacity)`, then `memory.append(layer.remember(x))` for each new `x`.
+    - `num_key_value_heads` below `num_heads` shares each key-value head among a group of query heads.
+    - `score`: any of the operator's, a function, or a `LearnedScore` with parameters per head.
+    - `position`: a position, or a module that makes one when called with `query_positions`.
+
+    Reference: Vaswani et al. (2017), section 3.2.2, arXiv:1706.03762; Ainslie et al. (2023), section 2.2,
+    arXiv:2305.13245, for grouped heads.
+    Differs: the maps have biases, as in torch, unless `bias=False`.
+
+    >>> import torch
+    >>> from regard import Causal
+    >>> layer = MultiHeadAttention(8, 2)
+    >>> x = torch.zeros(2, 5, 8)
+    >>> layer(x, mask=Causal()).shape
+    torch.Size([2, 5, 8])
+    >>> memory = layer.remember(torch.zeros(2, 3, 8), mask=Padding(torch.tensor([3, 1])))
+    >>> layer(x, memory, return_weights=True).weights.shape
+    torch.Size([2, 2, 5, 3])
+    """
+
+    def __init__(
+        self,
+        size: int,
+        num_heads: int,
+        *,
+        key_size: int | None = None,
+        value_size: int | None = None,
+        num_key_value_heads: int | None = None,
+        score: Score | ScoreFunction | LearnedScore = SCALED_DOT,
+        normalize: Normalizer | NormalizeFunction = SOFTMAX,
+        position: Position | nn.Module | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        key_size = size if key_size is None else key_size
+        value_size = key_size if value_size is None else value_size
+        for name, width in (("size", size), ("key_size", key_size), ("value_size", value_size)):
+            check_size(name, width)
+        _check_divides("num_heads", num_heads, "size", size)
+        num_key_value_heads = num_heads if num_key_value_heads is None else num_key_value_heads
+        _check_divides("num_key_value_heads", num_key_value_heads, "num_heads", num_heads)
+        self.num_heads, self.num_key_value_heads = num_heads, num_key_value_heads
+        self.head_size = size // num_heads
+        inner = num_key_value_heads * self.head_size
+        self.query = nn.Linear(size, size, bias=bias)
+        self.key = nn.Linear(key_size, inner, bias=bias)
+        self.value = nn.Linear(value_size, inner, bias=bias)
+        self.output = nn.Linear(size, size, bias=bias)
+        self.score = score
+        self.position = position
+        self.attend = Attend(normalize=normalize, dropout=dropout)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the maps as Glorot and Bengio (2010) do; biases start at zero."""
+        for linear in (self.query, self.key, self.value, self.output):
+            nn.init.xavier_uniform_(linear.weight)
+            if linear.bias is not None:
+                nn.init.zeros_(linear.bias)
+
+    def remember(
+        self,
+        key: Float[Tensor, "batch key key_size"],
+        value: Float[Tensor, "batch key value_size"] | None = None,
+        mask: Bool[Tensor, "batch key"] | Padding | None = None,
+    ) -> Memory:
+        """Project keys and values, by default the keys, and split them into heads."""
+        value = key if value is None else value
+        check_width("key", key, self.key.in_features)
+        check_width("value", value, self.value.in_features)
+        heads = self.num_key_value_heads
+        return Memory.of(self._split(self.key(key), heads), self._split(self.value(value), heads), mask)
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch query size"],
+        memory: Memory | None = None,
+        *,
+        mask: Mask | Bool[Tensor, "..."] | None = None,
+        query_positions: Int[Tensor, "... query"] | None = None,
+        position: Position | None = None,
+        return_weights: bool = False,
+    ) -> Tensor | Attended:
+        """Attend to the memory, or to the queries themselves without one.
+
+        `query_positions`, (query,) or (batch, query), says where the queries stand among the keys; by default their
+        ends align. `position` replaces the layer's own for this call, where it depends on the sentence.
+        """
+        check_width("query", query, self.query.in_features)
+        memory = self.remember(query) if memory is None else memory
+        length = query.size(1)
+        if query_positions is None and (self.position is not None or position is not None):
+            query_positions = memory.locate(length)
+        attended: Tensor | Attended = self.attend(
+            self._split(self.query(query), self.num_heads),
+            memory.key,
+            memory.value,
+            score=self.score() if isinstance(self.score, LearnedScore) else self.score,
+            mask=memory.allowed(mask, length, query_positions),
+            position=_placed(self.position if position is None else position, query_positions),
+            grouped=self.num_key_value_heads != self.num_heads,
+            return_weights=return_weights,
+        )
+        if isinstance(attended, Attended):
+            return Attended(self._join(attended.context), attended.weights, attended.log_normalizer)
+        return self._join(attended)
+
+    def _split(self, features: Tensor, heads: int) -> Tensor:
+        parts: Tensor = features.unflatten(-1, (heads, self.head_size))
+        return parts.transpose(1, 2)  # batch heads length head_size
+
+    def _join(self, context: Tensor) -> Tensor:
+        joined: Tensor = self.output(context.transpose(1, 2).flatten(-2))
+        return joined
+
+    @classmethod
+    def from_torch(cls, module: nn.MultiheadAttention) -> "MultiHeadAttention":
+        """Copy a torch layer, parameters and all. Ours is batch first, whichever way the original was.
+
+        Masks change meaning on the way: `from_torch_mha` turns them.
+
+        >>> import torch
+        >>> theirs = nn.MultiheadAttention(8, 2, batch_first=True)
+        >>> ours, x = MultiHeadAttention.from_torch(theirs), torch.ones(1, 3, 8)
+        >>> torch.allclose(ours(x), theirs(x, x, x)[0], atol=1e-6)
+        True
+        """
+        read = read_torch_mha(module)
+        layer = cls(
+            module.embed_dim,
+            module.num_heads,
+            key_size=module.kdim,
+            value_size=module.vdim,
+            bias=module.in_proj_bias is not None,
+            dropout=module.dropout,
+        )
+        layer.to(module.out_proj.weight)
+        layer.load_state_dict(read)
+        return layer.train(module.training)
+
+    def to_torch(self, *, batch_first: bool = True) -> nn.MultiheadAttention:
+        """Copy into a torch layer, which has the scaled dot product, softmax and no positions only.
+
+        Shared key-value heads are repeated.
+        """
+        module = nn.MultiheadAttention(
+            self.query.in_features,
+            self.num_heads,
+            dropout=self.attend.dropout,
+            bias=self.query.bias is not None,
+            kdim=self.key.in_features,
+            vdim=self.value.in_features,
+            batch_first=batch_first,
+        )
+        _check_plain(self)
+        write_torch_mha(module.to(self.query.weight), self.state_dict(), self.head_size)
+        return module.train(self.training)
+
+    def extra_repr(self) -> str:
+        """Show the heads."""
+        shared = f", num_key_value_heads={self.num_key_value_heads}" * (self.num_key_value_heads != self.num_heads)
+        score = "" if isinstance(self.score, nn.Module) else f", score={self.score}"
+        return f"num_heads={self.num_heads}{shared}{score}"
+
+
+def _placed(position: Position | nn.Module | None, query_positions: Tensor | None) -> Position | None:
+    """Give the position for queries that stand at `query_positions`."""
+    if isinstance(position, nn.Module):
+        made: Position = position(query_positions=query_positions)
+        return made
+    if position is None or query_positions is None:
+        return position
+    return replace(position, query_positions=query_positions)
+
+
+def _check_divides(name: str, number: int, of_name: str, of: int) -> None:
+    if number < 1 or of % number:
+        divisors = [str(n) for n in range(1, of + 1) if of % n == 0]
+        raise ArgumentError(
+            f"`{name}` must divide `{of_name}`, {of}; received {number}. Choose one of {', '.join(divisors)}."
+        )
+
+
+def _check_plain(layer: MultiHeadAttention) -> None:
+    found = {
+        f"score {layer.score}": not (isinstance(layer.score, ScaledDot) and layer.score.scale is None),
+        f"normalizer {layer.attend.normalize}": layer.attend.normalize != SOFTMAX,
+        f"position {layer.position}": layer.position is not None,
+    }
+    for name, present in found.items():
+        if present:
+            raise ArgumentError(
+                f"the layer must use ScaledDot(), Softmax() and no position to become nn.MultiheadAttention; received "
+                f"{name}."
+            )
