@@ -1,0 +1,112 @@
+"""From a grammar to a stream of distinct pairs, each in one split whatever the seed.
+
+A sentence belongs to a split by a hash of its English, without case, accents and marks. The English is a function of
+the source, so neither a source nor a target is ever in two splits, for any seeds, sizes and lengths.
+"""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from regard.data.builtin.draw import Draw
+from regard.data.builtin.synchrony import Phrase, Words, make_pair
+from regard.data.pair import Pair
+
+Split: TypeAlias = Literal["train", "valid", "test", "long", "lectures"]
+
+SHORT = 20
+"""The most words a training sentence has by default; longer ones are also shared with the split `long`."""
+
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_LETTERS = re.compile(r"\w+")
+_ROOM = 8  # how far a length may run ahead of its share
+_INSISTENCE = 500  # draws in vain before lengths may be uneven, because some have run out
+_PATIENCE = 10_000  # draws in vain before the grammar counts as exhausted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grammar:
+    """A synchronous grammar: `derive` gives a sentence of about so many words, or nothing if the draw came to nothing.
+
+    `lectures` are the sentences kept out of every other split; `restore` spells what a user types as the corpus does.
+    """
+
+    name: str
+    derive: Callable[[Draw, int], Phrase | None]
+    lectures: tuple[Phrase, ...]
+    restore: Callable[[str], str]
+
+
+def normalize(text: str) -> str:
+    """Keep only what a hasty typist keeps: no case, no accents, no marks.
+
+    >>> normalize("¿Me puedes traer un tenedor?")
+    'me puedes traer un tenedor'
+    """
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text.casefold()))
+    return " ".join(_LETTERS.findall(plain))
+
+
+def split_of(target: str) -> Split:
+    """Say which split a sentence is in, by its English.
+
+    Of the short ones a tenth is for `valid`, a tenth for `test`; half of the long ones are for `long`.
+    """
+    return _split_of(normalize(target))
+
+
+def _split_of(key: str) -> Split:
+    digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
+    place = int.from_bytes(digest, "big") / 2**64
+    if place < 0.2:
+        return "valid" if place < 0.1 else "test"
+    return "long" if place < 0.7 and len(key.split()) > SHORT else "train"
+
+
+def count_words(spoken: Words) -> int:
+    """Count the words of one side, without the marks."""
+    return sum(word.text[-1].isalnum() for word in spoken)
+
+
+def stream(grammar: Grammar, *, split: Split, seed: int, min_words: int, max_words: int) -> Iterator[Pair]:
+    """Draw distinct pairs for ever, or until the grammar has no more of these lengths to give.
+
+    The source has at least `min_words`, and neither side has more than `max_words`. Lengths that lag behind are wanted
+    and those that run ahead have to wait, so that all are about equally frequent. The pairs come from one sequence of
+    draws: asking for more of them does not change those that came before.
+    """
+    lectures = [make_pair(*phrase) for phrase in grammar.lectures]
+    if split == "lectures":
+        yield from lectures
+        return
+    draw = Draw(f"{grammar.name} {split} {seed} {min_words} {max_words}")
+    held_out = frozenset(normalize(side) for pair in lectures for side in (pair.source, pair.target))
+    given: set[str] = set()
+    of_length = [0] * (max_words + 1)
+    vain = 0
+    while vain < _PATIENCE:
+        vain += 1
+        lengths = [draw.between(min_words, max_words) for _ in range(3)]
+        phrase = grammar.derive(draw, min(lengths, key=of_length.__getitem__))
+        if phrase is None:
+            continue
+        length = count_words(phrase.source)
+        if not min_words <= length <= max_words or count_words(phrase.target) > max_words:
+            continue
+        fair_share = _ROOM + 1.2 * len(given) / (max_words - min_words + 1)
+        if of_length[length] > fair_share and vain < _INSISTENCE:
+            continue
+        pair = make_pair(*phrase)
+        target = normalize(pair.target)
+        if _split_of(target) != split or target in held_out:
+            continue
+        source = normalize(pair.source)
+        if source in given or source in held_out:
+            continue
+        given.add(source)
+        of_length[length] += 1
+        vain = 0
+        yield pair

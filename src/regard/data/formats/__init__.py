@@ -1,0 +1,10 @@
+"""The file formats pairs come in, one module each; every class streams records (`regard.data.records.Corpus`)."""
+
+from regard.data.formats.hugging_face import HuggingFace
+from regard.data.formats.jsonl import JsonLines
+from regard.data.formats.parquet import Parquet
+from regard.data.formats.plain import TwoFiles
+from regard.data.formats.tmx import Tmx
+from regard.data.formats.tsv import Tsv
+
+__all__ = ["HuggingFace", "JsonLines", "Parquet", "Tmx", "Tsv", "TwoFiles"]

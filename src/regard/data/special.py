@@ -1,0 +1,6 @@
+"""The four tokens that every vocabulary starts with, at the same places."""
+
+PAD, UNKNOWN, START, END = 0, 1, 2, 3
+"""Fills a batch; stands for a word outside the vocabulary; opens a target; closes a source or target."""
+
+SPECIAL_TOKENS = ("<pad>", "<unk>", "<s>", "</s>")

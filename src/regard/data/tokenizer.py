@@ -1,0 +1,220 @@
+"""Text to token numbers and back, over the package `tokenizers`, for five kinds of token.
+
+| kind | a token is | text comes back |
+| --- | --- | --- |
+| word | a word or mark, as `words` divides them | with the spaces of `join_words`; unknown words as `<unk>` |
+| character | a character | exactly |
+| byte | a byte of UTF-8 | exactly |
+| bpe | a frequent run of characters, merged pair by pair | exactly |
+| unigram | a frequent run of characters, the likeliest division | exactly |
+
+"Exactly" means `decode(encode(text)) == normalize(text)`: Unicode NFC, every run of white space (and of U+2581 "▁",
+which marks spaces in pieces) one space, none at the ends, lower case where so trained. Characters outside the
+vocabulary are spelled in bytes, or are `<unk>` where the tokenizer was trained without them.
+
+No token crosses the border of a word. Text that looks like a special token (`</s>`) is text.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import tokenizers
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
+
+from regard.data.detokenize import join_words
+from regard.data.pair import words as divide_words
+from regard.data.ragged import Ragged
+from regard.data.special import END, PAD, SPECIAL_TOKENS, START
+from regard.errors import DataError
+
+Kind: TypeAlias = Literal["word", "character", "byte", "bpe", "unigram"]
+
+BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+SPACE = "▁"
+_LETTER = r"[\p{L}\p{M}\p{N}_]"
+# The pattern of `regard.data.pair.words` in the regular expressions of `tokenizers`.
+_WORD = rf"['’]s\b|{_LETTER}+(?:(?!['’]s\b)[-'’]{_LETTER}+)*|[^\p{{L}}\p{{M}}\p{{N}}_\s{SPACE}]"
+_AT_ONCE = 10_000
+
+
+class Encoded(NamedTuple):
+    """The tokens of a text, and for each the position in `words(text)` of the word it is part of."""
+
+    ids: list[int]
+    words: list[int]
+
+
+class Tokenizer:
+    """A trained vocabulary of one kind. `train_tokenizer` makes one, `from_json` reads one."""
+
+    def __init__(self, backend: tokenizers.Tokenizer) -> None:
+        self._backend = backend
+        self._backend.encode_special_tokens = True  # "</s>" in a text is five characters; the file cannot say so
+        self.kind: Kind = _kind(json.loads(backend.to_str())["model"])
+
+    @property
+    def size(self) -> int:
+        """How many tokens there are."""
+        return self._backend.get_vocab_size()
+
+    @property
+    def backend(self) -> tokenizers.Tokenizer:
+        """The tokenizer of the package `tokenizers` beneath."""
+        return self._backend
+
+    def encode(self, text: str) -> Encoded:
+        """Divide one text into tokens, and say which word each belongs to."""
+        text = self.normalize(text)
+        encoding = self._backend.encode(text)
+        numbers = [number or 0 for number in encoding.word_ids]
+        words = divide_words(text)
+        if numbers and numbers[-1] + 1 != len(words):
+            numbers = _by_place(text, words, encoding.offsets)
+        return Encoded(encoding.ids, numbers)
+
+    def encode_batch(self, texts: Iterable[str]) -> Ragged:
+        """Divide many texts, without the words: quicker."""
+        remaining = iter(texts)
+        parts = []
+        while chunk := list(islice(remaining, _AT_ONCE)):
+            parts.append(Ragged.from_lists(one.ids for one in self._backend.encode_batch_fast(chunk)))
+        return Ragged.concatenate(parts)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Write tokens as text, leaving out `<pad>`, `<s>` and `</s>`."""
+        kept = [int(number) for number in ids if number not in (PAD, START, END)]
+        if self.kind == "word":
+            return join_words(self.pieces(kept))
+        return self._backend.decode(kept)
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Name each token as it stands in the vocabulary, `▁` for a space before it."""
+        return [self._piece(int(number)) for number in ids]
+
+    def _piece(self, number: int) -> str:
+        name = self._backend.id_to_token(number) if number >= 0 else None
+        if name is None:
+            raise DataError(
+                f"`ids` must be from 0 to {self.size - 1}; received {number}. "
+                "Is this the tokenizer the model was trained with?"
+            )
+        return name
+
+    def normalize(self, text: str) -> str:
+        """Bring text to the form that comes back from `decode`."""
+        plain: str = self._backend.normalizer.normalize_str(text)
+        return plain.removeprefix(SPACE).replace(SPACE, " ")
+
+    def to_json(self) -> str:
+        """Write the whole tokenizer as JSON that `tokenizers` reads too."""
+        return self._backend.to_str()
+
+    @classmethod
+    def from_json(cls, text: str) -> "Tokenizer":
+        """Read what `to_json` wrote."""
+        try:
+            backend = tokenizers.Tokenizer.from_str(text)
+        except Exception as error:  # `tokenizers` raises the bare class
+            raise DataError(f"A tokenizer must be JSON of the package `tokenizers`; received {error}.") from error
+        return cls(backend)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Tokenizer.from_json, (self.to_json(),)
+
+    def __repr__(self) -> str:
+        return f"Tokenizer(kind={self.kind!r}, size={self.size})"
+
+
+class TokenizerPair(NamedTuple):
+    """The tokenizers of the two sides: one and the same where the vocabulary is joint."""
+
+    source: Tokenizer
+    target: Tokenizer
+
+    @property
+    def joint(self) -> bool:
+        """Whether both sides share a vocabulary."""
+        return self.source is self.target
+
+    def to_json(self) -> str:
+        """Write a joint tokenizer as itself, and two as an object with the keys source and target."""
+        if self.joint:
+            return self.source.to_json()
+        sides = {"source": json.loads(self.source.to_json()), "target": json.loads(self.target.to_json())}
+        return json.dumps(sides, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "TokenizerPair":
+        """Read what `to_json` wrote, or any one tokenizer for both sides."""
+        try:
+            sides = json.loads(text)
+        except ValueError as error:
+            raise DataError(f"A tokenizer file must be JSON; received text that is not ({error}).") from error
+        if isinstance(sides, dict) and {"source", "target"} == sides.keys():
+            return cls(*(Tokenizer.from_json(json.dumps(sides[side])) for side in ("source", "target")))
+        joint = Tokenizer.from_json(text)
+        return cls(joint, joint)
+
+    def save(self, folder: Path) -> None:
+        """Write `tokenizer.json` into `folder`."""
+        (folder / "tokenizer.json").write_text(self.to_json(), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> "TokenizerPair":
+        """Read `tokenizer.json` from `folder`."""
+        path = folder / "tokenizer.json"
+        if not path.is_file():
+            raise DataError(f"{folder} must hold a tokenizer.json; received a folder without. Is it a model folder?")
+        return cls.from_json(path.read_text(encoding="utf-8"))
+
+
+def make_backend(model: models.Model, *, kind: Kind, lowercase: bool) -> tokenizers.Tokenizer:
+    """Put what is the same for every vocabulary around `model`: normalization, division into words, joining."""
+    backend = tokenizers.Tokenizer(model)
+    space = " " if kind in ("word", "byte") else SPACE
+    steps: list[normalizers.Normalizer] = [normalizers.NFC(), normalizers.Replace(SPACE, " ")]
+    steps += [normalizers.Replace(Regex(r"[\s\x1c-\x1f]+"), " "), normalizers.Strip()]
+    steps += [normalizers.Lowercase()] * lowercase
+    if space == SPACE:
+        steps += [normalizers.Prepend(SPACE), normalizers.Replace(" ", SPACE)]
+    backend.normalizer = normalizers.Sequence(steps)
+    if kind == "word":
+        backend.pre_tokenizer = pre_tokenizers.Split(Regex(_WORD), "removed", invert=True)
+    else:
+        backend.pre_tokenizer = pre_tokenizers.Split(Regex(f"{space}?(?:{_WORD})|{space}"), "isolated")
+        joining: list[decoders.Decoder] = [decoders.ByteFallback(), decoders.Fuse()]
+        if space == SPACE:
+            joining = [decoders.Replace(SPACE, " "), *joining, decoders.Strip(" ", 1, 0)]
+        backend.decoder = decoders.Sequence(joining)
+    marks = [SPECIAL_TOKENS[number] for number in (PAD, START, END)]
+    backend.add_special_tokens([AddedToken(mark, special=True, normalized=False) for mark in marks])
+    return backend
+
+
+def _kind(model: dict[str, object]) -> Kind:
+    """Tell the kind from the model alone, so that the file needs no word of ours."""
+    match model:
+        case {"type": "WordLevel"}:
+            return "word"
+        case {"type": "Unigram"}:
+            return "unigram"
+        case {"type": "BPE", "merges": [], "vocab": dict(vocabulary)}:
+            return "byte" if len(vocabulary) == len(SPECIAL_TOKENS) + len(BYTES) else "character"
+        case {"type": "BPE"}:
+            return "bpe"
+    raise DataError(f"A tokenizer must be WordLevel, BPE or Unigram; received {model.get('type')}.")
+
+
+def _by_place(text: str, words: Sequence[str], offsets: Sequence[tuple[int, int]]) -> list[int]:
+    """Number pieces by where they stand, for scripts in which `words` and `tokenizers` see other borders."""
+    starts, place = [], 0
+    for word in words:
+        place = text.index(word, place)
+        starts.append(place)
+        place += len(word)
+    first = [start + (text[start:end].startswith(" ") and end - start > 0) for start, end in offsets]
+    return np.maximum(np.searchsorted(starts, first, side="right") - 1, 0).tolist() if starts else [0] * len(first)

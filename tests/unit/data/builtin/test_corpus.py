@@ -1,0 +1,175 @@
+import re
+import subprocess
+import sys
+from collections import Counter
+from itertools import islice
+
+import jaxtyping
+import pytest
+
+import regard.data.builtin as builtin
+from regard.data.builtin import CORPORA, Split, corpus, stream
+from regard.data.builtin.sampling import normalize, split_of
+from regard.data.pair import Pair, words
+from regard.errors import ArgumentError, DataError
+
+SPLITS: tuple[Split, ...] = ("train", "valid", "test", "long")
+
+
+def length(text: str) -> int:
+    return sum(word[-1].isalnum() for word in words(text))
+
+
+@pytest.mark.parametrize("name", CORPORA)
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_same_arguments_give_the_same_pairs(name: str, split: Split) -> None:
+    first = corpus(name, split=split, size=40, seed=3)
+    assert corpus(name, split=split, size=40, seed=3) == first
+    assert corpus(name, split=split, size=15, seed=3) == first[:15]
+    assert list(islice(stream(name, split=split, seed=3), 40)) == first
+    assert corpus(name, split=split, size=40, seed=4) != first
+
+
+def test_pairs_do_not_depend_on_the_hash_seed_of_the_process() -> None:
+    code = "from regard.data.builtin import corpus; print(corpus('builtin:es-en', split='train', size=30))"
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1
+    assert outputs == {f"{corpus('builtin:es-en', split='train', size=30)}\n"}
+
+
+def test_data_does_not_import_torch() -> None:
+    code = "import sys, regard.data.builtin; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("builtin:es-en", "Eres de Italia."),
+        ("builtin:hi-en", "Mere dost ke paas do akhbaar hain."),
+    ],
+)
+def test_the_stream_is_pinned_across_versions(name: str, source: str) -> None:
+    """The first training sentence of seed 0, written down: a change of it changes everybody's corpus."""
+    assert corpus(name, split="train", size=1)[0].source == source
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_checked(name: str) -> None:
+    """With every annotation checked on every call, as all other tests of regard run."""
+    jaxtyping.config.update("jaxtyping_disable", False)
+    assert len(corpus(name, split="train", size=40)) == 40
+    assert len(corpus(name, split="long", size=3)) == 3
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_splits_are_disjoint_for_all_seeds_and_lengths(name: str) -> None:
+    drawn: dict[Split, list[Pair]] = {
+        split: [
+            *corpus(name, split=split, size=300, seed=0),
+            *corpus(name, split=split, size=300, seed=1),
+            *corpus(name, split=split, size=150, min_words=3, max_words=6),
+            *corpus(name, split=split, size=100, min_words=3, max_words=60),
+        ]
+        for split in ("train", "valid", "test")
+    }
+    drawn["long"] = corpus(name, split="long", size=300) + corpus(
+        name, split="long", size=100, min_words=25, max_words=30
+    )
+    drawn["lectures"] = corpus(name, split="lectures")
+    for side in ("source", "target"):
+        seen: dict[str, Split] = {}
+        for split, pairs in drawn.items():
+            for pair in pairs:
+                assert seen.setdefault(getattr(pair, side), split) == split
+    for split in SPLITS:
+        assert {split_of(pair.target) for pair in drawn[split]} == {split}
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_no_pair_is_given_twice(name: str) -> None:
+    pairs = corpus(name, split="train", size=3000)
+    assert len({normalize(pair.source) for pair in pairs}) == 3000
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_lengths_are_kept_and_about_equally_frequent(name: str) -> None:
+    short = [(length(pair.source), length(pair.target)) for pair in corpus(name, split="train", size=3000)]
+    assert min(source for source, _ in short) == 3
+    assert max(max(pair) for pair in short) == 20
+    bands = Counter((source - 3) // 6 for source, _ in short)
+    assert min(bands.values()) > 3000 / 3 * 0.6
+    long = [(length(pair.source), length(pair.target)) for pair in corpus(name, split="long", size=800)]
+    assert min(source for source, _ in long) == 21
+    assert 58 <= max(max(pair) for pair in long) <= 60
+    buckets = Counter(min((source - 1) // 10, 5) for source, _ in long)
+    assert min(buckets[bucket] for bucket in (2, 3, 4, 5)) > 800 / 4 * 0.6
+
+
+@pytest.mark.parametrize(("low", "high"), [(3, 3), (5, 7), (20, 20), (33, 35)])
+def test_lengths_can_be_chosen(low: int, high: int) -> None:
+    pairs = corpus("builtin:es-en", split="train", size=20, min_words=low, max_words=high)
+    assert all(low <= length(pair.source) <= high and length(pair.target) <= high for pair in pairs)
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_one_source_has_one_translation(name: str) -> None:
+    """Over every split and many seeds, short sentences first, where two readings of one string would meet."""
+    known: dict[str, str] = {}
+    drawn = 0
+    for seed in range(6):
+        for split, low, high in (("train", 3, 6), ("train", 3, 12), ("valid", 3, 6), ("test", 3, 6)):
+            for pair in islice(stream(name, split=split, seed=seed, min_words=low, max_words=high), 700):
+                drawn += 1
+                assert known.setdefault(pair.source, pair.target) == pair.target
+    assert drawn > len(known) * 1.05
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_the_figures_of_the_docstring_are_true(name: str) -> None:
+    documented = {
+        "builtin:es-en": re.search(r"(\d+) Spanish and (\d+) English words", builtin.__doc__ or ""),
+        "builtin:hi-en": re.search(r"(\d+) Hindi and (\d+) English words", builtin.__doc__ or ""),
+    }[name]
+    assert documented is not None
+    pairs = corpus(name, split="train", size=10_000)
+    for side, figure in zip(("source", "target"), documented.groups(), strict=True):
+        forms = Counter(word.lower() for pair in pairs for word in words(getattr(pair, side)) if word[-1].isalnum())
+        assert len(forms) == int(figure)
+        assert sum(count < 3 for count in forms.values()) < 0.03 * len(forms)
+
+
+def test_an_unknown_corpus_is_named_with_a_near_miss() -> None:
+    with pytest.raises(ArgumentError, match=r"`name` must be .*received 'builtin:en-es'. Did you mean builtin:es-en\?"):
+        corpus("builtin:en-es", split="train", size=1)
+    with pytest.raises(ArgumentError, match=r"received 'wmt'. Choose one of builtin:es-en, builtin:hi-en."):
+        stream("wmt", split="train")
+
+
+def test_an_unknown_split_is_named_with_a_near_miss() -> None:
+    with pytest.raises(ArgumentError, match=r"`split` must be one of train, .*received 'tests'. Did you mean test\?"):
+        corpus("builtin:es-en", split="tests", size=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("low", "high"), [(2, 20), (3, 61), (9, 8)])
+def test_impossible_lengths_are_refused(low: int, high: int) -> None:
+    with pytest.raises(ArgumentError, match=rf"`min_words` and `max_words` must be 3 to 60.*received {low} and {high}"):
+        corpus("builtin:es-en", split="train", size=1, min_words=low, max_words=high)
+
+
+@pytest.mark.parametrize("size", [0, -4, None])
+def test_a_size_is_needed(size: int | None) -> None:
+    with pytest.raises(ArgumentError, match=rf"`size` must be a number of pairs, at least 1; received {size}"):
+        corpus("builtin:es-en", split="train", size=size)
+
+
+def test_a_grammar_that_has_no_more_says_how_many_it_had() -> None:
+    with pytest.raises(DataError, match=r"`size` must be at most [\d,]+, all that split 'valid'.*received 5,000. Ask"):
+        corpus("builtin:hi-en", split="valid", size=5000, max_words=3)
+    with pytest.raises(DataError, match=r"`size` must be at most 2, all that split 'lectures'.*received 3"):
+        corpus("builtin:es-en", split="lectures", size=3)

@@ -1,0 +1,159 @@
+import json
+from itertools import chain
+
+import numpy as np
+import pytest
+import torch
+
+from regard.data.batches import Batches, Examples, make_batch
+from regard.data.pair import Link
+from regard.data.ragged import Ragged
+from regard.data.special import END, PAD, START
+from regard.errors import ArgumentError, DataError
+
+torch.set_num_threads(1)
+
+
+def make_examples(count=200, seed=0, links=None):
+    draw = np.random.default_rng(seed)
+    source, target = (
+        Ragged.from_lists(draw.integers(4, 99, draw.integers(1, 20)).tolist() for _ in range(count)) for _ in range(2)
+    )
+    return Examples(source=source, target=target, links=links)
+
+
+EXAMPLES = make_examples()
+
+
+def indices(batches):
+    return [batch.indices.tolist() for batch in batches]
+
+
+def test_a_batch_is_padded_and_framed():
+    examples = Examples(source=Ragged.from_lists([[5, 6], [7]]), target=Ragged.from_lists([[8], [9, 10, 11]]))
+    batch = make_batch(examples, np.array([1, 0]))
+    assert batch.source.tolist() == [[7, END, PAD], [5, 6, END]]
+    assert batch.source_lengths.tolist() == [2, 3]
+    assert batch.target_input.tolist() == [[START, 9, 10, 11], [START, 8, PAD, PAD]]
+    assert batch.target_output.tolist() == [[9, 10, 11, END], [8, END, PAD, PAD]]
+    assert batch.target_lengths.tolist() == [4, 2]
+    assert batch.indices.tolist() == [1, 0]
+    assert batch.links is None
+    assert batch.num_tokens == 6
+    assert {value.dtype for value in batch if value is not None} == {torch.int64}
+
+
+def test_empty_sequences_are_their_end_alone():
+    examples = Examples(source=Ragged.from_lists([[]]), target=Ragged.from_lists([[]]))
+    batch = make_batch(examples, np.array([0]))
+    assert batch.source.tolist() == batch.target_output.tolist() == [[END]]
+    assert batch.target_input.tolist() == [[START]]
+
+
+def test_links_travel_with_their_sentences():
+    links = [(Link(source=number, target=0, sure=True),) for number in range(200)]
+    for batch in Batches(make_examples(links=links), tokens=100):
+        assert batch.links == tuple(links[index] for index in batch.indices)
+
+
+def test_a_batch_moves_to_a_device():
+    batch = make_batch(EXAMPLES, np.array([0, 1])).to("meta")
+    assert {value.device.type for value in batch if value is not None} == {"meta"}
+
+
+def test_an_epoch_holds_every_sentence_once_within_the_budget():
+    batches = Batches(EXAMPLES, tokens=120)
+    count = len(batches)
+    found = list(batches)
+    assert len(found) == count
+    assert sorted(chain(*indices(found))) == list(range(200))
+    assert all(max(batch.source.numel(), batch.target_input.numel()) <= 120 for batch in found)
+
+
+def test_epochs_differ_and_repeat_by_seed():
+    batches = Batches(EXAMPLES, tokens=120, seed=3)
+    first, second = indices(batches), indices(batches)
+    assert batches.state() == {"epoch": 2, "batch": 0}
+    assert first != second
+    again = Batches(EXAMPLES, tokens=120, seed=3)
+    assert [indices(again), indices(again)] == [first, second]
+
+
+@pytest.mark.parametrize("stop", [1, 5, 20])
+def test_the_position_is_taken_up_where_it_was_saved(stop):
+    batches = Batches(EXAMPLES, tokens=120, seed=3)
+    list(batches)
+    expected = indices(Batches(EXAMPLES, tokens=120, seed=3))  # epoch 0, for contrast
+    whole = Batches(EXAMPLES, tokens=120, seed=3)
+    whole.restore({"epoch": 1, "batch": 0})
+    wanted = indices(whole)
+    assert wanted != expected
+    iterator = iter(batches)
+    for _ in range(stop):
+        next(iterator)
+    saved = json.loads(json.dumps(batches.state()))
+    assert saved == {"epoch": 1, "batch": stop}
+    fresh = Batches(EXAMPLES, tokens=120, seed=3)
+    fresh.restore(saved)
+    assert indices(fresh) == wanted[stop:]
+    assert fresh.state() == {"epoch": 2, "batch": 0}
+
+
+def test_after_the_last_batch_the_next_epoch_is_at_hand():
+    batches = Batches(EXAMPLES, tokens=120)
+    iterator = iter(batches)
+    for _ in range(len(batches)):
+        next(iterator)
+    assert batches.state() == {"epoch": 1, "batch": 0}, "also before the loop notices its end"
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_share_each_epoch(ranks):
+    shares = [indices(Batches(EXAMPLES, tokens=120, seed=1, rank=rank, ranks=ranks)) for rank in range(ranks)]
+    assert len({len(share) for share in shares}) == 1
+    assert sorted(index for share in shares for batch in share for index in batch) == list(range(200))
+
+
+def test_a_corpus_may_be_encoded_anew_in_every_epoch():
+    asked = []
+
+    def encode(epoch):
+        asked.append(epoch)
+        return make_examples(count=50, seed=epoch)
+
+    batches = Batches(encode, tokens=100)
+    for epoch in range(2):
+        expected = make_examples(count=50, seed=epoch)
+        for batch in batches:
+            for row, index in enumerate(batch.indices.tolist()):
+                length = int(batch.source_lengths[row]) - 1
+                assert batch.source[row, :length].tolist() == expected.source[index].tolist()
+    assert asked == [0, 1], "once an epoch"
+
+
+def test_padding_is_reported():
+    assert 0.6 < Batches(EXAMPLES, tokens=200).efficiency() <= 1
+    same = Ragged.from_lists([[5, 6]] * 10)
+    assert Batches(Examples(source=same, target=same), tokens=30).efficiency() == 1
+
+
+def test_a_sentence_beyond_the_budget_can_be_refused():
+    with pytest.raises(DataError, match=r"budget of 5 tokens; received \d+ that do not, the longest of 20"):
+        list(Batches(EXAMPLES, tokens=5, too_long="refuse"))
+
+
+def test_a_position_that_does_not_exist_is_refused():
+    batches = Batches(EXAMPLES, tokens=120)
+    count = len(batches)
+    with pytest.raises(ArgumentError, match=rf"one of the {count} batches of epoch 0; received batch {count}\. Are"):
+        batches.restore({"epoch": 0, "batch": count})
+    with pytest.raises(ArgumentError, match="must have the keys epoch and batch; received step"):
+        batches.restore({"step": 3})
+
+
+def test_sides_of_unequal_number_are_refused():
+    one, two = Ragged.from_lists([[5]]), Ragged.from_lists([[5], [6]])
+    with pytest.raises(ArgumentError, match="`target` must have one entry for each of the 1 sources; received 2"):
+        Examples(source=one, target=two)
+    with pytest.raises(ArgumentError, match="`links` must have one entry for each of the 2 sources; received 1"):
+        Examples(source=two, target=two, links=[()])
