@@ -1,7 +1,8 @@
 """From a grammar to a stream of distinct pairs, each in one split whatever the seed.
 
 A sentence belongs to a split by a hash of its English, without case, accents and marks. The English is a function of
-the source, so neither a source nor a target is ever in two splits, for any seeds, sizes and lengths.
+the source, so neither a source nor a target is ever in two splits, for any seeds, sizes and lengths. (A statement and a
+question that differ only in their marks have different English, and may be in different splits.)
 """
 
 import hashlib

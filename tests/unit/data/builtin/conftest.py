@@ -1,35 +1,53 @@
 """Samples drawn once: many laws are checked over the same thousands of pairs."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
 
-import jaxtyping
 import pytest
 
-from regard.data.builtin import corpus
-from regard.data.pair import Pair
+from regard.data.pair import Link, Pair
 
+Draw = Callable[..., list[Pair]]
 
-@contextmanager
-def unchecked_calls() -> Iterator[None]:
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
-
-
-@pytest.fixture(autouse=True)
-def quick(unchecked: None) -> None:
-    """Leave annotations unchecked: a sentence takes hundreds of small calls. `test_checked` checks them all."""
+_SCRIPT = """
+import json, sys
+from itertools import islice
+from regard.data.builtin import stream
+arguments = json.loads(sys.argv[1])
+size = arguments.pop("size")
+json.dump([(pair.source, pair.target, pair.links) for pair in islice(stream(**arguments), size)], sys.stdout)
+"""
 
 
 @pytest.fixture(scope="session")
-def spanish() -> list[Pair]:
-    with unchecked_calls():
-        return corpus("builtin:es-en", split="train", size=5000) + corpus("builtin:es-en", split="long", size=300)
+def draw() -> Draw:
+    """Draw many pairs in a process of its own, where no annotation is checked: a sentence takes hundreds of calls."""
+    drawn: dict[str, list[Pair]] = {}
+
+    def draw(**arguments: Any) -> list[Pair]:
+        key = json.dumps(arguments)
+        if key not in drawn:
+            command = [sys.executable, "-c", _SCRIPT, key]
+            output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            drawn[key] = [
+                Pair(source=source, target=target, links=tuple(Link(*link) for link in links))
+                for source, target, links in json.loads(output)
+            ]
+        return drawn[key]
+
+    return draw
 
 
 @pytest.fixture(scope="session")
-def hindi() -> list[Pair]:
-    with unchecked_calls():
-        return corpus("builtin:hi-en", split="train", size=4000) + corpus("builtin:hi-en", split="long", size=100)
+def spanish(draw: Draw) -> list[Pair]:
+    short = draw(name="builtin:es-en", split="train", size=10_000)[:6000]
+    return short + draw(name="builtin:es-en", split="long", size=600)[:300]
+
+
+@pytest.fixture(scope="session")
+def hindi(draw: Draw) -> list[Pair]:
+    short = draw(name="builtin:hi-en", split="train", size=10_000)[:4000]
+    return short + draw(name="builtin:hi-en", split="long", size=600)[:100]

@@ -1,6 +1,7 @@
 import pytest
 
 from regard.data.builtin.es_en.lexicon import ADJECTIVE_FORMS, NOUN_FORMS, PROPER
+from regard.data.builtin.es_en.verbs import SPANISH
 from regard.data.pair import Pair, words
 
 MARKS = frozenset(".,;?¿")
@@ -48,12 +49,22 @@ def test_marks_are_linked_with_marks(sample: tuple[str, list[Pair]]) -> None:
                 assert (source[link.source] in MARKS) == (target[link.target] in MARKS)
 
 
-def test_names_are_linked_with_names(spanish: list[Pair]) -> None:
+def test_a_name_is_linked_with_its_own_mention_alone(spanish: list[Pair]) -> None:
     for pair in spanish:
         source, target = words(pair.source), words(pair.target)
-        for link in pair.links:
-            if link.sure and source[link.source] in PROPER:
-                assert target[link.target][0].isupper()
+        for place, word in enumerate(source):
+            if word in PROPER:
+                (linked,) = (link.target for link in pair.links if link.source == place and link.sure)
+                assert target[linked][0].isupper()
+
+
+def test_words_linked_with_one_word_stand_together(spanish: list[Pair]) -> None:
+    """All but those of va: is not going, are you going."""
+    for pair in spanish:
+        for place, word in enumerate(words(pair.source)):
+            sure = [link.target for link in pair.links if link.source == place and link.sure]
+            together = sure == list(range(sure[0], sure[-1] + 1)) if sure else True
+            assert together or word.lower() in SPANISH["ir"].present, pair
 
 
 def test_nouns_and_adjectives_are_surely_linked(spanish: list[Pair]) -> None:

@@ -68,12 +68,10 @@ def test_only_the_verb_tells_he_from_she(hindi: list[Pair]) -> None:
     found = {"He": 0, "She": 0}
     for pair in hindi:
         first = words(pair.source)[0]
-        if first == "Vah" and len(clauses(pair.source)) == 1:
+        if first == "Vah" and "?" not in pair.source and len(clauses(pair.source)) == 1:
             english = pair.target.split()[0]
             found[english] += 1
-            feminine = any(
-                word.endswith(("ii", "iin")) and word not in ("nahiin", "dost") for word in pair.source.split()
-            )
+            feminine = any(word.endswith(("ii", "iin")) and word != "nahiin" for word in words(pair.source))
             assert english == "He" or feminine, pair.source
     assert min(found.values()) > 10
 

@@ -192,8 +192,8 @@ def test_pronouns_take_the_gender_of_who_was_named(spanish: list[Pair]) -> None:
 
 def test_grammar_tokens_are_the_words_of_the_text() -> None:
     draw = Draw("round trip")
-    for wanted in range(3, 60):
-        for _ in range(10):
+    for wanted in range(3, 60, 4):
+        for _ in range(3):
             phrase = GRAMMAR.derive(draw, wanted)
             if phrase is not None:
                 pair = make_pair(*phrase)

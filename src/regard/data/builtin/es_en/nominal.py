@@ -48,8 +48,8 @@ class Nominal:
         return not self.phrase.target
 
     def drop(self) -> "Nominal":
-        """Leave it out, because it has been mentioned or the verb tells it."""
-        return replace(self, phrase=NOTHING)
+        """Leave it out, because it has been mentioned or the verb tells it; what refers to it is a unit of its own."""
+        return replace(self, phrase=NOTHING, head=Unit())
 
     def extend(self, phrase: Phrase) -> "Nominal":
         """Say `phrase` right after it: a relative clause, or a place it belongs to."""
