@@ -33,7 +33,7 @@ def whole(mask: Any, setting: Setting) -> Tensor:
 
 
 @pytest.mark.parametrize("lengths", [(5, 7), (7, 5), (6, 6), (1, 4), (4, 1)], ids=str)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", ["plain", "batch", "three axes"])
 @pytest.mark.parametrize("name", [name for name in MASKS if name not in ("none", "tensor with gaps", "Padding")])
 def test_a_mask_allows_what_its_rule_says(name: str, layout: str, lengths: tuple[int, int]) -> None:
     setting = setting_of(layout, queries=lengths[0], keys=lengths[1])

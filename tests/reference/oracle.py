@@ -159,12 +159,12 @@ def _log_sum_exp(scores: Vector) -> float:
 
 
 def dot(query: Vector, key: Vector) -> float:
-    """Luong et al. (2015), equation 8, "dot"."""
+    """Luong et al. (2015), section 3.1, "dot"."""
     return math.fsum(x * y for x, y in zip(query, key, strict=True))
 
 
 def bilinear(query: Vector, key: Vector, matrix: Sequence[Vector]) -> float:
-    """Luong et al. (2015), equation 8, "general"."""
+    """Luong et al. (2015), section 3.1, "general"."""
     return math.fsum(query[a] * matrix[a][b] * key[b] for a in range(len(query)) for b in range(len(key)))
 
 
@@ -179,7 +179,7 @@ def additive_identity(query: Vector, key: Vector, vector: Vector) -> float:
 
 
 def concat(query: Vector, key: Vector, matrix: Sequence[Vector], vector: Vector) -> float:
-    """Luong et al. (2015), equation 8, "concat"."""
+    """Luong et al. (2015), section 3.1, "concat"."""
     both = [*query, *key]
     return math.fsum(v * math.tanh(dot(row, both)) for v, row in zip(vector, matrix, strict=True))
 
@@ -196,7 +196,7 @@ def cosine(query: Vector, key: Vector, temperature: float) -> float:
 
 
 def location(query: Vector, matrix: Sequence[Vector], place: int) -> float:
-    """Luong et al. (2015), equation 9."""
+    """Luong et al. (2015), equation 8."""
     return math.fsum(x * matrix[a][place] for a, x in enumerate(query))
 
 

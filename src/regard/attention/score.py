@@ -79,7 +79,7 @@ class Dot(Score):
 
     $$e_{ij} = q_i^\top k_j$$
 
-    Reference: Luong, Pham and Manning (2015), equation 8, arXiv:1508.04025.
+    Reference: Luong, Pham and Manning (2015), section 3.1, arXiv:1508.04025.
 
     >>> Dot().dense(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0]]))
     tensor([[11.]])
@@ -138,7 +138,7 @@ class Bilinear(Score):
 
     where $M$ is `matrix`, (query width, key width) or one per head. Luong's "general" score.
 
-    Reference: Luong, Pham and Manning (2015), equation 8, arXiv:1508.04025.
+    Reference: Luong, Pham and Manning (2015), section 3.1, arXiv:1508.04025.
 
     >>> Bilinear(torch.ones(2, 3)).dense(torch.ones(5, 2), torch.ones(4, 3)).shape
     torch.Size([5, 4])
@@ -205,11 +205,10 @@ class Additive(Score):
         return self.activation == "identity"
 
     def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner | None:
-        """Exists for the linear form only: the key's term, times a query of ones."""
+        """Exists for the linear form only: the key's term, times a query of ones, tied to the query by a zero."""
         if self.activation != "identity":
             return None
-        column = self.vector.to(key.dtype).unsqueeze(-1)
-        return Inner(query.new_ones(()).expand(*query.shape[:-1], 1), key @ column, None, 1.0)
+        return Inner(query[..., :1] * 0 + 1, key @ self.vector.to(key.dtype).unsqueeze(-1), None, 1.0)
 
     def hidden_size(self, query: Tensor, key: Tensor) -> int:
         """Hold the tanh layer for every pair."""
@@ -230,7 +229,7 @@ class Concat(Score):
     where $W$ is `matrix`, (hidden, query width + key width), and $v$ is `vector`, (hidden,). Since
     $W[q; k] = W_1 q + W_2 k$, this is `Additive` after two projections, and is computed so.
 
-    Reference: Luong, Pham and Manning (2015), equation 8, arXiv:1508.04025.
+    Reference: Luong, Pham and Manning (2015), section 3.1, arXiv:1508.04025.
 
     >>> Concat(torch.ones(6, 5), torch.ones(6)).dense(torch.ones(7, 2), torch.ones(4, 3)).shape
     torch.Size([7, 4])
@@ -383,7 +382,7 @@ class Location(Score):
 
     where $W$ is `matrix`, (query width, longest source), cut to the number of keys.
 
-    Reference: Luong, Pham and Manning (2015), equation 9, arXiv:1508.04025.
+    Reference: Luong, Pham and Manning (2015), equation 8, arXiv:1508.04025.
 
     >>> Location(torch.ones(2, 10)).dense(torch.ones(5, 2), torch.ones(4, 3)).shape
     torch.Size([5, 4])

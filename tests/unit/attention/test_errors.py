@@ -621,6 +621,7 @@ REFUSALS: list[tuple[Callable[[], Any], str, str]] = [
         "GaussianWindow works on the weights, which the fused kernel does not give",
     ),
     (call(dropout=0.1, backend="flex"), "flex", "FlexAttention has no dropout"),
+    (ask(query.double(), key.double(), backend="flex"), "flex", "FlexAttention has no kernel for float64"),
     (
         call(bias=ones(5, 7), backend="flex"),
         "flex",

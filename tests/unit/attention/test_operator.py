@@ -240,6 +240,38 @@ def test_grouped_heads_go_with_every_score(backend: Any, score: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("mask", ["none", "padding", "whole"])
+@pytest.mark.parametrize(
+    ("lead", "key_lead", "value_lead"),
+    [
+        ((2, 6), (1, 2), (1, 2)),
+        ((6,), (2, 2), (2, 2)),
+        ((5, 2, 6), (2, 2), (2, 2)),
+        ((2, 6), (2,), (3,)),
+        ((5, 2, 6), (1, 1, 3), (2, 1)),
+    ],
+    ids=str,
+)
+def test_grouped_heads_broadcast_too(
+    backend: Any, mask: str, lead: tuple[int, ...], key_lead: tuple[int, ...], value_lead: tuple[int, ...]
+) -> None:
+    query, key, value = draw(*lead, 5, 4), draw(*key_lead, 7, 4), draw(*value_lead, 7, 3)
+    wide_key, wide_value = (
+        key.repeat_interleave(6 // key_lead[-1], -3),
+        value.repeat_interleave(6 // value_lead[-1], -3),
+    )
+    shape = torch.broadcast_shapes(lead, wide_key.shape[:-2], wide_value.shape[:-2])
+    given = {
+        "none": None,
+        "padding": Padding(torch.arange(shape[0])) if len(shape) > 1 else Padding(torch.tensor(3)),
+        "whole": torch.rand(*shape, 5, 7) < 0.5,
+    }[mask]
+    for score in (ScaledDot(), Gaussian(1.3)):
+        truth = attention(query, wide_key, wide_value, score=score, mask=given, backend="reference")
+        close(attention(query, key, value, score=score, mask=given, grouped=True, backend=backend), truth)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("heads", [(2, 4), (4, 2), (1, 2), (2, 1)], ids=str)
 def test_keys_and_values_may_be_grouped_differently(backend: Any, heads: tuple[int, int]) -> None:
     query, key, value = draw(2, 4, 5, 3), draw(2, heads[0], 7, 3), draw(2, heads[1], 7, 3)

@@ -36,6 +36,8 @@ def refusal(inputs: Inputs) -> str | None:
     plain_alibi = isinstance(position, Alibi) and position.query_positions is None and position.key_positions is None
     if position is not None and position.adds_bias and not plain_alibi:
         return f"{name_of(position)} is a dense bias, which FlexAttention exists to avoid"
+    if inputs.dtype == torch.float64:
+        return "FlexAttention has no kernel for float64"
     if len(inputs.shape) > 4 or 0 in inputs.shape:
         return f"it takes at most batch and heads before the two lengths, none of them empty, not {inputs.shape}"
     if torch.compiler.is_compiling():
@@ -103,7 +105,12 @@ def attend(inputs: Inputs) -> Tensor:
         folded = sdpa.as_four_axes(*parts, bias, inputs.shape, grouped)[3]
         return sdpa.plain(sdpa.Fused(query, key, value, folded, False, inner.scale, grouped))
 
-    context = differentiable_twice(lambda *tensors: run(*tensors, **options), plain, query, key, value)
+    def fused(*tensors: Tensor) -> Tensor:
+        # Compiled, its backward pass would overwrite what a walk with create_graph=True still needs.
+        with torch._functorch.config.patch(donated_buffer=False):
+            return run(*tensors, **options)  # type: ignore[no-any-return]
+
+    context = differentiable_twice(fused, plain, query, key, value)
     return context[..., :value_width].reshape(*inputs.shape[:-1], value_width)
 
 
