@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= auto
 
-.PHONY: help install test check format bench clean
+.PHONY: help install test check format bench examples clean
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make test      every test that needs no accelerator and no browser"
 	@echo "make check     ruff (format and lint) and mypy --strict"
 	@echo "make bench     the operator against SDPA, nn.MultiheadAttention, FlexAttention and eager"
+	@echo "make examples  run every example; figures go to runs/examples"
 	@echo "make clean     remove .venv and caches"
 
 install: $(STAMP)
@@ -40,6 +41,9 @@ format: install
 
 bench: install
 	@$(BIN)/regard bench attention
+
+examples: install
+	@for script in examples/*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,7 +14,9 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_help_names_the_commands_and_does_not_import_torch() -> None:
-    code = "import sys; sys.argv = ['regard', '--help']; from regard.cli import main\ntry: main()\nexcept SystemExit: pass"
+    code = (
+        "import sys; sys.argv = ['regard', '--help']; from regard.cli import main\ntry: main()\nexcept SystemExit: pass"
+    )
     code += "\nassert 'torch' not in sys.modules, 'torch was imported'"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -69,5 +71,10 @@ def test_bench_prints_a_table_for_machines() -> None:
     report = json.loads(done.stdout)
     assert {"device", "dtype", "threads", "torch"} == set(report["machine"])
     contenders = {(row["case"], row["contender"]) for row in report["rows"]}
-    assert {("scaled dot", "SDPA"), ("scaled dot", "regard"), ("additive", "eager"), ("additive", "regard")} <= contenders
+    assert {
+        ("scaled dot", "SDPA"),
+        ("scaled dot", "regard"),
+        ("additive", "eager"),
+        ("additive", "regard"),
+    } <= contenders
     assert all(row["forward"]["milliseconds"] > 0 for row in report["rows"])

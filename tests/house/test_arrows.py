@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from house.source import PACKAGE, everywhere, imports, parsed, part, short
+from house.source import PACKAGE, everywhere, imports, parsed, part
 from regard import _HOME
 
 CORE = {"attention"}
@@ -13,7 +13,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "attention": set(),
     "layers": CORE,
-    "models": CORE | {"layers", "config"},  # build.py turns plain values into modules
+    "models": CORE | {"layers", "config"},  # build.py and folder.py turn plain values into modules and back
     "data": set(),
     "decoding": MODEL,
     "evaluation": MODEL | {"decoding"},
@@ -26,8 +26,6 @@ MAY_IMPORT["tasks"] = set(MAY_IMPORT) - {"tasks"}
 MAY_IMPORT["bench"] = set(MAY_IMPORT)
 #: The edges may use everything, each other too: `regard serve` starts the server, `regard bench` the benchmarks.
 EDGES = {"cli", "serving", "studio", "__main__", "__init__"}
-#: The one file that turns a config into a model (style.md).
-BUILD = "models/build.py"
 LIGHT = {"errors", "config"}  # plain values: no tensor library
 
 
@@ -49,7 +47,7 @@ def wrong_imports(path: Path) -> list[str]:
         return []
     if own not in MAY_IMPORT:
         return [f"{own} is no part of the design: say in ARCHITECTURE.md and here what it may import"]
-    allowed = MAY_IMPORT[own] | {own, "errors"} | ({"config"} if short(path) == BUILD else set())
+    allowed = MAY_IMPORT[own] | {own, "errors"}
     return [
         f"line {line}: {own} may not import {name}"
         for line, name in imports(parsed(path))

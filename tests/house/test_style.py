@@ -1,4 +1,4 @@
-"""The habits of style.md that a machine can see."""
+"""The house habits that a machine can see."""
 
 import ast
 import re

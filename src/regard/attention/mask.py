@@ -198,7 +198,8 @@ class Padding(Mask):
         if self.lengths.ndim:
             _check_batch("lengths", self.lengths, 1, shape)
         after = len(shape) - 1 if self.lengths.ndim else 1
-        return torch.arange(shape[-1], device=device) < self.lengths.reshape(-1, *[1] * after)
+        lengths = self.lengths.to(device=device)  # from a loader they often come on the CPU
+        return torch.arange(shape[-1], device=device) < lengths.reshape(-1, *[1] * after)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,8 +239,8 @@ class Documents(Mask):
                     f"`{name}` of Documents must name {length} places; received shape {tuple(ids.shape)}. Where "
                     "queries and keys differ in number, give `ids` for the queries and `key_ids` for the keys."
                 )
-        query = over_batch("ids", self.ids, shape).unsqueeze(-1)
-        key = over_batch("key_ids", key_ids, shape).unsqueeze(-2)
+        query = over_batch("ids", self.ids, shape).unsqueeze(-1).to(device=device)
+        key = over_batch("key_ids", key_ids, shape).unsqueeze(-2).to(device=device)
         return (query == key) & (key >= 0)
 
 
@@ -286,7 +287,7 @@ def key_offsets(
         first = key_length - query_length if align == "end" else 0
         query = torch.arange(query_length, device=device) + first
     else:
-        query = placed("positions", positions, query_length, shape)
+        query = placed("positions", positions, query_length, shape).to(device=device)
     return torch.arange(key_length, device=device) - query.unsqueeze(-1)
 
 

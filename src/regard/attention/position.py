@@ -42,10 +42,10 @@ class Position:
         if self.query_positions is None:
             query = torch.arange(shape[-2], device=device) + (shape[-1] - shape[-2])
         else:
-            query = placed("query_positions", self.query_positions, shape[-2], shape)
+            query = placed("query_positions", self.query_positions, shape[-2], shape).to(device)
         if self.key_positions is None:
             return query, torch.arange(shape[-1], device=device)
-        return query, placed("key_positions", self.key_positions, shape[-1], shape)
+        return query, placed("key_positions", self.key_positions, shape[-1], shape).to(device)
 
     def offsets(self, shape: Sequence[int], device: torch.device) -> Int[Tensor, "... query key"]:
         """Give j − i for every query i and key j."""
@@ -124,14 +124,15 @@ class Rotary(Position):
     def _turn(self, features: Tensor, places: Tensor) -> Tensor:
         size = features.size(-1) if self.size is None else self.size
         wide = torch.float64 if features.dtype == torch.float64 else torch.float32
-        exponent = torch.arange(0, size, 2, device=features.device, dtype=wide) / max(size, 1)
-        angle = places.unsqueeze(-1).to(wide) * self.base**-exponent  # *batch place size/2
+        exact = torch.float32 if features.device.type == "mps" else torch.float64  # float32 is off by 0.004 at 100,000
+        exponent = torch.arange(0, size, 2, device=features.device, dtype=exact) / max(size, 1)
+        angle = places.unsqueeze(-1).to(exact) * self.base**-exponent  # *batch place size/2
         turned, kept = features[..., :size].to(wide), features[..., size:]
         if self.layout == "pairs":
             first, second = turned[..., 0::2], turned[..., 1::2]
         else:
             first, second = turned.chunk(2, dim=-1)
-        cosine, sine = angle.cos(), angle.sin()
+        cosine, sine = angle.cos().to(wide), angle.sin().to(wide)
         rotated = (first * cosine - second * sine, first * sine + second * cosine)
         turned = torch.stack(rotated, dim=-1).flatten(-2) if self.layout == "pairs" else torch.cat(rotated, dim=-1)
         return torch.cat([turned.to(features.dtype), kept.expand(*turned.shape[:-1], -1)], dim=-1)

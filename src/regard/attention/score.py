@@ -290,6 +290,8 @@ class Gaussian(Score):
         """Expand the square around the mean of the attendable keys; ‖q‖² is constant along a row.
 
         Distances do not change when both sides move; without the move, inputs far from the origin would cancel badly.
+        Keys many bandwidths apart still cancel: float32 is off by 0.03 at 1000 of them. So no backend chooses this form
+        by itself; backend="sdpa" asks for it.
         The squared norm is one more feature of the key, in two parts, so that half precision does not round it away.
         """
         center = _mean_key(key, attendable)

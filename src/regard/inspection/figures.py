@@ -5,37 +5,31 @@ weights that do not sum to one say what they sum to; labels are turned or thinne
 where a layer looked, not what mattered: `intervene` tests that.
 
 `heatmap`, `head_grid`, `alignment_lines`, `image_overlay` and `figure_of` give a `Figure`, and `figure.savefig(path)`
-writes it. The `draw_…` functions put the same into axes of one's own, which `panels` makes. pyplot is never touched.
+writes it. The `draw_…` functions put the same into axes of one's own, which `panels.panels` makes. pyplot is never
+touched.
 """
 
 import math
-import textwrap
 from collections.abc import Sequence
 
 import torch
 from jaxtyping import Bool, Float, Real
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
-from matplotlib.ticker import FixedFormatter, FixedLocator
 from torch import Tensor
 
 from regard.attention import Mask
 from regard.attention.mask import as_mask
 from regard.errors import ArgumentError
+from regard.inspection.panels import FAINT, INK, MUTED, PALETTE, WordTicks, panels
 from regard.inspection.trace import Call, Labels
 
-INK, MUTED, FAINT = "#1d2330", "#667080", "#d9dde3"
-#: Colors for a few things side by side, told apart by color-blind eyes too (Okabe and Ito, 2008).
-PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5b6472")
 #: White for zero, then ever darker: also in gray the order stays.
 WEIGHTS = LinearSegmentedColormap.from_list(
     "regard_weights", ["#ffffff", "#d3ebe8", "#93cdd3", "#4fa3bf", "#2a74a6", "#254a86", "#1f1f55"]
@@ -44,136 +38,7 @@ WEIGHTS = LinearSegmentedColormap.from_list(
 OVERLAY = LinearSegmentedColormap.from_list("regard_overlay", [(0.84, 0.37, 0.0, 0.0), (0.84, 0.2, 0.0, 0.85)])
 MASKED, HATCH = "#eceef1", "#b4bac3"
 NUMBERED = 150  # cells at most, to have their numbers written
-LINED = 900  # cells at most, to be set apart by white lines
-
-
-class WordTicks(FixedLocator):
-    """Ticks that carry the words they stand for, so that the layout can choose which to show."""
-
-    def __init__(self, words: Sequence[str], every: int = 1) -> None:
-        self.words, self.shown = list(words), list(words[::every])
-        super().__init__([place + 0.5 for place in range(0, len(words), every)])
-
-    def put_on(self, axis: Axis) -> None:
-        """Label an axis by these words."""
-        axis.set_major_locator(self)
-        axis.set_major_formatter(FixedFormatter(self.shown))
-        for text in axis.get_majorticklabels():
-            text.set_parse_math(False)
-
-
-class WordLayout(ConstrainedLayoutEngine):
-    """Gives every panel its room, then turns words, thins them out and wraps titles, until nothing overlaps."""
-
-    def __init__(self, titles: dict[Axes, str]) -> None:
-        super().__init__(compress=True, w_pad=0.08, h_pad=0.08, wspace=0.04, hspace=0.04)
-        self.titles = titles
-
-    def execute(self, fig: Figure) -> None:
-        """Lay the figure out; called by matplotlib before it draws."""
-        for axes in fig.axes:
-            for axis in (axes.xaxis, axes.yaxis):
-                ticks = axis.get_major_locator()
-                if isinstance(ticks, WordTicks):
-                    WordTicks(ticks.words).put_on(axis)
-            axes.tick_params("x", labelrotation=0)
-        for _ in range(2):
-            super().execute(fig)
-            for axes in fig.axes:
-                axes.apply_aspect()
-                self._wrap(axes)
-                _fit_words(axes)
-        super().execute(fig)
-        for axes in fig.axes:
-            axes.apply_aspect()
-            _fit_numbers(axes)
-
-    def _wrap(self, axes: Axes) -> None:
-        if axes in self.titles:
-            inches = axes.get_window_extent().width / axes.figure.dpi
-            axes.title.set_text(
-                textwrap.fill(
-                    self.titles[axes], max(12, int(inches * 11.5)), break_long_words=False, break_on_hyphens=False
-                )
-            )
-
-
-def _pitch(axes: Axes) -> tuple[float, float]:
-    """Measure one cell, in pixels across and down."""
-    box = axes.get_window_extent()
-    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-    return box.width / abs(right - left), box.height / abs(top - bottom)
-
-
-def _fit_words(axes: Axes) -> None:
-    """Turn the words below or above, or leave out some of them, where they would overlap."""
-    across, down = _pitch(axes)
-    ticks = axes.xaxis.get_major_locator()
-    if isinstance(ticks, WordTicks) and ticks.words:
-        boxes = [text.get_window_extent() for text in axes.get_xticklabels()]
-        if axes.xaxis.get_majorticklabels()[0].get_rotation() == 0:
-            widest, tallest = max(box.width for box in boxes), max(box.height for box in boxes)
-            turned = 0 if widest < 0.92 * across else 45 if 1.5 * tallest < across else 90
-            if all(len(word) < 4 for word in ticks.words):  # numbers, mostly: leave some out and keep them upright
-                WordTicks(ticks.words, max(1, math.ceil(1.4 * widest / across))).put_on(axes.xaxis)
-            elif turned:
-                WordTicks(ticks.words, max(1, math.ceil(1.1 * tallest / across))).put_on(axes.xaxis)
-                _turn(axes, turned)
-    ticks = axes.yaxis.get_major_locator()
-    if isinstance(ticks, WordTicks) and ticks.words:
-        tallest = max(text.get_window_extent().height for text in axes.get_yticklabels())
-        WordTicks(ticks.words, max(1, math.ceil(1.1 * tallest / down))).put_on(axes.yaxis)
-
-
-def _turn(axes: Axes, angle: int) -> None:
-    above = axes.xaxis.get_ticks_position() == "top"
-    for text in axes.get_xticklabels():
-        text.set_rotation(angle)
-        text.set_rotation_mode("anchor")
-        text.set_horizontalalignment("left" if above else "right")
-        text.set_verticalalignment("center" if angle == 90 else "bottom" if above else "top")
-
-
-def _fit_numbers(axes: Axes) -> None:
-    """Make the numbers as large as their cells allow, or hide them."""
-    across, down = _pitch(axes)
-    numbers = [text for text in axes.texts if text.get_gid() == "number"]
-    longest = max((len(text.get_text()) for text in numbers), default=1)
-    room = min(across * 0.86 / (0.64 * longest), down * 0.6) * 72 / axes.figure.dpi
-    for text in numbers:
-        text.set_fontsize(min(room, 9.5))
-        text.set_visible(room >= 4.5)
-
-
-def panels(
-    rows: int = 1,
-    columns: int = 1,
-    *,
-    size: tuple[float, float] = (4.0, 3.4),
-    titles: Sequence[str] = (),
-    title: str | None = None,
-    widths: Sequence[float] | None = None,
-) -> tuple[Figure, list[Axes]]:
-    """Make a figure and its axes, row by row, each about `size` inches; `widths` are those of columns, relative.
-
-    >>> figure, (left, right) = panels(1, 2, titles=["scores", "weights"])
-    """
-    figure = Figure(figsize=(size[0] * columns, size[1] * rows + 0.35 * (title is not None)), dpi=150)
-    FigureCanvasAgg(figure)
-    figure.set_facecolor("white")
-    axes: list[Axes] = list(figure.subplots(rows, columns, squeeze=False, width_ratios=widths).flat)
-    for each, words in zip(axes, titles, strict=False):
-        each.set_title(words, loc="center", fontsize=10.5, color=INK, pad=8)
-    for each in axes:
-        each.tick_params(colors=INK, labelsize=9, length=0)
-        each.xaxis.label.set(color=MUTED, fontsize=9)
-        each.yaxis.label.set(color=MUTED, fontsize=9)
-        each.spines[["top", "right"]].set_visible(False)
-        each.spines[["left", "bottom"]].set_color(FAINT)
-    if title is not None:
-        figure.suptitle(title, fontsize=12.5, color=INK, fontweight="bold")
-    figure.set_layout_engine(WordLayout(dict(zip(axes, titles, strict=False))))
-    return figure, axes
+LINED = 400  # cells at most, to be set apart by white lines
 
 
 def draw_heatmap(
@@ -227,8 +92,13 @@ def draw_heatmap(
 
 def _table(weights: Tensor, limits: tuple[float, float]) -> Float[Tensor, "query key"]:
     """Bring the numbers to where matplotlib reads them; what the color scale cannot show is an error."""
+    if weights.ndim != 2 or not weights.numel():
+        raise ArgumentError(
+            f"`weights` must be a table with at least one row and one column; received shape {tuple(weights.shape)}. "
+            "One head of one example is weights[example, head]."
+        )
     table = weights.detach().to(device="cpu", dtype=torch.float64)
-    low, high = (float(table.min()), float(table.max())) if table.numel() else (0.0, 0.0)
+    low, high = float(table.min()), float(table.max())
     if not (limits[0] - 1e-4 <= low and high <= limits[1] + 1e-4):
         raise ArgumentError(
             f"`weights` must lie within the color scale, {limits[0]:g} to {limits[1]:g}; received numbers from "
@@ -356,9 +226,12 @@ def head_grid(
 
     >>> figure = head_grid(torch.full((8, 3, 3), 1 / 3))
     """
-    heads = weights.size(0)
-    if not heads:
-        raise ArgumentError("`weights` must have at least one head; received none.")
+    if weights.ndim != 3 or not len(weights):
+        raise ArgumentError(
+            f"`weights` must have shape (heads, query, key), with one head or more; received {tuple(weights.shape)}. "
+            "Those of one example are weights[example]."
+        )
+    heads = len(weights)
     names = [f"head {head}" for head in range(heads)] if titles is None else _labels("title", titles, heads)
     rows = math.ceil(heads / columns)
     columns = math.ceil(heads / rows)

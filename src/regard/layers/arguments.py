@@ -1,6 +1,7 @@
 """Checks that layers share: sizes, choices and widths, with messages in the house form."""
 
 from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
 
 from torch import Tensor
 
@@ -44,3 +45,17 @@ def check_positive(name: str, number: float) -> None:
     """Raise unless `number` is above zero."""
     if not number > 0:
         raise ArgumentError(f"`{name}` must be positive; received {number}.")
+
+
+def check_holds_no_parameters(name: str, value: object, module: str) -> None:
+    """Raise if a plain value holds a tensor that is to be learned: no layer would train, save or move it."""
+    if not is_dataclass(value) or isinstance(value, type):
+        return
+    for field in fields(value):
+        held = getattr(value, field.name)
+        if isinstance(held, Tensor) and held.requires_grad:
+            raise ArgumentError(
+                f"`{name}` must hold no tensor that is learned, since a plain value is neither trained nor saved with "
+                f"the layer; received {type(value).__name__} with `{field.name}` requiring a gradient. Give a module "
+                f"that owns it, such as {module}."
+            )

@@ -53,7 +53,8 @@ class TransformerEncoderBlock(nn.Module):
     layer that is called as `attention(query, memory, mask=…)` on what its `remember` gives, or as
     `attention(states, mask=…)`, and mixes values as wide as the block; `feed_forward` says that width as its `size`.
 
-    `start` and `step` compute the same as a call with `Causal()`, a few places at a time.
+    `start` and `step` compute the same as a call with `Causal()`, a few places at a time, for every attention that
+    does not ask how long the sentence will be, as local-p does.
 
     Reference: Vaswani et al. (2017), section 3.1, arXiv:1706.03762; Xiong et al. (2020), table 1, arXiv:2002.04745.
 

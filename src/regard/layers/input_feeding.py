@@ -48,7 +48,7 @@ class InputFeedingCell(nn.Module):
 
     where $e_t$ is the word's embedding and $c_t$ what `attention` brings back for $h_t$. A layer that gives the
     attentional vector itself, `LuongAttention` or `LocalAttention`, goes in as it is; for any other, `context_size`
-    makes $W_c$ here, `join.weight`.
+    makes $W_c$ here, `join.weight`. `LocalAttention(kind="monotonic")` is told the step: `query_positions`.
 
     Reference: Luong, Pham and Manning (2015), section 3.3 and equation 5, arXiv:1508.04025.
 
@@ -114,9 +114,10 @@ class InputFeedingCell(nn.Module):
         state: FedState,
         memory: Memory,
         *,
+        query_positions: Int[Tensor, " one"] | None = None,
         return_weights: bool = False,
     ) -> Fed:
-        """Take one step."""
+        """Take one step; `query_positions`, the number of the step, is for an attention that asks for it (local-m)."""
         if embedding.ndim != 2 or embedding.size(-1) != self.embedding_size:
             raise ArgumentError(
                 f"`embedding` must have shape (batch, {self.embedding_size}), one word per row; received "
@@ -124,7 +125,8 @@ class InputFeedingCell(nn.Module):
             )
         states, cells = self._climb(torch.cat([embedding, state.vector.to(embedding.dtype)], dim=-1), state)
         top = states[-1]
-        seen = self.attention(top.unsqueeze(1), memory, return_weights=return_weights)
+        told = {} if query_positions is None else {"query_positions": query_positions}
+        seen = self.attention(top.unsqueeze(1), memory, **told, return_weights=return_weights)
         vector, weights = self._join(seen, top)
         kept = FedState(torch.stack(states, dim=1), torch.stack(cells, dim=1) if cells else None, vector)
         return Fed(kept, vector, weights)

@@ -31,7 +31,9 @@ class LocalAttention(LuongAttention):
     `place_vector`. The Gaussian comes after the softmax and is not normalized again: weights of local-p sum to less
     than one.
 
-    "monotonic" must be told $t$: `query_positions`, (query,) or (batch, query).
+    "monotonic" takes $t$ from `query_positions`, (query,) or (batch, query); several queries at once stand at 0, 1, …
+    by default, one alone must be told. "predictive" uses the length of the whole memory, so it attends over a memory
+    that is complete, such as a source; over a sentence's own growing past it would know its future length.
 
     Reference: Luong, Pham and Manning (2015), section 3.2 and equations 9 and 10, arXiv:1508.04025.
     Differs: places are counted from 0; a window that lies wholly beyond the memory gives a context of zero.
@@ -91,10 +93,12 @@ class LocalAttention(LuongAttention):
             )
             return self.look(query, memory, mask=mask, position=window, return_weights=return_weights)
         if query_positions is None:
-            raise ArgumentError(
-                '`query_positions` must say at which step t each query stands, for kind "monotonic"; received None. '
-                "For states of all steps at once: torch.arange(query.size(1))."
-            )
+            if query.size(1) == 1 and memory.capacity > 1:
+                raise ArgumentError(
+                    '`query_positions` must say at which step t a single query stands, for kind "monotonic"; received '
+                    "None. At step t: torch.tensor([t])."
+                )
+            query_positions = torch.arange(query.size(1), device=query.device)
         distance = _places(memory).unsqueeze(-2) - query_positions.unsqueeze(-1)  # batch query key
         inside = as_mask(distance.abs() <= self.half_width)
         return self.look(query, memory, mask=inside if mask is None else inside & mask, return_weights=return_weights)

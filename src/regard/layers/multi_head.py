@@ -9,7 +9,7 @@ from regard.attention import Attended, Mask, Normalizer, Padding, Position, Scal
 from regard.attention.normalize import NormalizeFunction
 from regard.attention.score import ScoreFunction
 from regard.errors import ArgumentError
-from regard.layers.arguments import check_size, check_width
+from regard.layers.arguments import check_holds_no_parameters, check_size, check_width
 from regard.layers.attend import SOFTMAX, Attend
 from regard.layers.memory import Memory
 from regard.layers.score import LearnedScore
@@ -78,6 +78,8 @@ class MultiHeadAttention(nn.Module):
         self.key = nn.Linear(key_size, inner, bias=bias)
         self.value = nn.Linear(value_size, inner, bias=bias)
         self.output = nn.Linear(size, size, bias=bias)
+        for name, given, module in (("score", score, "LearnedBilinear"), ("position", position, "RelativeBiases")):
+            check_holds_no_parameters(name, given, module)
         self.score = score
         self.position = position
         self.attend = Attend(normalize=normalize, dropout=dropout)

@@ -8,6 +8,7 @@ from regard import Padding
 from regard.errors import ArgumentError
 from regard.layers.additive import AdditiveAttention
 from regard.layers.input_feeding import InputFeedingCell
+from regard.layers.local import LocalAttention
 from regard.layers.luong import LuongAttention
 
 PEERS = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
@@ -116,3 +117,17 @@ def test_bad_calls():
         step(torch.zeros(2, 3), step.start(2), memory)
     with pytest.raises(ArgumentError, match=re.escape("(batch, 3), one word per row; received (2, 1, 3).")):
         step(torch.zeros(2, 1, 3), step.start(2), memory)
+
+
+def test_local_m_is_told_the_step():
+    """The window of local-m moves on with the decoder: at step t it lies around place t."""
+    step = InputFeedingCell(
+        LocalAttention(4, 4, kind="monotonic", half_width=1.0), "gru", embedding_size=3, state_size=4
+    )
+    memory, state = step.attention.remember(torch.randn(2, 6, 4)), step.start(2)
+    for place in range(4):
+        where = torch.tensor([place])
+        state, _, weights = step(torch.randn(2, 3), state, memory, query_positions=where, return_weights=True)
+        inside = (torch.arange(6) - place).abs() <= 1
+        assert bool((weights[:, inside] > 0).all())
+        assert bool((weights[:, ~inside] == 0).all())

@@ -78,8 +78,15 @@ def test_bad_arguments() -> None:
     with pytest.raises(ArgumentError, match=r"`half_width` must be positive; received -2.0"):
         LocalAttention(4, 5, half_width=-2.0)
     layer = LocalAttention(4, 5, kind="monotonic")
-    with pytest.raises(ArgumentError, match="`query_positions` must say at which step t each query stands"):
-        layer(torch.zeros(1, 2, 4), layer.remember(torch.zeros(1, 3, 5)))
+    with pytest.raises(ArgumentError, match=r"at which step t a single query stands.*At step t: torch.tensor\(\[t\]\)"):
+        layer(torch.zeros(1, 1, 4), layer.remember(torch.zeros(1, 3, 5)))
+
+
+def test_several_states_stand_at_the_first_steps() -> None:
+    layer = LocalAttention(4, 5, kind="monotonic", half_width=1.0)
+    query, memory = torch.randn(2, 3, 4), layer.remember(torch.randn(2, 6, 5))
+    told = layer(query, memory, query_positions=torch.arange(3), return_weights=True)
+    assert torch.equal(layer(query, memory, return_weights=True).weights, told.weights)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -5,7 +5,19 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard import Additive, Causal, Gaussian, Padding, Rotary, Shaw, Softmax, Sparsemax, from_torch_mha
+from regard import (
+    Additive,
+    Bilinear,
+    Causal,
+    Gaussian,
+    Padding,
+    RelativeBias,
+    Rotary,
+    Shaw,
+    Softmax,
+    Sparsemax,
+    from_torch_mha,
+)
 from regard.errors import ArgumentError, ArgumentTypeError
 from regard.layers import LearnedAdditive, MultiHeadAttention
 
@@ -194,3 +206,26 @@ def test_trains_compiled() -> None:
     compiled(x, mask=Causal()).square().sum().backward()
     for parameter, gradient in zip(layer.parameters(), expected, strict=True):
         torch.testing.assert_close(parameter.grad, gradient, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"score": Bilinear(nn.Parameter(torch.eye(4)))},
+            "`score` must hold no tensor that is learned, since a plain value is neither trained nor saved with the "
+            "layer; received Bilinear with `matrix` requiring a gradient. Give a module that owns it, such as "
+            "LearnedBilinear.",
+        ),
+        (
+            {"position": RelativeBias(table=nn.Parameter(torch.zeros(5)))},
+            "`position` must hold no tensor that is learned, since a plain value is neither trained nor saved with the "
+            "layer; received RelativeBias with `table` requiring a gradient. Give a module that owns it, such as "
+            "RelativeBiases.",
+        ),
+    ],
+)
+def test_learned_tensors_belong_to_modules(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError) as raised:
+        MultiHeadAttention(8, 2, **options)
+    assert str(raised.value) == message

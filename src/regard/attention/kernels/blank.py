@@ -11,7 +11,7 @@ def blank(tensor: Float[Tensor, "*batch row size"], keep: Bool[Tensor, "..."]) -
     """Keep the rows where `keep` is True and zero the others, in the gradient too; a product would keep NaN.
 
     A weight of zero times a finite number is zero, so on a CPU a tensor that holds no NaN and no infinity is given back
-    as it is: its norm tells, and takes a tenth of a copy's time. On a device, asking would wait for it.
+    as it is: its norm tells, without a copy. On a device, asking would wait for it.
 
     >>> blank(torch.tensor([[1.0], [torch.nan]]), torch.tensor([True, False]))
     tensor([[1.], [0.]])

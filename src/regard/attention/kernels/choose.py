@@ -7,6 +7,7 @@ from regard.attention.inputs import Inputs
 from regard.attention.kernels import chunked, flex, sdpa
 from regard.attention.kernels.transforms import transform_in_force
 from regard.attention.mask import And, Documents, Mask, Or, Window
+from regard.attention.score import Gaussian
 from regard.errors import ArgumentError, BackendError, nearest
 
 Backend = Literal["reference", "sdpa", "flex", "chunked", "triton"]
@@ -60,9 +61,10 @@ def choose(inputs: Inputs, backend: Backend | None) -> Backend:
 def _fastest(inputs: Inputs) -> Backend:
     if transform_in_force():
         return "reference"
-    if _sparse(inputs.mask) and flex.pays(inputs) and flex.refusal(inputs) is None:
+    gaussian = isinstance(inputs.score, Gaussian)  # its inner form cancels where keys lie many bandwidths apart
+    if _sparse(inputs.mask) and flex.pays(inputs) and flex.refusal(inputs) is None and not gaussian:
         return "flex"
-    if sdpa.refusal(inputs) is None:
+    if sdpa.refusal(inputs) is None and not gaussian:
         return "sdpa"
     return "chunked" if chunked.pays(inputs) else "reference"
 

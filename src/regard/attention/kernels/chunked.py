@@ -20,6 +20,9 @@ from regard.errors import ArgumentError
 #: How many numbers one chunk may hold: what fits a core's cache, or fills an accelerator.
 CHUNK_SIZE = {"cpu": 1 << 18, "other": 1 << 26}
 
+#: How many chunks a compiled graph may hold.
+MOST_COMPILED_CHUNKS = 16
+
 
 def whole_scores(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
     """Score every pair at once."""
@@ -50,6 +53,8 @@ def chunked_scores(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> 
     if isinstance(score, Score):
         score, query, key = score.projected(query, key)
     rows = chunk_rows(score, query, key, torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))
+    if torch.compiler.is_compiling():  # each chunk is a part of the graph of its own
+        rows = max(rows, -(-query.size(-2) // MOST_COMPILED_CHUNKS))
     if rows >= query.size(-2):
         return whole_scores(score, query, key)
     random = not isinstance(score, Score)  # a function may draw random numbers: computed again, it must draw the same

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -52,8 +53,10 @@ def pays(inputs: Inputs) -> bool:
     return inputs.shape[-1] * inputs.shape[-2] >= WORTHWHILE_PAIRS
 
 
-#: Each kind of mask is a kernel of its own; past torch's limit of eight it would fall back to dense ones, silently.
-RECOMPILE_LIMIT = 256
+def _many_kernels() -> AbstractContextManager[None]:
+    """Allow as many kernels as there are kinds of mask; past torch's limit of eight, compiling would fail."""
+    limit: AbstractContextManager[None] = torch._dynamo.config.patch(recompile_limit=256)
+    return limit
 
 
 @functools.cache
@@ -61,7 +64,6 @@ def _compiled() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., S
     """Compile FlexAttention, its block finder and ours for keys no one sees; imported late, for their cost."""
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, RECOMPILE_LIMIT)
     return (
         torch.compile(flex_attention, fullgraph=True),
         torch.compile(create_block_mask, fullgraph=True),
@@ -82,10 +84,11 @@ def attend(inputs: Inputs) -> Tensor:
     run, find_blocks, find_seen = _compiled()
     seen = blocks = None
     if inputs.mask is not None:
-        seen = find_seen(inputs.mask, inputs.shape, inputs.query.device)
         batch, heads = varying_axes(inputs.mask, inputs.shape)
         rule = mask_rule(inputs.mask, inputs.shape, inputs.query.device)
-        blocks = find_blocks(rule, batch, heads, *inputs.shape[-2:], device=inputs.query.device)
+        with _many_kernels():
+            seen = find_seen(inputs.mask, inputs.shape, inputs.query.device)
+            blocks = find_blocks(rule, batch, heads, *inputs.shape[-2:], device=inputs.query.device)
     query, key, value, _ = operands(inputs, mask=None, seen=seen)
     grouped = inputs.grouped and inputs.score.linear and key.size(-3) == value.size(-3)
     if inputs.grouped and not grouped:
@@ -100,18 +103,31 @@ def attend(inputs: Inputs) -> Tensor:
     query, key, value = (sdpa.widen(tensor, LEAST_WIDTH) for tensor in (query, key, value))
     options = {"score_mod": _score_rule(inputs), "block_mask": blocks, "scale": inner.scale, "enable_gqa": grouped}
 
+    # What follows must not hold the tensors: autograd decides how long they live.
+    scale, mask, position, shape = inner.scale, inputs.mask, inputs.position, inputs.shape
+
     def plain(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        bias = sdpa.lower_bias(inputs, inner.query, inner.key, None, inputs.dense_mask())
-        folded = sdpa.as_four_axes(*parts, bias, inputs.shape, grouped)[3]
-        return sdpa.plain(sdpa.Fused(query, key, value, folded, False, inner.scale, grouped))
+        allowed = None if mask is None else mask.dense(shape, query.device)
+        bias = None if position is None else position.bias(None, query, key, shape)
+        if bias is not None and allowed is not None:
+            bias, allowed = torch.where(allowed, bias, -torch.inf), None
+        folded = _four_axes(bias if allowed is None else allowed, len(shape))
+        return sdpa.plain(sdpa.Fused(query, key, value, folded, False, scale, grouped))
 
     def fused(*tensors: Tensor) -> Tensor:
         # Compiled, its backward pass would overwrite what a walk with create_graph=True still needs.
-        with torch._functorch.config.patch(donated_buffer=False):
+        with torch._functorch.config.patch(donated_buffer=False), _many_kernels():
             return run(*tensors, **options)  # type: ignore[no-any-return]
 
     context = differentiable_twice(fused, plain, query, key, value)
     return context[..., :value_width].reshape(*inputs.shape[:-1], value_width)
+
+
+def _four_axes(bias: Tensor | None, axes: int) -> Tensor | None:
+    """Give what broadcasts to the scores, of `axes` axes, the kernel's four: (batch, heads, query, key)."""
+    if bias is None or bias.ndim < 3:
+        return bias
+    return bias.unsqueeze(1) if axes == 3 else bias
 
 
 def _score_rule(inputs: Inputs) -> Callable[..., Tensor] | None:

@@ -51,10 +51,10 @@ def mask_rule(mask: Mask, shape: Sequence[int], device: torch.device) -> MaskRul
         case Window() if mask.positions is None:
             return _window_rule(mask, shape[-1] - shape[-2] if mask.align == "end" else 0)
         case Padding():
-            lengths = mask.lengths.squeeze() if mask.lengths.numel() == 1 else mask.lengths
+            lengths = (mask.lengths.squeeze() if mask.lengths.numel() == 1 else mask.lengths).to(device)
             return (lambda b, h, i, j: j < lengths[b]) if lengths.ndim else (lambda b, h, i, j: j < lengths)
         case Documents():
-            return _document_rule(mask)
+            return _document_rule(mask, device)
     return _dense_rule(mask.dense(shape, device), shape)
 
 
@@ -68,8 +68,8 @@ def _limit(side: int | None) -> int:
     return 1 << 30 if side is None else side
 
 
-def _document_rule(mask: Documents) -> MaskRule:
-    query_ids, key_ids = mask.ids, mask.ids if mask.key_ids is None else mask.key_ids
+def _document_rule(mask: Documents, device: torch.device) -> MaskRule:
+    query_ids, key_ids = mask.ids.to(device), (mask.ids if mask.key_ids is None else mask.key_ids).to(device)
     if query_ids.ndim == 1:
         query_ids = query_ids.unsqueeze(0)
     if key_ids.ndim == 1:

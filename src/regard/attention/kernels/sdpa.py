@@ -133,13 +133,15 @@ def run(fused: Fused, dropout: float) -> Tensor:
     """Call torch's kernel; without dropout, in a way that can be differentiated twice."""
     if dropout:
         return _kernel(fused, dropout)
+    tensors, settings = (
+        fused[:4],
+        fused[4:],
+    )  # what follows must not hold the tensors: autograd decides how long they live
 
-    def with_tensors(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Fused:
-        return fused._replace(query=query, key=key, value=value, bias=bias)
+    def filled(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Fused:
+        return Fused(query, key, value, bias, *settings)
 
-    return differentiable_twice(
-        lambda *tensors: _kernel(with_tensors(*tensors)), lambda *tensors: plain(with_tensors(*tensors)), *fused[:4]
-    )
+    return differentiable_twice(lambda *given: _kernel(filled(*given)), lambda *given: plain(filled(*given)), *tensors)
 
 
 def _kernel(fused: Fused, dropout: float = 0.0) -> Tensor:
