@@ -5,7 +5,9 @@ RegardError
 │   ├── BackendError                the backend that was asked for cannot compute this
 │   └── DataError                   a file or corpus is not what it should be
 ├── ArgumentTypeError (TypeError)   a type or dtype is wrong
-└── MissingExtraError (ImportError) an optional package is not installed
+├── MissingExtraError (ImportError) an optional package is not installed
+├── TrainingError (RuntimeError)    training cannot go on; the last checkpoint is good
+└── Interrupted                     training was asked to stop, and saved a checkpoint
 
 Messages read: `<argument>` must <expected>; received <it>. <What to do.>
 """
@@ -36,6 +38,18 @@ class ArgumentTypeError(RegardError, TypeError):
 
 class MissingExtraError(RegardError, ImportError):
     """An optional package is not installed."""
+
+
+class TrainingError(RegardError, RuntimeError):
+    """Training cannot go on; what was learned so far is in the last checkpoint."""
+
+
+class Interrupted(RegardError):  # noqa: N818 (nobody did anything wrong)
+    """Training was asked to stop, and has saved a checkpoint."""
+
+    def __init__(self, message: str, *, signal: int) -> None:
+        super().__init__(message)
+        self.signal = signal
 
 
 def nearest(name: str, choices: Iterable[str]) -> str:
