@@ -13,7 +13,7 @@ from regard.attention.inputs import Inputs
 from regard.attention.kernels import sdpa
 from regard.attention.kernels.flex_rules import mask_rule, varying_axes
 from regard.attention.kernels.reference import Seen, operands, ungroup
-from regard.attention.kernels.twice import differentiable_twice
+from regard.attention.kernels.twice import differentiable_twice_apart
 from regard.attention.mask import Mask
 from regard.attention.position import name_of
 from regard.attention.score import Score
@@ -54,19 +54,32 @@ def pays(inputs: Inputs) -> bool:
 
 
 def _many_kernels() -> AbstractContextManager[None]:
-    """Allow as many kernels as there are kinds of mask; past torch's limit of eight, compiling would fail."""
+    """Allow as many kernels as there are kinds of mask; torch stops at eight."""
     limit: AbstractContextManager[None] = torch._dynamo.config.patch(recompile_limit=256)
     return limit
 
 
 @functools.cache
 def _compiled() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Seen]]:
-    """Compile FlexAttention, its block finder and ours for keys no one sees; imported late, for their cost."""
-    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    """Compile FlexAttention, its block finder and ours for keys no one sees; imported late, for their cost.
+
+    They are compiled inside functions of ours: torch counts compilations by function, and past its limit stops
+    compiling one for everybody, silently.
+    """
+    from torch.nn.attention import flex_attention as torch_flex
+
+    flex_attention: Callable[..., Any] = torch_flex.flex_attention
+    create_block_mask: Callable[..., Any] = torch_flex.create_block_mask
+
+    def run(*tensors: Tensor, **options: Any) -> Any:
+        return flex_attention(*tensors, **options)
+
+    def find_blocks(*sizes: Any, device: torch.device) -> Any:
+        return create_block_mask(*sizes, device=device)
 
     return (
-        torch.compile(flex_attention, fullgraph=True),
-        torch.compile(create_block_mask, fullgraph=True),
+        torch.compile(run, fullgraph=True),
+        torch.compile(find_blocks, fullgraph=True),
         torch.compile(_seen, fullgraph=True),
     )
 
@@ -115,11 +128,10 @@ def attend(inputs: Inputs) -> Tensor:
         return sdpa.plain(sdpa.Fused(query, key, value, folded, False, scale, grouped))
 
     def fused(*tensors: Tensor) -> Tensor:
-        # Compiled, its backward pass would overwrite what a walk with create_graph=True still needs.
-        with torch._functorch.config.patch(donated_buffer=False), _many_kernels():
+        with _many_kernels():
             return run(*tensors, **options)  # type: ignore[no-any-return]
 
-    context = differentiable_twice(fused, plain, query, key, value)
+    context = differentiable_twice_apart(fused, plain, query, key, value)
     return context[..., :value_width].reshape(*inputs.shape[:-1], value_width)
 
 

@@ -25,6 +25,34 @@ def differentiable_twice(kernel: Computation, plain: Computation, *tensors: Tens
     return _Leave.apply(arrived, kernel(*inside))  # type: ignore[no-any-return, no-untyped-call]
 
 
+def differentiable_twice_apart(kernel: Computation, plain: Computation, *tensors: Tensor) -> Tensor:
+    """Do the same for a compiled kernel, whose own backward pass must not even run where a second derivative is wanted.
+
+    Its graph is kept apart, on leaves of its own, and used up by the first backward pass; a further one, over a graph
+    that was retained, is by `plain` too.
+
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> y = differentiable_twice_apart(torch.square, lambda x: x**2, x)
+    >>> (slope,) = torch.autograd.grad(y, x, create_graph=True)
+    >>> torch.autograd.grad(slope, x), torch.autograd.grad(y, x, retain_graph=True), torch.autograd.grad(y, x)
+    ((tensor(2.),), (tensor(6.),), (tensor(6.),))
+    """
+    if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in tensors):
+        return kernel(*tensors)
+    return _Apart.apply(kernel, plain, *tensors)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _recomputed(ctx: Any, plain: Computation, gradient: Tensor, skipped: int) -> list[Tensor | None]:
+    """Differentiate `plain`, where asked so that the result can be differentiated again."""
+    tensors, again = ctx.saved_tensors, torch.is_grad_enabled()
+    needed = [index for index, need in enumerate(ctx.needs_input_grad[skipped:]) if need]
+    wanted = [tensors[index] for index in needed]
+    with torch.enable_grad():
+        computed = torch.autograd.grad(plain(*tensors), wanted, gradient, create_graph=again)
+    found = dict(zip(needed, computed, strict=True))
+    return [found.get(index) for index in range(len(tensors))]
+
+
 class _Enter(torch.autograd.Function):
     """Stands before the kernel and passes its gradients on.
 
@@ -42,12 +70,7 @@ class _Enter(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
         if not torch.is_grad_enabled():
             return None, None, *gradients
-        tensors, arrived = ctx.saved_tensors, ctx.arrived.pop()
-        needed = [index for index, need in enumerate(ctx.needs_input_grad[2:]) if need]
-        wanted = [tensors[index] for index in needed]
-        computed = torch.autograd.grad(ctx.plain(*tensors), wanted, arrived, create_graph=True)
-        found = dict(zip(needed, computed, strict=True))
-        return None, None, *(found.get(index) for index in range(len(tensors)))
+        return None, None, *_recomputed(ctx, ctx.plain, ctx.arrived.pop(), 2)
 
 
 class _Leave(torch.autograd.Function):
@@ -63,3 +86,26 @@ class _Leave(torch.autograd.Function):
         if torch.is_grad_enabled():
             ctx.arrived.append(gradients[0])
         return None, gradients[0]
+
+
+class _Apart(torch.autograd.Function):
+    """Runs the kernel on leaves of its own and differentiates it there."""
+
+    @staticmethod
+    def forward(ctx: Any, kernel: Computation, plain: Computation, *tensors: Tensor) -> Tensor:
+        ctx.save_for_backward(*tensors)
+        with torch.enable_grad():
+            needs = ctx.needs_input_grad[2:]
+            leaves = [tensor.detach().requires_grad_(need) for tensor, need in zip(tensors, needs, strict=True)]
+            context = kernel(*leaves)
+        ctx.plain, ctx.graph = plain, (leaves, context)
+        return context.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled() or ctx.graph is None:
+            return None, None, *_recomputed(ctx, ctx.plain, gradients[0], 2)
+        (leaves, context), ctx.graph = ctx.graph, None
+        wanted = [leaf for leaf in leaves if leaf.requires_grad]
+        found = iter(torch.autograd.grad(context, wanted, gradients[0]))
+        return None, None, *(next(found) if leaf.requires_grad else None for leaf in leaves)
