@@ -30,7 +30,7 @@ def attention(
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
     threads: Annotated[int, typer.Option(min=1, help="Threads on the CPU.")] = 1,
     rounds: Annotated[int, typer.Option(min=3, help="Rounds; the median is shown.")] = 30,
-    quick: Annotated[bool, typer.Option("--quick", help="Two small cases, a few seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small cases only, under a minute.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
     """Time the operator against SDPA, nn.MultiheadAttention, FlexAttention and eager torch, in one run.

@@ -8,7 +8,7 @@ from regard.attention import Additive, Attended, Mask, Normalizer, Padding
 from regard.attention.normalize import NormalizeFunction
 from regard.layers.arguments import check_size, check_width
 from regard.layers.attend import SOFTMAX, Attend
-from regard.layers.memory import Memory
+from regard.layers.memory import Memory, check_memory
 
 
 class AdditiveAttention(nn.Module):
@@ -82,6 +82,7 @@ class AdditiveAttention(nn.Module):
     ) -> Tensor | Attended:
         """Look at the memory once for each query."""
         check_width("query", query, self.query.in_features)
+        check_memory(memory)
         attended: Tensor | Attended = self.attend(
             self.query(query),
             memory.key,

@@ -8,7 +8,7 @@ from regard.attention import Attended, Bilinear, Mask, Normalizer, Padding
 from regard.attention.normalize import NormalizeFunction
 from regard.layers.arguments import check_size, check_width
 from regard.layers.attend import SOFTMAX, Attend
-from regard.layers.memory import Memory
+from regard.layers.memory import Memory, check_memory
 
 
 class BilinearAttention(nn.Module):
@@ -65,6 +65,7 @@ class BilinearAttention(nn.Module):
     ) -> Tensor | Attended:
         """Look at the memory once for each query."""
         check_width("query", query, self.matrix.size(0))
+        check_memory(memory)
         attended: Tensor | Attended = self.attend(
             query,
             memory.key,

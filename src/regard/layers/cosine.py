@@ -10,7 +10,7 @@ from regard.attention import Attended, Cosine, Mask, Normalizer, Padding
 from regard.attention.normalize import NormalizeFunction
 from regard.layers.arguments import check_positive
 from regard.layers.attend import SOFTMAX, Attend
-from regard.layers.memory import Memory
+from regard.layers.memory import Memory, check_memory
 
 
 class CosineAttention(nn.Module):
@@ -66,6 +66,7 @@ class CosineAttention(nn.Module):
         return_weights: bool = False,
     ) -> Tensor | Attended:
         """Look at the memory once for each query."""
+        check_memory(memory)
         attended: Tensor | Attended = self.attend(
             query,
             memory.key,

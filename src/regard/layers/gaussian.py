@@ -10,7 +10,7 @@ from regard.attention import Attended, Gaussian, Mask, Normalizer, Padding
 from regard.attention.normalize import NormalizeFunction
 from regard.layers.arguments import check_positive
 from regard.layers.attend import SOFTMAX, Attend
-from regard.layers.memory import Memory
+from regard.layers.memory import Memory, check_memory
 
 
 class GaussianAttention(nn.Module):
@@ -67,6 +67,7 @@ class GaussianAttention(nn.Module):
         return_weights: bool = False,
     ) -> Tensor | Attended:
         """Average the memory's values around each query."""
+        check_memory(memory)
         attended: Tensor | Attended = self.attend(
             query,
             memory.key,

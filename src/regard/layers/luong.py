@@ -22,7 +22,7 @@ from regard.attention.normalize import NormalizeFunction
 from regard.errors import ArgumentError
 from regard.layers.arguments import check_choice, check_size, check_width
 from regard.layers.attend import SOFTMAX, Attend
-from regard.layers.memory import Memory
+from regard.layers.memory import Memory, check_memory
 
 LuongScore = Literal["dot", "general", "concat", "location"]
 
@@ -135,6 +135,7 @@ class LuongAttention(nn.Module):
     ) -> Attentional:
         """Attend, then join context and state; a `position` narrows where to look."""
         check_width("query", query, self.state_size)
+        check_memory(memory)
         attended: Tensor | Attended = self.attend(
             self.query(query),
             memory.key,

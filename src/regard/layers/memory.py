@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from regard.attention import Causal, Mask, Padding, Window
 from regard.attention.mask import And, Dense, Not, Or, as_mask
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, ArgumentTypeError
 
 
 class Memory(NamedTuple):
@@ -149,6 +149,15 @@ class Memory(NamedTuple):
 def _put(held: Tensor, new: Tensor, places: Tensor) -> Tensor:
     index = places[(slice(None), *[None] * (held.ndim - 3), slice(None), None)]  # batch (1) key 1
     return held.scatter(-2, index.expand(new.shape), new.to(held.dtype))
+
+
+def check_memory(memory: object) -> None:
+    """Raise unless `memory` is one: whoever comes from torch's layers passes keys here."""
+    if not isinstance(memory, Memory):
+        raise ArgumentTypeError(
+            f"`memory` must be a Memory; received {type(memory).__name__}. Keys and values are projected once: "
+            "layer(query, layer.remember(key, value, mask))."
+        )
 
 
 def key_mask(

@@ -11,7 +11,7 @@ from regard.attention.score import ScoreFunction
 from regard.errors import ArgumentError
 from regard.layers.arguments import check_holds_no_parameters, check_size, check_width
 from regard.layers.attend import SOFTMAX, Attend
-from regard.layers.memory import Memory
+from regard.layers.memory import Memory, check_memory
 from regard.layers.score import LearnedScore
 from regard.layers.torch_mha import read_torch_mha, write_torch_mha
 
@@ -122,6 +122,7 @@ class MultiHeadAttention(nn.Module):
         """
         check_width("query", query, self.query.in_features)
         memory = self.remember(query) if memory is None else memory
+        check_memory(memory)
         length = query.size(1)
         if query_positions is None and (self.position is not None or position is not None):
             query_positions = memory.locate(length)

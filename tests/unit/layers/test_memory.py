@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard import Causal, Documents, Padding, Window
+from regard import Causal, Documents, Padding, Window, layers
 from regard.errors import ArgumentError, ArgumentTypeError
 from regard.layers import Memory, MultiHeadAttention
 from regard.layers.memory import put_at, speaks_of_places
@@ -169,3 +169,13 @@ def test_a_compiled_step_is_compiled_once(backend: str) -> None:
             output, memory = compiled(x[:, place : place + 1], memory)
             found.append(output)
     torch.testing.assert_close(torch.cat(found, 1), layer(x, mask=Causal()), atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "layer", [layers.MultiHeadAttention(8, 2), layers.AdditiveAttention(8, 8, 4), layers.LuongAttention(8, 8)]
+)
+def test_keys_are_not_a_memory(layer: torch.nn.Module) -> None:
+    message = r"`memory` must be a Memory; received Tensor. Keys and values are projected once: layer"
+    with pytest.raises(ArgumentTypeError, match=message):
+        layer(torch.zeros(1, 2, 8), torch.zeros(1, 3, 8))

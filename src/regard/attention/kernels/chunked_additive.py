@@ -29,8 +29,17 @@ def additive_scores(
     return _AdditiveScores.apply(query, key, vector, rows)  # type: ignore[no-any-return, no-untyped-call]
 
 
-def _hidden(query: Tensor, key: Tensor) -> Tensor:
-    return (query.unsqueeze(-2) + key.unsqueeze(-3)).tanh_()  # *batch query key size
+class _Layer:
+    """The tanh layer of a few query rows, in one buffer: fresh ones would pile up where memory is not given back."""
+
+    def __init__(self, query: Tensor, key: Tensor, rows: int) -> None:
+        self.key, self.rows = key.unsqueeze(-3), rows
+        self.buffer = query.new_empty(*query.shape[:-2], min(rows, query.size(-2)), *key.shape[-2:])
+
+    def of(self, part: Tensor) -> Tensor:
+        """Give tanh(q + k) for these rows, (*batch, query, key, size), until the next call."""
+        hidden = self.buffer[..., : part.size(-2), :, :]
+        return torch.add(part.unsqueeze(-2), self.key, out=hidden).tanh_()
 
 
 class _AdditiveScores(torch.autograd.Function):
@@ -39,24 +48,31 @@ class _AdditiveScores(torch.autograd.Function):
         ctx.save_for_backward(query, key, vector)
         ctx.rows = rows
         column = vector if vector.ndim == 1 else vector[:, None, :, None]
-        parts = [_hidden(part, key) @ column for part in query.split(rows, dim=-2)]
-        return torch.cat(parts if vector.ndim == 1 else [part.squeeze(-1) for part in parts], dim=-2)
+        scores = query.new_empty(*query.shape[:-1], key.size(-2))
+        layer = _Layer(query, key, rows)
+        for part, score in zip(query.split(rows, -2), scores.split(rows, -2), strict=True):
+            found = layer.of(part) @ column
+            score.copy_(found if vector.ndim == 1 else found.squeeze(-1))
+        return scores
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
         query, key, vector = ctx.saved_tensors
-        arrived = gradients[0].to(query.dtype)  # under autocast the scores are of half precision
+        arrived = gradients[0].to(query.dtype)
         if torch.is_grad_enabled():  # a second derivative is wanted: recompute by the definition
             scores = Additive(vector).dense(query, key)
             needed = [tensor for tensor in ctx.saved_tensors if tensor.requires_grad]
             found = iter(torch.autograd.grad(scores, needed, arrived, create_graph=True))
             return (*(next(found) if tensor.requires_grad else None for tensor in ctx.saved_tensors), None)
-        by_query, by_key, by_vector = [], torch.zeros_like(key), torch.zeros_like(vector)
-        for part, gradient in zip(query.split(ctx.rows, -2), arrived.split(ctx.rows, -2), strict=True):
-            hidden = _hidden(part, key)
-            by_vector += torch.einsum("...ts,...tsa->...a", gradient, hidden).sum_to_size(vector.shape)
+        by_query, by_key, by_vector = torch.empty_like(query), torch.zeros_like(key), torch.zeros_like(vector)
+        layer, total = _Layer(query, key, ctx.rows), torch.empty_like(key)
+        rows = (tensor.split(ctx.rows, -2) for tensor in (query, arrived, by_query))
+        for part, gradient, result in zip(*rows, strict=True):
+            hidden = layer.of(part)
+            mixed = (gradient.unsqueeze(-2) @ hidden).squeeze(-2)  # *batch query size
+            by_vector += mixed.sum(-2).sum_to_size(vector.shape)
             slope = hidden.square_().neg_().add_(1).mul_(gradient.unsqueeze(-1))  # (1 − tanh²) · gradient
-            by_query.append(slope.sum(-2))
-            by_key += slope.sum(-3)
+            torch.sum(slope, dim=-2, out=result)
+            by_key += torch.sum(slope, dim=-3, out=total)
         column = vector if vector.ndim == 1 else vector.unsqueeze(-2)
-        return torch.cat(by_query, dim=-2) * column, by_key * column, by_vector, None
+        return by_query.mul_(column), by_key.mul_(column), by_vector, None

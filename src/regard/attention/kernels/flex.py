@@ -18,7 +18,7 @@ from regard.attention.mask import Mask
 from regard.attention.position import name_of
 from regard.attention.score import Score
 
-#: Below this many pairs a dense mask costs less than finding the empty blocks (measured on an H200).
+#: Below this many pairs a dense mask costs less than finding the empty blocks (benchmarks/attention-h200.md).
 WORTHWHILE_PAIRS = 1 << 24
 #: FlexAttention takes no narrower vectors.
 LEAST_WIDTH = 16

@@ -1,0 +1,85 @@
+"""How a run looks while it goes: a live line on a terminal, plain lines elsewhere; always on stderr."""
+
+import sys
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.text import Text
+
+from regard.training.watch import Measured, Validated
+
+
+class Progress:
+    """Shows what a run tells."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._console = Console(stderr=True, highlight=False, quiet=quiet, soft_wrap=True)
+        self._bar: Bar | None = None
+        self._task: TaskID | None = None
+        self._last_line = 0.0
+        self._begun, self._first, self._steps = time.monotonic(), 0, 0
+
+    def say(self, text: str) -> None:
+        """Write a line."""
+        self._console.print(Text(text))
+
+    def started(self, step: int, steps: int) -> None:
+        """Begin, or go on after `step`."""
+        self._begun, self._first, self._steps = time.monotonic(), step, steps
+        if step:
+            self.say(f"going on after step {step:,}")
+        if self._console.is_terminal and not self._console.quiet and step < steps:
+            columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("{task.description}"))
+            self._bar = Bar(*columns, TextColumn("left"), TimeRemainingColumn(), console=self._console, transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task("", total=steps, completed=step)
+
+    def stepped(self, step: int) -> None:
+        """Move the bar."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=step)
+
+    def measured(self, measured: Measured) -> None:
+        """Show the figures of training."""
+        line = (
+            f"loss {measured.loss:.3f}  perplexity {measured.perplexity:,.2f}  "
+            f"{measured.tokens_per_second:,.0f} tokens/s  {measured.memory / 2**20:,.0f} MiB"
+        )
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=line)
+        elif time.monotonic() - self._last_line > _PAUSE or measured.step == self._steps:
+            self._last_line = time.monotonic()
+            self.say(f"step {measured.step:,}/{self._steps:,}  {line}  {self._left(measured.step)} left")
+
+    def validated(self, validated: Validated, *, best: bool) -> None:
+        """Show the figures of a validation, and sample translations."""
+        figures = "  ".join(f"{_NAMES.get(name, name)} {value:.2f}" for name, value in validated.figures.items())
+        self.say(f"step {validated.step:,}: valid loss {validated.loss:.3f}  {figures}{'  (best)' if best else ''}")
+        for sample in validated.samples:
+            self.say(f"    {sample.source}\n  → {sample.hypothesis}\n  = {sample.reference}")
+
+    def noted(self, text: str) -> None:
+        """Show a note."""
+        self.say(text)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+        sys.stderr.flush()
+
+    def _left(self, step: int) -> str:
+        if step <= self._first:
+            return "?"
+        seconds = (time.monotonic() - self._begun) / (step - self._first) * (self._steps - step)
+        minutes, rest = divmod(int(seconds), 60)
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+_PAUSE = 10.0
+"""Seconds between plain lines."""
+_NAMES = {"bleu": "BLEU", "chrf": "chrF"}

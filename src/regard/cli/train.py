@@ -1,0 +1,154 @@
+"""`regard train`: sentence pairs in, a translator out."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.errors import ArgumentError, RegardError
+
+if TYPE_CHECKING:
+    from regard.tasks.translation import Trained
+
+
+def train(
+    out: Annotated[Path | None, typer.Option(help="The run folder; a run that was stopped there goes on.")] = None,
+    data: Annotated[str, typer.Option(help="A corpus: file, folder, dataset, or builtin:es-en.")] = "",
+    source: Annotated[str, typer.Option(help="A plain file of source sentences, one a line.")] = "",
+    target: Annotated[str, typer.Option(help="The plain file of their translations.")] = "",
+    preset: Annotated[str, typer.Option(help="A named model, such as bahdanau or transformer-tiny.")] = "",
+    config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting; may be repeated.")
+    ] = None,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Show every setting with its help, as TOML, and stop.")
+    ] = False,
+) -> None:
+    """Train a translator on sentence pairs.
+
+    Example: `regard train --source a.es --target a.en --out runs/b`
+
+    Another: `regard train --preset bahdanau --data builtin:es-en --out runs/a --set train.steps=200`
+
+    On several GPUs: `torchrun --nproc-per-node=4 -m regard train …`
+    """
+    from regard.config.read import load_toml, merge, parse_assignments
+
+    flags: dict[str, Any] = {
+        name: value for name, value in (("corpus", data), ("source", source), ("target", target)) if value
+    }
+    chosen = merge(load_toml(config) if config else {}, {"data": flags} if flags else {})
+    chosen = merge(chosen, parse_assignments(assignments or []))
+    if print_config:
+        _print_config(chosen, preset)
+        return
+    if out is None:
+        raise ArgumentError("`--out` must name the run folder, such as runs/a; received nothing.")
+    _run(chosen, preset, out)
+
+
+def _print_config(chosen: dict[str, Any], preset: str) -> None:
+    """Show the settings of a run on this data, or on data of no size where none is named."""
+    from regard.config.compose import compose
+    from regard.config.defaults import DataSize
+    from regard.config.show import show_settings, to_table
+
+    size = DataSize(pairs=100_000, words=1_000_000)
+    if chosen.get("data", {}).get("corpus") or chosen.get("data", {}).get("source"):
+        from regard.tasks.pairs import gather_pairs
+
+        corpus = gather_pairs(chosen["data"])
+        size, chosen = corpus.size, {**chosen, "data": to_table(corpus.data)}
+    print(show_settings(compose(chosen, size, name=preset)))
+
+
+def _run(chosen: dict[str, Any], preset: str, out: Path) -> None:
+    from regard.config.compose import compose
+    from regard.config.defaults import DataSize
+    from regard.config.show import to_table
+    from regard.tasks.pairs import gather_pairs
+
+    compose(chosen, DataSize(pairs=100_000, words=1_000_000), name=preset)  # mistakes before any work
+    from regard.cli.progress import Progress
+    from regard.errors import Interrupted, TrainingError
+    from regard.tasks.run_folder import RunFolder
+    from regard.training.failure import is_disk_full
+
+    leads = os.environ.get("RANK", "0") == "0"
+    progress = Progress(quiet=not leads)
+    progress.say("reading the data")
+    corpus = gather_pairs(chosen.get("data", {}))
+    for report in corpus.reports:
+        if report.dropped:
+            progress.say(str(report))
+    settings = compose({**chosen, "data": to_table(corpus.data)}, corpus.size, name=preset)
+    progress.say(
+        f"{len(corpus.train):,} pairs to train on, {len(corpus.valid):,} to validate on, {len(corpus.test):,} to test "
+        f"with; {settings.train.steps:,} steps of a {settings.model.kind} model"
+    )
+    try:
+        _report(_train(settings, corpus, RunFolder(out), progress))
+    except Interrupted as stopped:
+        progress.say(f"regard: {stopped}")
+        raise typer.Exit(128 + stopped.signal) from None
+    except TrainingError as error:
+        progress.say(f"regard: {error}")
+        raise typer.Exit(1) from None
+    except OSError as error:
+        if not is_disk_full(error):
+            raise
+        progress.say(f"regard: The disk of {out} must have room for the run; it is full. Make room and start again.")
+        raise typer.Exit(1) from None
+    finally:
+        progress.close()
+
+
+def _train(settings: Any, corpus: Any, folder: Any, progress: Any) -> "Trained":
+    from contextlib import nullcontext
+
+    from regard.tasks.translation import train_translator
+    from regard.training.group import joined_group
+    from regard.training.interruption import listening
+
+    with joined_group(settings.train.device) as group, folder.locked() if group.leads else nullcontext():
+        problem = ""
+        if group.leads:
+            try:
+                folder.begin(settings, corpus.fingerprint())
+            except RegardError as error:
+                problem = str(error)
+        problem = group.share_text(problem or "-")
+        if problem != "-":
+            raise ArgumentError(problem)
+        with listening() as interruption:
+            return train_translator(
+                settings,
+                corpus,
+                folder,
+                command=_command(),
+                watcher=progress,
+                group=group,
+                interruption=interruption,
+            )
+
+
+def _report(trained: "Trained") -> None:
+    if not trained.figures:
+        return  # not the first of several processes
+    figures = trained.figures
+    side, name = ("test", "test") if "test_bleu" in figures else ("valid", "validation")
+    print(
+        f"BLEU {figures[f'{side}_bleu']:.2f}, chrF {figures[f'{side}_chrf']:.2f} ({name}); "
+        f"{figures['steps']:,.0f} steps in {figures['seconds']:,.0f} s\n"
+        f"model   {trained.folder.model}\nreport  {trained.folder.report}\n{trained.signature}"
+    )
+
+
+def _command() -> str:
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    start = f"torchrun --nproc-per-node={ranks} -m regard" if ranks > 1 else "regard"
+    return f"{start} {shlex.join(sys.argv[1:])}"

@@ -1,0 +1,1 @@
+"""Typed settings, strict TOML, presets: plain values, without torch."""

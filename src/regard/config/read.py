@@ -1,0 +1,206 @@
+"""From TOML and `--set key=value` to typed settings, strictly: nothing is ignored, nothing is guessed.
+
+Settings come in layers (defaults, preset, file, command line), merged as plain tables and then read once, so that every
+mistake is found in the same place and named by its dotted key.
+"""
+
+import tomllib
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+from regard.errors import ArgumentError, nearest
+
+Settings = TypeVar("Settings")
+Table = Mapping[str, Any]
+
+
+class Written(str):
+    """A value from the command line, whose type is known only when its key is."""
+
+
+def read_settings(settings: type[Settings], *layers: Table, at: str = "") -> Settings:
+    """Read tables, later ones over earlier ones, into a dataclass.
+
+    >>> from regard.config.train import Train
+    >>> read_settings(Train, {"stpes": 3}, at="train")
+    Traceback (most recent call last):
+    regard.errors.ArgumentError: train.stpes: unknown key. Did you mean steps?
+    """
+    table: Table = {}
+    for layer in layers:
+        table = merge(table, layer)
+    found: Settings = _read_table(settings, table, at)
+    return found
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ArgumentError(
+            f"`--config` must be a TOML file; {path} cannot be read ({error.strerror}). "
+            "Write one with --print-config > my.toml."
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"{path} must be TOML; received: {error}.") from error
+
+
+def parse_assignments(assignments: Sequence[str]) -> dict[str, Any]:
+    """Turn `train.steps=500` into tables.
+
+    >>> parse_assignments(["train.steps=500"])
+    {'train': {'steps': '500'}}
+    """
+    tables: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        names = key.strip().split(".")
+        if not equals or not all(names):
+            raise ArgumentError(f"`--set` must be key=value, such as train.steps=500; received {assignment}.")
+        table = tables
+        for name in names[:-1]:
+            table = table.setdefault(name, {})
+            if not isinstance(table, dict):
+                raise ArgumentError(f"{key.strip()}: {name} is a value, set by an earlier --set, and has no keys.")
+        table[names[-1]] = Written(value.strip())
+    return tables
+
+
+def merge(lower: Table, upper: Table) -> dict[str, Any]:
+    """Lay one table over another; a table of another `kind` replaces the one below.
+
+    >>> merge({"train": {"steps": 1, "seed": 2}}, {"train": {"steps": 3}})
+    {'train': {'steps': 3, 'seed': 2}}
+    """
+    merged = dict(lower)
+    for key, value in upper.items():
+        below = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            other = "kind" in value and "kind" in below and str(value["kind"]) != str(below["kind"])
+            merged[key] = dict(value) if other else merge(below, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _read_table(settings: type[Any], table: Table, at: str) -> Any:
+    known = {one.name: one for one in fields(settings) if one.init}
+    hints = typing.get_type_hints(settings)
+    values = {}
+    for name, value in table.items():
+        key = f"{at}.{name}" if at else name
+        if name not in known:
+            raise ArgumentError(f"{key}: unknown key. {nearest(name, known)}")
+        values[name] = _read(hints[name], value, key, known[name])
+    missing = [name for name, one in known.items() if name not in values and _required(one)]
+    if missing:
+        raise ArgumentError(f"{at}.{missing[0]}: must be set; received nothing.".removeprefix("."))
+    try:
+        return settings(**values)
+    except ArgumentError as error:
+        raise ArgumentError(f"{at}: {error}" if at else str(error)) from error
+
+
+def _required(one: Field[Any]) -> bool:
+    return one.default is MISSING and one.default_factory is MISSING
+
+
+def _read(hint: Any, value: Any, key: str, one: Field[Any]) -> Any:
+    tables = [choice for choice in _choices(hint) if is_dataclass(choice)]
+    if tables and not (value is None and type(None) in _choices(hint)):
+        if is_dataclass(value) and not isinstance(value, type):
+            return value
+        if not isinstance(value, Mapping):
+            raise ArgumentError(f"{key}: must be a table of settings; received {value!r}.")
+        return _read_table(_kind_of(tables, value, key, one), _without_kind(tables, value), key)
+    return _read_value(hint, value, key)
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+
+
+def _kind_of(tables: list[Any], value: Table, key: str, one: Field[Any]) -> type[Any]:
+    """Pick the alternative that `kind` names, or the default's."""
+    if len(tables) == 1:
+        return typing.cast(type[Any], tables[0])
+    kinds = {get_args(typing.get_type_hints(table)["kind"])[0]: table for table in tables}
+    if "kind" not in value:
+        if one.default_factory is not MISSING:
+            return type(one.default_factory())
+        if one.default is not MISSING and one.default is not None:
+            return type(one.default)
+        raise ArgumentError(f"{key}.kind: must be set; received nothing. Choose one of {', '.join(kinds)}.")
+    kind = str(value["kind"])
+    if kind not in kinds:
+        raise ArgumentError(f'{key}.kind: must be one of {", ".join(kinds)}; received "{kind}". {nearest(kind, kinds)}')
+    return typing.cast(type[Any], kinds[kind])
+
+
+def _without_kind(tables: list[Any], value: Table) -> Table:
+    return value if len(tables) == 1 else {name: one for name, one in value.items() if name != "kind"}
+
+
+_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+def _read_value(hint: Any, value: Any, key: str) -> Any:
+    choices = _choices(hint)
+    if len(choices) > 1:
+        return _read_one_of(choices, value, key)
+    if get_origin(hint) is Literal:
+        allowed = get_args(hint)
+        if value not in allowed:
+            near = nearest(str(value), map(str, allowed))
+            raise ArgumentError(f'{key}: must be one of {", ".join(map(str, allowed))}; received "{value}". {near}')
+        return next(one for one in allowed if one == value)
+    if get_origin(hint) is tuple:
+        return _read_tuple(hint, value, key)
+    parsed = _parse(value, hint)
+    if hint is float and type(parsed) is int:
+        return float(parsed)
+    if type(parsed) is not hint:
+        raise ArgumentError(f"{key}: must be {_NAMES.get(hint, str(hint))}; received {_quoted(value)}.")
+    return parsed
+
+
+def _read_one_of(choices: tuple[Any, ...], value: Any, key: str) -> Any:
+    if type(None) in choices and (value is None or value == "none"):
+        return None
+    failures = []
+    for choice in choices:
+        if choice is type(None):
+            continue
+        try:
+            return _read_value(choice, value, key)
+        except ArgumentError as error:
+            failures.append(error)
+    raise failures[0]
+
+
+def _read_tuple(hint: Any, value: Any, key: str) -> Any:
+    items = _parse(value, tuple)
+    if not isinstance(items, list | tuple):
+        raise ArgumentError(f"{key}: must be a list; received {_quoted(value)}.")
+    return tuple(_read_value(get_args(hint)[0], item, f"{key}[{number}]") for number, item in enumerate(items))
+
+
+def _parse(value: Any, hint: Any) -> Any:
+    """Give a value written on the command line the type its key asks for."""
+    if not isinstance(value, Written):
+        return value
+    if hint is str:
+        return str(value)[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else str(value)
+    try:
+        return tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return value
+
+
+def _quoted(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)

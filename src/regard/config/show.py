@@ -1,0 +1,116 @@
+"""Settings as TOML: every one of them, with its help above it, to be read back unchanged."""
+
+import json
+import textwrap
+import typing
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any, Literal, get_args, get_origin
+
+from regard.config.help import field_help
+
+
+def show_settings(settings: Any, *, help: bool = True) -> str:
+    """Write settings as TOML.
+
+    >>> from regard.config.train import Constant
+    >>> print(show_settings(Constant(rate=0.5)))
+    kind = "constant"
+    # The highest learning rate, reached at the end of the warm-up.
+    rate = 0.5
+    # Steps over which the rate rises from zero.
+    warm_up = 0
+    """
+    return "\n".join(_table(settings, (), help)).strip()
+
+
+def flatten(settings: Any, at: str = "") -> dict[str, Any]:
+    """Give every setting under its dotted key.
+
+    >>> from regard.config.train import Constant
+    >>> flatten(Constant(rate=0.5), "train.schedule")
+    {'train.schedule.rate': 0.5, 'train.schedule.warm_up': 0, 'train.schedule.kind': 'constant'}
+    """
+    flat: dict[str, Any] = {}
+    for one in fields(settings):
+        key, value = (f"{at}.{one.name}" if at else one.name), getattr(settings, one.name)
+        flat |= flatten(value, key) if is_dataclass(value) else {key: value}
+    return flat
+
+
+def differences(before: Any, after: Any) -> list[str]:
+    """Say which settings are not the same.
+
+    >>> from regard.config.train import Constant
+    >>> differences(Constant(rate=0.5), Constant(rate=1.0))
+    ['rate was 0.5, now 1.0']
+    """
+    first, second = flatten(before), flatten(after)
+    keys = [*first, *(key for key in second if key not in first)]
+    words = {key: (_said(first, key), _said(second, key)) for key in keys}
+    return [f"{key} was {was}, now {now}" for key, (was, now) in words.items() if was != now]
+
+
+def to_table(settings: Any) -> dict[str, Any]:
+    """Give settings as nested tables, without what is not set."""
+    table = {}
+    for one in fields(settings):
+        value = getattr(settings, one.name)
+        if value is not None:
+            table[one.name] = to_table(value) if is_dataclass(value) else value
+    return table
+
+
+def _said(flat: dict[str, Any], key: str) -> str:
+    return "not a setting" if key not in flat else "not set" if flat[key] is None else _value(flat[key])
+
+
+def _table(settings: Any, path: tuple[str, ...], with_help: bool) -> Iterator[str]:
+    helps = field_help(type(settings)) if with_help else {}
+    hints = typing.get_type_hints(type(settings))
+    tables = []
+    for one in sorted(fields(settings), key=lambda one: one.name != "kind"):
+        value = getattr(settings, one.name)
+        if is_dataclass(value):
+            tables.append((one.name, value, hints[one.name]))
+            continue
+        if one.name in helps:
+            yield from _comment(helps[one.name] + _choices(hints[one.name], helps[one.name]))
+        # TOML has no word for "not set": the line stays a comment.
+        yield f"# {one.name} = not set" if value is None else f"{one.name} = {_value(value)}"
+    for name, value, hint in tables:
+        yield ""
+        if name in helps:
+            yield from _comment(helps[name])
+        kinds = [
+            get_args(typing.get_type_hints(choice)["kind"])[0] for choice in get_args(hint) if is_dataclass(choice)
+        ]
+        if with_help and kinds:
+            yield f"# Kinds: {', '.join(kinds)}."
+        yield f"[{'.'.join([*path, name])}]"
+        yield from _table(value, (*path, name), with_help)
+
+
+def _comment(text: str) -> list[str]:
+    return textwrap.wrap(text, 118, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
+
+
+def _choices(hint: Any, already: str) -> str:
+    choices = [choice for one in (hint, *get_args(hint)) if get_origin(one) is Literal for choice in get_args(one)]
+    if len(choices) < 2 or all(str(choice) in already for choice in choices):
+        return ""
+    return f" One of {', '.join(map(str, choices))}."
+
+
+def _value(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case list() | tuple():
+            return f"[{', '.join(map(_value, value))}]"
+        case float():
+            return repr(value)
+        case _:
+            return str(value)

@@ -1,0 +1,143 @@
+"""How to train: plain values, with their help under each field."""
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from regard.config.checks import check_above, check_choices, check_least, check_shares
+from regard.errors import ArgumentError
+
+
+@dataclass(frozen=True, kw_only=True)
+class _WarmUp:
+    rate: float = 1e-3
+    """The highest learning rate, reached at the end of the warm-up."""
+    warm_up: int = 0
+    """Steps over which the rate rises from zero."""
+
+    def __post_init__(self) -> None:
+        check_above(self, 0, "rate")
+        check_least(self, 0, "warm_up")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constant(_WarmUp):
+    """The same rate from the warm-up to the end."""
+
+    kind: Literal["constant"] = "constant"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InverseSquareRoot(_WarmUp):
+    """Fall with the root of the steps: half the rate after four times the warm-up."""
+
+    kind: Literal["inverse-square-root"] = "inverse-square-root"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cosine(_WarmUp):
+    """Fall along half a cosine, to `final` at the last step."""
+
+    kind: Literal["cosine"] = "cosine"
+    final: float = 0.0
+    """Share of the rate that is left at the last step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linear(_WarmUp):
+    """Fall in a straight line, to `final` at the last step."""
+
+    kind: Literal["linear"] = "linear"
+    final: float = 0.0
+    """Share of the rate that is left at the last step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plateau(_WarmUp):
+    """Fall by `factor` whenever `patience` validations in a row have not improved."""
+
+    kind: Literal["plateau"] = "plateau"
+    factor: float = 0.5
+    """What the rate is multiplied by."""
+    patience: int = 2
+    """Validations without an improvement before it is."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.factor < 1:
+            raise ArgumentError(f"`factor` must be between 0 and 1; received {self.factor:g}.")
+        check_least(self, 1, "patience")
+
+
+Schedule: TypeAlias = InverseSquareRoot | Cosine | Linear | Plateau | Constant
+Metric: TypeAlias = Literal["bleu", "chrf", "loss"]
+Precision: TypeAlias = Literal["fp32", "tf32", "bf16"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train:
+    """How long, how fast, and what to keep."""
+
+    steps: int = 10_000
+    """Updates of the parameters, at most."""
+    batch_tokens: int = 4096
+    """Tokens of the longer side, padding included, that one process takes at once."""
+    accumulate: int = 1
+    """Batches whose gradients are summed before an update."""
+    seed: int = 1
+    """Fixes the first parameters, the order of the data and the dropout."""
+    weight_decay: float = 0.01
+    """AdamW's decay, of matrices alone."""
+    beta1: float = 0.9
+    """AdamW's memory of the gradient."""
+    beta2: float = 0.98
+    """AdamW's memory of its square."""
+    clip: float = 1.0
+    """Longest gradient, as a norm over all parameters; 0 leaves it as it is."""
+    label_smoothing: float = 0.1
+    """Probability taken from the right token and spread over all."""
+    precision: Precision = "fp32"
+    """fp32; tf32, quicker matrix products on a GPU; bf16, half the memory."""
+    ema: float = 0.0
+    """Decay of an exponential moving average of the parameters, such as 0.999, kept in their place; 0 is none."""
+    result: Literal["best", "last", "average"] = "best"
+    """Which parameters make the model: those of the best validation, of the last step, or a mean of checkpoints."""
+    average: int = 5
+    """How many of the last checkpoints `result = "average"` takes the mean of."""
+    metric: Metric = "bleu"
+    """What the best validation is measured by."""
+    patience: int = 0
+    """Validations in a row without an improvement after which training stops; 0 is never."""
+    validate_every: int = 500
+    """Steps between validations; each saves a checkpoint too."""
+    valid_sentences: int = 500
+    """Sentences translated at a validation, at most; the loss is always that of all."""
+    checkpoint_every: int = 500
+    """Steps between checkpoints."""
+    keep_checkpoints: int = 2
+    """How many of the last checkpoints stay; the best stays besides."""
+    r_drop: float = 0.0
+    """Weight of R-Drop: two passes with different dropout should agree; 0 is off, 5 is the paper's."""
+    bpe_dropout: float = 0.0
+    """Share of merges left out at random, anew in each epoch, for `tokenizer.kind = "bpe"`; 0 is off."""
+    guided_alignment: float = 0.0
+    """Weight of the loss that draws the attention to known word links; 0 is off."""
+    log_every: int = 50
+    """Steps between lines of metrics.jsonl."""
+    samples: int = 3
+    """Sentences whose translation is shown at each validation."""
+    device: str = "auto"
+    """cpu, cuda or auto, the first GPU where there is one."""
+    threads: int = 0
+    """CPU threads; 0 leaves it to torch. A resumed run keeps the number it began with."""
+    tensorboard: bool = False
+    """Write TensorBoard's events beside metrics.jsonl (pip install tensorboard)."""
+    schedule: Schedule = field(default_factory=InverseSquareRoot)
+    """How the learning rate goes."""
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        check_least(self, 1, "steps", "batch_tokens", "accumulate", "average", "validate_every", "valid_sentences")
+        check_least(self, 1, "checkpoint_every", "keep_checkpoints", "log_every")
+        check_least(self, 0, "seed", "weight_decay", "clip", "patience", "r_drop", "guided_alignment", "samples")
+        check_least(self, 0, "threads")
+        check_shares(self, "beta1", "beta2", "label_smoothing", "ema", "bpe_dropout")

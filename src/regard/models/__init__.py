@@ -1,0 +1,42 @@
+"""Models: layers wired into architectures, and model folders.
+
+`build_model(spec)` makes one of a config; the classes themselves take modules and sizes. All are `GeneratingModel`s:
+`encode`, `start`, `step`, and a training `forward` that gives the same numbers.
+"""
+
+from regard.models.build import Model, build_model, count_parameters
+from regard.models.current_state import CurrentStateDecoder
+from regard.models.dot import DotAttention
+from regard.models.fixed_vector import FixedVectorDecoder
+from regard.models.input_feeding import InputFeedingDecoder
+from regard.models.prediction import Predicted, Read
+from regard.models.previous_state import PreviousStateDecoder
+from regard.models.protocol import AnyModel, GeneratingModel, Stepped
+from regard.models.recurrent import RecurrentModel, RecurrentStep
+from regard.models.recurrent_decoder import RecurrentDecoder, RecurrentMemory, RecurrentState
+from regard.models.transformer import TransformerMemory, TransformerModel, TransformerState, TransformerStep
+
+__all__ = [
+    "AnyModel",
+    "CurrentStateDecoder",
+    "DotAttention",
+    "FixedVectorDecoder",
+    "GeneratingModel",
+    "InputFeedingDecoder",
+    "Model",
+    "Predicted",
+    "PreviousStateDecoder",
+    "Read",
+    "RecurrentDecoder",
+    "RecurrentMemory",
+    "RecurrentModel",
+    "RecurrentState",
+    "RecurrentStep",
+    "Stepped",
+    "TransformerMemory",
+    "TransformerModel",
+    "TransformerState",
+    "TransformerStep",
+    "build_model",
+    "count_parameters",
+]

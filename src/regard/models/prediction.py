@@ -1,0 +1,59 @@
+"""What a training pass gives, in one shape for all models, and the checks of what it is given."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.errors import ArgumentError, ArgumentTypeError
+
+
+class Read(NamedTuple):
+    """A target read along its source, up to the output matrix."""
+
+    features: Float[Tensor, "batch target features"]
+    """What the output matrix reads."""
+    weights: Float[Tensor, "batch layers heads target source"] | None
+    """How much each target token looked at each source token, if asked for and if the model attends."""
+
+
+class Predicted(NamedTuple):
+    """What a training pass gives when asked for its weights."""
+
+    logits: Float[Tensor, "batch target vocabulary"]
+    """Of the word after each target token."""
+    weights: Float[Tensor, "batch layers heads target source"] | None
+    """How much each target token looked at each source token; None where the model does not attend."""
+
+
+def check_some(name: str, tokens: Tensor) -> None:
+    """Raise unless there is a token to read."""
+    if tokens.ndim != 2 or not tokens.size(1):
+        raise ArgumentError(
+            f"`{name}` must have shape (rows, tokens) with at least one token; received {tuple(tokens.shape)}."
+        )
+
+
+def check_lengths(lengths: Tensor, source: Tensor) -> None:
+    """Raise unless there is a length for each source; its size is looked at on a CPU only, where it can be at once."""
+    if lengths.dtype.is_floating_point or lengths.dtype == torch.bool:
+        raise ArgumentTypeError(f"`lengths` must be a tensor of integers; received {lengths.dtype}.")
+    batch, longest = source.shape
+    if tuple(lengths.shape) != (batch,):
+        raise ArgumentError(f"`lengths` must have one number per row, ({batch},); received {tuple(lengths.shape)}.")
+    if torch.compiler.is_compiling() or lengths.device.type != "cpu" or not batch:
+        return
+    low, high = int(lengths.min()), int(lengths.max())
+    if low < 0 or high > longest:
+        raise ArgumentError(
+            f"`lengths` must be from 0 to the length of `source`, {longest}; received numbers from {low} to {high}."
+        )
+
+
+def check_same_rows(source: Tensor, target: Tensor) -> None:
+    """Raise unless there is a target for each source."""
+    if source.size(0) != target.size(0):
+        raise ArgumentError(
+            f"`target` must have one row for each of the {source.size(0)} rows of `source`; received {target.size(0)}."
+        )

@@ -1,0 +1,57 @@
+"""What every generating model offers, and all that search knows of it."""
+
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+Itself = TypeVar("Itself", bound="Rows")
+
+
+@runtime_checkable
+class Rows(Protocol):
+    """Tensors, batch first, whose rows can be taken, repeated and re-ordered."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+
+    def select(self: Itself, rows: Int[Tensor, " chosen"]) -> Itself:
+        """Take these rows, in this order; a row may come twice."""
+
+
+Remembered = TypeVar("Remembered", bound=Rows)
+Carried = TypeVar("Carried", bound=Rows)
+
+
+#: What one step gives: log-probabilities of every word after each new token, (rows, new, vocabulary); the state for the
+#: next step; and, if asked for and if the model attends, the weights, (rows, layers, heads, new, source).
+Stepped: TypeAlias = tuple[
+    Float[Tensor, "rows new vocabulary"], Carried, Float[Tensor, "rows layers heads new source"] | None
+]
+
+
+@runtime_checkable
+class GeneratingModel(Protocol[Remembered, Carried]):
+    """Reads a source once, then says word after word.
+
+    Memory is per sentence, state per hypothesis. Where there are more hypotheses than sentences, there are equally
+    many for each, and they lie side by side: of rows · n hypotheses, number r belongs to sentence r // n. So beam
+    search re-orders the state alone, `state.select(rows)`, and the memory is never repeated. When a sentence leaves,
+    its rows are left out of both.
+    """
+
+    def encode(self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"] | None = None) -> Remembered:
+        """Read the source, of which `lengths` tokens count in each row."""
+
+    def start(self, memory: Remembered, *, capacity: int | None = None) -> Carried:
+        """Begin, with nothing said: one hypothesis per sentence. `capacity` makes room for so many tokens at once."""
+
+    def step(
+        self, tokens: Int[Tensor, "rows new"], state: Carried, memory: Remembered, *, weights: bool = False
+    ) -> Stepped[Carried]:
+        """Hear the next tokens, one or more, and say what may follow each. Asking for weights changes nothing else."""
+
+
+#: Any of them, for search, which hands memory and state through without looking inside.
+AnyModel: TypeAlias = GeneratingModel[Any, Any]

@@ -1,0 +1,75 @@
+"""The model card, README.md of a model folder: what the model is, what it was made from, how good it is."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Card(NamedTuple):
+    """What a card tells."""
+
+    title: str
+    summary: str
+    data: str
+    license: str
+    figures: Mapping[str, str]
+    command: str
+    signature: str
+    folder: str
+
+
+def write_card(card: Card) -> str:
+    """Write a card as Markdown with the head that model hubs read."""
+    rows = "\n".join(f"| {_cell(name)} | {_cell(value)} |" for name, value in card.figures.items())
+    return f"""---
+license: {_plain(card.license)}
+library_name: regard
+pipeline_tag: translation
+tags: [translation, attention, regard]
+---
+# {_cell(card.title)}
+
+{card.summary}
+
+## Use
+
+```
+regard translate --model {card.folder} "..."
+```
+
+```python
+import regard
+
+translator = regard.load("{card.folder}")
+print(translator.translate("..."))
+```
+
+## Data
+
+{card.data}
+License of the data: {_cell(card.license)}.
+
+## Figures
+
+| | |
+| --- | --- |
+{rows}
+
+`{card.signature}`
+
+## Made by
+
+```
+{card.command}
+```
+
+The settings are in `config.toml` of the run folder.
+"""
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def _plain(text: str) -> str:
+    """Quote a value for YAML."""
+    return '"' + " ".join(text.split()).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,104 @@
+"""The folder of a run: config.toml, metrics.jsonl, checkpoints/, model/, report.html."""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.config.read import read_settings
+from regard.config.schema import Config
+from regard.config.show import differences, show_settings
+from regard.errors import ArgumentError
+from regard.training.checkpoint import Checkpoints, write_text
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Where everything of a run is."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        """Every setting of the run."""
+        return self.path / "config.toml"
+
+    @property
+    def metrics(self) -> Path:
+        """A line for each report."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def model(self) -> Path:
+        """The model folder, there when the run is finished."""
+        return self.path / "model"
+
+    @property
+    def report(self) -> Path:
+        """A page on the run."""
+        return self.path / "report.html"
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """What a run that was stopped goes on from."""
+        return Checkpoints(self.path / "checkpoints")
+
+    def begin(self, config: Config, fingerprint: str) -> None:
+        """Make the folder, or check that what is in it is this very run."""
+        if self.path.is_file():
+            raise ArgumentError(f"`--out` must be a folder; received the file {self.path}.")
+        if self.config.is_file():
+            self._check_same(config, fingerprint)
+            return
+        others = (
+            [path.name for path in self.path.iterdir() if not path.name.startswith(".")] if self.path.exists() else []
+        )
+        if others:
+            raise ArgumentError(
+                f"`--out` must be a new or empty folder, or one that `regard train` made; {self.path} holds "
+                f"{', '.join(sorted(others)[:3])}{', …' if len(others) > 3 else ''} and no config.toml. Name another."
+            )
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_text(self.path / ".data.json", json.dumps({"fingerprint": fingerprint}))
+        write_text(self.config, show_settings(config) + "\n")
+
+    def _check_same(self, config: Config, fingerprint: str) -> None:
+        try:
+            before = read_settings(Config, tomllib.loads(self.config.read_text(encoding="utf-8")))
+        except (ArgumentError, tomllib.TOMLDecodeError) as error:
+            raise ArgumentError(f"{self.config} must be what `regard train` wrote; received: {error}") from error
+        changed = differences(before, config)
+        if changed:
+            rest = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
+            raise ArgumentError(
+                f"`--out` must be a new folder, or that of a run with the same settings, which then goes on; "
+                f"{self.path} is of another: {'; '.join(changed[:5])}{rest}. Name a new folder, or give the settings "
+                f"it began with: --config {self.config}."
+            )
+        path = self.path / ".data.json"
+        if path.is_file() and json.loads(path.read_text(encoding="utf-8")).get("fingerprint") != fingerprint:
+            raise ArgumentError(
+                f"The data of a run must stay as it was; that of {self.path} has changed since it began. Put the old "
+                "data back to go on, or name a new folder."
+            )
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep a second process from training into the same folder; the lock ends with the process."""
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            yield
+            return
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise ArgumentError(
+                    f"`--out` must be a folder that no other process trains into; {self.path} is in use. Wait for "
+                    "it, or name another folder."
+                ) from error
+            yield

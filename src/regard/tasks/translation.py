@@ -1,0 +1,236 @@
+"""Train a translator: from pairs and settings to a model folder, a card and a report."""
+
+import json
+import math
+import shutil
+import time
+from typing import Any, NamedTuple
+
+import torch
+
+from regard import __version__
+from regard.config.model import RecurrentSpec
+from regard.config.schema import Config
+from regard.config.show import show_settings
+from regard.data.tokenizer import TokenizerPair
+from regard.data.tokenizer_training import train_tokenizers
+from regard.errors import ArgumentError, DataError, TrainingError
+from regard.evaluation.bleu import score
+from regard.models.build import Model, build_model, count_parameters
+from regard.models.folder import save_model
+from regard.tasks.card import Card, write_card
+from regard.tasks.pairs import Corpus
+from regard.tasks.report_page import make_page
+from regard.tasks.run_folder import RunFolder
+from regard.tasks.translate import translate
+from regard.tasks.translation_job import TranslationJob
+from regard.training.checkpoint import flush, write_text
+from regard.training.failure import is_disk_full
+from regard.training.group import Group
+from regard.training.interruption import Interruption
+from regard.training.loop import Trainer
+from regard.training.state import State
+from regard.training.streams import seed_streams
+from regard.training.watch import MetricsFile, TensorBoard, Watcher, Watchers, read_metrics
+
+
+class Trained(NamedTuple):
+    """What a run gave."""
+
+    folder: RunFolder
+    figures: dict[str, float]
+    signature: str
+
+
+def train_translator(
+    config: Config,
+    corpus: Corpus,
+    folder: RunFolder,
+    *,
+    command: str,
+    watcher: Watcher,
+    group: Group | None = None,
+    interruption: Interruption | None = None,
+) -> Trained:
+    """Train, or go on, and write the model folder, its card and the report.
+
+    A run that is finished gives its figures again.
+    """
+    group = group or Group()
+    signature = describe(config)
+    found = _result(folder)
+    if found is not None:
+        watcher.noted(f"The run in {folder.path} is finished; these are its figures.")
+        return Trained(folder, found, signature)
+    tokenizers = _tokenizers(config, corpus)
+    job = TranslationJob(corpus.train, corpus.valid, tokenizers, config.train, group=group)
+    seed_streams(config.train.seed)
+    model = build_model(
+        config.model, source_vocabulary=tokenizers.source.size, target_vocabulary=tokenizers.target.size
+    )
+    trainer = Trainer(
+        model,
+        job,
+        config.train,
+        checkpoints=folder.checkpoints,
+        watcher=_watchers(config, folder, watcher) if group.leads else Watchers(),
+        group=group,
+        interruption=interruption,
+    )
+    state = trainer.train()
+    if not group.leads:
+        return Trained(folder, {}, signature)
+    figures = _measure(model, job, corpus, state)
+    try:
+        _write(config, corpus, folder, model, tokenizers, figures, command)
+    except Exception as error:
+        if is_disk_full(error):
+            raise TrainingError(
+                f"The disk of {folder.path} must have room for the model; it is full. Make room, and give the same "
+                "command again: it goes on from the last checkpoint."
+            ) from error
+        raise
+    return Trained(folder, figures, signature)
+
+
+def describe(config: Config) -> str:
+    """Give the signature that results carry.
+
+    >>> describe(Config())
+    'task:translation|data:|model:recurrent|score:additive|seed:1|version:0.1.0'
+    """
+    spec = config.model
+    compared = spec.attention.kind if isinstance(spec, RecurrentSpec) else spec.score
+    kinds = f"task:translation|data:{config.data.name.strip(' +')}|model:{spec.kind}|score:{compared}"
+    return f"{kinds}|seed:{config.train.seed}|version:{__version__}"
+
+
+def _watchers(config: Config, folder: RunFolder, watcher: Watcher) -> Watchers:
+    files: list[Watcher] = [MetricsFile(folder.metrics)]
+    if config.train.tensorboard:
+        files.append(TensorBoard(folder.path / "tensorboard"))
+    return Watchers([*files, watcher])
+
+
+def _tokenizers(config: Config, corpus: Corpus) -> TokenizerPair:
+    if not config.data.tokenizer:
+        return train_tokenizers(corpus.train, config.tokenizer)
+    try:
+        with open(config.data.tokenizer, encoding="utf-8") as file:
+            found = TokenizerPair.from_json(file.read())
+    except OSError as error:
+        raise DataError(
+            f"`data.tokenizer` must be a tokenizer.json; {config.data.tokenizer} cannot be read ({error.strerror})."
+        ) from error
+    if config.train.bpe_dropout and "bpe" not in (found.source.kind, found.target.kind):
+        raise ArgumentError(f"`train.bpe_dropout` must be 0 for a tokenizer of kind {found.source.kind!r}.")
+    return found
+
+
+@torch.no_grad()
+def _measure(model: Model, job: TranslationJob, corpus: Corpus, state: State) -> dict[str, float]:
+    """Measure the result once more on the validation pairs, and on the test pairs where there are any."""
+    model.eval()
+    found = job.validate(model)
+    figures = {
+        "valid_perplexity": math.exp(min(found.loss, 50.0)),
+        "valid_bleu": found.figures["bleu"],
+        "valid_chrf": found.figures["chrf"],
+    }
+    if corpus.test:
+        hypotheses = translate(
+            model,
+            job.tokenizers,
+            [pair.source for pair in corpus.test],
+            batch_tokens=job.settings.batch_tokens,
+            device=job.group.device,
+        )
+        scores = score(hypotheses, [pair.target for pair in corpus.test])
+        figures |= {"test_bleu": scores.bleu, "test_chrf": scores.chrf}
+    counts = {"parameters": count_parameters(model), "steps": state.step, "tokens": state.tokens}
+    return figures | counts | {"seconds": state.seconds}
+
+
+def _write(
+    config: Config,
+    corpus: Corpus,
+    folder: RunFolder,
+    model: Model,
+    tokenizers: TokenizerPair,
+    figures: dict[str, float],
+    command: str,
+) -> None:
+    """Write the model folder aside and put it in place when it is whole; then the report."""
+    signature, told = describe(config), _told(figures)
+    aside = folder.path / ".model-writing"
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir()
+    save_model(
+        model,
+        config.model,
+        aside,
+        source_vocabulary=tokenizers.source.size,
+        target_vocabulary=tokenizers.target.size,
+    )
+    tokenizers.save(aside)
+    data = (
+        f"{config.data.name}: {len(corpus.train):,} pairs to train on, {len(corpus.valid):,} to validate on, "
+        f"{len(corpus.test):,} to test with."
+    )
+    title = f"Translator trained on {config.data.name}"
+    card = Card(
+        title=title,
+        summary=f"A {config.model.kind} model of {figures['parameters']:,} parameters, trained with regard "
+        f"{__version__} for {figures['steps']:,} steps.",
+        data=data,
+        license=config.data.license,
+        figures=told,
+        command=command,
+        signature=signature,
+        folder=str(folder.model),
+    )
+    (aside / "README.md").write_text(write_card(card), encoding="utf-8")
+    (aside / "figures.json").write_text(json.dumps(figures), encoding="utf-8")
+    for path in aside.iterdir():
+        flush(path)
+    page = make_page(
+        title=title,
+        figures={"data": data, **told},
+        metrics=read_metrics(folder.metrics),
+        config=show_settings(config, help=False),
+        command=command,
+        signature=signature,
+    )
+    write_text(folder.report, page)
+    shutil.rmtree(folder.model, ignore_errors=True)
+    aside.rename(folder.model)  # last: a folder named model is a finished run
+    flush(folder.path)
+
+
+def _result(folder: RunFolder) -> dict[str, float] | None:
+    """Give the figures of a run that is finished."""
+    path = folder.model / "figures.json"
+    if not path.is_file():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return {name: float(value) for name, value in found.items()}
+
+
+def _told(figures: dict[str, float]) -> dict[str, str]:
+    """Name the figures for people."""
+    names = {
+        "test_bleu": "BLEU, test",
+        "test_chrf": "chrF, test",
+        "valid_bleu": "BLEU, validation",
+        "valid_chrf": "chrF, validation",
+        "valid_perplexity": "perplexity a token, validation",
+        "parameters": "parameters",
+        "steps": "steps",
+        "tokens": "target tokens seen",
+    }
+    told = {
+        text: f"{figures[name]:,.2f}" if name.startswith(("test", "valid")) else f"{figures[name]:,.0f}"
+        for name, text in names.items()
+        if name in figures
+    }
+    return told | {"time": time.strftime("%H:%M:%S", time.gmtime(figures["seconds"]))}

@@ -1,0 +1,147 @@
+"""What the loop needs to know of translation: batches of token numbers, the loss, and the validation."""
+
+from collections.abc import Sequence
+from itertools import islice
+
+import torch
+from torch import nn
+
+from regard.config.train import Train
+from regard.data.batches import Batch, Batches, Examples
+from regard.data.bpe_dropout import BpeDropout
+from regard.data.pair import Pair
+from regard.data.tokenizer import TokenizerPair
+from regard.errors import ArgumentError
+from regard.evaluation.bleu import score
+from regard.models.build import Model
+from regard.models.word_loss import word_loss
+from regard.tasks.links import gold_weights, token_links
+from regard.tasks.translate import translate
+from regard.training.group import Group
+from regard.training.loss import Loss, alignment_loss, r_drop_penalty, smoothed_cross_entropy
+from regard.training.watch import Sample, Validated
+
+
+class TranslationJob:
+    """Train on some pairs, validate on others."""
+
+    def __init__(
+        self, train: Sequence[Pair], valid: Sequence[Pair], tokenizers: TokenizerPair, settings: Train, *, group: Group
+    ) -> None:
+        self.settings, self.tokenizers, self.group = settings, tokenizers, group
+        self.valid = list(valid)
+        self.batches = Batches(
+            _Encoder(train, tokenizers, settings) if settings.bpe_dropout else _encode(train, tokenizers, settings),
+            tokens=settings.batch_tokens,
+            seed=settings.seed,
+            rank=group.rank,
+            ranks=group.ranks,
+        )
+        self._held_out = Batches(_encode(valid, tokenizers), tokens=settings.batch_tokens, shuffle=False)
+
+    def loss(self, model: nn.Module, batch: Batch) -> Loss:
+        """Sum smoothed cross-entropy, and what the switches add, over the target tokens."""
+        assert isinstance(model, Model)
+        settings = self.settings
+        if settings.r_drop:
+            batch = _twice(batch)
+        read = model.read(batch.source, batch.source_lengths, batch.target_input, weights=settings.guided_alignment > 0)
+        if settings.r_drop:
+            logits = model.output(read.features)
+            both = smoothed_cross_entropy(logits, batch.target_output, smoothing=settings.label_smoothing)
+            penalty = r_drop_penalty(logits, batch.target_output)
+            found = Loss(0.5 * (both.total + settings.r_drop * penalty), 0.5 * both.cross_entropy)
+        else:
+            found = Loss(
+                *word_loss(read.features, model.output, batch.target_output, smoothing=settings.label_smoothing)
+            )
+        if settings.guided_alignment:
+            # One head of the last layer but one: Garg et al. (2019), section 4.2, arXiv:1909.02074.
+            if read.weights is None:
+                raise ArgumentError(
+                    "`train.guided_alignment` must be 0 for a model without attention; received "
+                    f"{settings.guided_alignment:g}."
+                )
+            looks = read.weights[:, max(0, read.weights.size(1) - 2), 0]
+            guided = alignment_loss(looks, gold_weights(batch)) * (0.5 if settings.r_drop else 1.0)
+            found = found._replace(total=found.total + settings.guided_alignment * guided)
+        return found
+
+    def validate(self, model: nn.Module) -> Validated:
+        """Measure cross-entropy on all held-out pairs, BLEU and chrF on the first of them."""
+        assert isinstance(model, Model)
+        loss = self.cross_entropy(model)
+        pairs = self.valid[: self.settings.valid_sentences]
+        hypotheses = translate(
+            model,
+            self.tokenizers,
+            [pair.source for pair in pairs],
+            batch_tokens=self.settings.batch_tokens,
+            device=self.group.device,
+        )
+        figures = score(hypotheses, [pair.target for pair in pairs])
+        samples = islice(zip(pairs, hypotheses, strict=True), self.settings.samples)
+        return Validated(
+            loss=loss,
+            figures={"bleu": figures.bleu, "chrf": figures.chrf},
+            samples=tuple(Sample(pair.source, hypothesis, pair.target) for pair, hypothesis in samples),
+        )
+
+    @torch.no_grad()
+    def cross_entropy(self, model: Model) -> float:
+        """Give the mean over the target tokens of the held-out pairs, in nats."""
+        total, tokens = 0.0, 0
+        self._held_out.restore({"epoch": 0, "batch": 0})
+        for batch in self._held_out:
+            batch = batch.to(self.group.device)
+            read = model.read(batch.source, batch.source_lengths, batch.target_input)
+            total += float(word_loss(read.features, model.output, batch.target_output).cross_entropy)
+            tokens += batch.num_tokens
+        return total / tokens
+
+
+class _Encoder:
+    """Divides the training pairs anew in each epoch."""
+
+    def __init__(self, pairs: Sequence[Pair], tokenizers: TokenizerPair, settings: Train) -> None:
+        self._source = [pair.source for pair in pairs]
+        self._target = [pair.target for pair in pairs]
+        self._merges = BpeDropout.of(tokenizers.source), BpeDropout.of(tokenizers.target)
+        self._settings = settings
+
+    def __call__(self, epoch: int) -> Examples:
+        source, target = (
+            merges.encode_batch(
+                texts, probability=self._settings.bpe_dropout, seed=2 * self._settings.seed + side, epoch=epoch
+            )
+            for side, (merges, texts) in enumerate(zip(self._merges, (self._source, self._target), strict=True))
+        )
+        return Examples(source=source, target=target)
+
+
+def _encode(pairs: Sequence[Pair], tokenizers: TokenizerPair, settings: Train | None = None) -> Examples:
+    guided = settings is not None and settings.guided_alignment > 0
+    if guided and not any(pair.links for pair in pairs):
+        raise ArgumentError(
+            "`train.guided_alignment` must be 0 for data without word links; name a file of links (data.links), or "
+            "train on a built-in corpus."
+        )
+    return Examples(
+        source=tokenizers.source.encode_batch(pair.source for pair in pairs),
+        target=tokenizers.target.encode_batch(pair.target for pair in pairs),
+        links=token_links(pairs, tokenizers) if guided else None,
+    )
+
+
+def _twice(batch: Batch) -> Batch:
+    """Repeat a batch, so that one pass sees it under two draws of dropout."""
+    rows = torch.arange(len(batch.indices), device=batch.indices.device).repeat(2)
+    return Batch(
+        batch.source[rows],
+        batch.source_lengths[rows],
+        batch.target_input[rows],
+        batch.target_output[rows],
+        batch.target_lengths[rows],
+        batch.indices[rows],
+        None if batch.links is None else batch.links + batch.links,
+    )

@@ -1,0 +1,19 @@
+"""What can go wrong while training, told apart so that each gets its own answer."""
+
+import errno
+
+import torch
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Say whether an error means that there is no room left; safetensors tells only in words."""
+    number = getattr(error, "errno", None)
+    return number in (errno.ENOSPC, errno.EDQUOT) or "os error 28" in str(error) or "os error 122" in str(error)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Say whether an error means that a tensor found no memory, on the GPU or the CPU."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    text = str(error)
+    return isinstance(error, RuntimeError) and ("out of memory" in text or "can't allocate memory" in text)

@@ -1,0 +1,99 @@
+"""The processes that train together: who we are, and how numbers are added up over all."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from regard.errors import ArgumentError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """One process among `ranks`."""
+
+    rank: int = 0
+    ranks: int = 1
+    device: torch.device = torch.device("cpu")  # noqa: RUF009 (a plain value)
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes the files."""
+        return self.rank == 0
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        """Let gradients be averaged over all processes in the backward pass."""
+        if self.ranks == 1:
+            return model
+        return DistributedDataParallel(model, device_ids=[self.device] if self.device.type == "cuda" else None)
+
+    def sum(self, numbers: Sequence[float]) -> list[float]:
+        """Add up each number over all processes."""
+        if self.ranks == 1:
+            return list(numbers)
+        tensor = torch.tensor(numbers, dtype=torch.float64, device=self.device)
+        dist.all_reduce(tensor)
+        return [float(one) for one in tensor.tolist()]
+
+    def gather(self, tensor: Tensor) -> list[Tensor]:
+        """Collect a tensor of the same shape from every process, on the CPU."""
+        if self.ranks == 1:
+            return [tensor]
+        placed = tensor.to(self.device)
+        gathered = [torch.empty_like(placed) for _ in range(self.ranks)]
+        dist.all_gather(gathered, placed)
+        return [one.cpu() for one in gathered]
+
+    def gather_text(self, text: str) -> list[str]:
+        """Collect a text from every process."""
+        if self.ranks == 1:
+            return [text]
+        data = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
+        lengths = [int(one) for one in self.gather(torch.tensor([len(data)]))]
+        padded = torch.zeros(max(lengths), dtype=torch.uint8)
+        padded[: len(data)] = data
+        gathered = self.gather(padded)
+        return [bytes(one[:length].tolist()).decode() for one, length in zip(gathered, lengths, strict=True)]
+
+    def share_text(self, text: str) -> str:
+        """Give every process the text of the first, which must not be empty."""
+        return self.gather_text(text if self.leads else " ")[0]
+
+
+def pick_device(name: str, local_rank: int = 0) -> torch.device:
+    """Turn cpu, cuda or auto into a device of this machine."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ArgumentError(f"`train.device` must be cpu, cuda or auto; received {name}.") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ArgumentError(f"`train.device` must be cpu where torch sees no GPU; received {name}.")
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", local_rank)
+    return device
+
+
+@contextmanager
+def joined_group(device: str) -> Iterator[Group]:
+    """Join the processes that torchrun has started, or be alone."""
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    if ranks == 1:
+        yield Group(device=pick_device(device))
+        return
+    place = pick_device(device, int(os.environ.get("LOCAL_RANK", "0")))
+    if place.type == "cuda":
+        torch.cuda.set_device(place)
+    # Long, because the first process validates and reads data while the others wait.
+    dist.init_process_group("nccl" if place.type == "cuda" else "gloo", timeout=timedelta(hours=2))
+    try:
+        yield Group(rank=dist.get_rank(), ranks=ranks, device=place)
+    finally:
+        dist.destroy_process_group()

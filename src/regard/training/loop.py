@@ -1,0 +1,252 @@
+"""The loop: update, report, validate, save, ready to stop after any step and to go on as if nothing had happened."""
+
+import json
+import signal
+import time
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from regard.config.train import Train
+from regard.errors import DataError, Interrupted, TrainingError
+from regard.training.checkpoint import Checkpoint, Checkpoints
+from regard.training.failure import is_disk_full
+from regard.training.group import Group
+from regard.training.interruption import Interruption
+from regard.training.job import Job, endless
+from regard.training.memory import peak_memory
+from regard.training.optimizer import load_optimizer, optimizer_tensors
+from regard.training.parameters import MovingAverage, load_tensors, mean_tensors, named_tensors, replaced
+from regard.training.precision import matrix_products
+from regard.training.schedule import has_stalled
+from regard.training.state import State
+from regard.training.streams import capture_streams, restore_streams, seed_streams
+from regard.training.update import Update, Updater
+from regard.training.watch import Measured, Watcher
+
+
+class Trainer:
+    """One run: `train` goes from the newest checkpoint, or the start, to the end."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        job: Job,
+        settings: Train,
+        *,
+        checkpoints: Checkpoints,
+        watcher: Watcher,
+        group: Group | None = None,
+        interruption: Interruption | None = None,
+    ) -> None:
+        self.group = group or Group()
+        self.model = model.to(self.group.device)
+        self.job, self.settings, self.checkpoints, self.watcher = job, settings, checkpoints, watcher
+        self.interruption = interruption or Interruption()
+        self.state = State()
+        self._updater = Updater(self.model, job, settings, group=self.group, watcher=watcher)
+        self._average = MovingAverage(self.model, settings.ema) if settings.ema else None
+        self._tally = _Tally()
+
+    def train(self) -> State:
+        """Train to the end; the model then has the parameters that `settings.result` asks for."""
+        self._begin()
+        self.model.train()
+        stream = endless(self.job.batches)
+        with matrix_products(self.settings.precision):
+            while not self._finished():
+                begun = time.perf_counter()
+                batches = [next(stream) for _ in range(self.settings.accumulate)]
+                update = self._updater.update(batches, self.state, stop=self.interruption.signal != 0)
+                if self._average is not None:
+                    self._average.update(self.model, self.state.step)
+                elapsed = time.perf_counter() - begun
+                self.state.seconds += elapsed
+                self._tally.add(update, elapsed)
+                self._after(update)
+        self._take_result()
+        return self.state
+
+    def _finished(self) -> bool:
+        stalled = has_stalled(self.state.scores(self.settings.metric), self.settings.patience)
+        return self.state.step >= self.settings.steps or stalled
+
+    def _after(self, update: Update) -> None:
+        """Report, validate and save when it is time to, and stop if asked."""
+        settings, step = self.settings, self.state.step
+        last = step >= settings.steps
+        self.watcher.stepped(step)
+        if step % settings.log_every == 0 or last:
+            self._report()
+        validate = step % settings.validate_every == 0 or last
+        if validate:
+            self._validate()
+        stop = (update.stop_asked or (self.group.ranks == 1 and self.interruption.signal != 0)) and not self._finished()
+        if validate or stop or step % settings.checkpoint_every == 0:
+            self._save()
+        if stop:
+            number = self.interruption.signal or int(signal.SIGTERM)
+            raise Interrupted(f"Stopped after step {step:,}, which is saved. The same command goes on.", signal=number)
+
+    def _report(self) -> None:
+        tally, self._tally = self._tally, _Tally()
+        loss, cross_entropy = self.group.sum([tally.loss, tally.cross_entropy])
+        self.watcher.measured(
+            Measured(
+                step=self.state.step,
+                loss=loss / tally.tokens,
+                cross_entropy=cross_entropy / tally.tokens,
+                rate=tally.rate,
+                gradient_norm=tally.gradient_norm,
+                tokens=self.state.tokens,
+                tokens_per_second=tally.tokens / tally.seconds,
+                epoch=self.job.batches.state()["epoch"],
+                seconds=self.state.seconds,
+                memory=peak_memory(self.group.device),
+            )
+        )
+
+    def _validate(self) -> None:
+        """Let the first process measure, and tell the others."""
+        text = ""
+        metric = self.settings.metric
+        if self.group.leads:
+            self.model.eval()
+            averaged = self._average.tensors if self._average is not None else None
+            with replaced(self.model, averaged), torch.no_grad():
+                found = self.job.validate(self.model)
+            self.model.train()
+            if metric != "loss" and metric not in found.figures:
+                raise TrainingError(f"train.metric must be one that the task measures; received {metric}.")
+            found = replace(found, step=self.state.step, seconds=self.state.seconds)
+            text = json.dumps({"step": found.step, "loss": found.loss, **found.figures})
+        self.state.validations.append(json.loads(self.group.share_text(text)))
+        if self.group.leads:
+            self.watcher.validated(found, best=self.state.best_step(metric) == self.state.step)
+
+    def _save(self) -> None:
+        """Write a checkpoint; a full disk is reported, and tried again at the next one."""
+        random, plain = capture_streams()
+        gathered = {name: self.group.gather(one) for name, one in random.items()}
+        texts = self.group.gather_text(json.dumps(plain))
+        if not self.group.leads:
+            return
+        tensors = {f"model/{name}": one for name, one in named_tensors(self.model).items()}
+        tensors |= {f"optimizer/{name}": one for name, one in optimizer_tensors(self._updater.optimizer).items()}
+        if self._average is not None:
+            tensors |= {f"average/{name}": one for name, one in self._average.tensors.items()}
+        for name, states in gathered.items():
+            tensors |= {f"random/{rank}/{name}": one for rank, one in enumerate(states)}
+        state = {
+            "run": self.state.to_json(),
+            "batches": self.job.batches.state(),
+            "ranks": self.group.ranks,
+            "random": [json.loads(text) for text in texts],
+        }
+        checkpoint = Checkpoint(self.state.step, {name: one.cpu() for name, one in tensors.items()}, state)
+        try:
+            self.checkpoints.save(checkpoint)
+            self.checkpoints.prune(self._worth_keeping())
+        except Exception as error:
+            if not is_disk_full(error):
+                raise
+            self.watcher.noted(
+                f"Step {self.state.step}: the disk of {self.checkpoints.folder} is full, so this checkpoint is not "
+                "saved. Training goes on and tries again at the next one; make room before the end."
+            )
+
+    def _worth_keeping(self) -> list[int]:
+        steps, settings = self.checkpoints.steps(), self.settings
+        regular = [one for one in steps if one % settings.checkpoint_every == 0]
+        averaged = regular[-settings.average :] if settings.result == "average" else []
+        return [*steps[-settings.keep_checkpoints :], *averaged, self.state.best_step(settings.metric)]
+
+    def _begin(self) -> None:
+        """Go to the newest good checkpoint, or to the start."""
+        found = self._newest()
+        if found is None:
+            seed_streams(self.settings.seed, self.group.rank)
+            self.state = State(threads=self.settings.threads or torch.get_num_threads())
+        else:
+            self._restore(found)
+        if self.group.leads:  # what is later is damaged
+            self.checkpoints.prune(one for one in self.checkpoints.steps() if one <= self.state.step)
+        torch.set_num_threads(self.state.threads)
+        self.watcher.started(self.state.step, self.settings.steps)
+
+    def _newest(self) -> Checkpoint | None:
+        found, damaged = self.checkpoints.newest() if self.group.leads else (None, [])
+        step = int(self.group.share_text(str(found.step if found else -1)))
+        for line in damaged:
+            goes_on = f"from step {step:,}" if found else "from the beginning"
+            self.watcher.noted(f"A checkpoint is damaged, and training goes on {goes_on}: {line}")
+        if not self.group.leads and step >= 0:
+            return self.checkpoints.load(step)
+        return found
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        tensors, state = checkpoint.tensors, checkpoint.state
+        if state["ranks"] != self.group.ranks:
+            raise DataError(
+                f"A run must go on with as many processes as it began with, {state['ranks']}; received "
+                f"{self.group.ranks}. Start torchrun with as many, or a new folder."
+            )
+        load_tensors(self.model, _under("model/", tensors))
+        load_optimizer(self._updater.optimizer, _under("optimizer/", tensors))
+        if self._average is not None:
+            self._average.tensors = {
+                name: one.to(self.group.device) for name, one in _under("average/", tensors).items()
+            }
+        self.job.batches.restore(state["batches"])
+        self.state = State.from_json(state["run"])
+        rank = self.group.rank
+        restore_streams(_under(f"random/{rank}/", tensors), state["random"][rank])
+
+    def _take_result(self) -> None:
+        """Give the model the parameters that make the result."""
+        if not self.group.leads:
+            return
+        last = self._average.tensors if self._average is not None else named_tensors(self.model)
+        match self.settings.result:
+            case "last":
+                chosen = [self.state.step]
+            case "best":
+                chosen = [self.state.best_step(self.settings.metric) or self.state.step]
+            case "average":
+                steps = [one for one in self.checkpoints.steps() if one % self.settings.checkpoint_every == 0]
+                chosen = steps[-self.settings.average :] or [self.state.step]
+        load_tensors(
+            self.model, mean_tensors([last if one == self.state.step else self._saved(one, last) for one in chosen])
+        )
+
+    def _saved(self, step: int, last: dict[str, Tensor]) -> dict[str, Tensor]:
+        try:
+            tensors = self.checkpoints.load(step).tensors
+        except DataError as error:
+            self.watcher.noted(f"A checkpoint is damaged, and the last parameters take its place: {error}")
+            return last
+        return _under("average/", tensors) or _under("model/", tensors)
+
+
+@dataclass
+class _Tally:
+    """Sums since the last report."""
+
+    loss: float = 0.0
+    cross_entropy: float = 0.0
+    tokens: float = 0.0
+    seconds: float = 0.0
+    rate: float = 0.0
+    gradient_norm: float = 0.0
+
+    def add(self, update: Update, seconds: float) -> None:
+        self.loss += update.loss
+        self.cross_entropy += update.cross_entropy
+        self.tokens += update.tokens
+        self.seconds += seconds
+        self.rate, self.gradient_norm = update.rate, update.gradient_norm
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): one for name, one in tensors.items() if name.startswith(prefix)}

@@ -1,0 +1,75 @@
+"""What a batch costs, as sums over its target tokens: the loop divides by the number of all tokens of the step."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+class Loss(NamedTuple):
+    """Sums over the target tokens of a batch."""
+
+    total: Float[Tensor, ""]
+    """What is minimized."""
+    cross_entropy: Float[Tensor, ""]
+    """Without smoothing and additions, detached: perplexity is the exponential of its mean."""
+
+
+def smoothed_cross_entropy(
+    logits: Float[Tensor, "*places vocabulary"],
+    target: Int[Tensor, "*places"],
+    *,
+    smoothing: float = 0.0,
+    padding: int = 0,
+) -> Loss:
+    r"""Sum the cross-entropy with smoothed targets over all places that are not padding.
+
+    $$L = \sum_t -(1 - \epsilon) \log p(y_t) - \frac{\epsilon}{V} \sum_v \log p(v)$$
+
+    Reference: Szegedy et al. (2016), section 7, arXiv:1512.00567.
+
+    >>> loss = smoothed_cross_entropy(torch.zeros(1, 2, 4), torch.tensor([[3, 0]]), smoothing=0.1)
+    >>> round(loss.total.item(), 4), round(loss.cross_entropy.item(), 4)
+    (1.3863, 1.3863)
+    """
+    log_probabilities = logits.log_softmax(-1, dtype=torch.float32)
+    real = target != padding
+    right = log_probabilities.gather(-1, target.unsqueeze(-1)).squeeze(-1)
+    cross_entropy = -right.where(real, 0).sum()
+    if not smoothing:
+        return Loss(cross_entropy, cross_entropy.detach())
+    spread = -log_probabilities.mean(-1).where(real, 0).sum()
+    return Loss((1 - smoothing) * cross_entropy + smoothing * spread, cross_entropy.detach())
+
+
+def r_drop_penalty(
+    logits: Float[Tensor, "twice *places vocabulary"], target: Int[Tensor, "twice *places"], *, padding: int = 0
+) -> Float[Tensor, ""]:
+    r"""Sum how far two passes over the same batch, its first and second half, are apart.
+
+    $$\tfrac{1}{2} \sum_t D(p_1 \| p_2) + D(p_2 \| p_1)$$
+
+    Reference: Liang et al. (2021), equation 2, arXiv:2106.14448.
+
+    >>> r_drop_penalty(torch.zeros(2, 1, 4), torch.tensor([[3], [3]])).item()
+    0.0
+    """
+    first, second = logits.log_softmax(-1, dtype=torch.float32).chunk(2)
+    # Both divergences at once: Σ (p₁ - p₂)(log p₁ - log p₂).
+    both = ((first.exp() - second.exp()) * (first - second)).sum(-1)
+    return 0.5 * both.masked_fill(target.chunk(2)[0] == padding, 0).sum()
+
+
+def alignment_loss(
+    weights: Float[Tensor, "batch target source"], gold: Float[Tensor, "batch target source"]
+) -> Float[Tensor, ""]:
+    r"""Sum the cross-entropy of attention weights against known links.
+
+    $$-\sum_t \sum_s g_{ts} \log \alpha_{ts}$$
+
+    where each row of `gold` sums to one, or is zero where nothing is known.
+
+    Reference: Chen et al. (2016), section 3.1, arXiv:1607.01628.
+    """
+    return -(gold * weights.float().clamp_min(1e-8).log()).sum()

@@ -1,0 +1,80 @@
+"""The parameters of a model as named tensors: to save, to put back, to average."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import DataError
+from regard.models.folder import saved_tensors
+
+
+def named_tensors(model: nn.Module) -> dict[str, Tensor]:
+    """Give every parameter and saved buffer once, also where two modules share it."""
+    return {name: one.detach() for name, one in saved_tensors(model).items()}
+
+
+@torch.no_grad()
+def load_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Put tensors in place of the model's own; names and shapes must be the same."""
+    own = named_tensors(model)
+    if own.keys() != tensors.keys():
+        odd = sorted(own.keys() ^ tensors.keys())
+        raise DataError(f"The tensors must be those of the model; received {len(odd)} that differ, such as {odd[0]}.")
+    for name, one in own.items():
+        if one.shape != tensors[name].shape:
+            raise DataError(
+                f"{name} must have the shape {tuple(one.shape)}; received {tuple(tensors[name].shape)}. "
+                "Was it saved from a model of another size?"
+            )
+        one.copy_(tensors[name])
+
+
+@torch.no_grad()
+def mean_tensors(several: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """Average tensors name by name, in float64; whole numbers are those of the last.
+
+    >>> mean_tensors([{"a": torch.tensor([1.0])}, {"a": torch.tensor([2.0])}])["a"].item()
+    1.5
+    """
+    mean = {}
+    for name, last in several[-1].items():
+        total = sum((one[name].double() for one in several), torch.zeros((), dtype=torch.float64))
+        mean[name] = (total / len(several)).to(last.dtype) if last.is_floating_point() else last.clone()
+    return mean
+
+
+class MovingAverage:
+    r"""An exponential moving average of the parameters.
+
+    $$\bar\theta_s = d\,\bar\theta_{s-1} + (1 - d)\,\theta_s, \quad d = \min(\mathrm{decay}, (1 + s) / (10 + s))$$
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.tensors = {name: one.clone() for name, one in named_tensors(model).items()}
+
+    @torch.no_grad()
+    def update(self, model: nn.Module, step: int) -> None:
+        """Move towards the parameters after `step`."""
+        decay = min(self.decay, (1 + step) / (10 + step))
+        own = named_tensors(model)
+        moving = [name for name, one in own.items() if one.is_floating_point()]
+        torch._foreach_lerp_([self.tensors[name] for name in moving], [own[name] for name in moving], 1 - decay)
+        for name in own.keys() - set(moving):
+            self.tensors[name].copy_(own[name])
+
+
+@contextmanager
+def replaced(model: nn.Module, tensors: Mapping[str, Tensor] | None) -> Iterator[None]:
+    """Let the model have other parameters for a while."""
+    if tensors is None:
+        yield
+        return
+    own = {name: one.clone() for name, one in named_tensors(model).items()}
+    load_tensors(model, tensors)
+    try:
+        yield
+    finally:
+        load_tensors(model, own)

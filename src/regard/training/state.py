@@ -1,0 +1,48 @@
+"""Where a run stands: plain values, part of every checkpoint."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from regard.config.train import Metric
+from regard.training.watch import Validated
+
+
+@dataclass(kw_only=True)
+class State:
+    """Everything that decides what comes next, but for tensors and random streams."""
+
+    step: int = 0
+    tokens: int = 0
+    """Target tokens seen."""
+    seconds: float = 0.0
+    """Time trained."""
+    validations: list[dict[str, float]] = field(default_factory=list)
+    skipped: int = 0
+    """Updates left out in a row, because the gradient was not finite."""
+    largest: int = 0
+    """Most cells of a batch that fit into memory, once one did not; 0 is no limit."""
+    threads: int = 0
+    """CPU threads: sums depend on their number."""
+
+    def record(self, validated: Validated) -> None:
+        """Keep the figures of a validation."""
+        self.validations.append({"step": self.step, "loss": validated.loss, **validated.figures})
+
+    def scores(self, metric: Metric) -> list[float]:
+        """Give the validations so far as one number each, higher is better."""
+        return [-one["loss"] if metric == "loss" else one[metric] for one in self.validations]
+
+    def best_step(self, metric: Metric) -> int:
+        """Give the step of the best validation, the first among equals; 0 where there was none."""
+        scores = self.scores(metric)
+        return int(self.validations[scores.index(max(scores))]["step"]) if scores else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "State":
+        """Read what `to_json` gave."""
+        return cls(**values)

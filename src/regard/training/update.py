@@ -1,0 +1,163 @@
+"""One update: the gradient of the mean loss over all target tokens of all processes, then AdamW."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.config.train import Train
+from regard.data.batches import Batch
+from regard.errors import TrainingError
+from regard.training.failure import is_out_of_memory
+from regard.training.group import Group
+from regard.training.job import Job, halve
+from regard.training.loss import Loss
+from regard.training.optimizer import make_optimizer, set_rate
+from regard.training.precision import autocast
+from regard.training.schedule import learning_rate
+from regard.training.state import State
+from regard.training.watch import Watcher
+
+_PATIENCE = 10
+"""Updates in a row that may be left out because the gradient is not finite."""
+
+
+class Update(NamedTuple):
+    """What an update was: sums over the target tokens of this process, and the number of tokens of all."""
+
+    loss: float
+    cross_entropy: float
+    tokens: float
+    rate: float
+    gradient_norm: float
+    stop_asked: bool
+    """Whether any process was asked to stop."""
+
+
+class Updater:
+    """Makes updates of a model; where it stands is in the state that each call is given."""
+
+    def __init__(self, model: nn.Module, job: Job, settings: Train, *, group: Group, watcher: Watcher) -> None:
+        self.model, self.job, self.settings, self.group, self.watcher = model, job, settings, group, watcher
+        self.optimizer = make_optimizer(
+            model,
+            rate=settings.schedule.rate,
+            weight_decay=settings.weight_decay,
+            betas=(settings.beta1, settings.beta2),
+        )
+        self._pass = group.wrap(_Pass(model, job))
+        self._parameters = [one for one in model.parameters() if one.requires_grad]
+
+    def update(self, batches: Sequence[Batch], state: State, *, stop: bool = False) -> Update:
+        """Make one update from `batches`."""
+        settings = self.settings
+        tokens, stops = self.group.sum([sum(one.num_tokens for one in batches), float(stop)])
+        state.step += 1
+        scores = state.scores(settings.metric)
+        rate = learning_rate(settings.schedule, state.step, steps=settings.steps, validations=scores)
+        set_rate(self.optimizer, rate)
+        sums = self._gradients(batches, tokens, state)
+        gradients = [one.grad for one in self._parameters if one.grad is not None]
+        # One transfer from the device for all three numbers.
+        loss, cross_entropy, norm = torch.stack([*sums, torch.nn.utils.get_total_norm(gradients)]).tolist()
+        if math.isfinite(norm):
+            if 0 < settings.clip < norm:
+                torch._foreach_mul_(gradients, settings.clip / norm)
+            self.optimizer.step()
+            state.skipped = 0
+        else:
+            self._skip(batches[0], state)
+            loss = cross_entropy = 0.0 if not math.isfinite(loss) else loss
+        state.tokens += int(tokens)
+        return Update(loss, cross_entropy, tokens, rate, norm, bool(stops))
+
+    def _gradients(self, batches: Sequence[Batch], tokens: float, state: State) -> tuple[Tensor, Tensor]:
+        """Add up gradients over `batches`, dividing those that do not fit into memory until they do."""
+        pieces = [piece for batch in batches for piece in _fitting(batch, state.largest)]
+        random = torch.get_rng_state()
+        while True:
+            self.optimizer.zero_grad(set_to_none=True)
+            try:
+                return self._accumulate(pieces, tokens)
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                reason = str(error).splitlines()[0]
+            # Outside the handler, where the tensors of the failed pass are free again.
+            torch.set_rng_state(random)
+            pieces = self._make_room(pieces, state, reason)
+
+    def _accumulate(self, pieces: Sequence[Batch], tokens: float) -> tuple[Tensor, Tensor]:
+        device = self.group.device
+        total, cross_entropy = torch.zeros((), device=device), torch.zeros((), device=device)
+        for number, piece in enumerate(pieces):
+            if self.group.ranks > 1:
+                # DDP adds up over the processes in the last backward pass only.
+                self._pass.require_backward_grad_sync = number + 1 == len(pieces)  # type: ignore[assignment]
+            with autocast(self.settings.precision, device):
+                loss: Loss = self._pass(piece.to(device, non_blocking=True))
+            # DDP takes the mean over the processes; this makes it the mean over the tokens of all.
+            (loss.total * (self.group.ranks / tokens)).backward()
+            total += loss.total.detach()
+            cross_entropy += loss.cross_entropy
+        return total, cross_entropy
+
+    def _make_room(self, pieces: Sequence[Batch], state: State, reason: str) -> list[Batch]:
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        largest = max(pieces, key=_cells)
+        if len(largest.indices) == 1 or self.group.ranks > 1:
+            settings = self.settings
+            raise TrainingError(
+                f"Step {state.step} must fit into memory; it does not: {reason}. The last checkpoint is kept. Take "
+                f"smaller batches (train.batch_tokens = {settings.batch_tokens // 2} with train.accumulate = "
+                f"{2 * settings.accumulate} makes the same steps), shorter sentences (data.clean.max_words) or a "
+                "smaller model, in a new folder."
+            )
+        state.largest = _cells(largest) // 2
+        self.watcher.noted(
+            f"Step {state.step}: out of memory. Batches of more than {state.largest:,} cells are computed in parts "
+            "from here on, with the same result."
+        )
+        return [piece for one in pieces for piece in _fitting(one, state.largest)]
+
+    def _skip(self, batch: Batch, state: State) -> None:
+        """Leave out an update whose gradient is not finite: the parameters stay good."""
+        state.skipped += 1
+        first = ", ".join(map(str, batch.indices[:5].tolist()))
+        self.watcher.noted(
+            f"Step {state.step}: the gradient is not finite, so the update is left out. The batch holds the pairs "
+            f"{first}{', …' if len(batch.indices) > 5 else ''}."
+        )
+        if state.skipped >= _PATIENCE:
+            raise TrainingError(
+                f"The gradient must be finite; in {_PATIENCE} steps in a row, to step {state.step}, it was not. No "
+                "update was made in them, and the last checkpoint is good. Train more gently, in a new folder: a lower "
+                f"rate (train.schedule.rate = {self.settings.schedule.rate / 3:.2g}), a longer warm-up "
+                "(train.schedule.warm_up), clipping (train.clip = 1), or train.precision = fp32."
+            )
+
+
+class _Pass(nn.Module):
+    """A forward pass that ends in the loss, so that DDP sees all of it, whatever of the model the job uses."""
+
+    def __init__(self, model: nn.Module, job: Job) -> None:
+        super().__init__()
+        self.model = model
+        self._job = job
+
+    def forward(self, batch: Batch) -> Loss:
+        return self._job.loss(self.model, batch)
+
+
+def _cells(batch: Batch) -> int:
+    return batch.source.numel() + batch.target_output.numel()
+
+
+def _fitting(batch: Batch, largest: int) -> list[Batch]:
+    """Divide a batch until each part has at most `largest` cells or one sentence; 0 is no limit."""
+    if not largest or _cells(batch) <= largest or len(batch.indices) == 1:
+        return [batch]
+    return [piece for half in halve(batch) for piece in _fitting(half, largest)]

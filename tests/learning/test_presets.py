@@ -1,0 +1,32 @@
+"""Models learn: a preset on a small built-in corpus reaches a stated BLEU on pairs it has not seen."""
+
+import pytest
+import torch
+
+from regard.config.compose import compose
+from regard.config.read import parse_assignments
+from regard.tasks.pairs import gather_pairs
+from regard.tasks.run_folder import RunFolder
+from regard.tasks.translation import train_translator
+from unit.training.copying import Silent
+
+SETTINGS = [
+    "train.steps=400",
+    "train.batch_tokens=1024",
+    "train.validate_every=200",
+    "train.patience=0",
+    "train.valid_sentences=100",
+    "train.threads=1",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("preset", "bleu"), [("bahdanau", 60.0), ("transformer-tiny", 40.0)])
+def test_a_preset_learns_to_translate(tmp_path, preset, bleu):
+    torch.manual_seed(0)
+    corpus = gather_pairs({"corpus": "builtin:hi-en", "size": 3000})
+    config = compose(parse_assignments(SETTINGS) | {"data": corpus.data}, corpus.size, name=preset)
+    folder = RunFolder(tmp_path)
+    folder.begin(config, corpus.fingerprint())
+    trained = train_translator(config, corpus, folder, command="", watcher=Silent())
+    assert trained.figures["test_bleu"] > bleu, trained.figures

@@ -1,0 +1,58 @@
+"""A run folder is new, or that of the very same run."""
+
+import pytest
+
+from regard.config.schema import Config
+from regard.config.train import Train
+from regard.errors import ArgumentError
+from regard.tasks.run_folder import RunFolder
+
+
+def test_the_same_run_goes_on(tmp_path):
+    folder = RunFolder(tmp_path / "new" / "run")
+    folder.begin(Config(), "abc")
+    before = folder.config.read_text()
+    folder.begin(Config(), "abc")
+    assert folder.config.read_text() == before
+    assert "steps = 10000" in before
+
+
+def test_another_run_is_told_what_differs(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.begin(Config(), "abc")
+    message = (
+        r"is of another: train.steps was 10000, now 5. Name a new folder, or give the settings it began with: --config"
+    )
+    with pytest.raises(ArgumentError, match=message):
+        folder.begin(Config(train=Train(steps=5)), "abc")
+    many = Train(steps=5, batch_tokens=1, accumulate=2, seed=3, clip=0.0, ema=0.5, average=9)
+    with pytest.raises(ArgumentError, match=r"; and 2 more. Name"):
+        folder.begin(Config(train=many), "abc")
+    with pytest.raises(ArgumentError, match=r"The data of a run must stay as it was; that of .* has changed since"):
+        folder.begin(Config(), "other")
+    folder.config.write_text("a = 1")
+    with pytest.raises(ArgumentError, match=r"config.toml must be what `regard train` wrote; received: a: unknown key"):
+        folder.begin(Config(), "abc")
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(ArgumentError, match=r"holds thesis.tex and no config.toml. Name another."):
+        RunFolder(tmp_path).begin(Config(), "abc")
+    with pytest.raises(ArgumentError, match=r"`--out` must be a folder; received the file"):
+        RunFolder(tmp_path / "thesis.tex").begin(Config(), "abc")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_what_a_killed_start_left_does_not_stand_in_the_way(tmp_path):
+    (tmp_path / ".config.toml.writing").write_text("half")
+    RunFolder(tmp_path).begin(Config(), "abc")
+
+
+def test_two_processes_do_not_train_into_one_folder(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    refused = pytest.raises(ArgumentError, match=r"is in use. Wait for it, or name another folder.")
+    with folder.locked(), refused, folder.locked():
+        pass
+    with folder.locked():
+        pass

@@ -1,0 +1,219 @@
+"""The translation task: its losses, its validation, and a whole small run."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from regard.config.compose import compose
+from regard.config.read import parse_assignments
+from regard.data.pair import Link, Pair
+from regard.data.tokenizer_training import TokenizerConfig, train_tokenizers
+from regard.errors import ArgumentError, DataError, Interrupted, TrainingError
+from regard.models.build import build_model
+from regard.models.folder import load_model
+from regard.tasks.links import gold_weights, token_links
+from regard.tasks.pairs import gather_pairs
+from regard.tasks.run_folder import RunFolder
+from regard.tasks.translate import translate
+from regard.tasks.translation import train_translator
+from regard.tasks.translation_job import TranslationJob
+from regard.training.group import Group
+from regard.training.interruption import Interruption
+from unit.training.copying import Silent
+
+SMALL = [
+    "train.steps=6",
+    "train.validate_every=3",
+    "train.valid_sentences=4",
+    "train.log_every=2",
+    "train.samples=2",
+    "train.threads=1",
+    "train.batch_tokens=300",
+    "model.embedding_size=16",
+    "model.hidden_size=16",
+]
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return gather_pairs({"corpus": "builtin:hi-en", "size": 80})
+
+
+def make_config(corpus, *more, preset="bahdanau"):
+    return compose(parse_assignments([*SMALL, *more]) | {"data": corpus.data}, corpus.size, name=preset)
+
+
+def make_job(corpus, config):
+    tokenizers = train_tokenizers(corpus.train, config.tokenizer)
+    job = TranslationJob(corpus.train, corpus.valid, tokenizers, config.train, group=Group())
+    torch.manual_seed(0)
+    model = build_model(
+        config.model, source_vocabulary=tokenizers.source.size, target_vocabulary=tokenizers.target.size
+    )
+    return job, model
+
+
+def run(folder, corpus, config, **others):
+    run_folder = RunFolder(folder)
+    run_folder.begin(config, corpus.fingerprint())
+    watcher = others.pop("watcher", None) or Silent()
+    return train_translator(config, corpus, run_folder, command="regard train …", watcher=watcher, **others)
+
+
+def test_a_run_leaves_everything_its_folder_should_have(tmp_path, corpus):
+    config, watcher = make_config(corpus), Silent()
+    trained = run(tmp_path, corpus, config, watcher=watcher)
+    assert {path.name for path in tmp_path.iterdir() if path.name[0] != "."} == {
+        "config.toml", "metrics.jsonl", "checkpoints", "model", "report.html",
+    }  # fmt: skip
+    assert {path.name for path in trained.folder.model.iterdir()} == {
+        "model.safetensors", "config.json", "tokenizer.json", "README.md", "figures.json",
+    }  # fmt: skip
+    assert 0 <= trained.figures["test_bleu"] <= 100
+    assert trained.figures["steps"] == 6
+    assert json.loads((trained.folder.model / "figures.json").read_text()) == trained.figures
+    card = (trained.folder.model / "README.md").read_text()
+    assert "regard train …" in card
+    assert "80 pairs to train on, 20 to validate on, 20 to test with." in card
+    assert (
+        trained.signature == "task:translation|data:builtin:hi-en|model:recurrent|score:additive|seed:1|version:0.1.0"
+    )
+    assert trained.signature in card
+    model = load_model(trained.folder.model).model
+    assert not model.training
+    assert len(watcher.validations[-1][0].samples) == 2
+    again = Silent()
+    assert run(tmp_path, corpus, config, watcher=again).figures == trained.figures
+    assert again.notes == [f"The run in {tmp_path} is finished; these are its figures."]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        [],
+        pytest.param(
+            ["tokenizer.kind=bpe", "tokenizer.vocabulary_size=400", "train.bpe_dropout=0.2"], marks=pytest.mark.slow
+        ),
+        ["train.r_drop=1", "train.guided_alignment=0.5", "train.ema=0.9", "train.accumulate=2"],
+    ],
+)
+def test_a_run_that_is_stopped_ends_with_the_same_model(tmp_path, corpus, more):
+    config = make_config(corpus, "train.checkpoint_every=2", "model.dropout=0.2", *more)
+    run(tmp_path / "whole", corpus, config)
+    interruption = Interruption()
+    interruption.signal = 15
+    for _ in range(3):
+        with pytest.raises(Interrupted):
+            run(tmp_path / "parts", corpus, config, interruption=interruption)
+    run(tmp_path / "parts", corpus, config)
+    whole, parts = ((tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "parts"))
+    assert whole == parts
+
+
+def test_a_full_disk_at_the_end_loses_nothing(tmp_path, corpus, monkeypatch):
+    config = make_config(corpus)
+    with monkeypatch.context() as context:
+        full = OSError(28, "No space left on device")
+        context.setattr("regard.tasks.translation.save_model", lambda *_, **__: (_ for _ in ()).throw(full))
+        with pytest.raises(
+            TrainingError, match=r"must have room for the model; it is full. Make room, and give the same"
+        ):
+            run(tmp_path, corpus, config)
+    assert not (tmp_path / "model").exists()
+    watcher = Silent()
+    run(tmp_path, corpus, config, watcher=watcher)
+    assert watcher.starts == [(6, 6)]
+
+
+def test_guided_alignment_needs_links_and_attention(corpus):
+    unlinked = corpus._replace(train=[replace(pair, links=()) for pair in corpus.train])
+    config = make_config(corpus, "train.guided_alignment=1")
+    with pytest.raises(ArgumentError, match=r"`train.guided_alignment` must be 0 for data without word links"):
+        make_job(unlinked, config)
+    job, model = make_job(corpus, make_config(corpus, "train.guided_alignment=1", preset="fixed"))
+    with pytest.raises(ArgumentError, match=r"must be 0 for a model without attention; received 1."):
+        job.loss(model, next(iter(job.batches)))
+
+
+def test_guided_alignment_draws_the_attention_to_the_links(corpus):
+    config = make_config(corpus, "train.guided_alignment=1", "train.label_smoothing=0")
+    job, model = make_job(corpus, config)
+    batch = next(iter(job.batches))
+    plain, _ = make_job(corpus, make_config(corpus, "train.label_smoothing=0"))
+    model.eval()
+    before = job.loss(model, batch)
+    assert before.total > before.cross_entropy
+    torch.testing.assert_close(plain.loss(model, batch).total, before.cross_entropy)
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    gold = gold_weights(batch)
+
+    @torch.no_grad()
+    def agreement():
+        weights = model(batch.source, batch.source_lengths, batch.target_input, weights=True).weights
+        return float((weights[:, 0, 0] * (gold > 0)).sum() / (gold.sum(-1) > 0).sum())
+
+    first = agreement()
+    for _ in range(30):
+        optimizer.zero_grad()
+        (job.loss(model, batch).total / batch.num_tokens).backward()
+        optimizer.step()
+    assert agreement() > 2 * first
+
+
+def test_links_of_words_become_links_of_tokens():
+    pairs = [Pair(source="ab c", target="x yz", links=(Link(0, 1, True), Link(1, 1, False), Link(1, 0, False)))]
+    tokenizers = train_tokenizers(
+        pairs, TokenizerConfig(kind="character", joint=True, min_frequency=1, byte_fallback=False)
+    )
+    assert tokenizers.source.pieces(tokenizers.source.encode("ab c").ids) == ["▁", "a", "b", "▁", "c"]
+    found = token_links(pairs, tokenizers)[0]
+    # x has a possible link alone and keeps it; yz has a sure one, so the possible one is left out.
+    assert {(link.source, link.target) for link in found if link.sure} == {(s, t) for s in (0, 1, 2) for t in (2, 3, 4)}
+    assert {(link.source, link.target) for link in found if not link.sure} == {(s, t) for s in (3, 4) for t in (0, 1)}
+
+
+def test_gold_weights_are_even_over_the_links(corpus):
+    job, _ = make_job(corpus, make_config(corpus, "train.guided_alignment=1"))
+    batch = next(iter(job.batches))
+    gold = gold_weights(batch)
+    assert gold.shape == (*batch.target_output.shape, batch.source.size(1))
+    sums = gold.sum(-1)
+    assert torch.all((sums == 0) | (sums - 1).abs().lt(1e-6))
+    assert sums.sum() > 0
+    padding = torch.arange(batch.source.size(1)) >= batch.source_lengths[:, None]
+    assert not gold.masked_select(padding[:, None].expand_as(gold)).any()
+
+
+def test_r_drop_without_dropout_is_the_plain_loss(corpus):
+    twice, model = make_job(corpus, make_config(corpus, "train.r_drop=5"))
+    once, _ = make_job(corpus, make_config(corpus))
+    batch = next(iter(once.batches))
+    model.eval()
+    torch.testing.assert_close(twice.loss(model, batch).total, once.loss(model, batch).total)
+    model.train()
+    assert twice.loss(model, batch).total > 0
+
+
+def test_translations_come_in_the_order_of_their_sources(corpus):
+    job, model = make_job(corpus, make_config(corpus))
+    model.eval()
+    texts = [pair.source for pair in corpus.valid]
+    together = translate(model, job.tokenizers, texts, batch_tokens=100)
+    assert together == [translate(model, job.tokenizers, [text])[0] for text in texts]
+    assert translate(model, job.tokenizers, []) == []
+
+
+def test_a_tokenizer_that_is_given_is_used(tmp_path, corpus):
+    path = tmp_path / "tokenizer.json"
+    tokenizers = train_tokenizers(corpus.train, TokenizerConfig(kind="word", min_frequency=2))
+    path.write_text(tokenizers.to_json())
+    config = make_config(corpus, f"data.tokenizer={path}")
+    given = corpus._replace(data=replace(corpus.data, tokenizer=str(path)))
+    config = replace(config, data=given.data)
+    trained = run(tmp_path / "run", given, config)
+    assert (trained.folder.model / "tokenizer.json").read_text() == tokenizers.to_json()
+    missing = replace(config, data=replace(given.data, tokenizer=str(tmp_path / "absent")))
+    with pytest.raises(DataError, match=r"`data.tokenizer` must be a tokenizer.json; .*absent cannot be read"):
+        run(tmp_path / "other", given, missing)

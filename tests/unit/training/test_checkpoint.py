@@ -1,0 +1,121 @@
+"""Checkpoints that are whole or not there."""
+
+import json
+
+import pytest
+import torch
+
+from regard.errors import DataError
+from regard.training import checkpoint as module
+from regard.training.checkpoint import Checkpoint, Checkpoints, write_text
+from regard.training.streams import capture_streams, restore_streams, seed_streams
+
+
+def make(step: int) -> Checkpoint:
+    return Checkpoint(step, {"a": torch.full((3,), float(step)), "t": torch.arange(6).view(2, 3).T}, {"step": step})
+
+
+def test_what_was_saved_comes_back(tmp_path):
+    checkpoints = Checkpoints(tmp_path / "new")
+    for step in (5, 100_000_000, 10):
+        checkpoints.save(make(step))
+    assert checkpoints.steps() == [5, 10, 100_000_000]
+    found = checkpoints.newest()
+    assert found.damaged == []
+    assert found.checkpoint.step == 100_000_000
+    assert found.checkpoint.state == {"step": 100_000_000}
+    assert torch.equal(found.checkpoint.tensors["t"], make(1).tensors["t"])
+
+
+def test_a_checkpoint_replaces_one_of_the_same_step(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(make(5))
+    (tmp_path / "step-00000005" / "state.json").write_text("{")
+    checkpoints.save(make(5))
+    assert checkpoints.load(5).state == {"step": 5}
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000005"]
+
+
+@pytest.mark.parametrize("name", ["tensors.safetensors", "state.json", "digests.json"])
+@pytest.mark.parametrize("damage", ["missing", "empty", "cut", "flipped"])
+def test_damage_is_noticed_and_the_one_before_is_used(tmp_path, name, damage):
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(make(5))
+    checkpoints.save(make(10))
+    path = tmp_path / "step-00000010" / name
+    content = path.read_bytes()
+    if damage == "missing":
+        path.unlink()
+    else:
+        flipped = bytes([*content[:-3], content[-3] ^ 1, *content[-2:]])
+        path.write_bytes({"empty": b"", "cut": content[: len(content) // 2], "flipped": flipped}[damage])
+    found = checkpoints.newest()
+    assert found.checkpoint.step == 5
+    assert len(found.damaged) == 1
+    assert "step-00000010" in found.damaged[0]
+
+
+@pytest.mark.parametrize("moment", ["save_file", "_write_json", "_digest", "flush"])
+def test_a_save_that_fails_leaves_nothing(tmp_path, monkeypatch, moment):
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(make(5))
+
+    def failing(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, moment, failing)
+    with pytest.raises(KeyboardInterrupt):
+        checkpoints.save(make(10))
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000005"]
+
+
+def test_what_a_killed_save_left_is_swept(tmp_path):
+    for name in (".writing-7", ".replaced-3"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tensors.safetensors").write_bytes(b"half")
+    checkpoints = Checkpoints(tmp_path)
+    assert checkpoints.newest() == (None, [])
+    checkpoints.save(make(7))
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000007"]
+
+
+def test_pruning_keeps_what_is_named(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    for step in (1, 2, 3):
+        checkpoints.save(make(step))
+    checkpoints.prune([1, 3, 99])
+    assert checkpoints.steps() == [1, 3]
+
+
+def test_no_pickle_is_loaded(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(make(5))
+    torch.save({"a": 1}, tmp_path / "step-00000005" / "tensors.safetensors")
+    digests = tmp_path / "step-00000005" / "digests.json"
+    values = json.loads(digests.read_text())
+    values["tensors.safetensors"] = module._digest(tmp_path / "step-00000005" / "tensors.safetensors")
+    digests.write_text(json.dumps(values))
+    with pytest.raises(DataError, match="must be a whole checkpoint; received SafetensorError"):
+        checkpoints.load(5)
+
+
+def test_a_small_file_is_the_old_or_the_new_one(tmp_path, monkeypatch):
+    write_text(tmp_path / "a.toml", "old")
+    write_text(tmp_path / "a.toml", "new")
+    assert (tmp_path / "a.toml").read_text() == "new"
+    monkeypatch.setattr(module, "flush", lambda _: (_ for _ in ()).throw(OSError(28, "full")))
+    with pytest.raises(OSError, match="full"):
+        write_text(tmp_path / "a.toml", "other")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_streams_differ_by_rank_and_survive_json():
+    seed_streams(3, 0)
+    first = torch.rand(4)
+    seed_streams(3, 1)
+    assert not torch.equal(first, torch.rand(4))
+    torch.randn(3), torch.rand(3)
+    tensors, plain = capture_streams()
+    expected = torch.randn(5)
+    restore_streams(tensors, json.loads(json.dumps(plain)))
+    assert torch.equal(torch.randn(5), expected)

@@ -1,0 +1,34 @@
+import math
+
+import pytest
+
+from regard.config.train import Constant, Cosine, InverseSquareRoot, Linear, Plateau
+from regard.training.schedule import count_plateaus, has_stalled, learning_rate
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rates"),
+    [
+        (Constant(rate=2.0, warm_up=10), {1: 0.2, 5: 1.0, 10: 2.0, 100: 2.0}),
+        (InverseSquareRoot(rate=2.0, warm_up=10), {5: 1.0, 10: 2.0, 40: 1.0, 90: 2 / 3}),
+        (InverseSquareRoot(rate=2.0), {1: 2.0, 4: 1.0, 100: 0.2}),
+        (Linear(rate=2.0, warm_up=10, final=0.1), {5: 1.0, 10: 2.0, 55: 1.1, 100: 0.2, 200: 0.2}),
+        (Cosine(rate=2.0, warm_up=10), {5: 1.0, 10: 2.0, 55: 1.0, 100: 0.0}),
+    ],
+)
+def test_rates_by_hand(schedule, rates):
+    for step, rate in rates.items():
+        assert math.isclose(learning_rate(schedule, step, steps=100), rate, abs_tol=1e-12)
+
+
+def test_a_plateau_halves_the_rate():
+    schedule = Plateau(rate=1.0, patience=2)
+    for scores, rate in [([], 1.0), ([1, 2, 2], 1.0), ([1, 2, 2, 1], 0.5), ([1, 2, 2, 1, 3, 3, 3], 0.25)]:
+        assert learning_rate(schedule, 5, steps=9, validations=scores) == rate
+
+
+def test_plateaus_and_stalls():
+    assert count_plateaus([3, 2, 1, 0], 1) == 3
+    assert not has_stalled([1, 1, 1], 0)
+    assert has_stalled([1, 1], 1)
+    assert not has_stalled([1], 1)
