@@ -224,6 +224,7 @@ def test_a_folder_in_use_is_refused(run, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.distributed
 def test_two_processes_train_one_model(tmp_path):
     arguments = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "regard"]
     done = subprocess.run(

@@ -1,5 +1,6 @@
 """Two processes follow one with the same global batch, stop together, and go on together."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,13 +12,20 @@ from regard.errors import ArgumentError
 from regard.training.checkpoint import Checkpoints, read_tensors
 from regard.training.group import Group, pick_device
 
+pytestmark = pytest.mark.distributed
 PROGRAM = Path(__file__).with_name("together.py")
 
 
 def torchrun(processes: int, *arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo"}  # no outside network
     return subprocess.run(
-        [*command, str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, timeout=180, check=False
+        [*command, str(PROGRAM), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+        env=environment,
     )
 
 
