@@ -42,6 +42,7 @@ def train(rank: int) -> None:
     distributed.destroy_process_group()
 
 
+@pytest.mark.distributed
 @pytest.mark.slow
 def test_two_processes_agree_with_one() -> None:
     with socket.socket() as free:
