@@ -16,6 +16,8 @@ class Hypothesis:
     """Of each token, given those before it."""
     finished: bool
     """False where the longest length came before the end token."""
+    score: float = 0.0
+    """What search ranks by: the log-probability, divided by a power of the length, less penalties."""
     weights: Float[Tensor, "layers heads target source"] | None = None
     """How much each token looked at each source token, padding left out, if asked for and if the model attends."""
 

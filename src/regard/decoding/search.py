@@ -1,0 +1,70 @@
+"""What to look for: the settings of a search, as plain values."""
+
+from dataclasses import dataclass
+
+from regard.errors import ArgumentError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """Draw each token at random instead of searching for the likeliest output."""
+
+    temperature: float = 1.0
+    """Divides the log-probabilities: below one for likelier tokens, above for more surprise."""
+    top_k: int = 0
+    """Draw from so many of the likeliest tokens; 0 for all."""
+    top_p: float = 1.0
+    """Draw from the likeliest tokens that together have this probability."""
+    seed: int = 0
+    """Of the random numbers."""
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise ArgumentError(f"`temperature` must be above 0; received {self.temperature}. For greedy, beam=1.")
+        if self.top_k < 0:
+            raise ArgumentError(f"`top_k` must be 0 for all tokens, or more; received {self.top_k}.")
+        if not 0 < self.top_p <= 1:
+            raise ArgumentError(f"`top_p` must be above 0 and at most 1; received {self.top_p}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """How to find an output: by beam search, greedily with a beam of one, or by drawing at random."""
+
+    beam: int = 5
+    """Hypotheses kept for each sentence; 1 is greedy."""
+    n_best: int = 1
+    """Outputs given for each sentence, best first; at most `beam`."""
+    length_penalty: float = 1.0
+    """Exponent of the length that a log-probability is divided by; 0 for none."""
+    coverage_penalty: float = 0.0
+    """Weight of what the attention has left out (Wu et al. 2016, equation 14)."""
+    min_length: int = 0
+    """Tokens before the end token, at least."""
+    max_length: int | None = None
+    """Tokens at most, the end token included; None for twice the source and twenty more."""
+    no_repeat_ngram: int = 0
+    """Say no run of so many tokens twice; 0 to allow it."""
+    sampling: Sampling | None = None
+    """Draw at random; then `n_best` outputs are drawn and `beam` plays no part."""
+
+    def __post_init__(self) -> None:
+        if self.beam < 1:
+            raise ArgumentError(f"`beam` must be at least 1; received {self.beam}.")
+        most = self.n_best if self.sampling is not None else self.beam
+        if not 1 <= self.n_best <= most:
+            raise ArgumentError(f"`n_best` must be from 1 to `beam`, {self.beam}; received {self.n_best}.")
+        if self.length_penalty < 0:
+            raise ArgumentError(f"`length_penalty` must be 0 or more; received {self.length_penalty}.")
+        if self.coverage_penalty < 0:
+            raise ArgumentError(f"`coverage_penalty` must be 0 or more; received {self.coverage_penalty}.")
+        if self.min_length < 0:
+            raise ArgumentError(f"`min_length` must be 0 or more; received {self.min_length}.")
+        if self.max_length is not None and self.max_length < max(1, self.min_length + 1):
+            raise ArgumentError(
+                f"`max_length` must be above `min_length`, {self.min_length}; received {self.max_length}."
+            )
+        if self.no_repeat_ngram < 0:
+            raise ArgumentError(
+                f"`no_repeat_ngram` must be 0 to allow repetition, or more; received {self.no_repeat_ngram}."
+            )
