@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= auto
 
-.PHONY: help install test test-distributed check format bench examples clean
+.PHONY: help install test check format bench examples clean
 .DEFAULT_GOAL := help
 
 help:
@@ -27,12 +27,8 @@ $(STAMP): pyproject.toml constraints.txt
 
 # torch.compile cannot trace jaxtyping's checks, so tests marked `compiled` run in a pass of their own, without them.
 test: install
-	@JAXTYPING_DISABLE=1 $(BIN)/python -m pytest -n $(JOBS) -m "compiled and not gpu and not distributed"
-	@$(BIN)/python -m pytest -n $(JOBS) -m "not compiled and not gpu and not distributed"
-
-# Where a machine's network refuses its own name, a group may hang as it parts: these tests run on request.
-test-distributed: install
-	@$(BIN)/python -m pytest -m distributed
+	@JAXTYPING_DISABLE=1 $(BIN)/python -m pytest -n $(JOBS) -m "compiled and not gpu"
+	@$(BIN)/python -m pytest -n $(JOBS) -m "not compiled and not gpu"
 
 check: install
 	@$(BIN)/ruff format --check .

@@ -127,10 +127,12 @@ class Train:
     """Sentences whose translation is shown at each validation."""
     device: str = "auto"
     """cpu, cuda or auto, the first GPU where there is one."""
+    shard: bool = False
+    """Divide parameters, gradients and AdamW's memory over the processes (FSDP2), where copies would not fit (DDP)."""
     threads: int = 0
     """CPU threads; 0 leaves it to torch. A resumed run keeps the number it began with."""
     tensorboard: bool = False
-    """Write TensorBoard's events beside metrics.jsonl (pip install tensorboard)."""
+    """Write TensorBoard's events beside metrics.jsonl (pip install 'regard[tensorboard]')."""
     schedule: Schedule = field(default_factory=InverseSquareRoot)
     """How the learning rate goes."""
 

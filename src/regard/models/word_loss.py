@@ -85,8 +85,9 @@ class _WordLoss(torch.autograd.Function):
             _spread(gradients, rows, weight, smoothing)
         ctx.save_for_backward(*gradients)
         total = torch.stack(losses).sum(0) if losses else torch.zeros(2, device=rows.device)
-        ctx.mark_non_differentiable(total[1])
-        return total[0], total[1]
+        smoothed, plain = total[0].clone(), total[1].clone()  # FSDP wants no views
+        ctx.mark_non_differentiable(plain)
+        return smoothed, plain
 
     @staticmethod
     @once_differentiable

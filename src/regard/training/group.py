@@ -1,6 +1,8 @@
 """The processes that train together: who we are, and how numbers are added up over all."""
 
+import ctypes
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import ArgumentError
+from regard.training.shards import divide
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,10 +30,12 @@ class Group:
         """Whether this process writes the files."""
         return self.rank == 0
 
-    def wrap(self, model: nn.Module) -> nn.Module:
-        """Let gradients be averaged over all processes in the backward pass."""
+    def wrap(self, model: nn.Module, *, shard: bool = False) -> nn.Module:
+        """Let gradients be averaged over all processes in the backward pass; `shard` divides the parameters too."""
         if self.ranks == 1:
             return model
+        if shard:
+            return divide(model, self.ranks, self.device)
         return DistributedDataParallel(model, device_ids=[self.device] if self.device.type == "cuda" else None)
 
     def sum(self, numbers: Sequence[float]) -> list[float]:
@@ -96,4 +101,17 @@ def joined_group(device: str) -> Iterator[Group]:
     try:
         yield Group(rank=dist.get_rank(), ranks=ranks, device=place)
     finally:
+        if place.type == "cpu":
+            _leave_in_memory(dist.group.WORLD)
         dist.destroy_process_group()
+
+
+def _leave_in_memory(group: object) -> None:
+    """Keep gloo's group until the process ends.
+
+    Its threads drop the tensors of an exchange a moment after it, for which they need Python's lock; and whoever frees
+    the group, DDP or Python itself, holds that lock while waiting for the threads to end. One of the two would wait for
+    the other for ever, now and then. The pause lets them have the lock before Python itself is taken down.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
+    time.sleep(0.05)

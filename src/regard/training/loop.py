@@ -1,5 +1,6 @@
 """The loop: update, report, validate, save, ready to stop after any step and to go on as if nothing had happened."""
 
+import copy
 import json
 import signal
 import time
@@ -20,6 +21,7 @@ from regard.training.optimizer import load_optimizer, optimizer_tensors
 from regard.training.parameters import MovingAverage, load_tensors, mean_tensors, named_tensors, replaced
 from regard.training.precision import matrix_products
 from regard.training.schedule import has_stalled
+from regard.training.shards import whole
 from regard.training.state import State
 from regard.training.streams import capture_streams, restore_streams, seed_streams
 from regard.training.update import Update, Updater
@@ -42,17 +44,18 @@ class Trainer:
     ) -> None:
         self.group = group or Group()
         self.model = model.to(self.group.device)
+        self._trained = self._own_copy() if settings.shard and self.group.ranks > 1 else self.model
         self.job, self.settings, self.checkpoints, self.watcher = job, settings, checkpoints, watcher
         self.interruption = interruption or Interruption()
         self.state = State()
-        self._updater = Updater(self.model, job, settings, group=self.group, watcher=watcher)
-        self._average = MovingAverage(self.model, settings.ema) if settings.ema else None
+        self._updater = Updater(self._trained, job, settings, group=self.group, watcher=watcher)
+        self._average = MovingAverage(self._trained, settings.ema) if settings.ema else None
         self._tally = _Tally()
 
     def train(self) -> State:
         """Train to the end; the model then has the parameters that `settings.result` asks for."""
         self._begin()
-        self.model.train()
+        self._trained.train()
         stream = endless(self.job.batches)
         with matrix_products(self.settings.precision):
             while not self._finished():
@@ -60,13 +63,20 @@ class Trainer:
                 batches = [next(stream) for _ in range(self.settings.accumulate)]
                 update = self._updater.update(batches, self.state, stop=self.interruption.signal != 0)
                 if self._average is not None:
-                    self._average.update(self.model, self.state.step)
+                    self._average.update(self._trained, self.state.step)
                 elapsed = time.perf_counter() - begun
                 self.state.seconds += elapsed
                 self._tally.add(update, elapsed)
                 self._after(update)
         self._take_result()
         return self.state
+
+    def _own_copy(self) -> nn.Module:
+        """Copy the model, to be divided over the processes; the first keeps it whole, to validate and to save."""
+        copied = copy.deepcopy(self.model)
+        if not self.group.leads:
+            self.model.to("meta")
+        return copied
 
     def _finished(self) -> bool:
         stalled = has_stalled(self.state.scores(self.settings.metric), self.settings.patience)
@@ -111,9 +121,11 @@ class Trainer:
         """Let the first process measure, and tell the others."""
         text = ""
         metric = self.settings.metric
+        averaged = self._average.tensors if self._average is not None else None
+        if self._trained is not self.model:
+            averaged = _whole(averaged or named_tensors(self._trained))
         if self.group.leads:
             self.model.eval()
-            averaged = self._average.tensors if self._average is not None else None
             with replaced(self.model, averaged), torch.no_grad():
                 found = self.job.validate(self.model)
             self.model.train()
@@ -130,12 +142,13 @@ class Trainer:
         random, plain = capture_streams()
         gathered = {name: self.group.gather(one) for name, one in random.items()}
         texts = self.group.gather_text(json.dumps(plain))
-        if not self.group.leads:
-            return
-        tensors = {f"model/{name}": one for name, one in named_tensors(self.model).items()}
+        tensors = {f"model/{name}": one for name, one in named_tensors(self._trained).items()}
         tensors |= {f"optimizer/{name}": one for name, one in optimizer_tensors(self._updater.optimizer).items()}
         if self._average is not None:
             tensors |= {f"average/{name}": one for name, one in self._average.tensors.items()}
+        tensors = _whole(tensors)
+        if not self.group.leads:
+            return
         for name, states in gathered.items():
             tensors |= {f"random/{rank}/{name}": one for rank, one in enumerate(states)}
         state = {
@@ -192,12 +205,10 @@ class Trainer:
                 f"A run must go on with as many processes as it began with, {state['ranks']}; received "
                 f"{self.group.ranks}. Start torchrun with as many, or a new folder."
             )
-        load_tensors(self.model, _under("model/", tensors))
+        load_tensors(self._trained, _under("model/", tensors))
         load_optimizer(self._updater.optimizer, _under("optimizer/", tensors))
         if self._average is not None:
-            self._average.tensors = {
-                name: one.to(self.group.device) for name, one in _under("average/", tensors).items()
-            }
+            self._average.load(_under("average/", tensors))
         self.job.batches.restore(state["batches"])
         self.state = State.from_json(state["run"])
         rank = self.group.rank
@@ -205,9 +216,9 @@ class Trainer:
 
     def _take_result(self) -> None:
         """Give the model the parameters that make the result."""
+        last = _whole(self._average.tensors if self._average is not None else named_tensors(self._trained))
         if not self.group.leads:
             return
-        last = self._average.tensors if self._average is not None else named_tensors(self.model)
         match self.settings.result:
             case "last":
                 chosen = [self.state.step]
@@ -246,6 +257,10 @@ class _Tally:
         self.tokens += update.tokens
         self.seconds += seconds
         self.rate, self.gradient_norm = update.rate, update.gradient_norm
+
+
+def _whole(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: whole(one) for name, one in tensors.items()}
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

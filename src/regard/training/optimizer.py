@@ -5,6 +5,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from regard.training.shards import like
+
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
@@ -42,6 +44,10 @@ def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tenso
     for key, tensor in tensors.items():
         number, name = key.split("/")
         state.setdefault(int(number), {})[name] = tensor
+    owners = [one for group in optimizer.param_groups for one in group["params"]]
+    for place, moments in state.items():
+        for moment in moments.keys() - {"step"}:
+            moments[moment] = like(moments[moment], owners[place])
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.errors import DataError
 from regard.models.folder import saved_tensors
+from regard.training.shards import like
 
 
 def named_tensors(model: nn.Module) -> dict[str, Tensor]:
@@ -28,7 +29,7 @@ def load_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
                 f"{name} must have the shape {tuple(one.shape)}; received {tuple(tensors[name].shape)}. "
                 "Was it saved from a model of another size?"
             )
-        one.copy_(tensors[name])
+        one.copy_(like(tensors[name], one))
 
 
 @torch.no_grad()
@@ -64,6 +65,12 @@ class MovingAverage:
         torch._foreach_lerp_([self.tensors[name] for name in moving], [own[name] for name in moving], 1 - decay)
         for name in own.keys() - set(moving):
             self.tensors[name].copy_(own[name])
+
+    @torch.no_grad()
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Put back what was saved."""
+        for name, own in self.tensors.items():
+            own.copy_(like(tensors[name], own))
 
 
 @contextmanager

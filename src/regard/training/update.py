@@ -17,6 +17,7 @@ from regard.training.loss import Loss
 from regard.training.optimizer import make_optimizer, set_rate
 from regard.training.precision import autocast
 from regard.training.schedule import learning_rate
+from regard.training.shards import add_up_now, whole
 from regard.training.state import State
 from regard.training.watch import Watcher
 
@@ -41,13 +42,13 @@ class Updater:
 
     def __init__(self, model: nn.Module, job: Job, settings: Train, *, group: Group, watcher: Watcher) -> None:
         self.model, self.job, self.settings, self.group, self.watcher = model, job, settings, group, watcher
+        self._pass = group.wrap(_Pass(model, job), shard=settings.shard)  # before the optimizer: it may divide them
         self.optimizer = make_optimizer(
             model,
             rate=settings.schedule.rate,
             weight_decay=settings.weight_decay,
             betas=(settings.beta1, settings.beta2),
         )
-        self._pass = group.wrap(_Pass(model, job))
         self._parameters = [one for one in model.parameters() if one.requires_grad]
 
     def update(self, batches: Sequence[Batch], state: State, *, stop: bool = False) -> Update:
@@ -61,7 +62,7 @@ class Updater:
         sums = self._gradients(batches, tokens, state)
         gradients = [one.grad for one in self._parameters if one.grad is not None]
         # One transfer from the device for all three numbers.
-        loss, cross_entropy, norm = torch.stack([*sums, torch.nn.utils.get_total_norm(gradients)]).tolist()
+        loss, cross_entropy, norm = torch.stack([*sums, whole(torch.nn.utils.get_total_norm(gradients))]).tolist()
         if math.isfinite(norm):
             if 0 < settings.clip < norm:
                 torch._foreach_mul_(gradients, settings.clip / norm)
@@ -94,11 +95,10 @@ class Updater:
         total, cross_entropy = torch.zeros((), device=device), torch.zeros((), device=device)
         for number, piece in enumerate(pieces):
             if self.group.ranks > 1:
-                # DDP adds up over the processes in the last backward pass only.
-                self._pass.require_backward_grad_sync = number + 1 == len(pieces)  # type: ignore[assignment]
+                add_up_now(self._pass, number + 1 == len(pieces))
             with autocast(self.settings.precision, device):
                 loss: Loss = self._pass(piece.to(device, non_blocking=True))
-            # DDP takes the mean over the processes; this makes it the mean over the tokens of all.
+            # DDP and FSDP take the mean over the processes; this makes it the mean over the tokens of all.
             (loss.total * (self.group.ranks / tokens)).backward()
             total += loss.total.detach()
             cross_entropy += loss.cross_entropy

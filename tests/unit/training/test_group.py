@@ -12,7 +12,6 @@ from regard.errors import ArgumentError
 from regard.training.checkpoint import Checkpoints, read_tensors
 from regard.training.group import Group, pick_device
 
-pytestmark = pytest.mark.distributed
 PROGRAM = Path(__file__).with_name("together.py")
 
 
@@ -29,21 +28,27 @@ def torchrun(processes: int, *arguments: object) -> subprocess.CompletedProcess[
     )
 
 
-def test_two_processes_follow_one(tmp_path):
-    for processes in (1, 2):
-        done = torchrun(processes, tmp_path / str(processes), "plain")
+def test_two_processes_follow_one_with_copies_and_with_shards(tmp_path):
+    for processes, name, *more in ((1, "plain1"), (2, "plain2"), (2, "shard2", "shard")):
+        done = torchrun(processes, tmp_path / name, "plain", *more)
         assert done.returncode == 0, done.stderr[-3000:]
-    one, two = (read_tensors(tmp_path / str(count) / "final.safetensors") for count in (1, 2))
-    for name in one:
-        torch.testing.assert_close(one[name], two[name], atol=1e-5, rtol=1e-5)
-    state = Checkpoints(tmp_path / "2" / "checkpoints").load(20).state
-    assert (state["ranks"], state["run"]["step"]) == (2, 20)
+    one, *several = (read_tensors(tmp_path / name / "final.safetensors") for name in ("plain1", "plain2", "shard2"))
+    for two in several:
+        for name in one:
+            torch.testing.assert_close(one[name], two[name], atol=1e-5, rtol=1e-5)
+    alone, copies, shards = (
+        Checkpoints(tmp_path / name / "checkpoints").load(20) for name in ("plain1", "plain2", "shard2")
+    )
+    assert (copies.state["ranks"], copies.state["run"]["step"]) == (2, 20)
+    for name in (name for name in alone.tensors if not name.startswith("random")):  # the optimizer's memory too
+        torch.testing.assert_close(shards.tensors[name], alone.tensors[name], atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.slow
-def test_two_processes_stop_and_go_on_with_the_same_bits(tmp_path):
+@pytest.mark.parametrize("shard", [[], ["shard"]], ids=["copies", "shards"])
+def test_two_processes_stop_and_go_on_with_the_same_bits(tmp_path, shard):
     for mode, folder in (("noisy", "whole"), ("stop", "parts"), ("noisy", "parts")):
-        done = torchrun(2, tmp_path / folder, mode)
+        done = torchrun(2, tmp_path / folder, mode, *shard)
         assert done.returncode == 0, done.stderr[-3000:]
     whole, parts = (read_tensors(tmp_path / name / "final.safetensors") for name in ("whole", "parts"))
     assert all(torch.equal(whole[name], parts[name]) for name in whole)

@@ -1,4 +1,4 @@
-"""What each process of the tests of a group runs: torchrun together.py FOLDER plain|noisy|stop."""
+"""What each process of the tests of a group runs: torchrun together.py FOLDER plain|noisy|stop [shard]."""
 
 import sys
 from dataclasses import replace
@@ -21,23 +21,24 @@ def main() -> None:
     folder, mode = Path(sys.argv[1]), sys.argv[2]
     folder.mkdir(exist_ok=True)
     with joined_group("cpu") as group:
-        settings = replace(SETTINGS, steps=20, accumulate=2 // group.ranks)
+        plain = mode == "plain"
+        settings = replace(SETTINGS, steps=20, accumulate=2 // group.ranks, shard="shard" in sys.argv[3:])
         interruption = Interruption()
         if mode == "stop" and group.rank == 1:  # one is told, both stop
             interruption.signal = 15
         job = Copying(
-            noisy=mode != "plain",
-            python=mode != "plain",
-            tokens=100 if mode == "plain" else 80,
+            noisy=not plain,
+            python=not plain,
+            tokens=100 if plain else 80,
             rank=group.rank,
             ranks=group.ranks,
         )
-        assert mode != "plain" or group.ranks * len(job.batches) % 2 == 0, "both must take whole steps"
+        assert not plain or group.ranks * len(job.batches) % 2 == 0, "both must take whole steps"
         trainer = make_trainer(
             folder,
             settings,
             job=job,
-            dropout=0.0 if mode == "plain" else 0.1,
+            dropout=0.0 if plain else 0.1,
             group=group,
             interruption=interruption,
         )
