@@ -23,8 +23,8 @@ def force(
 
     $$\log p(y \mid x) = \sum_i \log p(y_i \mid y_{<i}, x)$$
 
-    `target_input` opens with the start token, `target_output` closes with the end token. Row $i$ of the weights is where
-    the model looked when it was about to say $y_i$.
+    `target_input` opens with the start token, `target_output` closes with the end token. Row $i$ of the weights is
+    where the model looked when it was about to say $y_i$.
     """
     memory = model.encode(source, lengths)
     state = model.start(memory, capacity=target_input.size(1))

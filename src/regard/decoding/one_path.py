@@ -33,7 +33,7 @@ def follow(
     """
     batch, longest = source.shape
     lengths = torch.full((batch,), longest, device=source.device) if lengths is None else lengths.to(source.device)
-    limits = _limits(lengths, max_length)
+    limits = limits_of(lengths, max_length)
     if not batch:
         return []
     memory = model.encode(source, lengths)
@@ -48,11 +48,13 @@ def follow(
             return paths.ended()
         left = paths.left()
         if left is not None:
+            left = left.to(source.device)
             memory, state, chosen = memory.select(left), state.select(left), chosen[left]
         tokens = chosen.unsqueeze(-1)
 
 
-def _limits(lengths: Tensor, max_length: int | None) -> Tensor:
+def limits_of(lengths: Int[Tensor, " batch"], max_length: int | None) -> Int[Tensor, " batch"]:
+    """Say how many tokens each output may have: by default twice as many as its source, and twenty more."""
     if max_length is None:
         return 2 * lengths + 20
     if max_length < 1:

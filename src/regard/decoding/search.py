@@ -14,9 +14,9 @@ class Sampling:
     top_k: int = 0
     """Draw from so many of the likeliest tokens; 0 for all."""
     top_p: float = 1.0
-    """Draw from the likeliest tokens that together have this probability."""
+    """Draw from the likeliest tokens that together have this probability, of those that `top_k` leaves."""
     seed: int = 0
-    """Of the random numbers."""
+    """Of the random numbers; each sentence has a stream of its own, made of the seed and its tokens."""
 
     def __post_init__(self) -> None:
         if not self.temperature > 0:
@@ -34,15 +34,15 @@ class Search:
     beam: int = 5
     """Hypotheses kept for each sentence; 1 is greedy."""
     n_best: int = 1
-    """Outputs given for each sentence, best first; at most `beam`."""
+    """Outputs given for each sentence, best first; at most `beam`. Fewer come where there are fewer."""
     length_penalty: float = 1.0
     """Exponent of the length that a log-probability is divided by; 0 for none."""
     coverage_penalty: float = 0.0
-    """Weight of what the attention has left out (Wu et al. 2016, equation 14)."""
+    """Weight of what the attention has left out (Wu et al. 2016, equation 14); 0 for models that do not attend."""
     min_length: int = 0
-    """Tokens before the end token, at least."""
+    """Tokens before the end token, at least, unless the rules leave nothing else to say."""
     max_length: int | None = None
-    """Tokens at most, the end token included; None for twice the source and twenty more."""
+    """Tokens at most, the end token included; None for twice the source and twenty more, besides a prefix."""
     no_repeat_ngram: int = 0
     """Say no run of so many tokens twice; 0 to allow it."""
     sampling: Sampling | None = None
@@ -51,8 +51,9 @@ class Search:
     def __post_init__(self) -> None:
         if self.beam < 1:
             raise ArgumentError(f"`beam` must be at least 1; received {self.beam}.")
-        most = self.n_best if self.sampling is not None else self.beam
-        if not 1 <= self.n_best <= most:
+        if self.sampling is not None and self.n_best < 1:
+            raise ArgumentError(f"`n_best` must be at least 1; received {self.n_best}.")
+        if self.sampling is None and not 1 <= self.n_best <= self.beam:
             raise ArgumentError(f"`n_best` must be from 1 to `beam`, {self.beam}; received {self.n_best}.")
         if self.length_penalty < 0:
             raise ArgumentError(f"`length_penalty` must be 0 or more; received {self.length_penalty}.")

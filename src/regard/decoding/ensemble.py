@@ -1,0 +1,79 @@
+"""Several models that speak as one."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from regard.errors import ArgumentError
+from regard.models.protocol import AnyModel, Stepped
+
+
+class Members(NamedTuple):
+    """The memories or the states of all members, row by row."""
+
+    parts: tuple[Any, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows each has."""
+        rows: int = self.parts[0].rows
+        return rows
+
+    def select(self, rows: Int[Tensor, " chosen"]) -> "Members":
+        """Take these rows of each, in this order."""
+        return Members(tuple(part.select(rows) for part in self.parts))
+
+
+class Ensemble:
+    r"""Average the probabilities of models with one vocabulary; a `GeneratingModel` itself, for every search.
+
+    $$p(y \mid y_{<i}, x) = \frac{1}{n} \sum_m p_m(y \mid y_{<i}, x)$$
+
+    computed from log-probabilities as $\text{logsumexp}_m \log p_m - \log n$. The models may be of different kinds:
+    each reads the source and keeps a state of its own. Weights are those of all members that attend, layer after
+    layer; where their numbers of heads differ, each layer is given as the mean of its heads.
+
+    Reference: Sutskever, Vinyals and Le (2014), section 3.6, arXiv:1409.3215.
+    """
+
+    def __init__(self, models: Sequence[AnyModel]) -> None:
+        if not models:
+            raise ArgumentError("`models` must hold at least one model; received none.")
+        self.models = tuple(models)
+
+    def encode(self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"] | None = None) -> Members:
+        """Let every member read the source."""
+        return Members(tuple(model.encode(source, lengths) for model in self.models))
+
+    def start(self, memory: Members, *, capacity: int | None = None) -> Members:
+        """Begin, with nothing said."""
+        begun = zip(self.models, memory.parts, strict=True)
+        return Members(tuple(model.start(part, capacity=capacity) for model, part in begun))
+
+    def step(
+        self, tokens: Int[Tensor, "rows new"], state: Members, memory: Members, *, weights: bool = False
+    ) -> Stepped[Members]:
+        """Hear the next tokens, and say in the mean what may follow each."""
+        members = zip(self.models, state.parts, memory.parts, strict=True)
+        said = [model.step(tokens, own, source, weights=weights) for model, own, source in members]
+        sizes = [one[0].size(-1) for one in said]
+        if len(set(sizes)) > 1:
+            raise ArgumentError(
+                f"`models` must share one vocabulary; received models of {' and '.join(map(str, sizes))} words."
+            )
+        total = torch.stack([one[0] for one in said]).logsumexp(0) - math.log(len(said))
+        return total, Members(tuple(one[1] for one in said)), _side_by_side([one[2] for one in said])
+
+
+def _side_by_side(looks: Sequence[Tensor | None]) -> Tensor | None:
+    """Lay the layers of all members behind one another: (rows, layers, heads, new, source)."""
+    given = [one for one in looks if one is not None]
+    if not given:
+        return None
+    if len({one.size(2) for one in given}) > 1:
+        given = [one.mean(2, keepdim=True) for one in given]
+    return torch.cat(given, dim=1)

@@ -1,0 +1,108 @@
+"""What a search has done: every step's picks with their back-pointers, followed when it is over."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.decoding.hypothesis import Hypothesis
+
+
+class Step(NamedTuple):
+    """The picks of one step. All but `weights` are small and live on the CPU."""
+
+    sentences: Int[Tensor, " sentences"]
+    """Which sentences of the batch these are."""
+    parent: Int[Tensor, "sentences picks"]
+    """The pick of the step before that each one continues."""
+    row: Int[Tensor, "sentences picks"]
+    """The row of this step's `weights` that belongs to it: its parent's."""
+    token: Int[Tensor, "sentences picks"]
+    """What is said."""
+    log_probability: Float[Tensor, "sentences picks"]
+    """Of this token."""
+    score: Float[Tensor, "sentences picks"]
+    """Of the hypothesis so far."""
+    kept: Bool[Tensor, "sentences picks"]
+    """False where it was considered and not taken."""
+    ended: Bool[Tensor, "sentences picks"]
+    """True where the output is complete, by the end token or at the longest length."""
+    weights: Float[Tensor, "rows layers heads source"] | None
+    """What the tokens of this step looked at, if asked for."""
+
+
+class _Leaf(NamedTuple):
+    """The last token of a complete output."""
+
+    sentence: int
+    score: float
+    step: int
+    pick: int
+
+
+class _Said(NamedTuple):
+    """What each of some leaves says, a row each; a step beyond its own says nothing of it."""
+
+    tokens: Int[Tensor, "leaves steps"]
+    log_probabilities: Float[Tensor, "leaves steps"]
+    rows: Int[Tensor, "leaves steps"]
+
+
+class History:
+    """The steps of a search, for sentences of these lengths."""
+
+    def __init__(self, lengths: list[int], *, end: int) -> None:
+        self.lengths, self.end = lengths, end
+        self.steps: list[Step] = []
+
+    def add(self, step: Step) -> None:
+        """Keep a step."""
+        self.steps.append(step)
+
+    def hypotheses(self, count: int) -> list[list[Hypothesis]]:
+        """Give the `count` best complete outputs of each sentence, best first; fewer where search found fewer."""
+        found: list[list[Hypothesis]] = [[] for _ in self.lengths]
+        leaves = self._leaves(count)
+        if leaves:
+            said = self._follow(leaves)
+            for number, leaf in enumerate(leaves):
+                found[leaf.sentence].append(self._hypothesis(leaf, *(column[number] for column in said)))
+        return found
+
+    def _leaves(self, count: int) -> list[_Leaf]:
+        """Give the best leaves of each sentence, sentence by sentence."""
+        leaves: list[list[_Leaf]] = [[] for _ in self.lengths]
+        for number, step in enumerate(self.steps):
+            place, pick = step.ended.nonzero().unbind(1)
+            ended = (step.sentences[place].tolist(), step.score[place, pick].tolist(), pick.tolist())
+            for sentence, score, one in zip(*ended, strict=True):
+                leaves[sentence].append(_Leaf(sentence, score, number, one))
+        return [leaf for own in leaves for leaf in sorted(own, key=lambda leaf: -leaf.score)[:count]]
+
+    def _follow(self, leaves: list[_Leaf]) -> _Said:
+        """Follow the back-pointers of all leaves at once, from the last step to the first."""
+        sentence, last, pick = torch.tensor([[leaf.sentence, leaf.step, leaf.pick] for leaf in leaves]).unbind(1)
+        said: list[tuple[Tensor, Tensor, Tensor]] = []
+        for number in range(int(last.max()), -1, -1):
+            step = self.steps[number]
+            place_of = torch.zeros(len(self.lengths), dtype=torch.long)
+            place_of[step.sentences] = torch.arange(len(step.sentences))
+            # a leaf of an earlier step is not there yet: whatever is read for it will be left out
+            at = place_of[sentence], torch.where(number <= last, pick, 0)
+            said.append((step.token[at], step.log_probability[at], step.row[at]))
+            pick = torch.where(number <= last, step.parent[at], pick)
+        return _Said(*(torch.stack(column[::-1], dim=1) for column in zip(*said, strict=True)))
+
+    def _hypothesis(self, leaf: _Leaf, tokens: Tensor, log_probabilities: Tensor, rows: Tensor) -> Hypothesis:
+        length = leaf.step + 1
+        said = tokens[:length].tolist()
+        looks = [step.weights for step in self.steps[:length]]
+        seen = [look[row] for look, row in zip(looks, rows[:length].tolist(), strict=True) if look is not None]
+        return Hypothesis(
+            tokens=tuple(said),
+            log_probabilities=tuple(log_probabilities[:length].tolist()),
+            finished=said[-1] == self.end,
+            score=leaf.score,
+            weights=torch.stack(seen, dim=-2)[..., : self.lengths[leaf.sentence]] if seen else None,
+        )
