@@ -76,6 +76,11 @@ class Dense(Mask):
 
 
 @dataclass(frozen=True, eq=False)
+class Harmless(Dense):
+    """A tensor over keys and values that are finite where it forbids: kernels need not see to that."""
+
+
+@dataclass(frozen=True, eq=False)
 class And(Mask):
     """Both must allow."""
 

@@ -135,7 +135,7 @@ def attention(
         case "flex":
             context = flex.attend(inputs)
         case name:
-            attended = reference.attend(inputs, chunked=name == "chunked")
+            attended = reference.attend(inputs, chunked=name == "chunked", normalizer=return_weights)
             return attended if return_weights else attended.context
     return Attended(context, *_weights(inputs)) if return_weights else context
 

@@ -39,13 +39,16 @@ class Position:
         self, shape: Sequence[int], device: torch.device
     ) -> tuple[Int[Tensor, "... query"], Int[Tensor, "... key"]]:
         """Give where queries and keys stand, (place,) or (batch, 1…, place)."""
-        if self.query_positions is None:
-            query = torch.arange(shape[-2], device=device) + (shape[-1] - shape[-2])
-        else:
-            query = placed("query_positions", self.query_positions, shape[-2], shape).to(device)
+        query = self.query_places(shape, device)
         if self.key_positions is None:
             return query, torch.arange(shape[-1], device=device)
         return query, placed("key_positions", self.key_positions, shape[-1], shape).to(device)
+
+    def query_places(self, shape: Sequence[int], device: torch.device) -> Int[Tensor, "... query"]:
+        """Give where queries alone stand."""
+        if self.query_positions is None:
+            return torch.arange(shape[-2], device=device) + (shape[-1] - shape[-2])
+        return placed("query_positions", self.query_positions, shape[-2], shape).to(device)
 
     def offsets(self, shape: Sequence[int], device: torch.device) -> Int[Tensor, "... query key"]:
         """Give j − i for every query i and key j."""
@@ -86,7 +89,8 @@ class Rotary(Position):
     $$(R_m q)^\top (R_n k) = q^\top R_{n-m} k, \qquad \theta_i = \text{base}^{-2i/d}$$
 
     `layout` says which features form a pair: neighbors, "pairs" as in the paper, or the two "halves", as in
-    Hugging Face checkpoints. `size` turns the first `size` features only.
+    Hugging Face checkpoints. `size` turns the first `size` features only. A cache turns each key once, by `turn`, and
+    then says `turned=True`: keys are left as they are.
 
     Reference: Su et al. (2021), equations 14, 15 and 34, arXiv:2104.09864.
 
@@ -98,6 +102,7 @@ class Rotary(Position):
     base: float = 10000.0
     layout: Literal["pairs", "halves"] = "pairs"
     size: int | None = None
+    turned: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.layout not in ("pairs", "halves"):
@@ -118,8 +123,17 @@ class Rotary(Position):
 
     def rotate(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
         """Turn both sides, each by its own position."""
+        if self.turned:
+            return self._turn(query, self.query_places(shape, query.device)), key
         query_places, key_places = self.places(shape, query.device)
         return self._turn(query, query_places), self._turn(key, key_places)
+
+    def turn(
+        self, features: Float[Tensor, "*batch place size"], positions: Int[Tensor, "... place"]
+    ) -> Float[Tensor, "*batch place size"]:
+        """Turn one side alone: keys, once, before they are kept."""
+        places = placed("positions", positions, features.size(-2), (*features.shape[:-1], features.size(-2)))
+        return self._turn(features, places.to(features.device))
 
     def _turn(self, features: Tensor, places: Tensor) -> Tensor:
         size = features.size(-1) if self.size is None else self.size

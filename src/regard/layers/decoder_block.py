@@ -14,6 +14,7 @@ from regard.layers.transformer import (
     Residual,
     look,
     look_back,
+    make_room,
     read_feed_forward,
     read_residuals,
     remember,
@@ -167,7 +168,7 @@ class TransformerDecoderBlock(nn.Module):
     def start(self, batch_size: int, capacity: int) -> Memory:
         """Make room for the keys and values of `capacity` places, none of them filled."""
         nothing = self.self_attention_residual.norm.weight.new_zeros(batch_size, 0, self.size)
-        return remember(self.self_attention, nothing).reserve(capacity)
+        return make_room(self.self_attention, nothing, capacity)
 
     def step(
         self,
@@ -176,12 +177,23 @@ class TransformerDecoderBlock(nn.Module):
         memory: Memory,
         *,
         mask: Bool[Tensor, "batch new"] | Padding | None = None,
+        filled: int | None = None,
         return_weights: bool = False,
     ) -> DecoderBlockStep:
-        """Read the next places, one or more, that see themselves and what came before; `mask` says which count."""
+        """Read the next places, one or more, that see themselves and what came before; `mask` says which count.
+
+        `filled` says how many places every row holds, all of which count, where that is known: a GPU is then not asked
+        about it, and does not look at empty room.
+        """
         told = self.self_attention_residual.enter(states)
         said, state, self_weights = look_back(
-            self.self_attention, told, state, mask=mask, positions=self.takes_positions, return_weights=return_weights
+            self.self_attention,
+            told,
+            state,
+            mask=mask,
+            positions=self.takes_positions,
+            filled=filled,
+            return_weights=return_weights,
         )
         states = self.self_attention_residual.leave(states, said)
         states, cross_weights = self._look_across(states, memory, None, return_weights)

@@ -14,6 +14,7 @@ from regard.layers.transformer import (
     Residual,
     look,
     look_back,
+    make_room,
     read_feed_forward,
     read_residuals,
     remember,
@@ -130,7 +131,7 @@ class TransformerEncoderBlock(nn.Module):
     def start(self, batch_size: int, capacity: int) -> Memory:
         """Make room for the keys and values of `capacity` places, none of them filled."""
         nothing = self.attention_residual.norm.weight.new_zeros(batch_size, 0, self.size)
-        return remember(self.attention, nothing).reserve(capacity)
+        return make_room(self.attention, nothing, capacity)
 
     def step(
         self,
@@ -138,12 +139,23 @@ class TransformerEncoderBlock(nn.Module):
         state: Memory,
         *,
         mask: Bool[Tensor, "batch new"] | Padding | None = None,
+        filled: int | None = None,
         return_weights: bool = False,
     ) -> EncoderBlockStep:
-        """Read the next places, one or more, that see themselves and what came before; `mask` says which count."""
+        """Read the next places, one or more, that see themselves and what came before; `mask` says which count.
+
+        `filled` says how many places every row holds, all of which count, where that is known: a GPU is then not asked
+        about it, and does not look at empty room.
+        """
         told = self.attention_residual.enter(states)
         said, state, weights = look_back(
-            self.attention, told, state, mask=mask, positions=self.takes_positions, return_weights=return_weights
+            self.attention,
+            told,
+            state,
+            mask=mask,
+            positions=self.takes_positions,
+            filled=filled,
+            return_weights=return_weights,
         )
         return EncoderBlockStep(self._think(self.attention_residual.leave(states, said)), state, weights)
 

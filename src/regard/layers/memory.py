@@ -9,15 +9,19 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention import Causal, Mask, Padding, Window
-from regard.attention.mask import And, Dense, Not, Or, as_mask
+from regard.attention.kernels.blank import blank
+from regard.attention.kernels.transforms import transform_in_force
+from regard.attention.mask import And, Dense, Harmless, Not, Or, as_mask
 from regard.errors import ArgumentError, ArgumentTypeError
+from regard.layers.room import Room, gather, may_write, new_buffer, put, write
 
 
 class Memory(NamedTuple):
     """Keys and values ready to be attended to, batch first: a plain value that layers take and give back.
 
     Made by `layer.remember(key, value, mask)`. `reserve` makes room, `append` fills it without changing a shape, each
-    batch element at its own length, and `select` re-orders the batch, as beam search does.
+    batch element at its own length, and `select` re-orders the batch, as beam search does. Outside autograd and
+    compiled code `append` writes into the room that is there, and copies only where that could be seen: see `Room`.
 
     >>> memory = Memory.of(torch.ones(2, 3, 4), torch.ones(2, 3, 5), Padding(torch.tensor([3, 1])))
     >>> memory.mask
@@ -36,6 +40,10 @@ class Memory(NamedTuple):
     """True where a key may be attended to; None where all may, and there is no room for more."""
     length: Int[Tensor, " batch"]
     """Where the next key will be put: how many places of each batch element are filled."""
+    placed: bool = False
+    """True where the keys have been turned by their positions already: `remember(…, positions=…)`."""
+    room: Room | None = None
+    """The right to append in place. A memory without one holds only finite numbers where its mask forbids."""
 
     @classmethod
     def of(
@@ -43,6 +51,8 @@ class Memory(NamedTuple):
         key: Float[Tensor, "batch *heads key key_size"],
         value: Float[Tensor, "batch *heads key value_size"],
         mask: Bool[Tensor, "batch key"] | Padding | None = None,
+        *,
+        placed: bool = False,
     ) -> "Memory":
         """Hold these keys and values. After a `Padding` the next key goes right behind each element's last."""
         allowed = key_mask(mask, key)
@@ -50,7 +60,9 @@ class Memory(NamedTuple):
             length = mask.lengths.to(device=key.device, dtype=torch.long).expand(key.size(0))
         else:
             length = torch.full((key.size(0),), key.size(-2), device=key.device)
-        return cls(key, value, allowed, length)
+        if allowed is not None:  # once, here, instead of at every look
+            key, value = (blank(one, _over_heads(allowed, one)) for one in (key, value))
+        return cls(key, value, allowed, length, placed)
 
     @property
     def capacity(self) -> int:
@@ -73,41 +85,102 @@ class Memory(NamedTuple):
         filled = self.mask
         if filled is None:
             filled = torch.ones(self.key.size(0), self.capacity, dtype=torch.bool, device=self.key.device)
+        mask = F.pad(filled, (0, more))
+        if self.room is not None and may_write(self.key):
+            return self._moved(mask, self.length, capacity=capacity)
         key, value = F.pad(self.key, (0, 0, 0, more)), F.pad(self.value, (0, 0, 0, more))
-        return Memory(key, value, F.pad(filled, (0, more)), self.length)
+        return Memory(key, value, mask, self.length, self.placed, self.room)
 
-    def append(self, more: "Memory") -> "Memory":
+    def _moved(
+        self,
+        mask: Tensor | None,
+        length: Tensor,
+        *,
+        capacity: int,
+        filled: int | None = None,
+        rows: Tensor | None = None,
+    ) -> "Memory":
+        """Copy what is filled, of these rows or of all, into buffers of that capacity that are then our own."""
+        filled = self._most() if filled is None else filled
+        held = (self.key, self.value)
+        key, value = (new_buffer(one, capacity=capacity, filled=filled, rows=rows) for one in held)
+        return Memory(key, value, mask, length, self.placed, Room(key, value, length))
+
+    def append(self, more: "Memory", *, filled: int | None = None) -> "Memory":
         """Put the keys of `more` behind those of each batch element; shapes stay, so compiled code need not change.
 
-        What is padding in `more`, by a `Padding` mask, will be written over by the next `append`.
+        What is padding in `more`, by a `Padding` mask, will be written over by the next `append`. `filled` says how
+        many keys every batch element holds, where that is known, so that nobody need ask the device.
         """
-        self._check_room(more)
+        self._check_append(more, filled)
         assert self.mask is not None
-        places = self.next_positions(more.capacity)
-        filled = torch.ones_like(places, dtype=torch.bool) if more.mask is None else more.mask
-        return Memory(
-            _put(self.key, more.key, places),
-            _put(self.value, more.value, places),
-            self.mask.scatter(1, places, filled),
-            self.length + more.length,
-        )
+        length, count = self.length + more.length, more.capacity
+        counts = self.mask.new_ones(self.mask.size(0), count) if more.mask is None else more.mask
+        if not may_write(self.key):
+            places = self.next_positions(count)
+            key, value = put(self.key, more.key, at=places), put(self.value, more.value, at=places)
+            return Memory(key, value, self.mask.scatter(1, places, counts), length, self.placed, self.room)
+        mine = self.room is not None and self.room.take(self.key, self.value, self.length)
+        held = self if mine else self._moved(self.mask, self.length, capacity=self.capacity, filled=filled)
+        key, value, mask = held.key, held.value, self.mask.clone()
+        at = self.next_positions(count) if filled is None else filled
+        for buffer, new in ((key, more.key), (value, more.value), (mask.unsqueeze(-1), counts.unsqueeze(-1))):
+            write(buffer, new, at=at)
+        return Memory(key, value, mask, length, self.placed, Room(key, value, length))
 
-    def _check_room(self, more: "Memory") -> None:
-        needed = self.capacity + more.capacity
-        if self.mask is not None:
-            if torch.compiler.is_compiling() or self.length.device.type != "cpu" or not self.length.numel():
-                return  # to look at the numbers would break the graph, or make an accelerator wait
-            needed = int(self.length.max()) + more.capacity
+    def _may_look(self) -> bool:
+        """Tell whether to ask for the lengths would break no graph and make no accelerator wait."""
+        if torch.compiler.is_compiling() or self.length.device.type != "cpu" or not self.length.numel():
+            return False
+        return transform_in_force() is None
+
+    def _most(self) -> int:
+        """Say how many places are filled at most, as far as one may look."""
+        return min(int(self.length.max()), self.capacity) if self._may_look() else self.capacity
+
+    def _check_append(self, more: "Memory", filled: int | None) -> None:
+        if self.placed != more.placed:
+            raise ArgumentError(
+                f"both memories must have their keys turned by positions, or neither; received placed={self.placed} "
+                f"and {more.placed}. For the former write layer.remember(key, positions=memory.next_positions(count))."
+            )
+        if self.mask is None:
+            filled = self.capacity
+        elif filled is None:
+            if not self._may_look():
+                return
+            filled = int(self.length.max())
+        needed = filled + more.capacity
         if needed > self.capacity:
             raise ArgumentError(
                 f"the memory must have room for {needed} keys; received one of capacity {self.capacity}. "
                 f"Make room before appending: memory.reserve({needed})."
             )
 
-    def select(self, rows: Int[Tensor, " rows"]) -> "Memory":
-        """Take these rows of the batch, in this order; a row may come twice."""
-        mask = None if self.mask is None else self.mask[rows]
-        return Memory(self.key[rows], self.value[rows], mask, self.length[rows])
+    def select(self, rows: Int[Tensor, " rows"], *, filled: int | None = None) -> "Memory":
+        """Take these rows of the batch, in this order; a row may come twice.
+
+        `filled` says how many places are filled at most, where that is known: no others need be copied.
+        """
+        rows = rows.to(device=self.key.device)
+        mask, length = None if self.mask is None else self.mask.index_select(0, rows), self.length.index_select(0, rows)
+        if self.room is None or not may_write(self.key):
+            return Memory(gather(self.key, rows), gather(self.value, rows), mask, length, self.placed, self.room)
+        return self._moved(mask, length, capacity=self.capacity, filled=filled, rows=rows)
+
+    def common_length(self) -> int | None:
+        """Say how many keys every batch element holds: where all hold as many, all count, and asking is free."""
+        if self.mask is None:
+            return self.capacity
+        if not self._may_look():
+            return None
+        least, most = (int(one) for one in self.length.aminmax())
+        return most if least == most and bool(self.mask[:, :most].all()) else None
+
+    def first(self, count: int) -> "Memory":
+        """See the first `count` places alone, all of which count: for them no mask is needed."""
+        key, value = (one.narrow(-2, 0, count) for one in (self.key, self.value))
+        return Memory(key, value, None, self.length, self.placed)
 
     def true_length(self) -> Int[Tensor, " batch"]:
         """Count the keys that may be attended to."""
@@ -128,7 +201,8 @@ class Memory(NamedTuple):
             asked = asked if places is None else put_at(asked, places)
         if self.mask is None:
             return asked
-        own = Dense(self.mask[(slice(None), *[None] * (self.key.ndim - 2))])  # batch 1 (1) key
+        tensor = self.mask[(slice(None), *[None] * (self.key.ndim - 2))]  # batch 1 (1) key
+        own = Harmless(tensor) if self.room is None else Dense(tensor)
         return own if asked is None else own & asked
 
     def locate(self, query_length: int) -> Int[Tensor, "batch query"] | None:
@@ -146,9 +220,8 @@ class Memory(NamedTuple):
         )
 
 
-def _put(held: Tensor, new: Tensor, places: Tensor) -> Tensor:
-    index = places[(slice(None), *[None] * (held.ndim - 3), slice(None), None)]  # batch (1) key 1
-    return held.scatter(-2, index.expand(new.shape), new.to(held.dtype))
+def _over_heads(mask: Tensor, held: Tensor) -> Tensor:
+    return mask[(slice(None), *[None] * (held.ndim - 3))]  # batch (1) key
 
 
 def check_memory(memory: object) -> None:

@@ -5,13 +5,14 @@ from dataclasses import replace
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention import Attended, Mask, Normalizer, Padding, Position, ScaledDot, Score
+from regard.attention import Attended, Mask, Normalizer, Padding, Position, Rotary, ScaledDot, Score
 from regard.attention.normalize import NormalizeFunction
 from regard.attention.score import ScoreFunction
 from regard.errors import ArgumentError
 from regard.layers.arguments import check_holds_no_parameters, check_size, check_width
 from regard.layers.attend import SOFTMAX, Attend
 from regard.layers.memory import Memory, check_memory
+from regard.layers.rotary import RotaryPositions
 from regard.layers.score import LearnedScore
 from regard.layers.torch_mha import read_torch_mha, write_torch_mha
 
@@ -97,13 +98,28 @@ class MultiHeadAttention(nn.Module):
         key: Float[Tensor, "batch key key_size"],
         value: Float[Tensor, "batch key value_size"] | None = None,
         mask: Bool[Tensor, "batch key"] | Padding | None = None,
+        *,
+        positions: Int[Tensor, "... key"] | None = None,
     ) -> Memory:
-        """Project keys and values, by default the keys, and split them into heads."""
+        """Project keys and values, by default the keys, and split them into heads.
+
+        `positions`, (key,) or (batch, key), says where the keys stand among those they will be appended to: where the
+        layer's position turns keys, as `Rotary` does, they are then turned here, once, and not at every look.
+        """
         value = key if value is None else value
         check_width("key", key, self.key.in_features)
         check_width("value", value, self.value.in_features)
         heads = self.num_key_value_heads
-        return Memory.of(self._split(self.key(key), heads), self._split(self.value(value), heads), mask)
+        keys, values = self._split(self.key(key), heads), self._split(self.value(value), heads)
+        rotary = self._rotary()
+        if positions is None or rotary is None:
+            return Memory.of(keys, values, mask)
+        return Memory.of(rotary.turn(keys, positions), values, mask, placed=True)
+
+    def _rotary(self) -> Rotary | None:
+        """Give the position that turns keys, if the layer has one."""
+        position = self.position() if isinstance(self.position, RotaryPositions) else self.position
+        return position if isinstance(position, Rotary) else None
 
     def forward(
         self,
@@ -124,7 +140,8 @@ class MultiHeadAttention(nn.Module):
         memory = self.remember(query) if memory is None else memory
         check_memory(memory)
         length = query.size(1)
-        if query_positions is None and (self.position is not None or position is not None):
+        used = self.position if position is None else position
+        if query_positions is None and used is not None:
             query_positions = memory.locate(length)
         attended: Tensor | Attended = self.attend(
             self._split(self.query(query), self.num_heads),
@@ -132,7 +149,7 @@ class MultiHeadAttention(nn.Module):
             memory.value,
             score=self.score() if isinstance(self.score, LearnedScore) else self.score,
             mask=memory.allowed(mask, length, query_positions),
-            position=_placed(self.position if position is None else position, query_positions),
+            position=_placed(used, query_positions, turned=memory.placed),
             grouped=self.num_key_value_heads != self.num_heads,
             return_weights=return_weights,
         )
@@ -198,14 +215,23 @@ class MultiHeadAttention(nn.Module):
         return f"num_heads={self.num_heads}{shared}{score}"
 
 
-def _placed(position: Position | nn.Module | None, query_positions: Tensor | None) -> Position | None:
-    """Give the position for queries that stand at `query_positions`."""
+def _placed(position: Position | nn.Module | None, query_positions: Tensor | None, *, turned: bool) -> Position | None:
+    """Give the position for queries that stand at `query_positions`, and for keys that may be turned already."""
+    made: Position | None
     if isinstance(position, nn.Module):
-        made: Position = position(query_positions=query_positions)
+        made = position(query_positions=query_positions)
+    elif position is None or query_positions is None:
+        made = position
+    else:
+        made = replace(position, query_positions=query_positions)
+    if not turned:
         return made
-    if position is None or query_positions is None:
-        return position
-    return replace(position, query_positions=query_positions)
+    if not isinstance(made, Rotary):
+        raise ArgumentError(
+            f"`position` must be Rotary for a memory whose keys have been turned; received {made}. Remember them "
+            "without `positions`."
+        )
+    return replace(made, turned=True)
 
 
 def _check_divides(name: str, number: int, of_name: str, of: int) -> None:

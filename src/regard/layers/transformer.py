@@ -85,15 +85,27 @@ def takes_positions(attention: nn.Module) -> bool:
 
 
 def remember(
-    attention: nn.Module, key: Tensor, value: Tensor | None = None, mask: Tensor | Padding | None = None
+    attention: nn.Module,
+    key: Tensor,
+    value: Tensor | None = None,
+    mask: Tensor | Padding | None = None,
+    *,
+    positions: Tensor | None = None,
 ) -> Memory:
-    """Have a layer project what it will look at."""
+    """Have a layer project what it will look at; `positions` are for a layer that turns its keys by them."""
     if not hasattr(attention, "remember"):
         raise ArgumentError(
             f"the attention of this block must have remember(key, value, mask); received {type(attention).__name__}."
         )
-    memory: Memory = attention.remember(key, value, mask)  # type: ignore[operator]
+    places = {"positions": positions} if isinstance(attention, MultiHeadAttention) else {}
+    memory: Memory = attention.remember(key, value, mask, **places)  # type: ignore[operator]
     return memory
+
+
+def make_room(attention: nn.Module, nothing: Tensor, capacity: int) -> Memory:
+    """Make room for the keys and values of `capacity` places, none of them filled."""
+    positions = torch.zeros(0, dtype=torch.long, device=nothing.device)
+    return remember(attention, nothing, positions=positions).reserve(capacity)
 
 
 def look(
@@ -125,25 +137,36 @@ def look_back(
     *,
     mask: Tensor | Padding | None = None,
     positions: bool = False,
+    filled: int | None = None,
     return_weights: bool = False,
 ) -> tuple[Tensor, Memory, Tensor | None]:
     """Remember the new places, then let each look at itself and at what came before.
 
-    `mask` says which of the new places count; `positions`, whether the layer wants to know where they stand.
+    `mask` says which of the new places count; `positions`, whether the layer wants to know where they stand; `filled`,
+    how many places every row holds, if that is known. Then only those are looked at, and without a mask.
     """
-    count = query.size(1)
-    places = state.next_positions(count)
-    state = state.append(remember(attention, query, mask=mask))
-    before = None if count == 1 else Causal(positions=places)  # one place alone sees all that is filled
+    if mask is not None:
+        filled = None
+    elif filled is None:
+        filled = state.common_length()
+    count, capacity = query.size(1), state.capacity
+    places = state.next_positions(count) if filled is None else _places(filled, count, query.device)
+    state = state.append(remember(attention, query, mask=mask, positions=places), filled=filled)
     found, weights = look(
         attention,
         query,
-        state,
-        mask=before,
+        state if filled is None else state.first(filled + count),
+        mask=None if count == 1 else Causal(positions=places),  # one place alone sees all that is filled
         query_positions=places if positions else None,
         return_weights=return_weights,
     )
+    if weights is not None and weights.size(-1) < capacity:
+        weights = F.pad(weights, (0, capacity - weights.size(-1)))
     return found, state, weights
+
+
+def _places(filled: int, count: int, device: torch.device) -> Tensor:
+    return torch.arange(filled, filled + count, device=device)
 
 
 def read_feed_forward(layer: TorchLayer) -> FeedForward:

@@ -45,9 +45,11 @@ class TokenEmbedding(nn.Module):
         self.word_dropout = word_dropout
 
     def forward(
-        self, tokens: Int[Tensor, "batch place"], places: Int[Tensor, "batch place"] | None = None
+        self,
+        tokens: Int[Tensor, "batch place"],
+        places: Int[Tensor, "batch place"] | Int[Tensor, " place"] | None = None,
     ) -> Float[Tensor, "batch place size"]:
-        """Embed tokens that stand at 0, 1, …, or at `places`."""
+        """Embed tokens that stand at 0, 1, …, or at `places`, which all rows may share."""
         embedding = self._look_up(tokens)
         if self.scale is not None:
             embedding = embedding * self.scale

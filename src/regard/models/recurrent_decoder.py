@@ -33,8 +33,10 @@ class RecurrentMemory(NamedTuple):
 
     def select(self, rows: Int[Tensor, " chosen"]) -> "RecurrentMemory":
         """Take these sentences, in this order."""
+        rows = rows.to(self.state.device)
         source = None if self.source is None else self.source.select(rows)
-        return RecurrentMemory(source, _rows(self.vector, rows), self.state[rows], _rows(self.cell, rows))
+        state = self.state.index_select(0, rows)
+        return RecurrentMemory(source, _rows(self.vector, rows), state, _rows(self.cell, rows))
 
 
 class RecurrentState(NamedTuple):
@@ -56,7 +58,9 @@ class RecurrentState(NamedTuple):
 
     def select(self, rows: Int[Tensor, " chosen"]) -> "RecurrentState":
         """Take these hypotheses, in this order; one may come twice."""
-        return RecurrentState(self.state[rows], _rows(self.cell, rows), _rows(self.fed, rows), self.position[rows])
+        rows = rows.to(self.state.device)
+        state, position = self.state.index_select(0, rows), self.position.index_select(0, rows)
+        return RecurrentState(state, _rows(self.cell, rows), _rows(self.fed, rows), position)
 
 
 class Heard(NamedTuple):
@@ -71,7 +75,7 @@ class Heard(NamedTuple):
 
 
 def _rows(tensor: Tensor | None, rows: Tensor) -> Tensor | None:
-    return None if tensor is None else tensor[rows]
+    return None if tensor is None else tensor.index_select(0, rows)  # on a CPU quicker than tensor[rows]
 
 
 class DecoderStart(nn.Module):

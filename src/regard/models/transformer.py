@@ -31,9 +31,7 @@ class TransformerMemory(NamedTuple):
 
     def select(self, rows: Int[Tensor, " chosen"]) -> "TransformerMemory":
         """Take these sentences, in this order."""
-        first = self.blocks[0].select(rows)  # all blocks have one mask: gather it once
-        others = (Memory(one.key[rows], one.value[rows], first.mask, first.length) for one in self.blocks[1:])
-        return TransformerMemory((first, *others))
+        return TransformerMemory(tuple(one.select(rows) for one in self.blocks))
 
 
 class TransformerState(NamedTuple):
@@ -42,7 +40,7 @@ class TransformerState(NamedTuple):
     blocks: tuple[Memory, ...]
     """Keys and values, for each block its own, in a fixed capacity."""
     heard: int
-    """How many tokens the longest row holds: known without asking the device."""
+    """How many tokens every row holds: known without asking the device."""
 
     @property
     def rows(self) -> int:
@@ -51,7 +49,7 @@ class TransformerState(NamedTuple):
 
     def select(self, rows: Int[Tensor, " chosen"]) -> "TransformerState":
         """Take these hypotheses, in this order; one may come twice."""
-        return TransformerState(TransformerMemory(self.blocks).select(rows).blocks, self.heard)
+        return TransformerState(tuple(one.select(rows, filled=self.heard) for one in self.blocks), self.heard)
 
     def with_room(self, more: int) -> "TransformerState":
         """Make room for `more` tokens where there is none, by doubling."""
@@ -60,6 +58,12 @@ class TransformerState(NamedTuple):
             return self
         room = max(needed, 2 * capacity)
         return TransformerState(tuple(one.reserve(room) for one in self.blocks), self.heard)
+
+    def next_positions(self, count: int) -> Int[Tensor, "..."]:
+        """Say where the next `count` tokens stand, the same in all rows."""
+        if torch.compiler.is_compiling():
+            return self.blocks[0].next_positions(count)
+        return torch.arange(self.heard, self.heard + count, device=self.blocks[0].key.device)
 
 
 class TransformerStep(NamedTuple):
@@ -139,10 +143,11 @@ class TransformerModel(nn.Module):
         """Hear the next tokens, one or more, and say what may follow each."""
         check_some("tokens", tokens)
         state = state.with_room(tokens.size(1))
-        states = self.target(tokens, state.blocks[0].next_positions(tokens.size(1)))
+        filled = None if torch.compiler.is_compiling() else state.heard  # compiled code keeps its shapes
+        states = self.target(tokens, state.next_positions(tokens.size(1)))
         kept, looks = [], []
         for block, own, source in zip(self._decoder(), state.blocks, memory.blocks, strict=True):
-            states, own, _, look = block.step(states, own, source, return_weights=weights)
+            states, own, _, look = block.step(states, own, source, filled=filled, return_weights=weights)
             kept.append(own)
             looks.append(look)
         log_probabilities = self.output(self.decoder_norm(states)).log_softmax(-1)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard import Alibi, Causal, Padding, RelativeBias, Rotary, Shaw, Window
 from regard.attention import Mask, Position
+from regard.errors import ArgumentError
 from regard.layers import LearnedAdditive, Memory, MultiHeadAttention
 from regard.layers.alibi import AlibiBias
 from regard.layers.relative import RelativeBiases, RelativePositions
@@ -81,3 +82,34 @@ def test_a_beam_reorders_its_cache() -> None:
     found = decode(layer, x[:, 3:], memory, Causal(), [1, 1])
     whole = torch.cat([x[rows, :3], x[:, 3:]], dim=1)
     torch.testing.assert_close(found, layer(whole, mask=Causal())[:, 3:], atol=1e-9, rtol=1e-9)
+
+
+@pytest.mark.parametrize("position", ["rotary", "rotary module", "none", "shaw module"])
+@pytest.mark.parametrize("lengths", [[3, 3, 3], [3, 1, 2]])
+def test_keys_can_be_turned_once_when_they_are_remembered(position: str, lengths: list[int]) -> None:
+    layer = MultiHeadAttention(16, 4, position=POSITIONS[position](), num_key_value_heads=2).double()
+    prompt, more = torch.randn(3, 3, 16).double(), torch.randn(3, 4, 16).double()
+    padding = Padding(torch.tensor(lengths))
+    plain = layer.remember(prompt, mask=padding).reserve(8)
+    turned = layer.remember(prompt, mask=padding, positions=torch.arange(3)).reserve(8)
+    assert turned.placed == position.startswith("rotary")
+    for part in more.split([1, 2, 1], dim=1):
+        places = plain.next_positions(part.size(1))
+        plain = plain.append(layer.remember(part))
+        turned = turned.append(layer.remember(part, positions=places))
+        asked = {"mask": Causal(), "query_positions": places, "return_weights": True}
+        expected, found = layer(part, plain, **asked), layer(part, turned, **asked)
+        torch.testing.assert_close(found.context, expected.context, atol=1e-9, rtol=1e-9)
+        torch.testing.assert_close(found.weights, expected.weights, atol=1e-9, rtol=1e-9)
+    if position.startswith("rotary"):
+        assert not torch.equal(turned.key, plain.key)
+
+
+def test_turned_keys_and_others_do_not_mix() -> None:
+    layer, x = MultiHeadAttention(8, 2, position=Rotary()), torch.randn(1, 2, 8)
+    turned = layer.remember(x, positions=torch.arange(2)).reserve(4)
+    message = r"turned by positions, or neither; received placed=True and False\. For the former write layer\.remember"
+    with pytest.raises(ArgumentError, match=message):
+        turned.append(layer.remember(x))
+    with pytest.raises(ArgumentError, match=r"`position` must be Rotary for a memory .* turned; received Alibi\. Rem"):
+        layer(x[:, :1], turned, position=Alibi.of_heads(2))

@@ -1,6 +1,9 @@
+from typing import Any
+
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.config.model import TransformerSpec
 from regard.errors import ArgumentError
@@ -68,3 +71,61 @@ def test_sentences_without_padding_need_no_mask() -> None:
     source = torch.randint(0, 9, (3, 5))
     assert model.encode(source, torch.tensor([5, 5, 5])).blocks[0].mask is None
     assert model.encode(source, LENGTHS).blocks[0].mask is not None
+
+
+class Written(TorchDispatchMode):
+    """Counts the bytes that operations write: new tensors, and those changed in place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = func(*args, **(kwargs or {}))
+        held = {one.untyped_storage().data_ptr() for one in args if isinstance(one, Tensor)}
+        for one in given if isinstance(given, (tuple, list)) else [given]:
+            if isinstance(one, Tensor) and (func._schema.is_mutable or one.untyped_storage().data_ptr() not in held):
+                self.bytes += one.nbytes
+        return given
+
+
+def bytes_of_a_step(model: TransformerModel, *, heard: int, capacity: int) -> int:
+    source, rows = torch.randint(0, 9, (3, 5)), torch.arange(3).repeat_interleave(2)
+    memory = model.encode(source, LENGTHS)
+    _, state, _ = model.step(torch.zeros(3, heard, dtype=torch.long), model.start(memory, capacity=capacity), memory)
+    with Written() as written:
+        model.step(torch.zeros(6, 1, dtype=torch.long), state.select(rows), memory)
+    selected = written.bytes
+    with Written() as written:
+        state.select(rows)
+    return selected - written.bytes
+
+
+@pytest.mark.parametrize("position", ["sinusoidal", "learned", "rotary"])
+@torch.no_grad()
+def test_a_step_writes_as_much_wherever_it_stands_and_however_much_room_there_is(position: str) -> None:
+    model = small(position=position, max_length=300)
+    short = bytes_of_a_step(model, heard=10, capacity=300)
+    assert bytes_of_a_step(model, heard=200, capacity=300) == short
+    more = bytes_of_a_step(model, heard=200, capacity=1300) - short
+    masks = 2 * 6 * 1000  # a byte for each row and place, in two blocks; keys and values would take 128 times as much
+    assert more == masks
+
+
+@pytest.mark.parametrize("position", ["sinusoidal", "rotary", "relative"])
+@torch.no_grad()
+def test_a_state_can_be_continued_twice(position: str) -> None:
+    model, source = small(position=position), torch.randint(0, 9, (3, 5))
+    said, one, other = torch.randint(0, 9, (3, 4)), torch.randint(0, 9, (3, 2)), torch.randint(0, 9, (3, 2))
+    memory = model.encode(source, LENGTHS)
+    _, state, _ = model.step(said, model.start(memory), memory)
+    states, heard = [state, state], [[], []]
+    for step in range(2):
+        for path, tokens in enumerate((one, other)):
+            found, states[path], _ = model.step(tokens[:, step : step + 1], states[path], memory)
+            heard[path].append(found)
+    for path, tokens in enumerate((one, other)):
+        expected = model(source, LENGTHS, torch.cat([said, tokens], dim=1)).log_softmax(-1)
+        torch.testing.assert_close(torch.cat(heard[path], dim=1), expected[:, 4:])
+    keys = [path.blocks[0].key.data_ptr() for path in states]
+    assert keys[0] == state.blocks[0].key.data_ptr() != keys[1]

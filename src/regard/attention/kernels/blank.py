@@ -1,5 +1,7 @@
 """Make some rows of a tensor harmless whatever they hold, NaN included, at next to no cost."""
 
+import math
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -16,7 +18,12 @@ def blank(tensor: Float[Tensor, "*batch row size"], keep: Bool[Tensor, "..."]) -
     >>> blank(torch.tensor([[1.0], [torch.nan]]), torch.tensor([True, False]))
     tensor([[1.], [0.]])
     """
+    return tensor if known_finite(tensor) else torch.where(keep.unsqueeze(-1), tensor, 0.0)
+
+
+def known_finite(tensor: Float[Tensor, "..."]) -> bool:
+    """Tell whether a tensor holds no NaN and no infinity, where asking is cheap; False where it is not."""
     traced = torch.compiler.is_compiling() or type(tensor) not in (Tensor, torch.nn.Parameter) or transform_in_force()
-    if not traced and tensor.device.type == "cpu" and bool(torch.linalg.vector_norm(tensor.detach()).isfinite()):
-        return tensor
-    return torch.where(keep.unsqueeze(-1), tensor, 0.0)
+    if traced or tensor.device.type != "cpu":
+        return False
+    return math.isfinite(torch.linalg.vector_norm(tensor.detach()).item())

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from regard.attention.aggregate import aggregate
 from regard.attention.inputs import Inputs
-from regard.attention.kernels.blank import blank
+from regard.attention.kernels.blank import blank, known_finite
 from regard.attention.kernels.chunked import chunked_scores, whole_scores
+from regard.attention.mask import Harmless
 from regard.attention.normalize import Softmax, normalize
 from regard.attention.score import Score
 from regard.attention.tensors import broadcasts, widened
@@ -49,13 +50,15 @@ def operands(inputs: Inputs, *, mask: Tensor | None, seen: Seen | None = None) -
     What is attended to is read off the mask, unless `seen` says it.
     """
     query, key, value = inputs.query, inputs.key, inputs.value
-    if mask is not None:
+    harmless = isinstance(inputs.mask, Harmless) and inputs.position is None  # a position may forbid more
+    if mask is not None and not all(known_finite(one) for one in ([query] if harmless else [query, key, value])):
         seen = mask.any(-1), mask.any(-2)
     if seen is not None:
         attending, attended = seen
         query = blank(query, _reduce(attending, query.shape[:-2], False))
-        key = blank(key, _reduce(attended, key.shape[:-2], inputs.grouped))
-        value = blank(value, _reduce(attended, value.shape[:-2], inputs.grouped))
+        if not harmless:
+            key = blank(key, _reduce(attended, key.shape[:-2], inputs.grouped))
+            value = blank(value, _reduce(attended, value.shape[:-2], inputs.grouped))
     if inputs.position is not None:
         query, key = inputs.position.rotate(query, key, inputs.shape)
     return Operands(query, key, value, mask)
@@ -95,8 +98,8 @@ def biased_scores(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool) 
     return scores.expand(inputs.shape)
 
 
-def weigh(inputs: Inputs, given: Operands, *, chunked: bool) -> tuple[Tensor, Tensor | None]:
-    """Give the weights and, for Softmax, each row's log normalizer."""
+def weigh(inputs: Inputs, given: Operands, *, chunked: bool, normalizer: bool = True) -> tuple[Tensor, Tensor | None]:
+    """Give the weights and, for Softmax and if asked for, each row's log normalizer."""
     query, key, _, mask = given
     if inputs.grouped:
         key = ungroup(key, query.size(-3))
@@ -112,7 +115,7 @@ def weigh(inputs: Inputs, given: Operands, *, chunked: bool) -> tuple[Tensor, Te
         )
     if inputs.position is not None:
         weights = inputs.position.reweight(weights)
-    return weights, log_normalizer(scores, mask) if isinstance(inputs.normalize, Softmax) else None
+    return weights, log_normalizer(scores, mask) if normalizer and isinstance(inputs.normalize, Softmax) else None
 
 
 def log_normalizer(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -126,12 +129,12 @@ def log_normalizer(scores: Tensor, mask: Tensor | None) -> Tensor:
     return total.masked_fill(empty.squeeze(-1), -torch.inf)
 
 
-def attend(inputs: Inputs, *, chunked: bool = False) -> Attended:
-    """Compute one call by the specification."""
+def attend(inputs: Inputs, *, chunked: bool = False, normalizer: bool = True) -> Attended:
+    """Compute one call by the specification; the log normalizer only if asked for."""
     given = operands(inputs, mask=inputs.dense_mask())
-    weights, normalizer = weigh(inputs, given, chunked=chunked)
+    weights, total = weigh(inputs, given, chunked=chunked, normalizer=normalizer)
     value = widened(given.value)
     if inputs.grouped:
         value = ungroup(value, inputs.shape[-3])
     context = aggregate(weights, value, position=inputs.position, dropout=inputs.dropout, generator=inputs.generator)
-    return Attended(context.to(inputs.dtype), weights, normalizer)
+    return Attended(context.to(inputs.dtype), weights, total)

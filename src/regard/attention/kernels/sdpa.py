@@ -53,7 +53,8 @@ def attend(inputs: Inputs) -> Tensor:
     grouped = inputs.grouped and inputs.score.linear and key.size(-3) == value.size(-3)
     if inputs.grouped and not grouped:
         key, value = ungroup(key, query.size(-3)), ungroup(value, query.size(-3))
-    inner = inputs.score.inner(query, key, None if mask is None or grouped else attended(mask.any(-2), key))
+    center = None if mask is None or grouped or not isinstance(inputs.score, Gaussian) else attended(mask.any(-2), key)
+    inner = inputs.score.inner(query, key, center)
     assert inner is not None
     if causal and inner.bias is not None:
         causal, mask = False, inputs.dense_mask()
