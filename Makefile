@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= auto
 
-.PHONY: help install test check format bench examples clean
+.PHONY: help install demo test check format bench examples clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make install   make .venv and install regard with its development tools"
+	@echo "make demo      train two translators on the built-in corpus and see what attention is for, about four minutes"
 	@echo "make test      every test that needs no accelerator and no browser"
 	@echo "make check     ruff (format and lint) and mypy --strict"
 	@echo "make bench     the operator against SDPA, nn.MultiheadAttention, FlexAttention and eager"
@@ -24,6 +25,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "installing regard into $(VENV) (a minute or two the first time)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $(STAMP)
+
+demo: install
+	@$(BIN)/regard demo
 
 # torch.compile cannot trace jaxtyping's checks, so tests marked `compiled` run in a pass of their own, without them.
 test: install

@@ -93,6 +93,9 @@ if TYPE_CHECKING:
     from regard.attention import (
         lookup as lookup,
     )
+    from regard.tasks.translator import (
+        load as load,
+    )
 
 __version__ = "0.1.0"
 
@@ -127,6 +130,7 @@ _HOMES = {
         "from_torch_mha",
         "lookup",
     ],
+    "regard.tasks.translator": ["load"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

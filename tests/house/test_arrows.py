@@ -16,13 +16,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "models": CORE | {"layers", "config"},  # build.py and folder.py turn plain values into modules and back
     "data": set(),
     "decoding": MODEL,
-    "evaluation": MODEL | {"decoding"},
-    "inspection": MODEL | {"decoding"},
+    "evaluation": MODEL | {"decoding", "data"},
+    "inspection": MODEL | {"decoding", "data"},
     "training": MODEL | {"data", "decoding", "evaluation", "config"},
     "config": {"data"},  # whose settings are part of a run's
     "pretrained": set(),
 }
 MAY_IMPORT["tasks"] = set(MAY_IMPORT) - {"tasks"}
+MAY_IMPORT["experiments"] = set(MAY_IMPORT) - {"tasks"}
 MAY_IMPORT["bench"] = set(MAY_IMPORT)
 #: The edges may use everything, each other too: `regard serve` starts the server, `regard bench` the benchmarks.
 EDGES = {"cli", "serving", "studio", "__main__", "__init__"}

@@ -27,14 +27,19 @@ def score(hypotheses: Sequence[str], references: Sequence[str], *, lowercase: bo
     >>> round(figures.bleu), round(figures.chrf), figures.bleu_signature
     (100, 100, 'nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:...')
     """
-    if len(hypotheses) != len(references) or not references:
-        raise ArgumentError(
-            f"`hypotheses` must have one entry for each reference, at least one; received {len(hypotheses)} for "
-            f"{len(references)}."
-        )
+    check_sides(hypotheses, references)
     bleu, chrf = BLEU(lowercase=lowercase), CHRF(lowercase=lowercase)
     found = (
         bleu.corpus_score(list(hypotheses), [list(references)]),
         chrf.corpus_score(list(hypotheses), [list(references)]),
     )
     return Scores(found[0].score, found[1].score, str(bleu.get_signature()), str(chrf.get_signature()))
+
+
+def check_sides(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+    """Refuse what cannot be compared."""
+    if len(hypotheses) != len(references) or not references:
+        raise ArgumentError(
+            f"`hypotheses` must have one entry for each reference, at least one; received {len(hypotheses)} for "
+            f"{len(references)}."
+        )

@@ -1,35 +1,15 @@
-"""Plain text to plain text with a model and its tokenizers."""
+"""Greedy translation with a model that is still being trained."""
 
 from collections.abc import Sequence
-from typing import Any
 
-import torch
-
-from regard.data.batches import Batches, Examples
-from regard.data.ragged import Ragged
-from regard.data.special import END, START
 from regard.data.tokenizer import TokenizerPair
-from regard.decoding.greedy import greedy
-from regard.decoding.hypothesis import Hypothesis
+from regard.decoding.search import Search
 from regard.models.build import Model
-from regard.models.protocol import GeneratingModel
+from regard.tasks.translator import Translator
 
 
-@torch.no_grad()
-def translate(
-    model: Model,
-    tokenizers: TokenizerPair,
-    texts: Sequence[str],
-    *,
-    batch_tokens: int = 4096,
-    device: torch.device | str = "cpu",
-) -> list[str]:
-    """Translate sentences greedily, those of like length together, and give them in their own order."""
-    source = tokenizers.source.encode_batch(texts)
-    nothing = Ragged.from_lists([[]] * len(texts))
-    generating: GeneratingModel[Any, Any] = model
-    found: dict[int, Hypothesis] = {}
-    for batch in Batches(Examples(source=source, target=nothing), tokens=batch_tokens, shuffle=False):
-        said = greedy(generating, batch.source.to(device), batch.source_lengths.to(device), start=START, end=END)
-        found |= dict(zip(batch.indices.tolist(), said, strict=True))
-    return [tokenizers.target.decode(found[number].tokens) for number in range(len(texts))]
+def translate(model: Model, tokenizers: TokenizerPair, texts: Sequence[str], *, batch_tokens: int = 4096) -> list[str]:
+    """Translate sentences greedily, `<unk>` and all."""
+    translator = Translator(model, tokenizers, unknown="keep")
+    found = translator.search(texts, Search(beam=1), batch_tokens=batch_tokens)
+    return [outputs[0].text for outputs in found]

@@ -1,155 +1,256 @@
 """A trained translator, ready for use: `regard.load(folder)` gives one."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal, TypeAlias, assert_never, get_args
 
+import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
+from numpy.typing import NDArray
 
-from regard.config.model import SavedModel
-from regard.data.batches import Batch, Batches, Examples
+from regard.config.model import RecurrentSpec, SavedModel, TransformerSpec
+from regard.data.batches import Examples
+from regard.data.bucketing import make_index_batches
+from regard.data.pair import Pair
 from regard.data.ragged import Ragged
-from regard.data.special import END, START
+from regard.data.special import UNKNOWN
 from regard.data.tokenizer import TokenizerPair
-from regard.decoding.decode import decode
-from regard.decoding.forced import force
+from regard.data.word_spans import Division
+from regard.decoding.ensemble import Ensemble
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.search import Search
-from regard.errors import ArgumentError, DataError
-from regard.models.build import Model
+from regard.errors import ArgumentError, ArgumentTypeError, DataError
+from regard.inspection.alignment import Reading
+from regard.models.build import Model, count_parameters
 from regard.models.folder import load_model
+from regard.models.protocol import AnyModel
+from regard.models.recurrent import RecurrentModel
+from regard.tasks.aligned import Alignment
+from regard.tasks.model_folder import find_device, find_model
+from regard.tasks.search_batches import find_reach, force_batches, look_again, search_batches
+from regard.tasks.translated import Translation, as_line
+from regard.tasks.unknown_words import replace_unknown
 
+__all__ = ["Translation", "Translator", "load"]
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Translation:
-    """One output for one sentence, with what is known of it."""
-
-    source: str
-    text: str
-    score: float
-    """What search ranks by: the log-probability, divided by a power of the length."""
-    log_probabilities: tuple[float, ...]
-    """Of each target token, given those before it."""
-    source_tokens: tuple[str, ...]
-    """As the vocabulary spells them, `</s>` last."""
-    target_tokens: tuple[str, ...]
-    """As the vocabulary spells them, `</s>` last where it was said."""
-    source_words: tuple[int, ...]
-    """For each source token but `</s>`, the position of its word in `words(source)`."""
-    target_words: tuple[int, ...]
-    """For each target token but `</s>`, the position of its word in `words(text)`."""
-    finished: bool
-    weights: Float[Tensor, "layers heads target source"] | None = None
-    """How much each target token looked at each source token when it was about to be said, if asked for."""
-
-    @property
-    def log_probability(self) -> float:
-        """That of the whole output."""
-        return sum(self.log_probabilities)
+Unknown: TypeAlias = Literal["replace", "keep"]
+BATCH_TOKENS = 16384
+MAX_SOURCE_LENGTH = 1024
 
 
 class Translator:
-    """A model with its tokenizers: plain text in, plain text out."""
+    """A model with its tokenizers: plain text in, plain text out.
 
-    def __init__(self, model: Model, tokenizers: TokenizerPair, config: SavedModel) -> None:
-        self.model, self.tokenizers, self.config = model, tokenizers, config
+    - `model`: one, in evaluation mode, or several with one vocabulary, whose probabilities are averaged.
+    - `unknown`: a model of whole words says `<unk>` for words outside its vocabulary. Nobody wants to read that, so it
+      is replaced by the source word it looked at most, or by that word's entry in `dictionary`; "keep" leaves it.
+    - `max_source_length`: tokens that are read of one sentence, `</s>` included; the rest of a longer one is left out,
+      which `Translation.cut` counts. Where positions are learned, the model may take fewer.
+    """
+
+    def __init__(
+        self,
+        model: Model | Sequence[Model],
+        tokenizers: TokenizerPair,
+        config: SavedModel | None = None,
+        *,
+        unknown: Unknown = "replace",
+        dictionary: Mapping[str, str] | None = None,
+        max_source_length: int = MAX_SOURCE_LENGTH,
+    ) -> None:
+        if unknown not in get_args(Unknown):
+            raise ArgumentError(f'`unknown` must be replace or keep; received "{unknown}".')
+        if max_source_length < 2:
+            raise ArgumentError(f"`max_source_length` must be at least 2; received {max_source_length}.")
+        self.models = tuple(model) if isinstance(model, Sequence) else (model,)
+        self.tokenizers, self.config = tokenizers, config
+        self.dictionary = dict(dictionary or {})
+        self.replaces_unknown = unknown == "replace" and tokenizers.target.kind == "word"
+        self.reach = find_reach(self.models, max_source_length)
+        self._speaker: AnyModel = self.model if len(self.models) == 1 else Ensemble(self.models)
+
+    @property
+    def model(self) -> Model:
+        """The only model, or the first."""
+        return self.models[0]
 
     @property
     def device(self) -> torch.device:
         """Where the model is."""
         return next(self.model.parameters()).device
 
+    def to(self, device: torch.device | str) -> "Translator":
+        """Move the model, and give the translator itself."""
+        for model in self.models:
+            model.to(device)
+        return self
+
     def translate(self, texts: Sequence[str], search: Search | None = None) -> list[str]:
-        """Translate sentences, and give the best output of each, in order."""
-        return [best[0].text for best in self.search(texts, search)]
+        """Translate sentences, and give the best output of each, in order.
+
+        Without `search` it is beam search, five wide. A sentence of nothing, or of spaces, gives an empty text.
+        """
+        found = [outputs[0] for outputs in self.search(texts, search)]
+        cut = [index for index, one in enumerate(found) if one.cut]
+        if cut:
+            warnings.warn(
+                f"{len(cut)} of {len(found)} texts, the first at index {cut[0]}, had more than {self.reach.source:,} "
+                "tokens, which is how many are read; the rest was left out. Divide them into sentences.",
+                stacklevel=2,
+            )
+        return [one.text for one in found]
 
     def search(
-        self, texts: Sequence[str], search: Search | None = None, *, weights: bool = False, batch_tokens: int = 4096
+        self,
+        texts: Sequence[str],
+        search: Search | None = None,
+        *,
+        weights: bool = False,
+        batch_tokens: int = BATCH_TOKENS,
     ) -> list[list[Translation]]:
-        """Give the `n_best` outputs of each sentence, best first; those of like length are searched together."""
-        search = search or Search()
-        self._check_texts(texts)
-        source = self.tokenizers.source.encode_batch(texts)
-        nothing = Ragged.from_lists([[]] * len(texts))
-        found: dict[int, list[Translation]] = {}
-        for batch in Batches(Examples(source=source, target=nothing), tokens=batch_tokens, shuffle=False):
-            placed = batch.to(self.device)
-            outputs = decode(
-                self.model,
-                placed.source,
-                placed.source_lengths,
-                search=search,
-                start=START,
-                end=END,
-                weights=weights,
+        """Give the `n_best` outputs of each sentence, best first.
+
+        Sentences of like length are searched together; a batch has at most `batch_tokens` source tokens, counted once
+        for each hypothesis. For `weights`, what was found is read once more, whole, to see where the model looks.
+        """
+        _check_texts("texts", texts)
+        source, cut = self._encode(texts)
+        found = search_batches(
+            self._speaker, source, search or Search(), reach=self.reach, tokens=batch_tokens, device=self.device
+        )
+        if weights or self.replaces_unknown:
+            found = look_again(
+                self._speaker,
+                source,
+                found,
+                wanted=lambda one: weights or UNKNOWN in one.tokens,
+                device=self.device,
             )
-            for index, hypotheses in zip(batch.indices.tolist(), outputs, strict=True):
-                found[index] = [self._describe(texts[index], one) for one in hypotheses]
-        return [found[index] for index in range(len(texts))]
+        return [
+            [
+                self._describe(text, self._write(text, one), one, source[index], cut[index], weights=weights)
+                for one in found[index]
+            ]
+            for index, text in enumerate(texts)
+        ]
 
     def force(
         self, sources: Sequence[str], targets: Sequence[str], *, weights: bool = False, batch_tokens: int = 4096
     ) -> list[Translation]:
         """Let the model say given translations: how likely each token was, and where it looked for it."""
-        self._check_texts(sources)
-        self._check_texts(targets)
+        _check_texts("sources", sources)
+        _check_texts("targets", targets)
         if len(sources) != len(targets):
             raise ArgumentError(
                 f"`targets` must have one entry for each of the {len(sources)} sources; received {len(targets)}."
             )
-        examples = Examples(
-            source=self.tokenizers.source.encode_batch(sources), target=self.tokenizers.target.encode_batch(targets)
-        )
-        found: dict[int, Translation] = {}
-        for batch in Batches(examples, tokens=batch_tokens, shuffle=False):
-            for index, one in zip(batch.indices.tolist(), self._force(batch, weights=weights), strict=True):
-                found[index] = self._describe(sources[index], one, text=targets[index])
-        return [found[index] for index in range(len(sources))]
+        source, cut = self._encode(sources)
+        examples = Examples(source=source, target=self.tokenizers.target.encode_batch(targets))
+        plan = make_index_batches(source.lengths + 1, examples.target.lengths + 1, tokens=batch_tokens, shuffle=False)
+        found = dict(force_batches(self._speaker, examples, plan, weights=weights, device=self.device))
+        return [
+            self._describe(text, targets[index], found[index], source[index], cut[index], weights=weights)
+            for index, text in enumerate(sources)
+        ]
 
-    def _force(self, batch: Batch, *, weights: bool) -> list[Hypothesis]:
-        placed = batch.to(self.device)
-        return force(
-            self.model,
-            placed.source,
-            placed.source_lengths,
-            placed.target_input,
-            placed.target_output,
-            placed.target_lengths,
-            weights=weights,
-        )
+    def align(
+        self, pairs: Sequence[Pair], *, reading: Reading | None = None, words: Division = "marks"
+    ) -> list[Alignment]:
+        """Link the words of sentence pairs by where the model looks as it says the target; see `tasks.alignment`."""
+        from regard.tasks.alignment import align  # which knows translators
 
-    def _describe(self, source: str, found: Hypothesis, *, text: str | None = None) -> Translation:
-        """Put words to numbers."""
-        sides = self.tokenizers
-        read = sides.source.encode(source)
-        said = sides.target.decode(found.tokens) if text is None else text
-        written = sides.target.encode(said)
+        return align(self, pairs, reading=reading or Reading(), words=words)
+
+    def __repr__(self) -> str:
+        kinds = " + ".join("recurrent" if isinstance(one, RecurrentModel) else "transformer" for one in self.models)
+        source, target = self.tokenizers
+        size = sum(map(count_parameters, self.models))
+        tokens = f"{target.kind} tokens, {source.size:,} → {target.size:,}"
+        return f"Translator({kinds}, {size:,} parameters, {tokens}, on {self.device})"
+
+    def _encode(self, texts: Sequence[str]) -> tuple[Ragged, list[int]]:
+        """Give the tokens that are read of each text, and how many are not."""
+        source = self.tokenizers.source.encode_batch(texts)
+        most = self.reach.source - 1
+        cut: list[int] = np.maximum(source.lengths - most, 0).tolist()
+        if any(cut):
+            source = Ragged.from_lists([source[index][:most].tolist() for index in range(len(source))])
+        return source, cut
+
+    def _write(self, source: str, found: Hypothesis) -> str:
+        if self.replaces_unknown and found.weights is not None and UNKNOWN in found.tokens:
+            return as_line(replace_unknown(found.tokens, found.weights, source, self.tokenizers, self.dictionary))
+        return as_line(self.tokenizers.target.decode(found.tokens))
+
+    def _describe(
+        self, source: str, text: str, found: Hypothesis, ids: NDArray[np.int32], cut: int, *, weights: bool
+    ) -> Translation:
         return Translation(
             source=source,
-            text=said,
-            score=found.score,
-            log_probabilities=found.log_probabilities,
-            source_tokens=tuple(sides.source.pieces([*read.ids, END])),
-            target_tokens=tuple(sides.target.pieces(found.tokens)),
-            source_words=tuple(read.words),
-            target_words=tuple(written.words),
-            finished=found.finished,
-            weights=found.weights,
+            text=text,
+            hypothesis=found if weights or found.weights is None else replace(found, weights=None),
+            source_ids=ids,
+            tokenizers=self.tokenizers,
+            cut=cut,
         )
 
-    def _check_texts(self, texts: Sequence[str]) -> None:
-        if isinstance(texts, str):
-            raise ArgumentError(f'`texts` must be a list of sentences; received one string. Write ["{texts[:20]}"].')
+
+def load(
+    path: str | Path | Sequence[str | Path],
+    *,
+    device: torch.device | str = "cpu",
+    unknown: Unknown = "replace",
+    dictionary: Mapping[str, str] | None = None,
+    max_source_length: int = MAX_SOURCE_LENGTH,
+) -> Translator:
+    """Load the model in a model folder, or of the run in a run folder; the settings are those of `Translator`.
+
+    `device` may be "auto", for a GPU where there is one.
+    Several folders, of models that share a vocabulary, give one translator that asks them all.
+    """
+    paths = [path] if isinstance(path, str | Path) else list(path)
+    if not paths:
+        raise ArgumentError("`path` must name at least one model folder; received an empty list.")
+    folders = [find_model(one) for one in paths]
+    place = find_device(device)
+    loaded = [load_model(folder, device=place) for folder in folders]
+    match loaded[0].config.model:
+        case RecurrentSpec() | TransformerSpec():
+            return Translator(
+                [one.model for one in loaded],
+                _shared_tokenizers(folders),
+                loaded[0].config,
+                unknown=unknown,
+                dictionary=dictionary,
+                max_source_length=max_source_length,
+            )
+        case kind:
+            assert_never(kind)
 
 
-def load(folder: str | Path, *, device: torch.device | str = "cpu") -> Translator:
-    """Load the model in a model folder, or of the run in a run folder."""
-    path = Path(folder)
-    if not (path / "config.json").is_file() and (path / "model" / "config.json").is_file():
-        path = path / "model"
-    if not path.is_dir():
-        raise DataError(f"`folder` must be a model folder or a run folder; received {folder}, which is not there.")
-    model, config = load_model(path, device=device)
-    return Translator(model, TokenizerPair.load(path), config)
+def _shared_tokenizers(folders: Sequence[Path]) -> TokenizerPair:
+    first, *others = (TokenizerPair.load(folder) for folder in folders)
+    for folder, other in zip(folders[1:], others, strict=True):
+        if other.to_json() != first.to_json():
+            raise DataError(
+                f"Models that translate together must share their tokenizer.json; {folder} has another than "
+                f"{folders[0]}. Train the second with --set data.tokenizer={folders[0]}/tokenizer.json."
+            )
+    return first
+
+
+def _check_texts(name: str, texts: Sequence[str]) -> None:
+    if isinstance(texts, str):
+        raise ArgumentError(f'`{name}` must be a list of sentences; received one string. Write ["{texts[:20]}"].')
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ArgumentTypeError(f"`{name}` must be strings; received {type(text).__name__} at index {index}.")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ArgumentError(
+                f"`{name}` must be Unicode; received half a surrogate pair at index {index}, place {error.start}. "
+                'Replace it: text.encode("utf-8", "replace").decode().'
+            ) from error

@@ -2,7 +2,8 @@
 
 import pytest
 
-from regard.data.pair import Link
+from regard.data.pair import Link, Pair
+from regard.data.streamed import StreamedPairs
 from regard.errors import ArgumentError, DataError
 from regard.tasks.pairs import gather_pairs
 
@@ -64,9 +65,64 @@ def test_links_are_read_beside_the_pairs(tmp_path):
     (tmp_path / "links").write_text("0-0\n" * 41)
     with pytest.raises(DataError, match=r"received fewer pairs, 40."):
         gather_pairs(table)
+    with pytest.raises(DataError, match=r"`data.links` must be a file of links; absent cannot be read \(No such"):
+        gather_pairs(table | {"links": "absent"})
     (tmp_path / "links").write_text("0-0\n0:1\n")
     with pytest.raises(DataError, match=r"links, line 2: a link must be such as 0-2 or 0\?2; received '0:1'."):
         gather_pairs(table)
+
+
+def test_what_does_not_fit_is_streamed_and_divided_alike(tmp_path):
+    table = write_files(tmp_path, 400) | {"clean": {"min_words": 1}}
+    for name in ("a.es", "a.en"):
+        with (tmp_path / name).open("a", encoding="utf-8") as file:
+            file.write("frase número 7 aquí\n" if name == "a.es" else "sentence number 7 here\n")  # a duplicate
+    held, streamed = gather_pairs(table), gather_pairs(table, in_memory=100)
+    assert isinstance(held.train, list)
+    assert isinstance(streamed.train, StreamedPairs)
+    assert (list(streamed.train), streamed.valid, streamed.test) == (held.train, held.valid, held.test)
+    assert list(streamed.train) == held.train  # and again
+    assert len(streamed.train) == len(held.train)
+    assert [report.dropped for report in streamed.reports] == [{}, {"duplicate": 1}]
+    assert streamed.size.words == 4 * 400
+    assert streamed.fingerprint() == gather_pairs(table, in_memory=100).fingerprint()
+    (tmp_path / "a.en").write_text((tmp_path / "a.en").read_text().replace("number 9 ", "number nine "))
+    assert gather_pairs(table, in_memory=100).fingerprint() != streamed.fingerprint()
+
+
+def test_given_validation_pairs_are_kept_out_of_a_stream(tmp_path):
+    (tmp_path / "valid.tsv").write_text("frase número 7 aquí\tother\nuna más\tone more\n", encoding="utf-8")
+    corpus = gather_pairs(write_files(tmp_path) | {"valid": str(tmp_path / "valid.tsv")}, in_memory=10)
+    assert (len(corpus.train), len(corpus.valid), len(corpus.test)) == (399, 2, 0)
+    assert len(list(corpus.train)) == 399
+    (tmp_path / "valid.tsv").write_text("")
+    (tmp_path / "valid.en").write_text("")
+    files = {"valid_source": str(tmp_path / "valid.tsv"), "valid_target": str(tmp_path / "valid.en")}
+    with pytest.raises(DataError, match=r"valid.tsv must hold at least one pair to validate on; received none. Name"):
+        gather_pairs(write_files(tmp_path) | files)
+
+
+def test_no_list_of_all_pairs_is_ever_held(tmp_path, monkeypatch):
+    """Of a streamed corpus, a few portions of pairs live at once, however many there are."""
+    alive = most = 0
+
+    class Counted(Pair):
+        def __init__(self, **sides):
+            nonlocal alive, most
+            super().__init__(**sides)
+            alive += 1
+            most = max(most, alive)
+
+        def __del__(self):
+            nonlocal alive
+            alive -= 1
+
+    monkeypatch.setattr("regard.data.records.Pair", Counted)
+    table, counted = write_files(tmp_path, 60_000) | {"hold_out": {"valid": 0.005, "test": 0.005}}, []
+    corpus = gather_pairs(table, in_memory=1000, count=counted.append)
+    assert sum(1 for _ in corpus.train) == len(corpus.train) > 50_000
+    assert most < 3 * 8192
+    assert counted[-1] == 60_000
 
 
 def test_data_must_be_named():
@@ -75,5 +131,8 @@ def test_data_must_be_named():
 
 
 def test_nothing_left_after_cleaning_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"at least one pair after cleaning; received none. cleaning: 0 of 40 kept"):
+    with pytest.raises(
+        DataError,
+        match=r"a.es \+ .*a.en must have at least one pair to train on; received none: 40 short \(pair 1: 'frase",
+    ):
         gather_pairs(write_files(tmp_path, 40) | {"clean": {"min_words": 50}})

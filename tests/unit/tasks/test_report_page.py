@@ -29,7 +29,14 @@ METRICS = [
         "step": 10,
         "loss": 2.0,
         "bleu": 2.0,
-        "samples": [{"source": EVIL, "hypothesis": EVIL, "reference": EVIL}],
+        "samples": [
+            {
+                "source": EVIL,
+                "hypothesis": EVIL,
+                "reference": EVIL,
+                "looks": {"source": [EVIL, "</s>"], "target": [EVIL], "weights": [[0.25, 0.75]]},
+            }
+        ],
     },
 ]
 
@@ -67,6 +74,9 @@ def test_the_page_is_whole_escaped_and_alone():
     assert tags.seen.count("polyline") == 5
     assert "&lt;script&gt;" in text
     assert "http" not in text
+    assert text.count('style="--weight:') == 2
+    assert 'style="--weight:0.750" title="&lt;script' in text
+    assert "<th>&lt;/s&gt;</th>" in text
     assert "step 8" not in text  # the translation did not change there
 
 

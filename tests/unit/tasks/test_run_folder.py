@@ -44,6 +44,38 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+def test_a_mistake_before_the_first_checkpoint_takes_everything_back(tmp_path):
+    folder = RunFolder(tmp_path / "a" / "b")
+    refused = pytest.raises(ArgumentError, match="no good")
+    with refused, folder.locked():
+        folder.begin(Config(), "abc")
+        folder.data.mkdir()
+        raise ArgumentError("no good")
+    assert list(tmp_path.iterdir()) == []
+    with folder.locked():
+        folder.begin(Config(), "abc")
+    with refused, folder.locked():
+        raise ArgumentError("no good")
+    assert folder.config.is_file()  # of a run that began before
+
+
+def test_a_mistake_leaves_what_belongs_to_others(tmp_path):
+    (tmp_path / "data").mkdir()
+    folder = RunFolder(tmp_path)
+    with pytest.raises(ArgumentError, match=r"holds data and no config.toml"), folder.locked():
+        folder.begin(Config(), "abc")
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    message = (
+        r"`--out` must be a folder that can be written to; .*file/run cannot be \(Not a directory\). Name another."
+    )
+    with pytest.raises(ArgumentError, match=message), RunFolder(tmp_path / "file" / "run").locked():
+        pass
+
+
 def test_what_a_killed_start_left_does_not_stand_in_the_way(tmp_path):
     (tmp_path / ".config.toml.writing").write_text("half")
     RunFolder(tmp_path).begin(Config(), "abc")

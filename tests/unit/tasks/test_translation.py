@@ -1,24 +1,31 @@
 """The translation task: its losses, its validation, and a whole small run."""
 
 import json
+import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from regard.config.compose import compose
 from regard.config.read import parse_assignments
 from regard.data.pair import Link, Pair
+from regard.data.streamed import StreamedPairs
 from regard.data.tokenizer_training import TokenizerConfig, train_tokenizers
 from regard.errors import ArgumentError, DataError, Interrupted, TrainingError
 from regard.models.build import build_model
 from regard.models.folder import load_model
+from regard.tasks.encoding import TrainingFiles, encode_training
+from regard.tasks.lengths import check_lengths
 from regard.tasks.links import gold_weights, token_links
 from regard.tasks.pairs import gather_pairs
 from regard.tasks.run_folder import RunFolder
+from regard.tasks.samples import make_samples
 from regard.tasks.translate import translate
 from regard.tasks.translation import train_translator
 from regard.tasks.translation_job import TranslationJob
+from regard.tasks.vocabulary import sample
 from regard.training.group import Group
 from regard.training.interruption import Interruption
 from unit.training.copying import Silent
@@ -110,6 +117,87 @@ def test_a_run_that_is_stopped_ends_with_the_same_model(tmp_path, corpus, more):
     run(tmp_path / "parts", corpus, config)
     whole, parts = ((tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "parts"))
     assert whole == parts
+
+
+@pytest.mark.parametrize("more", [[], ["train.bpe_dropout=0.2"]])
+def test_a_streamed_corpus_gives_the_very_same_model(tmp_path, more):
+    """Token files instead of lists, stopped and resumed: the same batches, the same bits."""
+    lines = [f"la casa {number} y {number * 7 % 90}" for number in range(300)]
+    (tmp_path / "a.es").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "a.en").write_text("\n".join(line.replace("la", "the") for line in lines), encoding="utf-8")
+    table = {"source": str(tmp_path / "a.es"), "target": str(tmp_path / "a.en")}
+    held, streamed = gather_pairs(table), gather_pairs(table, in_memory=20)
+    config = make_config(held, "tokenizer.vocabulary_size=300", "train.checkpoint_every=2", *more)
+    run(tmp_path / "held", held, config)
+    interruption = Interruption()
+    interruption.signal = 15
+    counts = []
+    with pytest.raises(Interrupted):
+        run(tmp_path / "streamed", streamed, config, interruption=interruption, count=lambda *one: counts.append(one))
+    assert counts == [("encoding the data", len(held.train))]
+    assert {path.name for path in (tmp_path / "streamed" / "data").iterdir()} == {"tokenizers.json", "epoch-0"}
+    run(tmp_path / "streamed", streamed, config, count=lambda *one: counts.append(one))
+    assert len(counts) == 1  # the tokens of the first time
+    assert not (tmp_path / "streamed" / "data").exists()
+    first, second = ((tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("held", "streamed"))
+    assert first == second
+
+
+def test_streamed_pairs_need_a_place_for_their_tokens(tmp_path, corpus):
+    tokenizers = train_tokenizers(corpus.train, TokenizerConfig(kind="word", min_frequency=1))
+    pairs = StreamedPairs(
+        read=lambda: iter(corpus.train), sides=np.zeros(len(corpus.train), dtype=np.int8), side=0, digest="x"
+    )
+    settings = make_config(corpus).train
+    with pytest.raises(ArgumentError, match=r"`files` must say where the tokens of streamed pairs go; received None."):
+        TranslationJob(pairs, corpus.valid, tokenizers, settings, group=Group())
+    with pytest.raises(ArgumentError, match=r"epoch-0 must hold the tokens of epoch 0; received other files."):
+        encode_training(pairs, tokenizers, settings, files=TrainingFiles(folder=tmp_path), group=Group(rank=1, ranks=1))
+    assert [pair.source for pair in sample(pairs, 30)] == [pair.source for pair in corpus.train[::3]]
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings", "message"),
+    [
+        (
+            "luong-location",
+            ["model.attention.max_length=6"],
+            r"`model.attention.max_length` must be at least \d+, the t",
+        ),
+        ("transformer-tiny", ["model.position=learned", "model.max_length=6"], r"`model.max_length` must be at least"),
+        (
+            "transformer-tiny",
+            ["model.position=learned", "model.max_length=30"],
+            r"twice the tokens of the longest sour",
+        ),
+    ],
+)
+def test_sentences_must_fit_the_model(corpus, preset, settings, message):
+    sizes = [one for one in SMALL if not one.startswith("model.")] if preset.startswith("trans") else SMALL
+    config = compose(parse_assignments([*sizes, *settings]) | {"data": corpus.data}, corpus.size, name=preset)
+    job, _ = make_job(corpus, config)
+    with pytest.raises(ArgumentError, match=message):
+        check_lengths(config.model, job, corpus)
+    dropping = replace(config.train, bpe_dropout=0.1)
+    job.settings = dropping  # any merge may be dropped: then a sentence is as long as its bytes
+    with pytest.raises(ArgumentError, match=r"must be at least"):
+        check_lengths(config.model, job, corpus)
+
+
+def test_samples_come_with_where_the_model_looked(corpus):
+    job, model = make_job(corpus, make_config(corpus))
+    model.eval()
+    samples = job.validate(model).samples
+    assert [one.source for one in samples] == [pair.source for pair in corpus.valid[:2]]
+    for one in samples:
+        assert one.looks is not None
+        assert one.looks.source[-1] == "</s>"
+        assert len(one.looks.weights) == len(one.looks.target)
+        assert all(len(row) == len(one.looks.source) for row in one.looks.weights)
+        assert all(abs(sum(row) - 1) < 0.02 for row in one.looks.weights)
+    blind, fixed = make_job(corpus, make_config(corpus, preset="fixed"))
+    assert blind.validate(fixed.eval()).samples[0].looks is None
+    assert make_samples(model, job.tokenizers, []) == ()
 
 
 def test_a_full_disk_at_the_end_loses_nothing(tmp_path, corpus, monkeypatch):
@@ -214,6 +302,18 @@ def test_a_tokenizer_that_is_given_is_used(tmp_path, corpus):
     config = replace(config, data=given.data)
     trained = run(tmp_path / "run", given, config)
     assert (trained.folder.model / "tokenizer.json").read_text() == tokenizers.to_json()
+    for text, message in [
+        ("[1]", r"absent.json is not: A tokenizer must be JSON of the package"),
+        (
+            '{"model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "a"}}',
+            r"`data.tokenizer` must begin with the tokens <pad> <unk> <s> </s>; .*absent.json begins with a b\.",
+        ),
+    ]:
+        (tmp_path / "absent.json").write_text(text)
+        wrong = replace(config, data=replace(given.data, tokenizer=str(tmp_path / "absent.json")))
+        with pytest.raises(DataError, match=message):
+            run(tmp_path / "other", given, wrong)
+        shutil.rmtree(tmp_path / "other")
     missing = replace(config, data=replace(given.data, tokenizer=str(tmp_path / "absent")))
     with pytest.raises(DataError, match=r"`data.tokenizer` must be a tokenizer.json; .*absent cannot be read"):
         run(tmp_path / "other", given, missing)

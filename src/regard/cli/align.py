@@ -1,0 +1,208 @@
+"""`regard align`: sentence pairs in, links between their words out."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import typer
+
+from regard.cli.pair_files import read_base, read_division, read_gold, read_two_files
+from regard.cli.watching import Watching
+from regard.errors import ArgumentError, nearest
+
+if TYPE_CHECKING:
+    from regard.data.pair import Pair
+    from regard.data.word_spans import Division
+    from regard.inspection.alignment import Reading
+    from regard.tasks.alignment import Alignment
+
+COUNTING, DIAGONAL = "ibm-1", "diagonal"
+AGREE_ON = 500
+"""Pairs on which the agreement of two directions is measured, at most."""
+
+
+def align(
+    model: Annotated[str, typer.Argument(help="A run folder or a model folder; or ibm-1, or diagonal.")],
+    source: Annotated[Path, typer.Option(help="A plain file of source sentences, one a line.")],
+    target: Annotated[Path, typer.Option(help="The plain file of their translations.")],
+    reverse: Annotated[str, typer.Option(help="A model of the other direction, or ibm-1, to join with.")] = "",
+    join: Annotated[
+        str, typer.Option(metavar="HOW", help="intersection, union, grow-diag or grow-diag-final.")
+    ] = "grow-diag",
+    develop: Annotated[
+        tuple[Path, Path, Path] | None,
+        typer.Option(metavar="SOURCE TARGET LINKS", help="Pairs with gold links, to choose layer, head and step by."),
+    ] = None,
+    words: Annotated[
+        str, typer.Option(metavar="whitespace|marks", help="What links count: runs between spaces, or marks apart too.")
+    ] = "whitespace",
+    base: Annotated[int | None, typer.Option(help="What the gold links count from: 0 or 1.")] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="step, layer, head, norms or threshold; may be repeated."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print words, links and weights, one object a line.")] = False,
+    draw: Annotated[bool, typer.Option("--draw", help="Draw the weights of each pair as shaded blocks.")] = False,
+) -> None:
+    """Link the words of sentence pairs, by where a translator looks when it is made to say the translation.
+
+    Links are printed one line a pair, source before target, counted from 0: `0-0 1-2`.
+
+    Example: `regard align runs/a --source test.es --target test.en`
+
+    Joined with a model of the other direction: `regard align runs/a --reverse runs/b --source … --target …`
+
+    The reading chosen by gold links: `regard align runs/a --develop dev.es dev.en dev.links --source … --target …`
+
+    By hand: `--set step=read --set layer=2 --set head=0 --set norms=true --set threshold=0.2`
+
+    A baseline that counts words, learned from the same two files: `regard align ibm-1 --source … --target …`
+    """
+    division, pairs = read_division(words), read_two_files(source, target)
+    check_join(join)
+    if as_json and draw:
+        raise ArgumentError("Either `--json` or `--draw` must be given; received both.")
+    _check_choosing(model, reverse, develop, assignments)
+    with Watching() as watching:
+        session = _Session(model, reverse, division, watching)
+        if develop is not None:
+            known = read_two_files(develop[0], develop[1])
+            session.choose_by_gold(read_gold(known, develop[2], base=read_base(base), words=division))
+        elif assignments:
+            session.set(assignments)
+        elif reverse:
+            session.choose_by_agreement(pairs[:AGREE_ON])
+        found = session.align(pairs, join)
+    for alignment in found:
+        print(_shown(alignment, as_json=as_json, draw=draw))
+
+
+class _Session:
+    """The models of a command and the readings chosen for them."""
+
+    def __init__(self, model: str, reverse: str, words: "Division", watching: Watching) -> None:
+        from regard.tasks.alignment import PLAIN
+
+        self.names = [model, reverse] if reverse else [model]
+        self.words, self.watching = words, watching
+        self.translators = [_load(name) for name in self.names]
+        self.readings: list[Reading] = [PLAIN] * len(self.names)
+
+    def set(self, assignments: Sequence[str]) -> None:
+        from regard.config.read import parse_assignments, read_settings
+        from regard.inspection.alignment import Reading
+
+        self.readings = [read_settings(Reading, parse_assignments(assignments))] * len(self.names)
+
+    def choose_by_gold(self, pairs: "Sequence[Pair]") -> None:
+        from regard.tasks.alignment import turned_pairs
+        from regard.tasks.reading_choice import choose_by_gold
+
+        for number, translator in enumerate(self.translators):
+            if translator is not None:
+                known = turned_pairs(pairs) if number else pairs
+                watch = self._watch("choosing", len(known))
+                choice = choose_by_gold(translator, known, words=self.words, watch=watch)
+                self.readings[number] = choice.reading
+                self.watching.say(f"{self.names[number]}: {choice.reading}, by gold links: {choice.scores}")
+
+    def choose_by_agreement(self, pairs: "Sequence[Pair]") -> None:
+        from regard.tasks.reading_choice import choose_by_agreement
+
+        forward, backward = self.translators
+        if forward is None or backward is None or not pairs:
+            return
+        choices = choose_by_agreement(forward, backward, pairs, words=self.words)
+        for number, choice in enumerate(choices):
+            self.readings[number] = choice.reading
+            agreement = f"{1 - choice.scores.error:.1%}".replace("%", " %")
+            self.watching.say(f"{self.names[number]}: {choice.reading}, by agreement: {agreement}")
+
+    def align(self, pairs: "Sequence[Pair]", join: Any) -> "list[Alignment]":
+        from regard.tasks.alignment import join_directions, turned_pairs
+
+        forward = self._align(0, pairs)
+        if len(self.names) == 1:
+            return forward
+        return join_directions(forward, self._align(1, turned_pairs(pairs)), join)
+
+    def _align(self, number: int, pairs: "Sequence[Pair]") -> "list[Alignment]":
+        from regard.tasks.alignment import align, align_by_counting, align_diagonally
+
+        translator = self.translators[number]
+        if translator is not None:
+            watch = self._watch("aligning", len(pairs))
+            return align(translator, pairs, reading=self.readings[number], words=self.words, watch=watch)
+        if self.names[number] == COUNTING:
+            return align_by_counting(pairs, words=self.words)
+        return align_diagonally(pairs, words=self.words)
+
+    def _watch(self, what: str, total: int) -> Any:
+        return lambda done: self.watching(what, done, total)
+
+
+def _load(name: str) -> Any:
+    if name in (COUNTING, DIAGONAL):
+        return None
+    from regard.tasks.translator import load
+
+    return load(name)
+
+
+def check_join(join: str) -> None:
+    """Refuse an unknown way to join."""
+    from regard.inspection.symmetrize import Join
+
+    known = get_args(Join)
+    if join not in known:
+        raise ArgumentError(f"`--join` must be one of {', '.join(known)}; received {join}. {nearest(join, known)}")
+
+
+def _check_choosing(model: str, reverse: str, develop: object, assignments: object) -> None:
+    if develop is not None and assignments:
+        raise ArgumentError("Either `--develop` or `--set` must choose the reading; received both.")
+    learned = [name for name in (model, reverse) if name and name not in (COUNTING, DIAGONAL)]
+    if not learned and (develop is not None or assignments):
+        raise ArgumentError(
+            f"`--develop` and `--set` must come with a model that attends; received {model}, where there is nothing to "
+            "choose."
+        )
+
+
+def _shown(alignment: "Alignment", *, as_json: bool, draw: bool) -> str:
+    from regard.data.pharaoh import format_links
+
+    links = format_links(alignment.links)
+    if as_json:
+        return json.dumps(_described(alignment, links), ensure_ascii=False)
+    if not draw:
+        return links
+    from regard.inspection.text_matrix import draw_weights
+
+    weights = alignment.weights[:, :-1]
+    if alignment.reverse_weights is not None:
+        weights = (weights + alignment.reverse_weights[:, :-1].T) / 2
+    lines = draw_weights(weights, alignment.source, alignment.target, width=shutil.get_terminal_size().columns)
+    return "\n".join([*lines, links, ""])
+
+
+def _described(alignment: "Alignment", links: str) -> dict[str, Any]:
+    described = {
+        "source": alignment.source,
+        "target": alignment.target,
+        "links": links,
+        "weights": _rounded(alignment.weights[:, :-1]),
+        "nothing": _rounded(alignment.weights[:, -1]),
+    }
+    if alignment.reverse_weights is not None:
+        described["reverse_weights"] = _rounded(alignment.reverse_weights[:, :-1])
+        described["reverse_nothing"] = _rounded(alignment.reverse_weights[:, -1])
+    return described
+
+
+def _rounded(weights: Any) -> Any:
+    """Give numbers in four digits: a list, or a list of lists."""
+    numbers = weights.tolist()
+    return [[round(one, 4) for one in row] if isinstance(row, list) else round(row, 4) for row in numbers]

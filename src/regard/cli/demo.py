@@ -1,0 +1,204 @@
+"""`regard demo`: the main job on the built-in corpus, from sentences to a report, without further input."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from regard.tasks.demo import Demonstrated, Plan, Shown
+
+_PAUSE = 10.0
+"""Seconds between plain lines, where there is no terminal."""
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Where everything goes.")] = Path("runs/demo"),
+    fast: Annotated[bool, typer.Option("--fast", help="Shorter sentences, under a minute, the same story.")] = False,
+) -> None:
+    """Train a translator with one fixed vector and one with attention, and see what attention is for.
+
+    Both learn Spanish to English from the built-in corpus, on two CPU cores. Given again, the command goes on where it
+    was stopped, or shows the results once more.
+
+    Example: `regard demo --fast`
+    """
+    from regard.tasks.demo import FAST, FULL, draw_pairs, examine, write_pairs
+    from regard.tasks.demo_page import make_demo_page
+    from regard.training.checkpoint import write_text
+
+    out = out / "fast" if fast else out
+    if out.is_file():
+        raise ArgumentError(f"`--out` must be a folder; received the file {out}.")
+    plan, begun = FAST if fast else FULL, time.monotonic()
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(
+        Text(
+            f"Two translators, Spanish to English, {plan.minutes} on two cores. One reads a sentence into one fixed\n"
+            "vector; the other looks back at every word of it while it writes: attention (Bahdanau et al. 2014).\n"
+        )
+    )
+    with console.status("drawing sentence pairs from the built-in grammar"):
+        data = draw_pairs(plan)
+        write_pairs(data, out / "pairs")
+    example = data.train[0]
+    console.print(Text(f"{len(data.train):,} training pairs of 3 to {plan.longest} words, such as"))
+    console.print(Text(f"    {example.source}\n  = {example.target}\n"))
+    _train(plan, out, console)
+    from regard.cli.watching import Watching
+
+    with Watching() as watching:
+        found = examine(out, plan, data, watch=watching)
+    page = out / "report.html"
+    write_text(page, make_demo_page(found))
+    _tell(found)
+    print(_next(out, page, time.monotonic() - begun))
+
+
+def _train(plan: "Plan", out: Path, console: Console) -> None:
+    """Train both models at once, a core for each, and show how they get on."""
+    from regard.tasks.demo import SYSTEMS, training_command
+
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    logs = {system: (out / f"{system}.log").open("w", encoding="utf-8") for system in SYSTEMS}
+    processes = {
+        system: subprocess.Popen(
+            training_command(system, plan, out), stdout=logs[system], stderr=logs[system], env=environment
+        )
+        for system in SYSTEMS
+    }
+    try:
+        _follow(processes, plan, out, console)
+    except KeyboardInterrupt:
+        for process in processes.values():
+            process.send_signal(signal.SIGINT)
+        for process in processes.values():
+            process.wait()
+        console.print(Text("Stopped; what was learned is saved. The same command goes on."))
+        raise typer.Exit(130) from None
+    finally:
+        for log in logs.values():
+            log.close()
+    for system, process in processes.items():
+        if process.returncode:
+            said = (out / f"{system}.log").read_text(encoding="utf-8").strip().splitlines()
+            console.print(Text(f"regard: training {system} failed. Its last words, of {out / f'{system}.log'}:"))
+            console.print(Text("\n".join(said[-5:])))
+            raise typer.Exit(process.returncode if process.returncode in (1, 2) else 1)
+
+
+def _follow(processes: dict[str, subprocess.Popen[bytes]], plan: "Plan", out: Path, console: Console) -> None:
+    """Show the last line of each run's metrics until both have ended."""
+    columns = (TextColumn("{task.fields[name]:>9}"), BarColumn(bar_width=30), TextColumn("{task.description}"))
+    last = time.monotonic()
+    with Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal) as bars:
+        tasks: dict[str, TaskID] = {
+            system: bars.add_task("starting", total=_steps(plan, system), name=system) for system in processes
+        }
+        while True:
+            running = any(process.poll() is None for process in processes.values())
+            lines = {system: _last_line(out / system / "metrics.jsonl") for system in processes}
+            for system, line in lines.items():
+                if line:
+                    bars.update(tasks[system], completed=line["step"], description=_figures(line))
+            if not console.is_terminal and (time.monotonic() - last > _PAUSE or not running):
+                last = time.monotonic()
+                told = [f"{system} step {line['step']}, {_figures(line)}" for system, line in lines.items() if line]
+                console.print(Text("; ".join(told) or "starting"))
+            if not running or any(process.returncode for process in processes.values()):
+                return
+            time.sleep(0.25)
+
+
+def _steps(plan: "Plan", system: str) -> int:
+    return int(next(one.partition("=")[2] for one in plan.settings[system] if one.startswith("train.steps")))
+
+
+def _last_line(path: Path) -> dict[str, Any] | None:
+    """Read the last report of training in a metrics file that is being written."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    for line in reversed(lines):
+        try:
+            found: dict[str, Any] = json.loads(line)
+        except ValueError:
+            continue
+        if found.get("event") == "train":
+            return found
+    return None
+
+
+def _figures(line: dict[str, Any]) -> str:
+    return f"loss {line['loss']:.2f}, {line['tokens_per_second']:,.0f} words/s"
+
+
+def _tell(found: "Demonstrated") -> None:
+    """Print the results: sentences, quality by length, alignment error."""
+    from regard.cli.draw_lengths import draw_lengths
+
+    width = Console().width if sys.stdout.isatty() else 100
+    for shown in found.shown:
+        print("\n".join(_sentence(shown, width)))
+    bins = found.evaluations[0].lengths
+    print("Quality by length of the source (BLEU, greedy, on sentences that training never saw)\n")
+    lines = draw_lengths(
+        {one.name: [length.scores["BLEU"] for length in one.lengths] for one in found.evaluations},
+        bins=[str(one.bin) for one in bins],
+        sentences=[one.sentences for one in bins],
+        width=min(width, 90),
+    )
+    print("\n".join(lines))
+    last = len(bins) - 1
+    fixed, attention = found.score("fixed", last), found.score("bahdanau", last)
+    print(
+        f"\nFrom {bins[0].bin} to {bins[last].bin} words the fixed vector goes from {found.score('fixed', 0):.0f} to "
+        f"{fixed:.0f} BLEU, attention from {found.score('bahdanau', 0):.0f} to {attention:.0f}.\n"
+    )
+    print("Alignment error rate against the grammar's own word links (lower is better)\n")
+    for name, scores in found.errors.items():
+        print(f"  {name:<12} {100 * scores.error:5.1f} %   precision {100 * scores.precision:3.0f} %   "
+              f"recall {100 * scores.recall:3.0f} %")  # fmt: skip
+    print()
+
+
+def _sentence(shown: "Shown", width: int) -> list[str]:
+    """Write a sentence with both translations and, where it fits, the matrix of its attention."""
+    from regard.inspection.text_matrix import draw_weights
+
+    lines = [f"    {shown.source}", f"  = {shown.reference}"]
+    for system, text in shown.by_system.items():
+        mark = "✓" if text == shown.reference else " "
+        lines.append(f"{mark} {system:>8}: {text}")
+    lines.append("")
+    if len(shown.source_words) <= _MOST:
+        lines += [f"    {line}" for line in draw_weights(shown.weights, shown.source_words, shown.target_words,
+                                                          width=width - 4)]  # fmt: skip
+        lines.append("")
+    return lines
+
+
+_MOST = 24
+"""Source words up to which a matrix is drawn."""
+
+
+def _next(out: Path, page: Path, seconds: float) -> str:
+    return f"""Done in {seconds:.0f} s. Pictures of all this: {page}
+
+Next
+  regard translate {out}/bahdanau "¿Dónde está el libro?"
+  regard compare {out}/fixed {out}/bahdanau --source {out}/pairs/test.es --target {out}/pairs/test.en
+  regard align {out}/bahdanau --source {out}/pairs/test.es --target {out}/pairs/test.en --words marks --draw
+  regard train --source yours.es --target yours.en --out runs/yours        your own sentence pairs"""

@@ -1,0 +1,205 @@
+"""`regard evaluate`: how good a translator is, and where."""
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.cli.draw_lengths import draw_lengths
+from regard.cli.tables import print_table
+from regard.cli.watching import Watching
+from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from regard.tasks.evaluation import Evaluating, Evaluation
+
+ALL_HEADS = 12
+"""Heads that are shown one by one; of more, each layer's mean."""
+
+
+def evaluate(
+    model: Annotated[Path | None, typer.Argument(help="A run folder or a model folder.")] = None,
+    data: Annotated[str, typer.Option(help="A test set: file, folder, dataset, or builtin:es-en.")] = "",
+    source: Annotated[str, typer.Option(help="A plain file of source sentences, one a line.")] = "",
+    target: Annotated[str, typer.Option(help="The plain file of their references.")] = "",
+    split: Annotated[str, typer.Option(help="Part of the data, such as valid, long, or test,long.")] = "",
+    hypotheses: Annotated[Path | None, typer.Option(help="Output of any system, to score instead of a model.")] = None,
+    tokenized: Annotated[
+        str, typer.Option(metavar="words|given", help="Also score lower-cased tokens: our words, or as given.")
+    ] = "",
+    bins: Annotated[str, typer.Option(metavar="10,20,…", help="Source lengths at which a bin begins.")] = "",
+    figure: Annotated[Path | None, typer.Option(help="Write quality by length as .png, .svg or .pdf.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting, such as search.beam=1.")
+    ] = None,
+) -> None:
+    """Score a translator: BLEU, chrF, TER, perplexity, quality by length, and what its attention does.
+
+    Without a test set, it is the one that the run held out.
+
+    Example: `regard evaluate runs/a`
+
+    Another: `regard evaluate runs/a --data builtin:es-en --split test,long --figure lengths.png`
+
+    Output of any system: `regard evaluate --hypotheses out.txt --source test.es --target test.en`
+
+    Further settings, by `--set`: search.beam, search.length_penalty, data.size, data.seed, samples, seed, device.
+    """
+    settings = read_evaluating(
+        data=data, source=source, target=target, split=split, tokenized=tokenized, bins=bins, assignments=assignments
+    )
+    if (model is None) == (hypotheses is None):
+        raise ArgumentError(
+            f"Either a model or `--hypotheses` must be given; received {'neither' if model is None else 'both'}."
+        )
+    if figure is not None:
+        _check_figure(figure)
+    with Watching() as watching:
+        found = _evaluate(settings, model, hypotheses, watching)
+    if figure is not None:
+        _save([found], figure)
+    if as_json:
+        print_json(found.table())
+        return
+    _show(found)
+    if figure is not None:
+        print(f"figure  {figure}")
+
+
+def read_evaluating(*, bins: str, tokenized: str, assignments: list[str] | None, **data: str) -> "Evaluating":
+    """Read the flags that `evaluate` and `compare` share."""
+    from regard.config.read import parse_assignments, read_settings
+    from regard.tasks.evaluation import Evaluating
+
+    flags: dict[str, Any] = {}
+    named = {"corpus" if name == "data" else name: value for name, value in data.items() if value}
+    if named:
+        flags["data"] = named
+    if tokenized:
+        flags["tokenized"] = tokenized
+    if bins:
+        edges = bins.split(",")
+        if not all(edge.strip().isdecimal() for edge in edges):
+            raise ArgumentError(f"`--bins` must be whole numbers with commas, such as 10,20,30; received {bins}.")
+        flags["bins"] = tuple(int(edge) for edge in edges)
+    return read_settings(Evaluating, flags, parse_assignments(assignments or []))
+
+
+def _evaluate(settings: "Evaluating", model: Path | None, hypotheses: Path | None, watching: Watching) -> "Evaluation":
+    from regard.tasks.comparison import system_names
+    from regard.tasks.evaluation import Outputs, assess, evaluate
+    from regard.tasks.held_out import find_held_out, read_hypotheses
+    from regard.tasks.translator import load
+
+    if model is None:
+        assert hypotheses is not None
+        held_out = find_held_out(settings.data)
+        said = Outputs(hypotheses=read_hypotheses(hypotheses, held_out))
+        return assess(said, held_out, settings, name=hypotheses.name, watch=watching)
+    translator = load(model, device=settings.device)
+    held_out = find_held_out(settings.data, model)
+    return evaluate(translator, held_out, settings, name=system_names([model])[0], watch=watching)
+
+
+def _check_figure(path: Path) -> None:
+    from regard.tasks.length_figure import check_figure
+
+    check_figure(path)
+
+
+def _save(evaluations: Sequence["Evaluation"], path: Path) -> None:
+    from regard.tasks.length_figure import save_length_figure
+
+    save_length_figure(evaluations, path)
+
+
+def print_json(table: Any) -> None:
+    """Print one JSON object; what is not finite becomes null, which JSON has a word for."""
+    print(json.dumps(_finite(table), indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _finite(one) for key, one in value.items()}
+        case list() | tuple():
+            return [_finite(one) for one in value]
+        case float():
+            return value if math.isfinite(value) else None
+        case _:
+            return value
+
+
+def _show(found: "Evaluation") -> None:
+    from regard.evaluation.by_length import FEW
+
+    print(f"{found.name} on {found.held_out.name}: {len(found.held_out.pairs):,} pairs\n")
+    rows = [
+        [name, f"{score.value:.2f}", f"{score.low:.1f}–{score.high:.1f}", found.measures[name].signature]
+        for name, score in found.scores.items()
+    ]
+    rows += [[f"{name}, lower-cased tokens", f"{value:.2f}", "", how] for name, (value, how) in found.tokenized.items()]
+    print_table(["", "score", "95 %", "signature"], rows, words=(0, 3))
+    _show_model(found)
+    rows = [
+        [str(one.bin) + (" *" if one.few else ""), f"{one.sentences:,}"]
+        + [
+            cell
+            for score in one.scores.values()
+            for cell in (f"{score.value:.1f}", f"{score.low:.1f}–{score.high:.1f}")
+        ]
+        for one in found.lengths
+    ]
+    print_table(["words in the source", "sentences", "BLEU", "95 %", "chrF", "95 %"], rows, title="\nBy source length")
+    if any(one.few for one in found.lengths):
+        print(f"* fewer than {FEW} sentences")
+    print()
+    show_lengths([found])
+    _show_attention(found)
+    for note in found.notes:
+        print(f"\nnote: {note}")
+    print(f"\n{found.signature}")
+
+
+def _show_model(found: "Evaluation") -> None:
+    outputs = found.outputs
+    if outputs.perplexity is not None:
+        one = outputs.perplexity
+        print(
+            f"\nperplexity  {one.per_token:,.2f} a token ({outputs.token}), {one.per_word:,.2f} a word, "
+            f"{one.bits_per_character:.3f} bits a character; ends of sentences counted"
+        )
+    if outputs.parameters is not None and outputs.sentences_per_second is not None:
+        print(f"model       {outputs.parameters:,} parameters, {outputs.sentences_per_second:,.1f} sentences/s")
+
+
+def show_lengths(evaluations: Sequence["Evaluation"]) -> None:
+    """Draw quality by length as bars."""
+    scores = {one.name: [length.scores["BLEU"] for length in one.lengths] for one in evaluations}
+    bins = evaluations[0].lengths
+    lines = draw_lengths(scores, bins=[str(one.bin) for one in bins], sentences=[one.sentences for one in bins])
+    print("\n".join(lines))
+
+
+def _show_attention(found: "Evaluation") -> None:
+    heads = found.outputs.attention
+    if not heads:
+        return
+    layers = sorted({one.layer for one in heads})
+    groups = {f"layer {one.layer}, head {one.head}": [one] for one in heads}
+    if len(heads) > ALL_HEADS:
+        groups = {f"layer {layer}, mean of heads": [one for one in heads if one.layer == layer] for layer in layers}
+    rows = []
+    for name, some in groups.items():
+        means = [
+            sum(getattr(one, field) for one in some) / len(some)
+            for field in ("entropy", "relative_entropy", "coverage", "end_mass")
+        ]
+        rows.append([name, f"{means[0]:.2f}", *(f"{mean:.0%}" for mean in means[1:])])
+    print_table(
+        ["", "entropy, nats", "of uniform", "source covered", "weight on </s>"], rows, title="\nAttention of the output"
+    )

@@ -1,0 +1,73 @@
+"""Sentence pairs and gold links, read from files line by line: every line counts, empty ones too."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from regard.errors import ArgumentError, DataError, nearest
+
+if TYPE_CHECKING:
+    from regard.data.pair import Pair
+    from regard.data.pharaoh import Base, Lengths
+    from regard.data.word_spans import Division
+
+
+def read_two_files(source: Path, target: Path) -> "list[Pair]":
+    """Read two files, line n of one the translation of line n of the other."""
+    from regard.data.pair import Pair
+
+    sides = [_read(path) for path in (source, target)]
+    if len(sides[0]) != len(sides[1]):
+        raise DataError(
+            f"{target} must have a line for each of the {len(sides[0]):,} lines of {source}; received "
+            f"{len(sides[1]):,}. Has a line been lost?"
+        )
+    return [Pair(source=one, target=other) for one, other in zip(*sides, strict=True)]
+
+
+def _read(path: Path) -> list[str]:
+    from regard.data.lines import read_lines
+    from regard.data.records import BadLine
+
+    lines = []
+    for line in read_lines(path):
+        if isinstance(line, BadLine):
+            raise DataError(str(line))
+        lines.append(line)
+    return lines
+
+
+def read_division(words: str) -> "Division":
+    """Read `--words`."""
+    from regard.data.word_spans import Division
+
+    known: tuple[Division, ...] = get_args(Division)
+    for one in known:
+        if one == words:
+            return one
+    raise ArgumentError(f"`--words` must be {' or '.join(known)}; received {words}. {nearest(words, known)}")
+
+
+def read_base(base: int | None, *, flag: str = "--base") -> "Base | None":
+    """Read `--base`."""
+    match base:
+        case None | 0 | 1:
+            return base
+    raise ArgumentError(f"`{flag}` must be 0 or 1, what the first word is called; received {base}.")
+
+
+def lengths_of(pairs: "Sequence[Pair]", words: "Division") -> "list[Lengths]":
+    """Count the words of each pair."""
+    from regard.data.pharaoh import Lengths
+    from regard.data.word_spans import divide
+
+    return [Lengths(len(divide(pair.source, words)), len(divide(pair.target, words))) for pair in pairs]
+
+
+def read_gold(pairs: "Sequence[Pair]", path: Path, *, base: "Base | None", words: "Division") -> "list[Pair]":
+    """Put the links of a file to their pairs."""
+    from regard.data.pharaoh import read_links
+
+    links = read_links(path, base=base, lengths=lengths_of(pairs, words))
+    return [replace(pair, links=own) for pair, own in zip(pairs, links, strict=True)]

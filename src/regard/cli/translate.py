@@ -1,0 +1,217 @@
+"""`regard translate`: sentences in, their translations out."""
+
+import io
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from regard.tasks.text_lines import ByteStream
+    from regard.tasks.translate_lines import LineTranslator, Translate
+
+_SEARCH, _SAMPLING = "Search", "Sampling instead of search"
+
+
+def translate(
+    model: Annotated[Path, typer.Argument(help="A model folder, or the folder of a finished run.")],
+    texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Sentences; else they are read.")] = None,
+    source: Annotated[Path | None, typer.Option("--input", help="A file of lines; else standard input.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="The file to write; a run that was stopped goes on. Else standard output.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that is there.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="A JSON object a line: text, score, tokens, alignment, weights.")
+    ] = False,
+    others: Annotated[
+        list[Path] | None, typer.Option("--with", help="Another model of the same vocabulary, to ask as well.")
+    ] = None,
+    dictionary: Annotated[
+        Path | None, typer.Option(help="TSV of words and their translations, for words the model cannot say.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
+    beam: Annotated[
+        int | None, typer.Option(help="Hypotheses kept; 1 is greedy. By default 5.", rich_help_panel=_SEARCH)
+    ] = None,
+    n_best: Annotated[
+        int | None, typer.Option(help="Outputs a line, with tabs between them.", rich_help_panel=_SEARCH)
+    ] = None,
+    max_length: Annotated[
+        int | None, typer.Option(help="Tokens of an output at most.", rich_help_panel=_SEARCH)
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Any other setting, such as length_penalty=0.6.", rich_help_panel=_SEARCH
+        ),
+    ] = None,
+    sample: Annotated[bool, typer.Option("--sample", help="Draw at random.", rich_help_panel=_SAMPLING)] = False,
+    temperature: Annotated[
+        float | None, typer.Option(help="Below 1 for likelier words.", rich_help_panel=_SAMPLING)
+    ] = None,
+    top_k: Annotated[
+        int | None, typer.Option(help="Draw from so many of the likeliest.", rich_help_panel=_SAMPLING)
+    ] = None,
+    top_p: Annotated[
+        float | None, typer.Option(help="Draw from the likeliest of this probability.", rich_help_panel=_SAMPLING)
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Another seed, another draw.", rich_help_panel=_SAMPLING)] = None,
+) -> None:
+    """Translate sentences, a file, or lines as they come: one line out for each line in.
+
+    Example: `regard translate runs/a "¿Dónde está el libro?"`
+
+    A file: `regard translate runs/a --input corpus.es --output corpus.en --beam 5`
+
+    A pipe: `cat corpus.es | regard translate runs/a --json > corpus.jsonl`
+    """
+    chosen: dict[str, Any] = {"json": json, "beam": beam, "n_best": n_best, "max_length": max_length}
+    drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    drawing = {name: value for name, value in drawing.items() if value is not None}
+    if sample or drawing:
+        chosen["sampling"] = drawing
+    settings = _read({name: value for name, value in chosen.items() if value is not None}, assignments or [])
+    if texts and source is not None:
+        raise ArgumentError("The text must come from one place; received both sentences and --input. Leave out one.")
+    if overwrite and output is None:
+        raise ArgumentError("`--overwrite` must go with --output; received it alone.")
+    with _ending_quietly():
+        _run([model, *(others or [])], settings, texts or [], source, output, overwrite, dictionary, device)
+
+
+def _read(chosen: dict[str, Any], assignments: list[str]) -> "Translate":
+    from regard.config.read import parse_assignments, read_settings
+    from regard.tasks.translate_lines import Translate
+
+    return read_settings(Translate, chosen, parse_assignments(assignments))
+
+
+def _run(
+    models: list[Path],
+    settings: "Translate",
+    texts: list[str],
+    source: Path | None,
+    output: Path | None,
+    overwrite: bool,
+    dictionary: Path | None,
+    device: str,
+) -> None:
+    from regard.tasks.translate_lines import LineTranslator, translate_stream
+    from regard.tasks.translator import load
+    from regard.tasks.unknown_words import read_dictionary
+
+    words = read_dictionary(dictionary) if dictionary else {}
+    with _lines(texts, source) as stream:
+        translator = load(
+            models,
+            device=device,
+            unknown=settings.unknown,
+            dictionary=words,
+            max_source_length=settings.max_source_length,
+        )
+        work = LineTranslator(translator, settings)
+        try:
+            if output is None:
+                translate_stream(work, stream, sys.stdout.buffer)
+            elif output.exists() and not output.is_file() and not output.is_dir():  # a pipe, or /dev/null
+                with output.open("wb") as file:
+                    translate_stream(work, stream, file)
+            else:
+                _into_file(work, stream, output, _decisive(models, settings, words), overwrite, source)
+        finally:
+            for warning in work.warnings():
+                print(f"regard: {warning}", file=sys.stderr)
+
+
+def _into_file(
+    work: "LineTranslator",
+    stream: "ByteStream",
+    output: Path,
+    decisive: dict[str, str],
+    overwrite: bool,
+    source: Path | None,
+) -> None:
+    from regard.cli.line_progress import LineProgress
+    from regard.tasks.translate_file import CHUNK_LINES, translate_file
+    from regard.training.failure import is_disk_full
+
+    plain = source is not None and source.is_file() and source.suffix not in (".gz", ".xz", ".bz2", ".zst")
+    progress = LineProgress(size=source.stat().st_size if source is not None and plain else None)
+    try:
+        translate_file(
+            work,
+            stream,
+            output,
+            settings=decisive,
+            overwrite=overwrite,
+            watch=progress,
+            chunk_lines=CHUNK_LINES // 10 if work.settings.json else CHUNK_LINES,
+        )
+        progress.say(f"{work.lines:,} lines in {output}")
+    except KeyboardInterrupt:
+        progress.close()
+        progress.say(f"regard: Stopped; {work.lines:,} lines are done and kept. The same command goes on.")
+        raise
+    except OSError as error:
+        if not is_disk_full(error):
+            raise
+        progress.close()
+        progress.say(
+            f"regard: The disk of {output} must have room for it; it is full. Make room: the same command goes on."
+        )
+        raise typer.Exit(1) from None
+    finally:
+        progress.close()
+
+
+@contextmanager
+def _lines(texts: list[str], source: Path | None) -> "Iterator[ByteStream]":
+    """Open what is to be translated. Sentences on the command line are the bytes that were typed."""
+    if texts:
+        yield io.BytesIO(b"".join(os.fsencode(text) + b"\n" for text in texts))
+    elif source is not None:
+        from regard.data.compressed import open_decompressed
+
+        with open_decompressed(source) as stream:
+            yield stream
+    else:
+        if sys.stdin.isatty():
+            print("regard: a sentence and Enter; Ctrl-D ends.", file=sys.stderr)
+        stdin = sys.stdin.buffer
+        assert isinstance(stdin, io.BufferedIOBase)
+        yield stdin
+
+
+def _decisive(models: list[Path], settings: "Translate", words: dict[str, str]) -> dict[str, str]:
+    """Name all that decides the output, so that a run goes on only where it would say the same."""
+    import hashlib
+    from dataclasses import asdict
+
+    from regard.tasks.model_folder import digest_model, find_model
+
+    named = {name: str(value) for name, value in asdict(settings).items()}
+    named["dictionary"] = hashlib.sha256(repr(sorted(words.items())).encode()).hexdigest()[:16] if words else "none"
+    return {"model": " ".join(digest_model(find_model(model)) for model in models), **named}
+
+
+@contextmanager
+def _ending_quietly() -> Iterator[None]:
+    """End without a traceback where the reader of a pipe has gone, and on Ctrl-C and SIGTERM."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    except BrokenPipeError:
+        # Python flushes standard output once more when it ends, into nowhere from here on.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)

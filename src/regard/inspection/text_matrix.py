@@ -1,0 +1,84 @@
+"""Weights drawn in text: a matrix of shaded blocks for terminals, target words down, source words across."""
+
+from collections.abc import Sequence
+
+from jaxtyping import Float
+from rich.cells import cell_len, set_cell_size
+from torch import Tensor
+
+from regard.errors import ArgumentError
+
+SHADES = ((0.05, "· "), (0.25, "░░"), (0.5, "▒▒"), (0.75, "▓▓"))
+"""What is drawn below each weight; above the last, a full block."""
+
+_FULL = "██"
+_CELL = 2
+_WIDEST_LABEL = 18
+_LEAST_ROOM = 8
+
+
+def draw_weights(
+    weights: Float[Tensor, "target source"], source: Sequence[str], target: Sequence[str], *, width: int = 80
+) -> list[str]:
+    """Draw a matrix of weights from 0 to 1 as lines of text, none wider than `width` columns.
+
+    A stem leads from each source word down to its column. Words that are too wide end in an ellipsis; so does the
+    matrix, where the source has more words than there is room for. Wide characters count as two columns.
+
+    >>> import torch
+    >>> print("\\n".join(draw_weights(torch.tensor([[0.1, 0.9], [0.6, 0.4]]), ["perro", "negro"], ["black", "dog"])))
+          ╭ perro
+          │ ╭ negro
+    black ░░██
+      dog ▓▓▒▒
+    """
+    if tuple(weights.shape) != (len(target), len(source)):
+        raise ArgumentError(
+            f"`weights` must have a row for each of the {len(target)} target words and a column for each of the "
+            f"{len(source)} source words; received {tuple(weights.shape)}."
+        )
+    source, target = [_plain(word) for word in source], [_plain(word) for word in target]
+    margin = min(max(map(cell_len, target), default=0), _WIDEST_LABEL, max(width - 3 * _LEAST_ROOM, _LEAST_ROOM))
+    shown = _columns_shown(source, width - margin - 1)
+    lines = [
+        " " * (margin + 1) + "│ " * column + "╭ " + _fit(word, width - margin - 3 - _CELL * column)
+        for column, word in enumerate(source[:shown])
+    ]
+    more = len(source) - shown
+    if more:
+        rest = f"… {more} more"
+        room = width - margin - 1 - _CELL * shown
+        lines.append(" " * (margin + 1) + "│ " * shown + (rest if len(rest) <= room else "…"))
+    for word, row in zip(target, weights.tolist(), strict=True):
+        cells = "".join(_shade(weight) for weight in row[:shown]) + "…" * bool(more)
+        lines.append(f"{_right(_fit(word, margin), margin)} {cells}".rstrip())
+    return lines
+
+
+def _columns_shown(source: Sequence[str], room: int) -> int:
+    """Count the columns that fit with their words, of which the last may be cut down to a few characters."""
+    for count in range(len(source), 0, -1):
+        needed = _CELL * count + (len("… 99 more") if count < len(source) else 0)
+        last = min(cell_len(source[count - 1]), _LEAST_ROOM)
+        if max(needed, _CELL * count + last) <= room:
+            return count
+    return min(len(source), 1)
+
+
+def _shade(weight: float) -> str:
+    return next((block for bound, block in SHADES if weight < bound), _FULL)
+
+
+def _fit(word: str, room: int) -> str:
+    if cell_len(word) <= room:
+        return word
+    return set_cell_size(word, max(room - 1, 0)).rstrip() + "…" if room > 0 else ""
+
+
+def _right(word: str, width: int) -> str:
+    return " " * (width - cell_len(word)) + word
+
+
+def _plain(word: str) -> str:
+    """Take out what a terminal would obey instead of show."""
+    return "".join(one if one.isprintable() else "�" for one in word)

@@ -1,0 +1,188 @@
+"""Word alignment: force a translation through a model and read links off where it looked."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.data.batches import Examples, make_batch
+from regard.data.bucketing import make_index_batches
+from regard.data.pair import Link, Pair
+from regard.data.word_spans import Division, compose, divide, token_words, word_spans
+from regard.decoding.forced import force
+from regard.errors import ArgumentError
+from regard.inspection.alignment import (
+    Reading,
+    Step,
+    choose_weights,
+    diagonal_links,
+    link_matrix,
+    links_of,
+    word_weights,
+)
+from regard.inspection.symmetrize import Join, symmetrize
+from regard.inspection.value_norms import value_norms
+from regard.models.ibm_model_1 import IbmModel1
+from regard.tasks.aligned import Alignment
+from regard.tasks.translator import Translator
+
+__all__ = ["Alignment", "align", "align_by_counting", "align_diagonally", "join_directions", "looks", "turned_pairs"]
+
+BATCH_TOKENS = 4096
+PLAIN = Reading()
+
+
+class Look(NamedTuple):
+    """Where a model looked while it said one given translation, by words."""
+
+    number: int
+    """Which pair it was."""
+    source: list[str]
+    target: list[str]
+    by_step: dict[Step, Float[Tensor, "layers heads target source_and_end"]]
+    """For each reading step asked for."""
+
+
+def align(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    *,
+    reading: Reading = PLAIN,
+    words: Division = "marks",
+    watch: Callable[[int], None] | None = None,
+) -> list[Alignment]:
+    """Force every target through the model and link its words to source words by the weights.
+
+    - `reading`: which weights, and how; `regard.tasks.reading_choice` chooses one.
+    - `words`: how links count words: "marks" as the built-in corpora's gold links do, "whitespace" as files do.
+    - `watch`: told how many pairs are done.
+    """
+    found: dict[int, Alignment] = {}
+    for look in looks(translator, pairs, words=words, norms=reading.norms, steps=[reading.step]):
+        weights = choose_weights(look.by_step[reading.step], reading).cpu()
+        found[look.number] = Alignment(
+            source=tuple(look.source),
+            target=tuple(look.target),
+            links=links_of(link_matrix(weights, threshold=reading.threshold)),
+            weights=weights,
+        )
+        if watch is not None:
+            watch(len(found))
+    return [found[index] for index in range(len(pairs))]
+
+
+@torch.no_grad()
+def looks(
+    translator: Translator, pairs: Sequence[Pair], *, words: Division, norms: bool, steps: Sequence[Step]
+) -> Iterator[Look]:
+    """Give where the model looked for each pair, in the order of lengths."""
+    model, sides = translator.model, translator.tokenizers
+    texts = [(compose(pair.source), compose(pair.target)) for pair in pairs]
+    source, target = (
+        sides.source.encode_batch([text for text, _ in texts]),
+        sides.target.encode_batch([text for _, text in texts]),
+    )
+    plan = make_index_batches(source.lengths + 1, target.lengths + 1, tokens=BATCH_TOKENS, shuffle=False)
+    for indices in plan:
+        batch = make_batch(Examples(source=source, target=target), indices).to(translator.device)
+        given = batch.source, batch.source_lengths
+        said = force(model, *given, batch.target_input, batch.target_output, batch.target_lengths, weights=True)
+        scales = value_norms(model, model.encode(*given)) if norms else None
+        for row, (index, one) in enumerate(zip(indices.tolist(), said, strict=True)):
+            if one.weights is None:
+                raise ArgumentError(
+                    f"`model` must attend to its source to align words; received a {type(model).__name__} without "
+                    "attention."
+                )
+            scale = None if scales is None else scales[row, ..., : one.weights.size(-1)]
+            yield _by_words(translator, index, texts[index], one.weights, scale, words, steps)
+
+
+def _by_words(
+    translator: Translator,
+    index: int,
+    texts: tuple[str, str],
+    weights: Tensor,
+    norms: Tensor | None,
+    words: Division,
+    steps: Sequence[Step],
+) -> Look:
+    sides = list(zip(translator.tokenizers, texts, [word_spans(text, words) for text in texts], strict=True))
+    source, target = (token_words(tokenizer, text, spans) for tokenizer, text, spans in sides)
+    named = [[text[start:end] for start, end in spans] for _, text, spans in sides]
+    merged = {
+        step: word_weights(
+            weights,
+            source,
+            target,
+            num_words=(len(named[0]), len(named[1])),
+            step=step,
+            norms=norms,
+        )
+        for step in steps
+    }
+    return Look(index, named[0], named[1], merged)
+
+
+def align_by_counting(
+    pairs: Sequence[Pair],
+    *,
+    train_on: Sequence[Pair] = (),
+    iterations: int = 5,
+    words: Division = "marks",
+) -> list[Alignment]:
+    """Align with IBM Model 1, trained on the pairs themselves and on those of `train_on`."""
+    everything = [*train_on, *pairs]
+    sources, targets = ([divide(getattr(pair, side), words) for pair in everything] for side in ("source", "target"))
+    model = IbmModel1.train(sources, targets, iterations=iterations)
+    own = slice(len(train_on), None)
+    found = []
+    for source, target, causes in zip(sources[own], targets[own], model.align(sources[own], targets[own]), strict=True):
+        links = [Link(cause, place, sure=True) for place, cause in enumerate(causes) if cause is not None]
+        found.append(
+            Alignment(
+                source=tuple(source),
+                target=tuple(target),
+                links=tuple(sorted(links)),
+                weights=torch.from_numpy(model.posterior(source, target)).float(),
+            )
+        )
+    return found
+
+
+def align_diagonally(pairs: Sequence[Pair], *, words: Division = "marks") -> list[Alignment]:
+    """Align each target word with the source word as far along its sentence."""
+    found = []
+    for pair in pairs:
+        source, target = divide(pair.source, words), divide(pair.target, words)
+        links = diagonal_links(len(source), len(target))
+        weights = torch.zeros(len(target), len(source) + 1)
+        for link in links:
+            weights[link.target, link.source] = 1.0
+        found.append(Alignment(source=tuple(source), target=tuple(target), links=links, weights=weights))
+    return found
+
+
+def turned_pairs(pairs: Sequence[Pair]) -> list[Pair]:
+    """Exchange the sides of pairs, for a model of the other direction."""
+    return [
+        Pair(
+            source=pair.target,
+            target=pair.source,
+            links=tuple(Link(link.target, link.source, link.sure) for link in pair.links),
+        )
+        for pair in pairs
+    ]
+
+
+def join_directions(forward: Sequence[Alignment], backward: Sequence[Alignment], join: Join) -> list[Alignment]:
+    """Join the alignments of a model with those that a model of the other direction gave for `turned_pairs`."""
+    joined = []
+    for one, other in zip(forward, backward, strict=True):
+        turned = other.turned()
+        links = symmetrize(one.links, turned.links, join)
+        joined.append(replace(one, links=links, reverse_weights=turned.reverse_weights))
+    return joined

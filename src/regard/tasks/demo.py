@@ -1,0 +1,219 @@
+"""The demonstration: the same sentences through one fixed vector and through attention, measured side by side."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.data.builtin import corpus, restore
+from regard.data.pair import Pair
+from regard.decoding.search import Search
+from regard.evaluation.alignment_error import AlignmentScores, alignment_error
+from regard.inspection.alignment import Reading
+from regard.tasks.alignment import align, align_by_counting, align_diagonally
+from regard.tasks.evaluation import Evaluating, Evaluation, Watch, evaluate
+from regard.tasks.held_out import HeldOut
+from regard.tasks.reading_choice import choose_by_gold
+from regard.tasks.translator import Translator, load
+from regard.training.checkpoint import write_text
+
+CORPUS = "builtin:es-en"
+SYSTEMS = ("fixed", "bahdanau")
+LECTURES = ("Yo soy de Canada", "Me puedes traer un tenedor")
+"""The lectures' sentences, as they are typed in a hurry."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How much to do."""
+
+    pairs: int
+    """Training pairs: half of them short, half of all lengths."""
+    short: int
+    """Words of the short ones, at most."""
+    longest: int
+    """Words of all, at most."""
+    edges: tuple[int, ...]
+    """Lengths at which a bin begins."""
+    each: int
+    """Test sentences in each bin."""
+    settings: dict[str, tuple[str, ...]]
+    """What each model is trained with, beside its preset."""
+    minutes: str
+
+
+FULL = Plan(
+    pairs=8000,
+    short=20,
+    longest=60,
+    edges=(10, 20, 30, 40),
+    each=40,
+    settings={
+        "fixed": ("model.hidden_size=192", "train.steps=1200", "train.batch_tokens=768", "train.schedule.rate=0.006"),
+        "bahdanau": ("train.steps=500", "train.batch_tokens=1024", "train.schedule.rate=0.008"),
+    },
+    minutes="three to four minutes",
+)
+FAST = Plan(
+    pairs=3000,
+    short=7,
+    longest=14,
+    edges=(5, 8, 11),
+    each=30,
+    settings={
+        "fixed": ("train.steps=400", "train.batch_tokens=384", "train.schedule.rate=0.008"),
+        "bahdanau": (
+            "model.hidden_size=96",
+            "model.embedding_size=64",
+            "train.steps=500",
+            "train.batch_tokens=384",
+            "train.schedule.rate=0.012",
+        ),
+    },
+    minutes="under a minute",
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Data:
+    """The pairs of the demonstration."""
+
+    train: list[Pair]
+    valid: list[Pair]
+    test: list[Pair]
+    """As many of each bin of lengths."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shown:
+    """A sentence, what each model makes of it, and where the one with attention looked, word by word."""
+
+    source: str
+    reference: str
+    by_system: dict[str, str]
+    source_words: tuple[str, ...]
+    target_words: tuple[str, ...]
+    weights: Float[Tensor, "target source"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Demonstrated:
+    """Everything that was measured."""
+
+    plan: Plan
+    evaluations: tuple[Evaluation, ...]
+    """Of each system, in the order of `SYSTEMS`."""
+    shown: tuple[Shown, ...]
+    reading: Reading
+    """Which of the weights links were read from, chosen on the validation pairs."""
+    errors: dict[str, AlignmentScores]
+    """Alignment error of attention and of what it is compared with."""
+
+    def score(self, system: str, place: int) -> float:
+        """Give the BLEU of a system on the sentences of one bin of lengths."""
+        one = self.evaluations[SYSTEMS.index(system)]
+        return one.lengths[place].scores["BLEU"].value
+
+
+def draw_pairs(plan: Plan) -> Data:
+    """Draw the pairs from the built-in grammar; every length of the test is equally frequent."""
+    short = corpus(CORPUS, split="train", size=plan.pairs // 2, max_words=plan.short)
+    known = {pair.source for pair in short}
+    longer = corpus(CORPUS, split="train", size=plan.pairs // 2, max_words=plan.longest)
+    bounds = [3, *plan.edges, plan.longest + 1]
+    test = [
+        pair
+        for low, high in pairwise(bounds)
+        for pair in corpus(CORPUS, split="test", size=plan.each, min_words=low, max_words=high - 1)
+    ]
+    return Data(
+        train=short + [pair for pair in longer if pair.source not in known],
+        valid=corpus(CORPUS, split="valid", size=100, max_words=plan.longest),
+        test=test,
+    )
+
+
+def write_pairs(data: Data, folder: Path) -> None:
+    """Write the pairs as plain files, one sentence a line: what `regard train` takes from anyone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, pairs in (("train", data.train), ("valid", data.valid), ("test", data.test)):
+        write_text(folder / f"{name}.es", "".join(f"{pair.source}\n" for pair in pairs))
+        write_text(folder / f"{name}.en", "".join(f"{pair.target}\n" for pair in pairs))
+        write_text(folder / f"{name}.links", "".join(f"{' '.join(map(str, pair.links))}\n" for pair in pairs))
+
+
+def training_command(system: str, plan: Plan, folder: Path) -> list[str]:
+    """Give the command that trains one of the models: the one a user would type."""
+    data = folder / "pairs"
+    steps = next(one.partition("=")[2] for one in plan.settings[system] if one.startswith("train.steps"))
+    settings = [
+        *plan.settings[system],
+        "model.dropout=0",
+        "tokenizer.kind=word",
+        "train.schedule.kind=cosine",
+        f"train.schedule.warm_up={int(steps) // 10}",
+        f"train.validate_every={steps}",
+        f"train.checkpoint_every={max(50, int(steps) // 4)}",
+        "train.log_every=10",
+        "train.samples=2",
+        "train.threads=1",
+        "train.device=cpu",
+        f"data.valid_source={data / 'valid.es'}",
+        f"data.valid_target={data / 'valid.en'}",
+        "data.license=MIT, as regard itself",
+    ]
+    command = [sys.executable, "-m", "regard", "train", "--preset", system, "--out", str(folder / system)]
+    command += ["--source", str(data / "train.es"), "--target", str(data / "train.en")]
+    return command + [part for one in settings for part in ("--set", one)]
+
+
+def examine(folder: Path, plan: Plan, data: Data, *, watch: Watch) -> Demonstrated:
+    """Measure both models: quality by length, a few sentences, and the alignment."""
+    models = {system: load(folder / system) for system in SYSTEMS}
+    held_out = HeldOut(pairs=data.test, name=f"{CORPUS}, {plan.each} test sentences of each length")
+    how = Evaluating(search=Search(beam=1), bins=plan.edges, samples=200)
+    evaluations = tuple(evaluate(models[system], held_out, how, name=system, watch=watch) for system in SYSTEMS)
+    attending = models["bahdanau"]
+    watch("aligning", 0, 3)
+    reading = choose_by_gold(attending, data.valid).reading
+    watch("aligning", 1, 3)
+    gold = [pair.links for pair in data.test]
+    found = {
+        "attention": align(attending, data.test, reading=reading),
+        "IBM Model 1": align_by_counting(data.test, train_on=data.train),
+        "diagonal": align_diagonally(data.test),
+    }
+    watch("aligning", 3, 3)
+    errors = {name: alignment_error([one.links for one in links], gold) for name, links in found.items()}
+    return Demonstrated(
+        plan=plan,
+        evaluations=evaluations,
+        shown=tuple(_show(models, pair, reading) for pair in _chosen(data.test, plan)),
+        reading=reading,
+        errors=errors,
+    )
+
+
+def _chosen(test: Sequence[Pair], plan: Plan) -> list[Pair]:
+    """Take the lectures' sentences, one of middle length, and two of the longest."""
+    lectures = {pair.source: pair for pair in corpus(CORPUS, split="lectures")}
+    typed = [restore(CORPUS, sentence) for sentence in LECTURES]
+    middle = test[plan.each * (len(plan.edges) // 2)]
+    return [*(lectures[one] for one in typed if one in lectures), middle, test[-2], test[-1]]
+
+
+def _show(models: dict[str, Translator], pair: Pair, reading: Reading) -> Shown:
+    said = {system: model.translate([pair.source], Search(beam=1))[0] for system, model in models.items()}
+    drawn = align(models["bahdanau"], [Pair(source=pair.source, target=said["bahdanau"])], reading=reading)[0]
+    return Shown(
+        source=pair.source,
+        reference=pair.target,
+        by_system=said,
+        source_words=drawn.source,
+        target_words=drawn.target,
+        weights=drawn.weights[:, : len(drawn.source)],
+    )

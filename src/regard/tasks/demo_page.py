@@ -1,0 +1,69 @@
+"""The report of the demonstration: one file, without scripts and without the network."""
+
+import io
+from html import escape
+
+from regard.inspection.quality_by_length import Curve, quality_by_length
+from regard.tasks.demo import CORPUS, Demonstrated, Shown
+from regard.tasks.page import make_html, weights_table
+
+
+def make_demo_page(found: Demonstrated) -> str:
+    """Show sentences with their attention, quality by length, and alignment error."""
+    last = found.evaluations[0].lengths[-1].bin
+    fixed, attention = (found.score(system, -1) for system in ("fixed", "bahdanau"))
+    parts = [
+        "<h1>One fixed vector, or attention</h1>",
+        f"<p>Two recurrent translators learned Spanish to English from {escape(CORPUS)}, a grammar with known word "
+        "links. <b>fixed</b> reads a sentence into one vector and writes from that (Sutskever et al. 2014, Cho et al. "
+        "2014). <b>bahdanau</b> looks back at the words of the source while it writes (Bahdanau et al. 2014). On "
+        f"sentences of {escape(str(last))} words the first reaches {fixed:.1f} BLEU, the second {attention:.1f}.</p>",
+        "<h2>Quality by length</h2>",
+        f"<figure>{_lengths(found)}<figcaption>BLEU with its 95 % band, greedy decoding; n sentences of each length, "
+        "none seen in training.</figcaption></figure>",
+        "<h2>Alignment error against the gold links</h2>",
+        _errors(found),
+        "<h2>What it looked at</h2>",
+        "<p>Each row is a word that <b>bahdanau</b> wrote, each column a word it read; the darker, the more weight. "
+        "Weights show where the model looked, which is not why it wrote the word.</p>",
+        *(_shown(one) for one in found.shown),
+        "<h2>How it was measured</h2><ul>",
+        *(f"<li>{escape(one.name)}: <code>{escape(one.signature)}</code></li>" for one in found.evaluations),
+        f"<li>links read from {escape(str(found.reading))}, chosen on the validation pairs</li></ul>",
+    ]
+    return make_html("One fixed vector, or attention", parts)
+
+
+def _lengths(found: Demonstrated) -> str:
+    """Draw the figure as SVG inside the page."""
+    bins = found.evaluations[0].lengths
+    curves = []
+    for one in found.evaluations:
+        values, low, high = zip(*(length.scores["BLEU"] for length in one.lengths), strict=True)
+        curves.append(Curve(name=one.name, values=values, low=low, high=high))
+    figure = quality_by_length(
+        curves, bins=[str(one.bin) for one in bins], sentences=[one.sentences for one in bins], metric="BLEU"
+    )
+    written = io.StringIO()
+    figure.savefig(written, format="svg", metadata={"Date": None})
+    svg = written.getvalue()
+    return f'<div class="plate">{svg[svg.index("<svg") :]}</div>'
+
+
+def _errors(found: Demonstrated) -> str:
+    head = "<tr><th></th><th>error</th><th>precision</th><th>recall</th></tr>"
+    rows = "".join(
+        f"<tr><th>{escape(name)}</th><td>{100 * one.error:.1f} %</td><td>{100 * one.precision:.1f} %</td>"
+        f"<td>{100 * one.recall:.1f} %</td></tr>"
+        for name, one in found.errors.items()
+    )
+    return (
+        f"<table>{head}{rows}</table><p><small>IBM Model 1 (Brown et al. 1993) counts which words go together in the "
+        "training pairs; the diagonal links words that are equally far along. Error of Och and Ney (2003).</small></p>"
+    )
+
+
+def _shown(one: Shown) -> str:
+    rows = [("source", one.source), ("reference", one.reference), *one.by_system.items()]
+    cells = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows)
+    return f"<table>{cells}</table>{weights_table(one.source_words, one.target_words, one.weights.tolist())}"

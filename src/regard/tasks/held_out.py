@@ -1,0 +1,214 @@
+"""Pairs to evaluate on: those a run held out, made again, or any that are named."""
+
+import hashlib
+import json
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from regard.config.data import Data
+from regard.config.read import read_settings
+from regard.config.schema import Config
+from regard.config.show import to_table
+from regard.data.builtin import Split
+from regard.data.builtin import corpus as builtin_corpus
+from regard.data.corpus import find_corpus
+from regard.data.formats import HuggingFace
+from regard.data.lines import read_lines
+from regard.data.pair import Pair
+from regard.data.records import BadLine, Corpus
+from regard.data.report import Report
+from regard.errors import ArgumentError, DataError, nearest
+from regard.tasks.pairs import gather_pairs, is_builtin
+from regard.tasks.run_folder import RunFolder
+
+_SIDES = ("test", "valid", "train")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Which pairs to evaluate on; nothing for those that the run held out."""
+
+    corpus: str = ""
+    """A corpus: file, folder, dataset, or builtin:es-en."""
+    source: str = ""
+    """A plain file of source sentences, one a line, instead of `corpus`."""
+    target: str = ""
+    """The plain file of their references."""
+    split: str = ""
+    """Which part of the run's data, of a dataset, or of a built-in corpus, there several with commas: test,long."""
+    size: int = 500
+    """Pairs drawn from each split of a built-in corpus that is not the run's own test."""
+    seed: int = 0
+    """Which pairs are drawn from a built-in corpus."""
+    source_column: str = ""
+    """Column, key or language of the source in `corpus`, where it cannot be told."""
+    target_column: str = ""
+    """Column, key or language of the target."""
+
+    def __post_init__(self) -> None:
+        Data(corpus=self.corpus, source=self.source, target=self.target)  # which refuses both, and half of two files
+        if self.source and self.split:
+            raise ArgumentError(f"`split` must be left out with two plain files; received {self.split}.")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HeldOut:
+    """Pairs to evaluate on, and which they are."""
+
+    pairs: list[Pair]
+    name: str
+    report: Report | None = None
+    """What was left out on reading."""
+    lines: tuple[int, ...] = ()
+    """Which line of its file each pair was, from 0, where lines were left out."""
+
+    @property
+    def sources(self) -> list[str]:
+        """What to translate."""
+        return [pair.source for pair in self.pairs]
+
+    @property
+    def references(self) -> list[str]:
+        """What it should become."""
+        return [pair.target for pair in self.pairs]
+
+    @property
+    def fingerprint(self) -> str:
+        """The start of a checksum of all pairs: two evaluations with the same can be compared."""
+        digest = hashlib.sha256("".join(f"{pair.source}\t{pair.target}\n" for pair in self.pairs).encode())
+        return digest.hexdigest()[:12]
+
+
+def find_held_out(choice: Choice, run: str | Path | None = None) -> HeldOut:
+    """Read the pairs that are named, or make again those that the run held out."""
+    if choice.source:
+        return _read(find_corpus(choice.source, choice.target), f"{choice.source} + {choice.target}")
+    if is_builtin(choice.corpus):
+        return _draw(Data(corpus=choice.corpus, seed=choice.seed), choice)
+    if choice.corpus:
+        found = find_corpus(
+            choice.corpus,
+            source=choice.source_column or None,
+            target=choice.target_column or None,
+            split=choice.split or "test",
+        )
+        if choice.split and not isinstance(found, HuggingFace):
+            raise ArgumentError(
+                f"`split` must be left out with a file, which is read whole; received {choice.split} with "
+                f"{choice.corpus}."
+            )
+        return _read(found, choice.corpus)
+    if run is None:
+        raise ArgumentError(
+            "The test set must be named; received nothing. Give two plain files (--source a.es --target a.en), or one "
+            "corpus (--data pairs.tsv, --data builtin:es-en)."
+        )
+    return _of_run(run, choice)
+
+
+def _of_run(run: str | Path, choice: Choice) -> HeldOut:
+    folder = run_of(run)
+    if folder is None:
+        raise ArgumentError(
+            f"The test set must be named for a model without its run; {run} has no config.toml beside it. Give --data, "
+            "or --source and --target."
+        )
+    try:
+        data = read_settings(Config, tomllib.loads(folder.config.read_text(encoding="utf-8"))).data
+    except (ArgumentError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"{folder.config} must be what `regard train` wrote; received: {error}") from error
+    if is_builtin(data.corpus):
+        if choice.split in ("", "test"):
+            return HeldOut(pairs=_own_test(data), name=f"{data.corpus}, split test, as in {folder.path}")
+        return _draw(data, choice)
+    side = choice.split or "test"
+    if side not in _SIDES:
+        raise ArgumentError(
+            f"`split` must be one of {', '.join(_SIDES)} for the data of a run; received {side}. "
+            f"{nearest(side, _SIDES)}"
+        )
+    return HeldOut(pairs=_again(folder, data, side), name=f"{data.name.strip(' +')}, {side} pairs of {folder.path}")
+
+
+def _own_test(data: Data) -> list[Pair]:
+    """Draw what `gather_pairs` draws to test with, without all it draws to train on; a test holds the two together."""
+    return builtin_corpus(data.corpus, split="test", size=max(20, min(500, data.size // 10)), seed=data.seed)
+
+
+def _again(folder: RunFolder, data: Data, side: str) -> list[Pair]:
+    """Read the data of a run again, which must give the same pairs, and take one side of it."""
+    try:
+        corpus = gather_pairs(to_table(data))
+    except (DataError, OSError) as error:
+        raise DataError(
+            f"The data of {folder.path} must be there again to test on what was held out; received: {error} Name a "
+            "test set: --data, or --source and --target."
+        ) from error
+    noted = folder.path / ".data.json"
+    if noted.is_file() and json.loads(noted.read_text(encoding="utf-8")).get("fingerprint") != corpus.fingerprint():
+        raise DataError(
+            f"The data of {folder.path} must be what it was trained on; it has changed since, so pairs of the test may "
+            "have been seen in training. Put the old data back, or name a test set: --data, or --source and --target."
+        )
+    pairs = list(getattr(corpus, side))
+    if not pairs:
+        raise DataError(
+            f"The run in {folder.path} must have held out {side} pairs; received none. Name a test set: --data, or "
+            "--source and --target; or take the validation pairs: --split valid."
+        )
+    return pairs
+
+
+def run_of(path: str | Path) -> RunFolder | None:
+    """Find the run folder that a path is, or whose model folder it is."""
+    given = Path(path)
+    for folder in (RunFolder(given), RunFolder(given.parent)):
+        if folder.config.is_file() and given in (folder.path, folder.model):
+            return folder
+    return None
+
+
+def _draw(data: Data, choice: Choice) -> HeldOut:
+    splits = [split.strip() for split in (choice.split or "test").split(",")]
+    pairs: list[Pair] = []
+    for split in splits:
+        size = None if split == "lectures" else choice.size
+        pairs += builtin_corpus(data.corpus, split=cast(Split, split), size=size, seed=data.seed)
+    return HeldOut(pairs=pairs, name=f"{data.corpus}, split {' and '.join(splits)}, seed {data.seed}")
+
+
+def _read(corpus: Corpus, name: str) -> HeldOut:
+    """Read a corpus, leaving out bad lines but remembering which were good."""
+    pairs, lines, report = [], [], Report(title="reading")
+    first_bad: BadLine | None = None
+    for number, record in enumerate(corpus.records()):
+        if isinstance(record, Pair):
+            report.keep()
+            pairs.append(record)
+            lines.append(number)
+        else:
+            report.drop(record.kind, place=record.place, text=record.text or record.received)
+            first_bad = first_bad or record
+    if not pairs:
+        raise DataError(f"The test set must have at least one usable pair; received none. {first_bad or name}")
+    return HeldOut(pairs=pairs, name=name, report=report if report.dropped else None, lines=tuple(lines))
+
+
+def read_hypotheses(path: str | Path, held_out: HeldOut) -> list[str]:
+    """Read the output of any system, one line for each pair; lines whose pair was left out are left out too."""
+    texts = []
+    for line in read_lines(Path(path)):
+        if isinstance(line, BadLine):
+            raise DataError(f"{line} Hypotheses must be plain text, one line for each source.")
+        texts.append(line.strip())
+    total = held_out.report.total if held_out.report else len(held_out.pairs)
+    if len(texts) == len(held_out.pairs):
+        return texts
+    if len(texts) == total:
+        return [texts[number] for number in held_out.lines]
+    raise DataError(
+        f"{path} must have one line for each of the {total:,} sources; received {len(texts):,}. Is it the output for "
+        f"{held_out.name}?"
+    )

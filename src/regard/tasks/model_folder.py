@@ -1,0 +1,62 @@
+"""Find the model folder that a path means, or say what is there instead."""
+
+import hashlib
+from pathlib import Path
+
+import torch
+
+from regard.errors import ArgumentError, DataError, nearest
+from regard.models.folder import CONFIG, PARAMETERS
+from regard.tasks.run_folder import RunFolder
+
+
+def find_model(path: str | Path) -> Path:
+    """Give the model folder: `path` itself, or the one of the run in `path`."""
+    folder = Path(path)
+    if (folder / CONFIG).is_file():
+        return folder
+    run = RunFolder(folder)
+    if (run.model / CONFIG).is_file():
+        return run.model
+    raise DataError(f"`path` must be a model folder or a run folder; received {path}, {_instead(run)}")
+
+
+def find_device(device: torch.device | str) -> torch.device:
+    """Give the device of that name; "auto" is a GPU where torch sees one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        found = torch.device(device)
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError) as error:
+        raise ArgumentError(
+            f"`device` must be cpu, auto, or cuda where torch sees a GPU; received {device}."
+        ) from error
+    return found
+
+
+def digest_model(folder: Path) -> str:
+    """Give a number for all that decides what a model says."""
+    digest = hashlib.sha256()
+    for name in (CONFIG, PARAMETERS, "tokenizer.json"):
+        with (folder / name).open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]
+
+
+def _instead(run: RunFolder) -> str:
+    path = run.path
+    if path.is_file():
+        return f"a file. Name the folder it is in: {path.parent}."
+    if not path.exists():
+        beside = [entry.name for entry in path.parent.iterdir() if entry.is_dir()] if path.parent.is_dir() else []
+        close = nearest(path.name, beside[:50]) if beside else ""
+        return f"which is not there. {close if close.startswith('Did') else 'Check the path.'}"
+    if run.config.is_file():
+        steps = run.checkpoints.steps()
+        reached = f"a run that has come to step {steps[-1]:,}" if steps else "a run that has only begun"
+        return (
+            f"{reached} and has no model yet. Let it end: the command it was begun with goes on; fewer steps "
+            "(train.steps) need a run of their own."
+        )
+    return f"a folder without {CONFIG}. `regard train --out` makes one that has it."

@@ -1,0 +1,227 @@
+"""Lines of a stream and of a file, one for one, and what is left when a run is stopped."""
+
+import io
+import json
+import re
+
+import pytest
+
+from regard.decoding.search import Search
+from regard.errors import ArgumentError, DataError
+from regard.tasks.translate_file import OutputPlace, translate_file
+from regard.tasks.translate_lines import LineTranslator, Translate, translate_stream
+from regard.tasks.translator import load
+from unit.tasks.translators import make_folder, pairs
+
+GREEDY = Translate(beam=1, max_length=8)
+SETTINGS = {"model": "a", "beam": "1"}
+SOURCE = "".join(f"{pair.source} {number}\n" for number, pair in enumerate(pairs()[:25])).encode()
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory):
+    return load(make_folder(tmp_path_factory.mktemp("words")))
+
+
+class Stopping(LineTranslator):
+    """Is interrupted before the chunk of this number."""
+
+    chunks = 2
+
+    def __call__(self, raw):
+        if self.chunks == 0:
+            raise KeyboardInterrupt
+        self.chunks -= 1
+        return super().__call__(raw)
+
+
+def run(translator, path, content=SOURCE, *, work=None, settings=SETTINGS, **others):
+    work = work or LineTranslator(translator, GREEDY)
+    translate_file(work, io.BytesIO(content), path, settings=settings, chunk_lines=4, **others)
+    return work
+
+
+def stop(translator, path, **others):
+    with pytest.raises(KeyboardInterrupt):
+        run(translator, path, work=Stopping(translator, GREEDY), **others)
+
+
+def test_a_file_has_a_line_for_each_line(translator, tmp_path):
+    told = []
+    work = run(translator, tmp_path / "out", watch=lambda lines, size: told.append((lines, size)))
+    expected = translator.search(SOURCE.decode().split("\n")[:-1], GREEDY)
+    assert (tmp_path / "out").read_text().split("\n")[:-1] == [one[0].text for one in expected]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (told[0], told[-1], len(told)) == ((0, 0), (25, len(SOURCE)), 8)
+    assert work.lines == 25
+
+
+@pytest.mark.parametrize("ending", [b"", b"garbage of a chunk that was cut sh"])
+def test_a_run_that_was_stopped_goes_on(translator, tmp_path, ending):
+    run(translator, tmp_path / "whole")
+    path = tmp_path / "out"
+    broken = SOURCE.replace(b" 3\n", b" \xff3\n")
+    stop(translator, path, content=broken)
+    assert not path.exists()
+    journal = json.loads((tmp_path / "out.progress").read_text())
+    assert (journal["lines"], journal["finished"]) == (8, False)
+    with (tmp_path / "out.partial").open("ab") as file:
+        file.write(ending)
+    told = []
+    work = run(translator, path, broken, watch=lambda lines, size: told.append(lines))
+    assert told[:2] == [8, 12]
+    assert path.read_text().count("\n") == 25
+    assert path.read_text().split("\n")[4:] == (tmp_path / "whole").read_text().split("\n")[4:]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["out", "whole"]
+    assert work.warnings() == ["Lines must be UTF-8; line 4 had 1 byte that no UTF-8 has, replaced by U+FFFD."]
+
+
+def test_what_is_stopped_while_it_ends_is_complete(translator, tmp_path, monkeypatch):
+    path = tmp_path / "out"
+    with monkeypatch.context() as context:
+        context.setattr(OutputPlace, "complete", lambda place: None)
+        run(translator, path)
+    assert not path.exists()
+    run(translator, path, b"")  # nothing is read again
+    assert path.read_text().count("\n") == 25
+    assert [one.name for one in tmp_path.iterdir()] == ["out"]
+
+
+def test_another_command_does_not_go_on(translator, tmp_path):
+    path = tmp_path / "out"
+    stop(translator, path)
+    other = {"model": "b", "beam": "1", "n_best": "2"}
+    message = "was begun with another: model was a, now b; n_best was None, now 2. Give that command, or begin anew"
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        run(translator, path, settings=other)
+    run(translator, path, b"one\ntwo\n", settings=other, overwrite=True)
+    assert path.read_text().count("\n") == 2
+
+
+def test_an_input_that_has_changed_does_not_go_on(translator, tmp_path):
+    path = tmp_path / "out"
+    stop(translator, path)
+    for changed in (b"x" + SOURCE, SOURCE[:30]):
+        with pytest.raises(
+            DataError, match=r"its first 8 lines have changed. Put it back to go on, or remove .*progress"
+        ):
+            run(translator, path, changed)
+    (tmp_path / "out.progress").unlink()
+    run(translator, path, b"one\n")
+    assert path.read_text().count("\n") == 1
+
+
+def test_an_output_that_is_there_is_kept(translator, tmp_path):
+    path = tmp_path / "out"
+    path.write_text("precious")
+    with pytest.raises(ArgumentError, match=r"`--output` must be a file that is not there yet; .*out is. Name another"):
+        run(translator, path)
+    assert path.read_text() == "precious"
+    stop(translator, path, overwrite=True)
+    assert path.read_text() == "precious"
+    run(translator, path, overwrite=True)
+    assert path.read_text().count("\n") == 25
+
+
+def test_damage_is_told(translator, tmp_path):
+    path = tmp_path / "out"
+    stop(translator, path)
+    (tmp_path / "out.partial").write_bytes(b"")
+    with pytest.raises(
+        DataError, match=r"out.partial must have the \d+ bytes that were written; received 0. Begin anew"
+    ):
+        run(translator, path)
+    (tmp_path / "out.progress").write_text("{")
+    with pytest.raises(
+        DataError, match=r"out.progress must be what `regard translate` wrote; received: .* --overwrite."
+    ):
+        run(translator, path)
+    with pytest.raises(ArgumentError, match=r"`--output` must be a file; received the folder"):
+        run(translator, tmp_path)
+    with pytest.raises(ArgumentError, match=r"`--output` must be in a folder that is there; received .*mkdir -p"):
+        run(translator, tmp_path / "absent" / "out")
+    with (
+        OutputPlace(path).opened(),
+        pytest.raises(
+            ArgumentError, match=r"`--output` must be a file that no other process writes; .*being translated"
+        ),
+    ):
+        run(translator, path)
+    run(translator, path, overwrite=True)
+    assert path.read_text().count("\n") == 25
+
+
+def answer(translator, content, settings=GREEDY):
+    work, target = LineTranslator(translator, settings), io.BytesIO()
+    translate_stream(work, io.BytesIO(content), target)
+    return target.getvalue().decode(), work.warnings()
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"", 0),
+        (b"\n", 1),
+        (b"el libro", 1),
+        (b"\r\n  \r\n\t\nel libro\r\n", 4),
+        ("a\u2028b\x85c\x0cd\x0be\x1cf\n\x00\n🙂 שלום\n".encode(), 3),
+    ],
+)
+def test_the_number_of_lines_is_kept(translator, content, lines):
+    text, warnings = answer(translator, content)
+    assert (text.count("\n"), warnings) == (lines, [])
+    assert text.endswith("\n") or not lines
+
+
+def test_carriage_returns_and_empty_lines_change_nothing(translator):
+    text, _ = answer(translator, b"\r\nel libro\r\n   \r\n")
+    plain, _ = answer(translator, b"el libro\n")
+    assert text == f"\n{plain}\n"
+
+
+def test_broken_bytes_and_long_lines_are_warned_of_once(translator):
+    content = b"".join(b"\xff\xfe %d\n" % number for number in range(7)) + b"el libro " * 5000 + b"\n"
+    text, warnings = answer(translator, content)
+    assert text.count("\n") == 8
+    assert warnings == [
+        "Lines must be UTF-8; 7 of them (1, 2, 3, 4, 5, …) had 14 bytes that no UTF-8 has, replaced by U+FFFD. It "
+        "looks like UTF-16: convert it with iconv -f UTF-16 -t UTF-8.",
+        "Lines must have at most 1,024 tokens to be read whole; line 8 had more, and the rest was left out. Divide "
+        "them into sentences.",
+    ]
+
+
+def test_several_outputs_have_tabs_between_them(translator):
+    text, _ = answer(translator, b"el libro\n\n", Translate(n_best=3, max_length=8))
+    first, second, _ = text.split("\n")
+    assert first.count("\t") == 2
+    assert second == ""
+
+
+def test_json_tells_everything(translator):
+    source = pairs()[0].source
+    content = f"{source}\n\n".encode()
+    text, _ = answer(translator, content, Translate(beam=2, json=True, max_length=8))
+    told, empty = (json.loads(line) for line in text.split("\n")[:-1])
+    best = translator.search([source], Search(beam=2, max_length=8), weights=True)[0][0]
+    assert set(told) == {
+        "source", "text", "score", "log_probability", "finished", "tokens", "source_tokens", "alignment", "weights",
+    }  # fmt: skip
+    assert (told["source"], told["text"], told["tokens"]) == (source, best.text, list(best.target_tokens))
+    assert told["alignment"] == " ".join(f"{link.source}-{link.target}" for link in best.links)
+    assert (len(told["weights"]), len(told["weights"][0])) == best.weights.shape[2:]
+    assert sum(told["weights"][0]) == pytest.approx(1, abs=1e-3)
+    assert told["score"] == pytest.approx(best.score, abs=1e-5)
+    assert (empty["text"], empty["tokens"], empty["weights"], empty["alignment"]) == ("", [], [], "")
+    text, _ = answer(translator, content, Translate(n_best=2, json=True, weights="all", max_length=8))
+    told = json.loads(text.split("\n")[0])
+    assert told["n_best"][0]["text"] == told["text"]
+    assert len(told["n_best"]) == 2
+    assert len(told["weights"][0]) == 1  # layers, heads
+    text, _ = answer(translator, content, Translate(json=True, weights="none", max_length=8))
+    assert not {"weights", "alignment"} & json.loads(text.split("\n")[0]).keys()
+
+
+def test_the_budget_must_be_something():
+    with pytest.raises(ArgumentError, match=r"`batch_tokens` must be at least 1; received 0."):
+        Translate(batch_tokens=0)
