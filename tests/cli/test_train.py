@@ -118,10 +118,37 @@ def test_two_plain_files_need_nothing_else(run, tmp_path, monkeypatch):
     ],
 )
 def test_mistakes_are_one_paragraph_and_exit_code_2(run, arguments, message, tmp_path):
-    done = run("--data", "builtin:hi-en", "--out", tmp_path / "run", *arguments)
+    done = run(*BUILTIN, "--out", tmp_path / "run", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.endswith(message)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"data__tokenizer": "absent.json"}, "absent.json cannot be read (No such file or directory).\n"),
+        ({"train__guided_alignment": 1, "preset": "fixed"}, "must be 0 for a model without attention; received 1.\n"),
+        ({"train__schedule__rate": "inf"}, "regard: train.schedule.rate: must be a finite number; received inf.\n"),
+    ],
+)
+def test_a_run_that_never_began_leaves_nothing(run, tmp_path, changes, message):
+    changes = dict(changes)
+    preset = ("--preset", changes.pop("preset", "bahdanau"))
+    done = run("--data", "builtin:hi-en", *preset, "--out", tmp_path / "new" / "run", **changes)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(message)
+    assert not (tmp_path / "new").exists()
+
+
+def test_figures_for_machines(run, tmp_path):
+    done = run(*BUILTIN, "--out", tmp_path / "run", "--json", train__steps=1)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["steps"] == 1
+    assert found["model"] == str(tmp_path / "run" / "model")
+    assert found["signature"].startswith("task:translation|")
+    assert {"test_bleu", "test_chrf", "valid_perplexity", "seconds"} <= found.keys()
 
 
 def test_the_data_and_the_folder_must_be_named(run, tmp_path):
@@ -154,7 +181,7 @@ def test_help_has_examples():
     )
     assert done.returncode == 0
     assert "regard train --source a.es --target a.en --out runs/b" in " ".join(done.stdout.split())
-    assert done.stdout.count("│ --") <= 9  # eight flags and --help
+    assert done.stdout.count("│ --") <= 10  # eight flags, --json and --help
 
 
 @pytest.mark.parametrize(
@@ -224,7 +251,6 @@ def test_a_folder_in_use_is_refused(run, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.distributed
 def test_two_processes_train_one_model(tmp_path):
     arguments = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "regard"]
     done = subprocess.run(

@@ -6,8 +6,10 @@ import time
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.status import Status
 from rich.text import Text
 
+from regard.cli.looks import draw_looks
 from regard.training.watch import Measured, Validated
 
 
@@ -18,6 +20,7 @@ class Progress:
         self._console = Console(stderr=True, highlight=False, quiet=quiet, soft_wrap=True)
         self._bar: Bar | None = None
         self._task: TaskID | None = None
+        self._status: Status | None = None
         self._last_line = 0.0
         self._begun, self._first, self._steps = time.monotonic(), 0, 0
 
@@ -25,8 +28,22 @@ class Progress:
         """Write a line."""
         self._console.print(Text(text))
 
+    def count(self, doing: str, pairs: int) -> None:
+        """Show how far the work before training is, once it takes a while."""
+        now = time.monotonic()
+        if self._console.is_terminal and not self._console.quiet:
+            if self._status is None and now - self._begun > _SOON:
+                self._status = self._console.status("")
+                self._status.start()
+            if self._status is not None:
+                self._status.update(Text(f"{doing}: {pairs:,} pairs"))
+        elif now - max(self._begun, self._last_line) > _PAUSE:
+            self._last_line = now
+            self.say(f"{doing}: {pairs:,} pairs")
+
     def started(self, step: int, steps: int) -> None:
         """Begin, or go on after `step`."""
+        self._end_status()
         self._begun, self._first, self._steps = time.monotonic(), step, steps
         if step:
             self.say(f"going on after step {step:,}")
@@ -59,6 +76,9 @@ class Progress:
         self.say(f"step {validated.step:,}: valid loss {validated.loss:.3f}  {figures}{'  (best)' if best else ''}")
         for sample in validated.samples:
             self.say(f"    {sample.source}\n  → {sample.hypothesis}\n  = {sample.reference}")
+            if sample.looks is not None:
+                for line in draw_looks(sample.looks, width=self._console.width):
+                    self._console.print(line)
 
     def noted(self, text: str) -> None:
         """Show a note."""
@@ -66,10 +86,16 @@ class Progress:
 
     def close(self) -> None:
         """Take the bar away."""
+        self._end_status()
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
         sys.stderr.flush()
+
+    def _end_status(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
 
     def _left(self, step: int) -> str:
         if step <= self._first:
@@ -82,4 +108,6 @@ class Progress:
 
 _PAUSE = 10.0
 """Seconds between plain lines."""
+_SOON = 1.0
+"""Seconds after which a live line shows that something goes on."""
 _NAMES = {"bleu": "BLEU", "chrf": "chrF"}

@@ -1,8 +1,10 @@
 """`regard train`: sentence pairs in, a translator out."""
 
+import json
 import os
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +29,7 @@ def train(
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Show every setting with its help, as TOML, and stop.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Give the figures as one JSON object.")] = False,
 ) -> None:
     """Train a translator on sentence pairs.
 
@@ -48,7 +51,7 @@ def train(
         return
     if out is None:
         raise ArgumentError("`--out` must name the run folder, such as runs/a; received nothing.")
-    _run(chosen, preset, out)
+    _run(chosen, preset, out, as_json=as_json)
 
 
 def _print_config(chosen: dict[str, Any], preset: str) -> None:
@@ -58,6 +61,7 @@ def _print_config(chosen: dict[str, Any], preset: str) -> None:
     from regard.config.show import show_settings, to_table
 
     size = DataSize(pairs=100_000, words=1_000_000)
+    compose(chosen, size, name=preset)  # mistakes before any work
     if chosen.get("data", {}).get("corpus") or chosen.get("data", {}).get("source"):
         from regard.tasks.pairs import gather_pairs
 
@@ -66,7 +70,7 @@ def _print_config(chosen: dict[str, Any], preset: str) -> None:
     print(show_settings(compose(chosen, size, name=preset)))
 
 
-def _run(chosen: dict[str, Any], preset: str, out: Path) -> None:
+def _run(chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool) -> None:
     from regard.config.compose import compose
     from regard.config.defaults import DataSize
     from regard.config.show import to_table
@@ -81,7 +85,7 @@ def _run(chosen: dict[str, Any], preset: str, out: Path) -> None:
     leads = os.environ.get("RANK", "0") == "0"
     progress = Progress(quiet=not leads)
     progress.say("reading the data")
-    corpus = gather_pairs(chosen.get("data", {}))
+    corpus = gather_pairs(chosen.get("data", {}), count=partial(progress.count, "reading the data"))
     for report in corpus.reports:
         if report.dropped:
             progress.say(str(report))
@@ -91,7 +95,7 @@ def _run(chosen: dict[str, Any], preset: str, out: Path) -> None:
         f"with; {settings.train.steps:,} steps of a {settings.model.kind} model"
     )
     try:
-        _report(_train(settings, corpus, RunFolder(out), progress))
+        _report(_train(settings, corpus, RunFolder(out), progress), as_json=as_json)
     except Interrupted as stopped:
         progress.say(f"regard: {stopped}")
         raise typer.Exit(128 + stopped.signal) from None
@@ -133,18 +137,23 @@ def _train(settings: Any, corpus: Any, folder: Any, progress: Any) -> "Trained":
                 watcher=progress,
                 group=group,
                 interruption=interruption,
+                count=progress.count,
             )
 
 
-def _report(trained: "Trained") -> None:
+def _report(trained: "Trained", *, as_json: bool) -> None:
     if not trained.figures:
         return  # not the first of several processes
-    figures = trained.figures
+    figures, folder = trained.figures, trained.folder
+    if as_json:
+        places = {"model": str(folder.model), "report": str(folder.report), "metrics": str(folder.metrics)}
+        print(json.dumps({**figures, **places, "signature": trained.signature}))
+        return
     side, name = ("test", "test") if "test_bleu" in figures else ("valid", "validation")
     print(
         f"BLEU {figures[f'{side}_bleu']:.2f}, chrF {figures[f'{side}_chrf']:.2f} ({name}); "
         f"{figures['steps']:,.0f} steps in {figures['seconds']:,.0f} s\n"
-        f"model   {trained.folder.model}\nreport  {trained.folder.report}\n{trained.signature}"
+        f"model   {folder.model}\nreport  {folder.report}\n{trained.signature}"
     )
 
 

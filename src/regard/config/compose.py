@@ -18,18 +18,21 @@ def compose(chosen: Mapping[str, Any], size: DataSize, *, name: str = "") -> Con
     >>> compose({"train": {"steps": 7}}, DataSize(pairs=1000, words=9000), name="bahdanau").train.steps
     7
     """
-    read_settings(Config, chosen)  # mistakes first
+    named = name or _suited(chosen, size.pairs)
+    below = to_table(preset(named)) if named else {}
+    read_settings(Config, {"model": below}, chosen)  # mistakes first
     tokenizer = read_settings(Config, defaults_for(size, chosen), {"tokenizer": chosen.get("tokenizer", {})}).tokenizer
     vocabulary = size.vocabulary if tokenizer.kind == "word" and size.vocabulary else tokenizer.vocabulary_size
-    kind = str(chosen.get("model", {}).get("kind", ""))
-    model: dict[str, Any] = {}
-    if name or kind in ("", "transformer"):
-        model = to_table(preset(name or _suited(size.pairs), tokens=size.tokens, vocabulary=vocabulary))
+    model = to_table(preset(named, tokens=size.tokens, vocabulary=vocabulary)) if named else {}
     tables = merge({"model": model}, chosen)
     return read_settings(Config, defaults_for(size, tables), tables)
 
 
-def _suited(pairs: int) -> str:
+def _suited(chosen: Mapping[str, Any], pairs: int) -> str:
+    """Name a model for so many pairs, unless another kind is chosen."""
+    model = chosen.get("model", {})
+    if isinstance(model, Mapping) and str(model.get("kind", "transformer")) != "transformer":
+        return ""
     if pairs < 200_000:
         return "transformer-tiny"
     return "transformer-small" if pairs < 3_000_000 else "transformer-base"

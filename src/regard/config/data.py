@@ -54,8 +54,8 @@ class Data:
             raise ArgumentError(
                 f"The data must be either one corpus or two plain files; received both {self.corpus} and {self.source}."
             )
-        if self.size < 10:
-            raise ArgumentError(f"`size` must be at least 10; received {self.size}.")
+        if not 10 <= self.size <= 1_000_000:
+            raise ArgumentError(f"`size` must be from 10 to 1,000,000; received {self.size:,}.")
 
     @property
     def name(self) -> str:

@@ -4,6 +4,7 @@ Settings come in layers (defaults, preset, file, command line), merged as plain 
 mistake is found in the same place and named by its dotted key.
 """
 
+import math
 import tomllib
 import types
 import typing
@@ -164,6 +165,8 @@ def _read_value(hint: Any, value: Any, key: str) -> Any:
     parsed = _parse(value, hint)
     if hint is float and type(parsed) is int:
         return float(parsed)
+    if type(parsed) is float and not math.isfinite(parsed):
+        raise ArgumentError(f"{key}: must be a finite number; received {parsed}.")
     if type(parsed) is not hint:
         raise ArgumentError(f"{key}: must be {_NAMES.get(hint, str(hint))}; received {_quoted(value)}.")
     return parsed

@@ -144,6 +144,11 @@ class Batches:
         examples, plan = self._plan(self._position.epoch)
         return padding_efficiency(plan, examples.source.lengths + 1, examples.target.lengths + 1)
 
+    def longest(self) -> tuple[int, int]:
+        """Give the most tokens of any source and any target of this epoch, `</s>` included."""
+        examples, _ = self._plan(self._position.epoch)
+        return int(examples.source.lengths.max(initial=0)) + 1, int(examples.target.lengths.max(initial=0)) + 1
+
     def _plan(self, epoch: int) -> tuple[Examples, list[NDArray[np.int64]]]:
         if self._planned is None or self._planned[0] != epoch:
             examples = self._examples(epoch) if callable(self._examples) else self._examples
@@ -186,7 +191,7 @@ def make_batch(examples: Examples, indices: NDArray[np.int64]) -> Batch:
 
 def _pad(sequences: Ragged, indices: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Lay sequences out as rows, each closed by `</s>`, and count their tokens with it."""
-    lengths = sequences.lengths[indices]
+    lengths = sequences.offsets[indices + 1] - sequences.offsets[indices]  # not of all sequences, for each batch
     column = np.arange(int(lengths.max(initial=0)) + 1)
     rows = np.full((len(indices), len(column)), PAD, dtype=np.int64)
     filled = column < lengths[:, None]

@@ -46,6 +46,20 @@ class Report:
         if len(examples) < self.most_examples:
             examples.append(Example(place, shorten(text)))
 
+    def summary(self) -> str:
+        """Say in one line how many were dropped, and why, with the first of each.
+
+        >>> report = Report()
+        >>> report.drop("short", place="pair 1", text="a")
+        >>> report.summary()
+        "1 short (pair 1: 'a')"
+        """
+        firsts = {reason: self.examples[reason][0] for reason in self.dropped}
+        return ", ".join(
+            f"{count:,} {reason} ({firsts[reason].place}: {firsts[reason].text!r})"
+            for reason, count in self.dropped.items()
+        )
+
     def __str__(self) -> str:
         lines = [f"{self.title}: {self.kept:,} of {self.total:,} kept"]
         widest = max((len(reason) for reason in self.dropped), default=0)

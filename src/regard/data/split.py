@@ -11,8 +11,6 @@ side: 8 times in 100 of those, with 2 % held out for each. A pair that ties two 
 of them, for they may not be split. A group that grows beyond `largest` pairs moves to training for good.
 """
 
-import hashlib
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 
 from regard.data.pair import Pair
 from regard.data.report import Report
+from regard.data.sentence_groups import SentenceHashes, comparable
 from regard.errors import ArgumentError, DataError
 
 TRAIN, VALID, TEST = 0, 1, 2
@@ -61,48 +60,51 @@ class Splits(NamedTuple):
 def split(pairs: Sequence[Pair], fractions: Fractions) -> Splits:
     """Divide `pairs`; a held-out side that stays empty although it was asked for is an error."""
     sides = assign_sides(pairs, fractions)
+    check_sides(sides, fractions)
     splits = Splits([], [], [])
     for pair, side in zip(pairs, sides, strict=True):
         splits[side].append(pair)
-    for name, share, held_out in (("valid", fractions.valid, splits.valid), ("test", fractions.test, splits.test)):
-        if share and not held_out:
-            raise DataError(
-                f"`{name}` = {share:g} must hold out at least one pair; received none of {len(pairs):,}. Give a larger "
-                f"share, more pairs, or a {name} file of your own."
-            )
-    if pairs and not splits.train:
-        raise DataError(f"The split must leave pairs to train on; received 0 of {len(pairs):,}. Give more pairs.")
     return splits
 
 
 def assign_sides(pairs: Iterable[Pair], fractions: Fractions) -> NDArray[np.int8]:
     """Give the side of each pair: 0 train, 1 valid, 2 test.
 
-    The pairs are read once and not kept: some 200 bytes of memory per distinct sentence.
+    The pairs are read once and not kept: 24 bytes of hashes each.
 
     >>> dogs = [Pair(source="Hund", target="dog"), Pair(source="Rüde", target="Dog")]
     >>> sides = assign_sides(dogs, Fractions(valid=0.4, test=0.4))
     >>> bool(sides[0] == sides[1])
     True
     """
-    groups = _Groups()
-    # A pair belongs to the group of its source, so only that is kept.
-    members = np.fromiter((groups.add(pair, fractions.salt) for pair in pairs), dtype=np.int64)
-    roots = np.array([groups.find(member) for member in range(len(groups.parents))], dtype=np.int64)
-    if not len(members):
-        return np.zeros(0, dtype=np.int8)
-    pair_roots = roots[members]
-    sizes = np.bincount(pair_roots, minlength=len(roots))
-    smallest = np.full(len(roots), np.iinfo(np.uint64).max, dtype=np.uint64)
-    order = np.array(groups.orders, dtype=np.uint64)
-    np.minimum.at(smallest, roots, order)
-    draws = np.zeros(len(roots))
-    deciding = order == smallest[roots]
-    draws[roots[deciding]] = np.array(groups.draws)[deciding]
+    hashes = SentenceHashes(fractions.salt)
+    for pair in pairs:
+        hashes.add(pair)
+    return choose_sides(hashes, fractions)
+
+
+def choose_sides(hashes: SentenceHashes, fractions: Fractions) -> NDArray[np.int8]:
+    """Give the side of each pair whose sentences were taken in: 0 train, 1 valid, 2 test."""
+    of_pair, sizes, draws = hashes.groups()
     held_out = sizes <= fractions.largest
     valid = held_out & (draws < fractions.valid)
     test = held_out & ~valid & (draws < fractions.valid + fractions.test)
-    return (VALID * valid + TEST * test).astype(np.int8)[pair_roots]
+    sides = np.full(len(sizes), TRAIN, dtype=np.int8)
+    sides[valid], sides[test] = VALID, TEST
+    return sides[of_pair]
+
+
+def check_sides(sides: NDArray[np.int8], fractions: Fractions) -> None:
+    """Raise where a side that was asked for stays empty, or none is left to train on."""
+    counts = np.bincount(sides, minlength=3)
+    for name, share, count in (("valid", fractions.valid, counts[VALID]), ("test", fractions.test, counts[TEST])):
+        if share and not count:
+            raise DataError(
+                f"`{name}` = {share:g} must hold out at least one pair; received none of {len(sides):,}. Give a larger "
+                f"share, more pairs, or a {name} file of your own."
+            )
+    if len(sides) and not counts[TRAIN]:
+        raise DataError(f"The split must leave pairs to train on; received 0 of {len(sides):,}. Give more pairs.")
 
 
 def drop_leaks(pairs: Iterable[Pair], held_out: Iterable[Pair], *, report: Report | None = None) -> Iterator[Pair]:
@@ -113,56 +115,24 @@ def drop_leaks(pairs: Iterable[Pair], held_out: Iterable[Pair], *, report: Repor
     [Pair(source='Katze', target='cat', links=())]
     """
     report = Report(title="held out elsewhere") if report is None else report
-    known = {key for pair in held_out for key in _keys(pair)}
+    known = HeldOut(held_out)
     for number, pair in enumerate(pairs, start=1):
-        if known.isdisjoint(_keys(pair)):
+        if not known.shares(pair):
             report.keep()
             yield pair
         else:
             report.drop("held out", place=f"pair {number}", text=f"{pair.source} ⇥ {pair.target}")
 
 
-def comparable(text: str) -> str:
-    """Bring a sentence to the form in which two count as the same: NFC, without case, white space single.
+class HeldOut:
+    """The sentences of pairs that must not be trained on."""
 
-    >>> comparable(" Ein  HUND ") == comparable("ein hund")
-    True
-    """
-    return " ".join(unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold()).split())
+    def __init__(self, pairs: Iterable[Pair]) -> None:
+        self._sources, self._targets = set[str](), set[str]()
+        for pair in pairs:
+            self._sources.add(comparable(pair.source))
+            self._targets.add(comparable(pair.target))
 
-
-def _keys(pair: Pair) -> tuple[str, str]:
-    # The first letter keeps a source apart from the same text as a target.
-    return "s" + comparable(pair.source), "t" + comparable(pair.target)
-
-
-class _Groups:
-    """Union-find over sentences; sentences are known by their hash alone."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[bytes, int] = {}
-        self.parents: list[int] = []
-        self.orders: list[int] = []  # decides which sentence speaks for its group
-        self.draws: list[float] = []  # which side it then says, from 0 to 1
-
-    def add(self, pair: Pair, salt: str) -> int:
-        source, target = (self._number(key, salt) for key in _keys(pair))
-        first, second = self.find(source), self.find(target)
-        self.parents[max(first, second)] = min(first, second)
-        return source
-
-    def find(self, member: int) -> int:
-        parents = self.parents
-        while parents[member] != member:
-            parents[member] = parents[parents[member]]
-            member = parents[member]
-        return member
-
-    def _number(self, key: str, salt: str) -> int:
-        digest = hashlib.blake2b(f"{salt}\0{key}".encode(), digest_size=24).digest()
-        number = self.numbers.setdefault(digest[:16], len(self.parents))
-        if number == len(self.parents):
-            self.parents.append(number)
-            self.orders.append(int.from_bytes(digest[:8], "big"))
-            self.draws.append(int.from_bytes(digest[16:], "big") / 2**64)
-        return number
+    def shares(self, pair: Pair) -> bool:
+        """Whether a pair has a source or a target in common with them."""
+        return comparable(pair.source) in self._sources or comparable(pair.target) in self._targets

@@ -40,7 +40,7 @@ regard translate --model {card.folder} "..."
 import regard
 
 translator = regard.load("{card.folder}")
-print(translator.translate("..."))
+print(translator.translate(["..."]))
 ```
 
 ## Data

@@ -1,6 +1,6 @@
 """Word links as a matrix over tokens, for guided alignment."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Float
@@ -11,7 +11,7 @@ from regard.data.pair import Link, Pair
 from regard.data.tokenizer import TokenizerPair
 
 
-def token_links(pairs: Sequence[Pair], tokenizers: TokenizerPair) -> list[tuple[Link, ...]]:
+def token_links(pairs: Iterable[Pair], tokenizers: TokenizerPair) -> list[tuple[Link, ...]]:
     """Link every token of a word to every token of the words it is linked to; possible links are left out.
 
     A target word with possible links alone keeps those.

@@ -19,11 +19,10 @@ pre { overflow-x: auto; font-size: .8rem; border: 1px solid var(--line); padding
 figure { display: inline-block; margin: 0 1.5rem 1rem 0 } figcaption { font-size: .9rem; color: var(--dim) }
 svg { max-width: 100%; height: auto } svg text { font: 11px system-ui, sans-serif; fill: var(--dim) }
 .one { stroke: var(--one) } .two { stroke: var(--two) } .one-key { color: var(--one) } .two-key { color: var(--two) }
-small { color: var(--dim) }
-.plate { background: #fff; padding: .5rem; border-radius: .3rem; overflow-x: auto } .plate svg text { fill: inherit }
+small { color: var(--dim); overflow-wrap: anywhere }
+@media (max-width: 40rem) { th { white-space: normal } }
 .wide { overflow-x: auto; margin-bottom: 1.5rem }
 .looks { border-collapse: separate; border-spacing: 1px; margin: 0 }
-.looks caption { text-align: left; font-size: .9rem; color: var(--dim); caption-side: bottom; white-space: nowrap }
 .looks th { border: 0; font-weight: 400; font-size: .85rem; padding: .1rem .4rem }
 .looks thead th { writing-mode: vertical-rl; transform: rotate(180deg); padding: .4rem .1rem; vertical-align: top }
 .looks tbody th { text-align: right }
@@ -55,6 +54,6 @@ def weights_table(
             for seen, weight in zip(source, row, strict=False)
         )
         rows.append(f"<tr><th>{escape(word)}</th>{cells}</tr>")
-    said = f"<caption>{escape(caption)}</caption>" if caption else ""
+    said = f"<small>{escape(caption)}</small>" if caption else ""
     table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f'<div class="wide"><table class="looks">{said}{table}</table></div>'
+    return f'<div class="wide"><table class="looks">{table}</table>{said}</div>'

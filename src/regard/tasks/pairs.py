@@ -1,27 +1,34 @@
 """The sentence pairs of a run: read, cleaned, divided, and counted."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from itertools import zip_longest
-from typing import Any, NamedTuple
+from itertools import islice, zip_longest
+from typing import Any, NamedTuple, TextIO
+
+import numpy as np
 
 from regard.config.data import Data
 from regard.config.defaults import DataSize, hold_out_for
 from regard.config.read import read_settings
 from regard.data.builtin import corpus as builtin_corpus
-from regard.data.cleaning import clean
 from regard.data.corpus import AnyCorpus, find_corpus, read_pairs
-from regard.data.pair import Link, Pair
+from regard.data.pair import Pair
+from regard.data.pharaoh import parse_links
 from regard.data.report import Report
-from regard.data.split import Fractions, drop_leaks, split
+from regard.data.split import TRAIN, Fractions, check_sides, choose_sides
+from regard.data.streamed import Pairs, StreamedPairs
 from regard.errors import ArgumentError, DataError
+from regard.tasks.intake import Intake, pair_bytes
+
+IN_MEMORY = 250_000
+"""Pairs that are held as they are, about 100 MiB; more are read again from their files whenever they are needed."""
 
 
 class Corpus(NamedTuple):
     """Pairs to train on, to validate on, and to test with, if any were held out for that."""
 
-    train: list[Pair]
+    train: Pairs
     valid: list[Pair]
     test: list[Pair]
     data: Data
@@ -31,21 +38,24 @@ class Corpus(NamedTuple):
     @property
     def size(self) -> DataSize:
         """How much there is to train on."""
-        said = [pair.target.split() for pair in self.train]
-        return DataSize(
-            pairs=len(self.train),
-            words=sum(map(len, said)),
-            vocabulary=len(set().union(*said)),
-            builtin=is_builtin(self.data.corpus),
-            linked=any(pair.links for pair in self.train[:100]),
-        )
+        train = self.train
+        if not isinstance(train, StreamedPairs):
+            said = [pair.target.split() for pair in train]
+            words, vocabulary = sum(map(len, said)), len(set().union(*said))
+            linked = any(pair.links for pair in islice(train, 100))
+        else:
+            words, vocabulary, linked = train.words, train.vocabulary, train.linked
+        return DataSize(len(train), words, vocabulary, builtin=is_builtin(self.data.corpus), linked=linked)
 
     def fingerprint(self) -> str:
         """Give a checksum of all pairs, so that a run goes on with the data it began with or not at all."""
         digest = hashlib.sha256()
         for side in (self.train, self.valid):
-            for pair in side:
-                digest.update(f"{pair.source}\t{pair.target}\t{' '.join(map(str, pair.links))}\n".encode())
+            if isinstance(side, StreamedPairs):
+                digest.update(side.digest.encode())
+            else:
+                for pair in side:
+                    digest.update(pair_bytes(pair))
             digest.update(b"\f")
         return digest.hexdigest()
 
@@ -55,36 +65,65 @@ def is_builtin(name: str) -> bool:
     return name.startswith("builtin:")
 
 
-def gather_pairs(table: Mapping[str, Any]) -> Corpus:
-    """Read what the settings of `data` name."""
+def gather_pairs(
+    table: Mapping[str, Any], *, in_memory: int = IN_MEMORY, count: Callable[[int], None] | None = None
+) -> Corpus:
+    """Read what the settings of `data` name, telling `count` now and then how many pairs there are so far."""
     data = read_settings(Data, table, at="data")
     if is_builtin(data.corpus):
-        held_out = max(20, min(500, data.size // 10))
-        train = builtin_corpus(data.corpus, split="train", size=data.size, seed=data.seed)
-        valid, test = (
-            builtin_corpus(data.corpus, split=side, size=held_out, seed=data.seed) for side in ("valid", "test")
-        )
-        if data.license == "unknown":
-            data = replace(data, license="MIT, as regard itself")
-        return Corpus(train, valid, test, data, ())
+        return _draw(data)
     if not data.corpus and not data.source:
         raise ArgumentError(
             "The data must be named; received nothing. Give two plain files (--source a.es --target a.en), or one "
             "corpus (--data pairs.tsv, --data builtin:es-en)."
         )
-    reading, cleaning = Report(title="reading"), Report(title="cleaning")
-    pairs = list(clean(_read(data, reading), data.clean, report=cleaning))
+    valid = _read_valid(data)
+    intake = Intake(data.clean, salt=data.hold_out.salt, held_out=valid, in_memory=in_memory)
+    reading = Report(title="reading")
+    intake.read(_read(data, reading), count=count)
+    reports = (reading, *intake.reports)
+    if not len(intake.hashes):
+        problems = ", ".join(report.summary() for report in reports if report.dropped) or "nothing was read"
+        raise DataError(
+            f"{data.name} must have at least one pair to train on; received none: {problems}. Look at the files, and "
+            "at data.clean."
+        )
+    if valid:
+        sides = np.full(len(intake.hashes), TRAIN, dtype=np.int8)
+    else:
+        fractions = read_settings(
+            Fractions, hold_out_for(len(intake.hashes)), table.get("hold_out", {}), at="data.hold_out"
+        )
+        data = read_settings(Data, table, {"hold_out": fractions}, at="data")
+        sides = choose_sides(intake.hashes, fractions)
+        check_sides(sides, fractions)
+    found = intake.divide(sides, lambda: _read(data, Report()))
+    return Corpus(found.train, valid or found.valid, found.test, data, reports)
+
+
+def _draw(data: Data) -> Corpus:
+    """Draw from a built-in corpus."""
+    held_out = max(20, min(500, data.size // 10))
+    train = builtin_corpus(data.corpus, split="train", size=data.size, seed=data.seed)
+    valid = builtin_corpus(data.corpus, split="valid", size=held_out, seed=data.seed)
+    test = builtin_corpus(data.corpus, split="test", size=held_out, seed=data.seed)
+    if data.license == "unknown":
+        data = replace(data, license="MIT, as regard itself")
+    return Corpus(train, valid, test, data, ())
+
+
+def _read_valid(data: Data) -> list[Pair]:
+    """Read the validation pairs, where the settings name some."""
+    if not data.valid and not data.valid_source:
+        return []
+    found = _find(data.valid, data.valid_source, data.valid_target, data, split="validation")
+    pairs = list(read_pairs(found, bad=data.bad))
     if not pairs:
-        raise DataError(f"The corpus must have at least one pair after cleaning; received none. {cleaning}")
-    if data.valid or data.valid_source:
-        found = _find(data.valid, data.valid_source, data.valid_target, data, split="validation")
-        valid = list(read_pairs(found, bad=data.bad))
-        leaks = Report(title="held out for validation")
-        return Corpus(list(drop_leaks(pairs, valid, report=leaks)), valid, [], data, (reading, cleaning, leaks))
-    chosen = table.get("hold_out", {})
-    fractions = read_settings(Fractions, hold_out_for(len(pairs)), chosen, at="data.hold_out")
-    data = read_settings(Data, table, {"hold_out": fractions}, at="data")
-    return Corpus(*split(pairs, fractions), data, (reading, cleaning))
+        raise DataError(
+            f"{data.valid or data.valid_source} must hold at least one pair to validate on; received none. Name "
+            "another, or none: then pairs are held out."
+        )
+    return pairs
 
 
 def _read(data: Data, report: Report) -> Iterator[Pair]:
@@ -108,22 +147,16 @@ def _find(corpus: str, source: str, target: str, data: Data, *, split: str) -> A
 
 def _with_links(pairs: Iterator[Pair], path: str) -> Iterator[Pair]:
     """Read links such as 0-0 1-2 beside the pairs, line by line, so no line may be left out."""
-    with open(path, encoding="utf-8") as lines:
+    with _open_links(path) as lines:
         for number, (pair, line) in enumerate(zip_longest(pairs, lines), start=1):
             if pair is None or line is None:
                 short = "pairs" if pair is None else "lines of links"
                 raise DataError(f"{path} must have one line for each pair; received fewer {short}, {number - 1}.")
-            yield Pair(source=pair.source, target=pair.target, links=_parse_links(line, path, number))
+            yield Pair(source=pair.source, target=pair.target, links=parse_links(line, place=f"{path}, line {number}"))
 
 
-def _parse_links(line: str, path: str, number: int) -> tuple[Link, ...]:
-    links = []
-    for item in line.split():
-        for mark, sure in (("-", True), ("?", False)):
-            source, found, target = item.partition(mark)
-            if found and source.isdecimal() and target.isdecimal():
-                links.append(Link(int(source), int(target), sure))
-                break
-        else:
-            raise DataError(f"{path}, line {number}: a link must be such as 0-2 or 0?2; received {item!r}.")
-    return tuple(links)
+def _open_links(path: str) -> TextIO:
+    try:
+        return open(path, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise DataError(f"`data.links` must be a file of links; {path} cannot be read ({error.strerror}).") from error

@@ -4,23 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1d2433; --paper: #fff; --line: #d5dae3; --dim: #5b6475;
-  --one: #2458c5; --two: #c2410c }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e9f0; --paper: #14171f; --line: #343b4a; --dim: #9aa4b8; --one: #7ea6ff; --two: #ff9d66 } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
-table { border-collapse: collapse; margin-bottom: 1.5rem }
-td, th { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top }
-th { font-weight: 600; white-space: nowrap }
-pre { overflow-x: auto; font-size: .8rem; border: 1px solid var(--line); padding: 1rem }
-figure { display: inline-block; margin: 0 1.5rem 1rem 0 } figcaption { font-size: .9rem; color: var(--dim) }
-svg { max-width: 100%; height: auto } svg text { font: 11px system-ui, sans-serif; fill: var(--dim) }
-.one { stroke: var(--one) } .two { stroke: var(--two) } .one-key { color: var(--one) } .two-key { color: var(--two) }
-small { color: var(--dim) }
-"""
+from regard.tasks.page import make_html, weights_table
 
 
 def make_page(
@@ -31,8 +15,9 @@ def make_page(
     config: str,
     command: str,
     signature: str,
+    samples: str = "Translations",
 ) -> str:
-    """Write the page from the lines of metrics.jsonl."""
+    """Write the page from the lines of metrics.jsonl; `samples` is what the sample outputs are called."""
     train = [line for line in metrics if line.get("event") == "train"]
     valid = [line for line in metrics if line.get("event") == "valid"]
     notes = [str(line["text"]) for line in metrics if line.get("event") == "note" and "text" in line]
@@ -48,13 +33,11 @@ def make_page(
     parts = [
         f"<h1>{escape(title)}</h1><p><small>{escape(signature)}</small></p>",
         f"<table>{rows}</table><h2>Curves</h2>{''.join(curves)}",
-        f"<h2>Translations</h2>{_samples(valid)}",
+        f"<h2>{escape(samples)}</h2>{_samples(valid)}",
         f"<h2>Notes</h2><ul>{''.join(f'<li>{escape(note)}</li>' for note in notes)}</ul>" if notes else "",
         f"<h2>Command</h2><pre>{escape(command)}</pre><h2>Settings</h2><pre>{escape(config)}</pre>",
     ]
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
-    head += f"<style>{_STYLE}</style>"
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
+    return make_html(title, parts)
 
 
 def _points(lines: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
@@ -75,8 +58,20 @@ def _samples(valid: Sequence[Mapping[str, Any]]) -> str:
                 rows.append((f"step {line['step']:,}", hypothesis))
             before = hypothesis
         cells = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(text))}</td></tr>" for name, text in rows)
-        tables.append(f"<table>{cells}</table>")
+        tables.append(f"<table>{cells}</table>{_looks(sample.get('looks'))}")
     return "".join(tables)
+
+
+def _looks(looks: Mapping[str, Any] | None) -> str:
+    """Draw where the model looked: a row for each token it said, a column for each of the source."""
+    if not looks:
+        return ""
+    return weights_table(
+        [str(token) for token in looks["source"]],
+        [str(token) for token in looks["target"]],
+        [[float(weight) for weight in row] for row in looks["weights"]],
+        caption="Where it looked for each word at the last validation: weights, not reasons.",
+    )
 
 
 def _figure(caption: str, curves: Mapping[str, Sequence[tuple[float, float]]]) -> str:
@@ -95,8 +90,8 @@ def _figure(caption: str, curves: Mapping[str, Sequence[tuple[float, float]]]) -
         lines.append(f'<g class="{style}" fill="none" stroke-width="1.8"><polyline points="{places}"/>{dot}</g>')
     axes = (
         '<path d="M50 15V170H385" fill="none" stroke="var(--line)"/>'
-        f'<text x="45" y="24" text-anchor="end">{high:.3g}</text>'
-        f'<text x="45" y="172" text-anchor="end">{low:.3g}</text>'
+        f'<text x="45" y="24" text-anchor="end">{_short(high)}</text>'
+        f'<text x="45" y="172" text-anchor="end">{_short(low)}</text>'
         f'<text x="385" y="186" text-anchor="end">step {right:,.0f}</text>'
     )
     keys = ", ".join(
@@ -106,3 +101,8 @@ def _figure(caption: str, curves: Mapping[str, Sequence[tuple[float, float]]]) -
     size = 'width="400" height="195" viewBox="0 0 400 195"'
     svg = f'<svg {size} role="img" aria-label="{label}">{axes}{"".join(lines)}</svg>'
     return f"<figure>{svg}<figcaption>{escape(caption)} ({keys})</figcaption></figure>"
+
+
+def _short(number: float) -> str:
+    """Write a number at an axis in few characters."""
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"

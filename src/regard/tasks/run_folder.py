@@ -1,17 +1,22 @@
 """The folder of a run: config.toml, metrics.jsonl, checkpoints/, model/, report.html."""
 
 import json
+import os
+import shutil
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from regard.config.read import read_settings
-from regard.config.schema import Config
 from regard.config.show import differences, show_settings
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, MissingExtraError
 from regard.training.checkpoint import Checkpoints, write_text
+from regard.training.failure import is_disk_full
+
+_DATA = ".data.json"
 
 
 @dataclass(frozen=True)
@@ -41,32 +46,33 @@ class RunFolder:
         return self.path / "report.html"
 
     @property
+    def data(self) -> Path:
+        """The tokens of a corpus that is not held in memory, there until the run is finished."""
+        return self.path / "data"
+
+    @property
     def checkpoints(self) -> Checkpoints:
         """What a run that was stopped goes on from."""
         return Checkpoints(self.path / "checkpoints")
 
-    def begin(self, config: Config, fingerprint: str) -> None:
+    def begin(self, config: Any, fingerprint: str) -> None:
         """Make the folder, or check that what is in it is this very run."""
-        if self.path.is_file():
-            raise ArgumentError(f"`--out` must be a folder; received the file {self.path}.")
+        self._make()
         if self.config.is_file():
             self._check_same(config, fingerprint)
             return
-        others = (
-            [path.name for path in self.path.iterdir() if not path.name.startswith(".")] if self.path.exists() else []
-        )
+        others = [path.name for path in self.path.iterdir() if not path.name.startswith(".")]
         if others:
             raise ArgumentError(
                 f"`--out` must be a new or empty folder, or one that `regard train` made; {self.path} holds "
                 f"{', '.join(sorted(others)[:3])}{', …' if len(others) > 3 else ''} and no config.toml. Name another."
             )
-        self.path.mkdir(parents=True, exist_ok=True)
-        write_text(self.path / ".data.json", json.dumps({"fingerprint": fingerprint}))
+        write_text(self.path / _DATA, json.dumps({"fingerprint": fingerprint}))
         write_text(self.config, show_settings(config) + "\n")
 
-    def _check_same(self, config: Config, fingerprint: str) -> None:
+    def _check_same(self, config: Any, fingerprint: str) -> None:
         try:
-            before = read_settings(Config, tomllib.loads(self.config.read_text(encoding="utf-8")))
+            before = read_settings(type(config), tomllib.loads(self.config.read_text(encoding="utf-8")))
         except (ArgumentError, tomllib.TOMLDecodeError) as error:
             raise ArgumentError(f"{self.config} must be what `regard train` wrote; received: {error}") from error
         changed = differences(before, config)
@@ -77,7 +83,7 @@ class RunFolder:
                 f"{self.path} is of another: {'; '.join(changed[:5])}{rest}. Name a new folder, or give the settings "
                 f"it began with: --config {self.config}."
             )
-        path = self.path / ".data.json"
+        path = self.path / _DATA
         if path.is_file() and json.loads(path.read_text(encoding="utf-8")).get("fingerprint") != fingerprint:
             raise ArgumentError(
                 f"The data of a run must stay as it was; that of {self.path} has changed since it began. Put the old "
@@ -86,19 +92,66 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep a second process from training into the same folder; the lock ends with the process."""
+        """Keep a second process from training into the same folder; the lock ends with the process.
+
+        Where a mistake in the settings or the data ends a run before its first checkpoint, what it wrote goes again.
+        """
+        absent = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        known = self.config.is_file()
+        self._make()
+        try:
+            with self._lock():
+                yield
+        except (ArgumentError, MissingExtraError) as error:
+            if not known and not isinstance(error, InUseError) and not self.checkpoints.steps():
+                self._withdraw(absent)
+            raise
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
         try:
             import fcntl
         except ImportError:  # Windows
             yield
             return
-        self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / ".lock").open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise ArgumentError(
+                raise InUseError(
                     f"`--out` must be a folder that no other process trains into; {self.path} is in use. Wait for "
                     "it, or name another folder."
                 ) from error
             yield
+
+    def _make(self) -> None:
+        if self.path.is_file():
+            raise ArgumentError(f"`--out` must be a folder; received the file {self.path}.")
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            reason = "" if os.access(self.path, os.W_OK | os.X_OK) else "Permission denied"
+        except OSError as error:
+            if is_disk_full(error):
+                raise
+            reason = error.strerror or str(error)
+        if reason:
+            raise ArgumentError(
+                f"`--out` must be a folder that can be written to; {self.path} cannot be ({reason}). Name another."
+            )
+
+    def _withdraw(self, absent: list[Path]) -> None:
+        """Remove what a run that never began has written, and the folders that were made for it."""
+        if self.config.is_file():  # which is written only where there was nothing else
+            for path in (self.metrics, self.path / _DATA, self.config):
+                path.unlink(missing_ok=True)
+            for path in (self.data, self.path / "tensorboard", self.checkpoints.folder):
+                shutil.rmtree(path, ignore_errors=True)
+        (self.path / ".lock").unlink(missing_ok=True)
+        for path in absent:
+            if not path.is_dir() or any(path.iterdir()):
+                break
+            path.rmdir()
+
+
+class InUseError(ArgumentError):
+    """Another process trains into the folder."""

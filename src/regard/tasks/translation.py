@@ -4,6 +4,8 @@ import json
 import math
 import shutil
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -13,17 +15,19 @@ from regard.config.model import RecurrentSpec
 from regard.config.schema import Config
 from regard.config.show import show_settings
 from regard.data.tokenizer import TokenizerPair
-from regard.data.tokenizer_training import train_tokenizers
-from regard.errors import ArgumentError, DataError, TrainingError
+from regard.errors import TrainingError
 from regard.evaluation.bleu import score
 from regard.models.build import Model, build_model, count_parameters
 from regard.models.folder import save_model
 from regard.tasks.card import Card, write_card
+from regard.tasks.encoding import TrainingFiles
+from regard.tasks.lengths import check_lengths
 from regard.tasks.pairs import Corpus
 from regard.tasks.report_page import make_page
 from regard.tasks.run_folder import RunFolder
 from regard.tasks.translate import translate
 from regard.tasks.translation_job import TranslationJob
+from regard.tasks.vocabulary import find_tokenizers
 from regard.training.checkpoint import flush, write_text
 from regard.training.failure import is_disk_full
 from regard.training.group import Group
@@ -32,6 +36,9 @@ from regard.training.loop import Trainer
 from regard.training.state import State
 from regard.training.streams import seed_streams
 from regard.training.watch import MetricsFile, TensorBoard, Watcher, Watchers, read_metrics
+
+#: Told what is being done, and how many pairs are done.
+Count = Callable[[str, int], None]
 
 
 class Trained(NamedTuple):
@@ -51,10 +58,11 @@ def train_translator(
     watcher: Watcher,
     group: Group | None = None,
     interruption: Interruption | None = None,
+    count: Count | None = None,
 ) -> Trained:
     """Train, or go on, and write the model folder, its card and the report.
 
-    A run that is finished gives its figures again.
+    A run that is finished gives its figures again. `count` is told how far the work before training is.
     """
     group = group or Group()
     signature = describe(config)
@@ -62,8 +70,10 @@ def train_translator(
     if found is not None:
         watcher.noted(f"The run in {folder.path} is finished; these are its figures.")
         return Trained(folder, found, signature)
-    tokenizers = _tokenizers(config, corpus)
-    job = TranslationJob(corpus.train, corpus.valid, tokenizers, config.train, group=group)
+    files = TrainingFiles(folder=folder.data, count=partial(count, "encoding the data") if count else None)
+    tokenizers = find_tokenizers(config, corpus, kept=folder.data / "tokenizers.json")
+    job = TranslationJob(corpus.train, corpus.valid, tokenizers, config.train, group=group, files=files)
+    check_lengths(config.model, job, corpus)
     seed_streams(config.train.seed)
     model = build_model(
         config.model, source_vocabulary=tokenizers.source.size, target_vocabulary=tokenizers.target.size
@@ -112,21 +122,6 @@ def _watchers(config: Config, folder: RunFolder, watcher: Watcher) -> Watchers:
     return Watchers([*files, watcher])
 
 
-def _tokenizers(config: Config, corpus: Corpus) -> TokenizerPair:
-    if not config.data.tokenizer:
-        return train_tokenizers(corpus.train, config.tokenizer)
-    try:
-        with open(config.data.tokenizer, encoding="utf-8") as file:
-            found = TokenizerPair.from_json(file.read())
-    except OSError as error:
-        raise DataError(
-            f"`data.tokenizer` must be a tokenizer.json; {config.data.tokenizer} cannot be read ({error.strerror})."
-        ) from error
-    if config.train.bpe_dropout and "bpe" not in (found.source.kind, found.target.kind):
-        raise ArgumentError(f"`train.bpe_dropout` must be 0 for a tokenizer of kind {found.source.kind!r}.")
-    return found
-
-
 @torch.no_grad()
 def _measure(model: Model, job: TranslationJob, corpus: Corpus, state: State) -> dict[str, float]:
     """Measure the result once more on the validation pairs, and on the test pairs where there are any."""
@@ -143,7 +138,6 @@ def _measure(model: Model, job: TranslationJob, corpus: Corpus, state: State) ->
             job.tokenizers,
             [pair.source for pair in corpus.test],
             batch_tokens=job.settings.batch_tokens,
-            device=job.group.device,
         )
         scores = score(hypotheses, [pair.target for pair in corpus.test])
         figures |= {"test_bleu": scores.bleu, "test_chrf": scores.chrf}
@@ -202,6 +196,7 @@ def _write(
         signature=signature,
     )
     write_text(folder.report, page)
+    shutil.rmtree(folder.data, ignore_errors=True)  # it can be made again, and is large
     shutil.rmtree(folder.model, ignore_errors=True)
     aside.rename(folder.model)  # last: a folder named model is a finished run
     flush(folder.path)

@@ -1,43 +1,57 @@
 """What the loop needs to know of translation: batches of token numbers, the loss, and the validation."""
 
 from collections.abc import Sequence
-from itertools import islice
 
 import torch
 from torch import nn
 
 from regard.config.train import Train
-from regard.data.batches import Batch, Batches, Examples
-from regard.data.bpe_dropout import BpeDropout
+from regard.data.batches import Batch, Batches
 from regard.data.pair import Pair
+from regard.data.streamed import Pairs
 from regard.data.tokenizer import TokenizerPair
 from regard.errors import ArgumentError
 from regard.evaluation.bleu import score
 from regard.models.build import Model
 from regard.models.word_loss import word_loss
-from regard.tasks.links import gold_weights, token_links
+from regard.tasks.encoding import TrainingFiles, encode_pairs, encode_training
+from regard.tasks.links import gold_weights
+from regard.tasks.samples import make_samples
 from regard.tasks.translate import translate
 from regard.training.group import Group
 from regard.training.loss import Loss, alignment_loss, r_drop_penalty, smoothed_cross_entropy
-from regard.training.watch import Sample, Validated
+from regard.training.watch import Validated
 
 
 class TranslationJob:
     """Train on some pairs, validate on others."""
 
     def __init__(
-        self, train: Sequence[Pair], valid: Sequence[Pair], tokenizers: TokenizerPair, settings: Train, *, group: Group
+        self,
+        train: Pairs,
+        valid: Sequence[Pair],
+        tokenizers: TokenizerPair,
+        settings: Train,
+        *,
+        group: Group,
+        files: TrainingFiles | None = None,
     ) -> None:
         self.settings, self.tokenizers, self.group = settings, tokenizers, group
         self.valid = list(valid)
         self.batches = Batches(
-            _Encoder(train, tokenizers, settings) if settings.bpe_dropout else _encode(train, tokenizers, settings),
+            encode_training(train, tokenizers, settings, files=files, group=group),
             tokens=settings.batch_tokens,
             seed=settings.seed,
             rank=group.rank,
             ranks=group.ranks,
         )
-        self._held_out = Batches(_encode(valid, tokenizers), tokens=settings.batch_tokens, shuffle=False)
+        self._held_out = Batches(encode_pairs(valid, tokenizers), tokens=settings.batch_tokens, shuffle=False)
+
+    def longest(self) -> tuple[int, int]:
+        """Give the most tokens, `</s>` included, of any source and any target in the epoch at hand."""
+        sides = zip(self.batches.longest(), self._held_out.longest(), strict=True)
+        source, target = (max(both) for both in sides)
+        return source, target
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Sum smoothed cross-entropy, and what the switches add, over the target tokens."""
@@ -77,15 +91,10 @@ class TranslationJob:
             self.tokenizers,
             [pair.source for pair in pairs],
             batch_tokens=self.settings.batch_tokens,
-            device=self.group.device,
         )
         figures = score(hypotheses, [pair.target for pair in pairs])
-        samples = islice(zip(pairs, hypotheses, strict=True), self.settings.samples)
-        return Validated(
-            loss=loss,
-            figures={"bleu": figures.bleu, "chrf": figures.chrf},
-            samples=tuple(Sample(pair.source, hypothesis, pair.target) for pair, hypothesis in samples),
-        )
+        samples = make_samples(model, self.tokenizers, pairs[: self.settings.samples], device=self.group.device)
+        return Validated(loss=loss, figures={"bleu": figures.bleu, "chrf": figures.chrf}, samples=samples)
 
     @torch.no_grad()
     def cross_entropy(self, model: Model) -> float:
@@ -98,39 +107,6 @@ class TranslationJob:
             total += float(word_loss(read.features, model.output, batch.target_output).cross_entropy)
             tokens += batch.num_tokens
         return total / tokens
-
-
-class _Encoder:
-    """Divides the training pairs anew in each epoch."""
-
-    def __init__(self, pairs: Sequence[Pair], tokenizers: TokenizerPair, settings: Train) -> None:
-        self._source = [pair.source for pair in pairs]
-        self._target = [pair.target for pair in pairs]
-        self._merges = BpeDropout.of(tokenizers.source), BpeDropout.of(tokenizers.target)
-        self._settings = settings
-
-    def __call__(self, epoch: int) -> Examples:
-        source, target = (
-            merges.encode_batch(
-                texts, probability=self._settings.bpe_dropout, seed=2 * self._settings.seed + side, epoch=epoch
-            )
-            for side, (merges, texts) in enumerate(zip(self._merges, (self._source, self._target), strict=True))
-        )
-        return Examples(source=source, target=target)
-
-
-def _encode(pairs: Sequence[Pair], tokenizers: TokenizerPair, settings: Train | None = None) -> Examples:
-    guided = settings is not None and settings.guided_alignment > 0
-    if guided and not any(pair.links for pair in pairs):
-        raise ArgumentError(
-            "`train.guided_alignment` must be 0 for data without word links; name a file of links (data.links), or "
-            "train on a built-in corpus."
-        )
-    return Examples(
-        source=tokenizers.source.encode_batch(pair.source for pair in pairs),
-        target=tokenizers.target.encode_batch(pair.target for pair in pairs),
-        links=token_links(pairs, tokenizers) if guided else None,
-    )
 
 
 def _twice(batch: Batch) -> Batch:

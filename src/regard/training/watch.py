@@ -12,12 +12,25 @@ from regard.training.checkpoint import write_text
 from regard.training.failure import is_disk_full
 
 
+class Looks(NamedTuple):
+    """Where a model looked while it translated: for each token it said, the weight of each source token."""
+
+    source: tuple[str, ...]
+    """The source tokens, as the vocabulary spells them, `</s>` last."""
+    target: tuple[str, ...]
+    """The tokens said, `</s>` last where it was."""
+    weights: tuple[tuple[float, ...], ...]
+    """The mean over the heads of the last layer, to three digits: a row for each token said."""
+
+
 class Sample(NamedTuple):
     """A sentence, its translation by the model, and by a person."""
 
     source: str
     hypothesis: str
     reference: str
+    looks: Looks | None = None
+    """Where the model looked, where it attends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +147,9 @@ class MetricsFile:
 
     def validated(self, validated: Validated, *, best: bool) -> None:
         """Write a line of event valid."""
-        samples = [one._asdict() for one in validated.samples]
+        samples = [
+            one._asdict() | {"looks": None if one.looks is None else one.looks._asdict()} for one in validated.samples
+        ]
         figures = {"step": validated.step, "seconds": validated.seconds, "loss": validated.loss, **validated.figures}
         self._write({"event": "valid", **figures, "best": best, "samples": samples})
 
@@ -162,7 +177,7 @@ class TensorBoard:
         except ImportError as error:
             raise MissingExtraError(
                 "`train.tensorboard` needs the package tensorboard, which is not installed. "
-                "Install it: pip install tensorboard."
+                "Install it: pip install 'regard[tensorboard]'."
             ) from error
         self._writer = SummaryWriter(str(folder))
 

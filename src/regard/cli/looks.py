@@ -1,0 +1,46 @@
+"""Where a model looked, in two lines of text: what it said, and below each word the one it looked at most."""
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from regard.training.watch import Looks
+
+_SURE = 0.5
+"""The weight from which a look counts as one place; others are shown in brackets, and dim."""
+
+
+def draw_looks(looks: Looks, *, width: int, indent: str = "    ") -> list[Text]:
+    """Write the tokens said above the source tokens that had most weight, as far as `width` allows.
+
+    >>> looks = Looks(("Yo", "soy"), ("I", "am"), ((0.9, 0.1), (0.3, 0.7)))
+    >>> [line.plain for line in draw_looks(looks, width=80)]
+    ['    I   am', '    Yo  soy']
+    """
+    said, seen = Text(indent), Text(indent)
+    used = cell_len(indent)
+    for number, (token, row) in enumerate(zip(looks.target, looks.weights, strict=True)):
+        weight = max(row, default=0.0)
+        place = row.index(weight) if weight else -1
+        looked = _plain(looks.source[place]) if place >= 0 else "·"
+        sure = weight >= _SURE
+        looked = looked if sure else f"({looked})"
+        column = max(cell_len(_plain(token)), cell_len(looked))
+        if used + column + 4 > width and number:
+            said.append("…")
+            break
+        _append(said, _plain(token), column, "bold")
+        _append(seen, looked, column, "" if sure else "dim")
+        used += column + 2
+    for line in (said, seen):
+        line.rstrip()
+    return [said, seen]
+
+
+def _append(line: Text, text: str, column: int, style: str) -> None:
+    line.append(text, style)
+    line.append(" " * (column - cell_len(text) + 2))
+
+
+def _plain(token: str) -> str:
+    """Leave out the mark that stands for a space."""
+    return token.removeprefix("▁") or token

@@ -1,0 +1,52 @@
+"""What a run shows on the terminal."""
+
+import io
+
+from rich.console import Console
+
+from regard.cli import progress as module
+from regard.cli.looks import draw_looks
+from regard.cli.progress import Progress
+from regard.training.watch import Looks, Sample, Validated
+
+LOOKS = Looks(("▁Yo", "▁soy", "</s>"), ("▁I", "▁am", "</s>"), ((0.9, 0.1, 0.0), (0.3, 0.4, 0.3), (0.0, 0.0, 0.0)))
+
+
+def test_each_word_stands_above_the_one_it_looked_at_most():
+    said, seen = draw_looks(LOOKS, width=80, indent="")
+    assert said.plain == "I   am     </s>"
+    assert seen.plain == "Yo  (soy)  (·)"
+
+
+def test_a_line_that_is_too_long_is_cut():
+    said, seen = draw_looks(LOOKS, width=12, indent="")
+    assert (said.plain, seen.plain) == ("I   …", "Yo")
+
+
+def test_samples_are_drawn_on_stderr(capsys):
+    progress = Progress()
+    progress.validated(Validated(loss=1.0, samples=(Sample("Yo soy", "I am", "I am", LOOKS),), step=1), best=False)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "  → I am\n  = I am\n    I   am     </s>\n    Yo  (soy)  (·)\n" in shown.err
+
+
+def test_long_work_before_training_is_shown(monkeypatch, capsys):
+    clock = iter(range(0, 1000, 6))
+    monkeypatch.setattr(module.time, "monotonic", lambda: float(next(clock)))
+    progress = Progress()
+    for pairs in (1000, 2000, 3000):
+        progress.count("reading the data", pairs)
+    lines = capsys.readouterr().err.splitlines()
+    assert "reading the data: 2,000 pairs" in lines
+    assert len(lines) < 3
+
+
+def test_a_terminal_gets_a_live_line(monkeypatch):
+    progress = Progress()
+    progress._console = Console(file=io.StringIO(), force_terminal=True)
+    progress._begun -= 60
+    progress.count("encoding the data", 5000)
+    assert progress._status is not None
+    progress.close()
+    assert progress._status is None
