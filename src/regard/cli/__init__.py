@@ -7,7 +7,13 @@ import typer
 
 from regard import __version__
 from regard.cli import bench
+from regard.cli.align import align
+from regard.cli.compare import compare
+from regard.cli.demo import demo
+from regard.cli.evaluate import evaluate
+from regard.cli.score_links import score_links
 from regard.cli.train import train
+from regard.cli.translate import translate
 from regard.errors import RegardError
 
 app = typer.Typer(
@@ -19,7 +25,13 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.add_typer(bench.app, name="bench")
+app.command()(demo)
 app.command()(train)
+app.command()(translate)
+app.command()(evaluate)
+app.command()(compare)
+app.command()(align)
+app.command("score-links")(score_links)
 
 
 def _show_version(wanted: bool) -> None:
