@@ -93,7 +93,7 @@ if TYPE_CHECKING:
     from regard.attention import (
         lookup as lookup,
     )
-    from regard.tasks.translator import (
+    from regard.tasks.load import (
         load as load,
     )
 
@@ -130,7 +130,7 @@ _HOMES = {
         "from_torch_mha",
         "lookup",
     ],
-    "regard.tasks.translator": ["load"],
+    "regard.tasks.load": ["load"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

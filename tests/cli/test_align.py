@@ -11,6 +11,7 @@ from regard.cli import main
 from regard.config.presets import preset
 from regard.data.pair import Pair
 from regard.data.tokenizer_training import TokenizerConfig, train_tokenizers
+from regard.errors import ArgumentError
 from regard.models import build_model
 from regard.models.folder import save_model
 
@@ -92,6 +93,39 @@ def test_weights_are_printed_for_machines(run, models):
     )
     heaviest = [row.index(max(row)) for row in last["weights"]]
     assert sorted(last["links"].split()) == sorted(f"{column}-{row}" for row, column in enumerate(heaviest))
+
+
+def test_long_lines_are_cut_and_named(run, models):
+    (models / "long.es").write_text("un gato\n" + "el perro " * 2000 + "\n")
+    (models / "long.en").write_text("a cat\nthe dog\n")
+    for more in ((), ("--reverse", "back", "--json")):
+        done = run("align", "there", "--source", "long.es", "--target", "long.en", "--device", "cpu", *more)
+        assert (done.returncode, done.stdout.count("\n")) == (0, 2)
+        assert done.stderr.endswith(
+            "regard: Lines must have at most 1,024 tokens to be read whole; line 2 had more, and the rest was left "
+            "out. Divide them into sentences.\n"
+        )
+    assert 200 < len(json.loads(done.stdout.splitlines()[1])["source"]) < 1024
+    assert "`device` must be cpu" in run("align", "there", *BOTH, "--device", "toaster").stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--reverse", "back"), ("--reverse", "ibm-1")])
+def test_links_are_printed_as_they_are_found(run, models, monkeypatch, more):
+    whole = run("align", "there", *BOTH, *more)
+    monkeypatch.setattr(sys.modules["regard.cli.align"], "AT_ONCE", 1)
+    assert run("align", "there", *BOTH, *more).stdout == whole.stdout
+    from regard.tasks import alignment
+
+    kept = alignment.align
+
+    def breaks(translator, pairs, **others):
+        if pairs[0].source == SOURCE[3]:
+            raise ArgumentError("broken")
+        return kept(translator, pairs, **others)
+
+    monkeypatch.setattr(alignment, "align", breaks)
+    done = run("align", "there", *BOTH, *more)
+    assert (done.returncode, done.stdout) == (2, "".join(whole.stdout.splitlines(keepends=True)[:3]))
 
 
 def test_two_directions_are_joined_where_they_agree(run, models):
@@ -226,3 +260,7 @@ def test_help_shows_an_example(run):
         done = run(command, "--help")
         assert done.returncode == 0
         assert example in " ".join(done.stdout.split())
+    told = {name: " ".join(run(name, "--help").stdout.replace("│", " ").split()) for name in ("align", "score-links")}
+    assert "What the gold LINKS of --develop count from" in told["align"]
+    assert "What the links of HYPOTHESES count from" in told["score-links"]
+    assert "What the links of --gold count from" in told["score-links"]

@@ -13,7 +13,7 @@ from regard.tasks.demo import FAST, FULL, SYSTEMS, draw_pairs, training_command
 
 SMALL = replace(
     FAST,
-    pairs=120,
+    pairs=((60, 7), (60, 14)),
     each=4,
     settings=dict.fromkeys(
         SYSTEMS, ("model.hidden_size=16", "model.embedding_size=16", "train.steps=10", "train.batch_tokens=512")
@@ -28,12 +28,12 @@ def test_from_sentences_to_a_report(tmp_path, monkeypatch, capsys):
     told = capsys.readouterr().out
     for expected in ("Yo soy de Canadá", "¿Me puedes traer un tenedor?", "IBM Model 1", "diagonal", "11+"):
         assert expected in told
-    page = (tmp_path / "fast" / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count('<table class="looks">') == 5
     assert "<svg" in page
     assert "<script" not in page
     for system in SYSTEMS:
-        figures = json.loads((tmp_path / "fast" / system / "model" / "figures.json").read_text())
+        figures = json.loads((tmp_path / system / "model" / "figures.json").read_text())
         assert figures["steps"] == 10
     run(out=tmp_path, fast=True)  # finished runs are not trained again
     assert _results(capsys.readouterr().out) == _results(told)

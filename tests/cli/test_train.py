@@ -7,11 +7,13 @@ import subprocess
 import sys
 import time
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from regard.cli import main
-from regard.errors import Interrupted, TrainingError
+from regard.cli.train import train
+from regard.errors import ArgumentError, Interrupted, TrainingError
 from regard.tasks.run_folder import RunFolder
 
 SMALL = {
@@ -181,7 +183,7 @@ def test_help_has_examples():
     )
     assert done.returncode == 0
     assert "regard train --source a.es --target a.en --out runs/b" in " ".join(done.stdout.split())
-    assert done.stdout.count("│ --") <= 10  # eight flags, --json and --help
+    assert done.stdout.count("│ --") <= 11  # eight flags, --task, --json and --help
 
 
 @pytest.mark.parametrize(
@@ -261,3 +263,10 @@ def test_two_processes_train_one_model(tmp_path):
     assert done.stdout.count("BLEU ") == 1
     assert (tmp_path / "run" / "model" / "model.safetensors").is_file()
     assert "torchrun --nproc-per-node=2 -m regard train" in (tmp_path / "run" / "model" / "README.md").read_text()
+
+
+def test_an_unknown_task_is_refused():
+    with pytest.raises(
+        ArgumentError, match=r"`--task` must be translate, language or classify; received langage\. Did"
+    ):
+        train(task="langage", out=Path("x"), data="builtin:es-en")

@@ -76,6 +76,17 @@ def test_every_line_has_its_answer(run):
     assert run(os.fsdecode(b"caf\xe9"), *QUICK).stderr.startswith("regard: Lines must be UTF-8; line 1 had 1 byte")
 
 
+def test_outputs_begin_with_a_prefix(run):
+    done = run("El libro.", *QUICK, "--set", "prefix=the house")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("the house")
+    done = run("El libro.", *QUICK, "--set", "prefix=Zoroaster")
+    assert (done.returncode, done.stderr.startswith("regard: `prefixes` must be text that the model can say;")) == (
+        2,
+        True,
+    )
+
+
 def test_json_and_settings(run):
     done = run("El libro.", "--json", "--n-best", "2", *QUICK, "--set", "weights=none", "--set", "length_penalty=0")
     told = json.loads(done.stdout)

@@ -1,5 +1,6 @@
 """The command line: parse, call the library, show. Nothing here imports torch before a command runs."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -8,9 +9,13 @@ import typer
 from regard import __version__
 from regard.cli import bench
 from regard.cli.align import align
+from regard.cli.classify import classify
 from regard.cli.compare import compare
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
+from regard.cli.experiment import experiment
+from regard.cli.generate import generate
+from regard.cli.perplexity import perplexity
 from regard.cli.score_links import score_links
 from regard.cli.train import train
 from regard.cli.translate import translate
@@ -18,7 +23,7 @@ from regard.errors import RegardError
 
 app = typer.Typer(
     name="regard",
-    help="Attention for sequence models: an operator, a toolkit and a studio.",
+    help="Attention for sequence models: an operator and a toolkit.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -28,9 +33,13 @@ app.add_typer(bench.app, name="bench")
 app.command()(demo)
 app.command()(train)
 app.command()(translate)
+app.command()(classify)
+app.command()(generate)
+app.command()(perplexity)
 app.command()(evaluate)
 app.command()(compare)
 app.command()(align)
+app.command()(experiment)
 app.command("score-links")(score_links)
 
 
@@ -46,7 +55,7 @@ def regard(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Attention for sequence models: an operator, a toolkit and a studio."""
+    """Attention for sequence models: an operator and a toolkit."""
 
 
 def main() -> None:
@@ -56,3 +65,6 @@ def main() -> None:
     except RegardError as error:
         print(f"regard: {error}", file=sys.stderr)
         sys.exit(2)
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

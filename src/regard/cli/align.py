@@ -2,7 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 COUNTING, DIAGONAL = "ibm-1", "diagonal"
 AGREE_ON = 500
 """Pairs on which the agreement of two directions is measured, at most."""
+AT_ONCE = 200
+"""Pairs that are aligned together, before they are printed."""
 
 
 def align(
@@ -38,7 +42,10 @@ def align(
     words: Annotated[
         str, typer.Option(metavar="whitespace|marks", help="What links count: runs between spaces, or marks apart too.")
     ] = "whitespace",
-    base: Annotated[int | None, typer.Option(help="What the gold links count from: 0 or 1.")] = None,
+    base: Annotated[
+        int | None, typer.Option(help="What the gold LINKS of --develop count from: 0 or 1. Output counts from 0.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
     assignments: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="step, layer, head, norms or threshold; may be repeated."),
@@ -65,8 +72,10 @@ def align(
     if as_json and draw:
         raise ArgumentError("Either `--json` or `--draw` must be given; received both.")
     _check_choosing(model, reverse, develop, assignments)
+    # Beside a bar on the terminal, rich would send what is printed to a file to the terminal too.
+    shown = None if sys.stdout.isatty() else sys.stdout
     with Watching() as watching:
-        session = _Session(model, reverse, division, watching)
+        session = _Session(model, reverse, division, watching, device)
         if develop is not None:
             known = read_two_files(develop[0], develop[1])
             session.choose_by_gold(read_gold(known, develop[2], base=read_base(base), words=division))
@@ -74,21 +83,25 @@ def align(
             session.set(assignments)
         elif reverse:
             session.choose_by_agreement(pairs[:AGREE_ON])
-        found = session.align(pairs, join)
-    for alignment in found:
-        print(_shown(alignment, as_json=as_json, draw=draw))
+        try:
+            for alignment in session.align(pairs, join):
+                print(_shown(alignment, as_json=as_json, draw=draw), file=shown, flush=True)
+        finally:
+            session.warn()
 
 
 class _Session:
     """The models of a command and the readings chosen for them."""
 
-    def __init__(self, model: str, reverse: str, words: "Division", watching: Watching) -> None:
+    def __init__(self, model: str, reverse: str, words: "Division", watching: Watching, device: str) -> None:
         from regard.tasks.alignment import PLAIN
+        from regard.tasks.translate_lines import Tally
 
         self.names = [model, reverse] if reverse else [model]
         self.words, self.watching = words, watching
-        self.translators = [_load(name) for name in self.names]
+        self.translators = [_load(name, device) for name in self.names]
         self.readings: list[Reading] = [PLAIN] * len(self.names)
+        self.tally, self.done = Tally(), 0
 
     def set(self, assignments: Sequence[str]) -> None:
         from regard.config.read import parse_assignments, read_settings
@@ -120,35 +133,49 @@ class _Session:
             agreement = f"{1 - choice.scores.error:.1%}".replace("%", " %")
             self.watching.say(f"{self.names[number]}: {choice.reading}, by agreement: {agreement}")
 
-    def align(self, pairs: "Sequence[Pair]", join: Any) -> "list[Alignment]":
-        from regard.tasks.alignment import join_directions, turned_pairs
+    def align(self, pairs: "Sequence[Pair]", join: Any) -> "Iterator[Alignment]":
+        """Give the alignments in order, some pairs at a time, so that memory does not grow with the files."""
+        from regard.tasks.alignment import join_directions, shorten, turned_pairs
 
-        forward = self._align(0, pairs)
-        if len(self.names) == 1:
-            return forward
-        return join_directions(forward, self._align(1, turned_pairs(pairs)), join)
+        aligners = [self._aligner(number, pairs) for number in range(len(self.names))]
+        for start in range(0, len(pairs), AT_ONCE):
+            some, cut = shorten(pairs[start : start + AT_ONCE], *self.translators, words=self.words)
+            for number in cut:
+                self.tally.add_cut(start + number + 1)
+            found = aligners[0](some)
+            if len(aligners) == 2:
+                found = join_directions(found, aligners[1](turned_pairs(some)), join)
+            yield from found
+            self.done += len(some)
 
-    def _align(self, number: int, pairs: "Sequence[Pair]") -> "list[Alignment]":
-        from regard.tasks.alignment import align, align_by_counting, align_diagonally
+    def warn(self) -> None:
+        """Say which lines were not read to their end."""
+        reach = min((one.reach.source for one in self.translators if one is not None), default=0)
+        for warning in self.tally.warnings(reach):
+            self.watching.say(f"regard: {warning}")
+
+    def _aligner(self, number: int, pairs: "Sequence[Pair]") -> "Callable[[Sequence[Pair]], list[Alignment]]":
+        from regard.tasks.alignment import align, align_counted, align_diagonally, count_words, turned_pairs
 
         translator = self.translators[number]
         if translator is not None:
-            watch = self._watch("aligning", len(pairs))
-            return align(translator, pairs, reading=self.readings[number], words=self.words, watch=watch)
+            watch = None if number else lambda done: self.watching("aligning", self.done + done, len(pairs))
+            return partial(align, translator, reading=self.readings[number], words=self.words, watch=watch)
         if self.names[number] == COUNTING:
-            return align_by_counting(pairs, words=self.words)
-        return align_diagonally(pairs, words=self.words)
+            counted = count_words(turned_pairs(pairs) if number else pairs, words=self.words)
+            return partial(align_counted, counted, words=self.words)
+        return partial(align_diagonally, words=self.words)
 
     def _watch(self, what: str, total: int) -> Any:
         return lambda done: self.watching(what, done, total)
 
 
-def _load(name: str) -> Any:
+def _load(name: str, device: str) -> Any:
     if name in (COUNTING, DIAGONAL):
         return None
     from regard.tasks.translator import load
 
-    return load(name)
+    return load(name, device=device)
 
 
 def check_join(join: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,8 +25,8 @@ _PAUSE = 10.0
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Where everything goes.")] = Path("runs/demo"),
-    fast: Annotated[bool, typer.Option("--fast", help="Shorter sentences, under a minute, the same story.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Where everything goes; runs/demo or runs/demo-fast.")] = None,
+    fast: Annotated[bool, typer.Option("--fast", help="The same on shorter sentences, under a minute.")] = False,
 ) -> None:
     """Train a translator with one fixed vector and one with attention, and see what attention is for.
 
@@ -38,7 +39,7 @@ def demo(
     from regard.tasks.demo_page import make_demo_page
     from regard.training.checkpoint import write_text
 
-    out = out / "fast" if fast else out
+    out = out or Path("runs/demo-fast" if fast else "runs/demo")
     if out.is_file():
         raise ArgumentError(f"`--out` must be a folder; received the file {out}.")
     plan, begun = FAST if fast else FULL, time.monotonic()
@@ -63,7 +64,7 @@ def demo(
     page = out / "report.html"
     write_text(page, make_demo_page(found))
     _tell(found)
-    print(_next(out, page, time.monotonic() - begun))
+    print(_next(found, out, page, time.monotonic() - begun))
 
 
 def _train(plan: "Plan", out: Path, console: Console) -> None:
@@ -194,11 +195,13 @@ _MOST = 24
 """Source words up to which a matrix is drawn."""
 
 
-def _next(out: Path, page: Path, seconds: float) -> str:
+def _next(found: "Demonstrated", out: Path, page: Path, seconds: float) -> str:
+    command = "regard" if shutil.which("regard") else os.path.relpath(sys.argv[0])
+    test = f"--source {out}/pairs/test.es --target {out}/pairs/test.en"
     return f"""Done in {seconds:.0f} s. Pictures of all this: {page}
 
 Next
-  regard translate {out}/bahdanau "¿Dónde está el libro?"
-  regard compare {out}/fixed {out}/bahdanau --source {out}/pairs/test.es --target {out}/pairs/test.en
-  regard align {out}/bahdanau --source {out}/pairs/test.es --target {out}/pairs/test.en --words marks --draw
-  regard train --source yours.es --target yours.en --out runs/yours        your own sentence pairs"""
+  {command} translate {out}/bahdanau "{found.sure}"
+  {command} compare {out}/fixed {out}/bahdanau {test}
+  {command} align {out}/bahdanau {test} --words marks --draw
+  {command} train --source yours.es --target yours.en --out runs/yours        your own sentence pairs"""

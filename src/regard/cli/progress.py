@@ -28,7 +28,7 @@ class Progress:
         """Write a line."""
         self._console.print(Text(text))
 
-    def count(self, doing: str, pairs: int) -> None:
+    def count(self, doing: str, done: int, *, unit: str = "pairs") -> None:
         """Show how far the work before training is, once it takes a while."""
         now = time.monotonic()
         if self._console.is_terminal and not self._console.quiet:
@@ -36,10 +36,10 @@ class Progress:
                 self._status = self._console.status("")
                 self._status.start()
             if self._status is not None:
-                self._status.update(Text(f"{doing}: {pairs:,} pairs"))
+                self._status.update(Text(f"{doing}: {done:,} {unit}"))
         elif now - max(self._begun, self._last_line) > _PAUSE:
             self._last_line = now
-            self.say(f"{doing}: {pairs:,} pairs")
+            self.say(f"{doing}: {done:,} {unit}")
 
     def started(self, step: int, steps: int) -> None:
         """Begin, or go on after `step`."""

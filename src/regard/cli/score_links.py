@@ -18,8 +18,8 @@ def score_links(
     words: Annotated[
         str, typer.Option(metavar="whitespace|marks", help="What links count: runs between spaces, or marks apart too.")
     ] = "whitespace",
-    base: Annotated[int | None, typer.Option(help="What the hypotheses count from: 0 or 1.")] = None,
-    gold_base: Annotated[int | None, typer.Option(help="What the gold links count from: 0 or 1.")] = None,
+    base: Annotated[int | None, typer.Option(help="What the links of HYPOTHESES count from: 0 or 1.")] = None,
+    gold_base: Annotated[int | None, typer.Option(help="What the links of --gold count from: 0 or 1.")] = None,
     swapped: Annotated[
         bool, typer.Option("--swapped", help="The hypotheses have the target before the source.")
     ] = False,

@@ -22,7 +22,9 @@ def print_table(
     for row in rows:
         table.add_row(*map(Text, row))
     console = Console()
-    wide = console.measure(table).maximum  # where a terminal is narrower it breaks the lines, and no number is lost
+    wide = (
+        Console(width=1000).measure(table).maximum
+    )  # where a terminal is narrower it breaks the lines, and no number is lost
     Console(width=max(console.width, wide)).print(table)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.errors import ArgumentError, RegardError
+from regard.errors import ArgumentError, RegardError, nearest
 
 if TYPE_CHECKING:
     from regard.tasks.translation import Trained
@@ -22,6 +22,7 @@ def train(
     source: Annotated[str, typer.Option(help="A plain file of source sentences, one a line.")] = "",
     target: Annotated[str, typer.Option(help="The plain file of their translations.")] = "",
     preset: Annotated[str, typer.Option(help="A named model, such as bahdanau or transformer-tiny.")] = "",
+    task: Annotated[str, typer.Option(help="translate, language or classify.")] = "translate",
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting; may be repeated.")
@@ -31,11 +32,15 @@ def train(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Give the figures as one JSON object.")] = False,
 ) -> None:
-    """Train a translator on sentence pairs.
+    """Train a translator on sentence pairs, a language model on text, or a classifier on labeled texts.
 
     Example: `regard train --source a.es --target a.en --out runs/b`
 
     Another: `regard train --preset bahdanau --data builtin:es-en --out runs/a --set train.steps=200`
+
+    A language model: `regard train --task language --preset lstm --data text.txt --out runs/l`
+
+    A classifier: `regard train --task classify --preset lstm-attention --data reviews.csv --out runs/c`
 
     On several GPUs: `torchrun --nproc-per-node=4 -m regard train …`
     """
@@ -46,12 +51,38 @@ def train(
     }
     chosen = merge(load_toml(config) if config else {}, {"data": flags} if flags else {})
     chosen = merge(chosen, parse_assignments(assignments or []))
-    if print_config:
-        _print_config(chosen, preset)
-        return
-    if out is None:
+    if out is None and not print_config:
         raise ArgumentError("`--out` must name the run folder, such as runs/a; received nothing.")
-    _run(chosen, preset, out, as_json=as_json)
+    _dispatch(task, chosen, preset, None if print_config else out, as_json=as_json)
+
+
+def _dispatch(task: str, chosen: dict[str, Any], preset: str, out: Path | None, *, as_json: bool) -> None:
+    """Train, or show the settings where there is no folder to train into."""
+    match task:
+        case "translate":
+            if out is None:
+                _print_config(chosen, preset)
+            else:
+                _run(chosen, preset, out, as_json=as_json)
+        case "language":
+            from regard.cli.train_language import show_language_config, train_language
+
+            if out is None:
+                print(show_language_config(chosen, preset))
+            else:
+                train_language(chosen, preset, out, as_json=as_json)
+        case "classify":
+            from regard.cli.train_classify import print_classify_config, train_classify
+
+            if out is None:
+                print_classify_config(chosen, preset)
+            else:
+                train_classify(chosen, preset, out, as_json=as_json)
+        case _:
+            raise ArgumentError(
+                f"`--task` must be translate, language or classify; received {task}. "
+                f"{nearest(task, ['translate', 'language', 'classify'])}"
+            )
 
 
 def _print_config(chosen: dict[str, Any], preset: str) -> None:

@@ -1,11 +1,13 @@
 """A pair of sentences, how its words are counted, and the links between them."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-_WORD = re.compile(r"['’]s\b|\w+(?:(?!['’]s\b)[-'’]\w+)*|[^\w\s]")
+import regex
+
+_LETTER = r"[\p{L}\p{M}\p{N}_]"  # marks too: in many scripts vowels are marks on letters
+_WORD = regex.compile(rf"['’]s\b|{_LETTER}+(?:(?!['’]s\b)[-'’]{_LETTER}+)*|[^\p{{L}}\p{{M}}\p{{N}}_\s]")
 _CLINGS_LEFT = frozenset([",", ".", ";", ":", "?", "!", ")", "]", "'s", "’s"])
 _CLINGS_RIGHT = frozenset(["¿", "¡", "(", "["])
 
@@ -40,15 +42,18 @@ class Pair:
 def words(text: str) -> list[str]:
     """Split plain text into the words that links count.
 
-    A word is a run of letters and digits, with the hyphens and apostrophes inside it; the possessive 's and every mark
-    stand alone. Letters with marks of their own are expected as one character each (Unicode NFC).
+    A word is a run of letters and digits, with the hyphens and apostrophes inside it; the possessive 's and every
+    punctuation mark stand alone.
 
     >>> words("¿Me puedes traer un tenedor?")
     ['¿', 'Me', 'puedes', 'traer', 'un', 'tenedor', '?']
     >>> words("I don't have Ana's well-known book.")
     ['I', "don't", 'have', 'Ana', "'s", 'well-known', 'book', '.']
+    >>> words("हम बाज़ार गए थे।")
+    ['हम', 'बाज़ार', 'गए', 'थे', '।']
     """
-    return _WORD.findall(text)
+    found: list[str] = _WORD.findall(text)
+    return found
 
 
 def detokenize(tokens: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-#: Words whose maximum is taken first; of 10,000 words and five hypotheses, 64 sentences take 0.5 ms instead of 9.
+#: Words whose maximum is taken first.
 CHUNK = 128
 
 
@@ -46,7 +46,8 @@ def best(
     sums = log_probabilities.flatten(1).gather(1, index) + start.gather(1, chosen // per_row).repeat_interleave(
         CHUNK, 1
     )
-    sums = sums.masked_fill((word >= words).flatten(1), -torch.inf)
+    # A word that may not come is still one; what fills the last chunk is none, and must not be taken for the last word.
+    sums = sums.clamp_min(torch.finfo(sums.dtype).min).masked_fill((word >= words).flatten(1), -torch.inf)
     found = index.gather(1, sums.topk(count).indices)
     return Picks(found // words, found % words)
 

@@ -47,7 +47,8 @@ def draw(
     3.1, arXiv:1904.09751 (top p).
     """
     width = log_probabilities.size(1)
-    scores, token = log_probabilities.double() / sampling.temperature, None
+    highest = log_probabilities.amax(-1, keepdim=True)  # taken away first, so that no temperature is too low
+    scores, token = (log_probabilities - highest).double() / sampling.temperature, None
     if sampling.top_k or sampling.top_p < 1:
         scores, token = scores.topk(min(sampling.top_k or scores.size(-1), scores.size(-1)))
     probabilities = scores.softmax(-1)

@@ -50,7 +50,7 @@ def explore(
         return history
     limits = limits_of(lengths, search.max_length).cpu()
     if search.max_length is None:
-        limits = limits + torch.tensor([len(one) for one in prefix])
+        limits = (limits + torch.tensor([len(one) for one in prefix])).clamp_min(search.min_length + 1)
     choose = _likeliest(pruned) if search.sampling is None else _drawn(search, source, lengths, limits)
     frontier = Frontier(search, Rules(search, end=end, prefix=prefix), choose, lengths=lengths, limits=limits, end=end)
     memory = model.encode(source, lengths)

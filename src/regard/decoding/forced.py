@@ -24,7 +24,7 @@ def force(
     $$\log p(y \mid x) = \sum_i \log p(y_i \mid y_{<i}, x)$$
 
     `target_input` opens with the start token, `target_output` closes with the end token. Row $i$ of the weights is
-    where the model looked when it was about to say $y_i$.
+    where the model looked when it was about to say $y_i$. The score is the mean over tokens, what search ranks by.
     """
     memory = model.encode(source, lengths)
     state = model.start(memory, capacity=target_input.size(1))
@@ -37,6 +37,7 @@ def force(
                 tokens=tuple(target_output[row, :height].tolist()),
                 log_probabilities=tuple(of_given[row, :height].tolist()),
                 finished=True,
+                score=float(of_given[row, :height].mean()),
                 weights=None if looks is None else looks[row, ..., :height, :width],
             )
         )

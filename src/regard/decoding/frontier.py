@@ -77,6 +77,10 @@ class Frontier:
         total = self.total.gather(1, parent) + of_token
         within = torch.arange(parent.size(1)) < self.places.unsqueeze(1)
         kept = within & (total != -torch.inf)
+        stuck = ~kept.any(1) & (self.total != -torch.inf).any(1) & (self.reached[:, 0] == -torch.inf)
+        if stuck.any():  # every word is impossible, and there must be an output: the likeliest ends here
+            parent, token = parent.clone(), token.clone()
+            parent[stuck, 0], token[stuck, 0], kept[stuck, 0] = self.total[stuck].argmax(1), self.end, True
         over = (token == self.end) | (length >= self.limits).unsqueeze(1)
         step = Step(
             sentences=self.sentences,

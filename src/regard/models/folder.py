@@ -41,9 +41,9 @@ def save_model(
         version=__version__, model=spec, source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary
     )
     tensors = {name: one.detach().contiguous().cpu() for name, one in saved_tensors(model).items()}
-    _write(folder / PARAMETERS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
+    write_whole(folder / PARAMETERS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
     text = json.dumps(to_table(config), indent=2) + "\n"
-    _write(folder / CONFIG, lambda path: path.write_text(text, encoding="utf-8"))
+    write_whole(folder / CONFIG, lambda path: path.write_text(text, encoding="utf-8"))
 
 
 def load_model(folder: str | Path, *, device: torch.device | str = "cpu") -> LoadedModel:
@@ -56,7 +56,7 @@ def load_model(folder: str | Path, *, device: torch.device | str = "cpu") -> Loa
         model = build_model(
             config.model, source_vocabulary=config.source_vocabulary, target_vocabulary=config.target_vocabulary
         )
-    _fill(model, Path(folder) / PARAMETERS)
+    fill(model, Path(folder) / PARAMETERS)
     return LoadedModel(model.to(device).eval(), config)
 
 
@@ -87,7 +87,7 @@ def saved_tensors(model: nn.Module) -> dict[str, Tensor]:
 
 
 @torch.no_grad()
-def _fill(model: nn.Module, path: Path) -> None:
+def fill(model: nn.Module, path: Path) -> None:
     """Put the tensors of a file in place of the model's own, which must be the same in name and shape."""
     own = saved_tensors(model)
     try:
@@ -126,7 +126,7 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _write(path: Path, write: Callable[[Path], object]) -> None:
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Let a file appear at once, whole."""
     unfinished = path.with_name(f".{path.name}.unfinished")
     write(unfinished)

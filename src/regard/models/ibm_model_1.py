@@ -4,7 +4,7 @@ It knows no order and no grammar: every source word is as likely as any other to
 counts say more. Expectation-maximization finds its best parameters from wherever it starts.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -70,13 +70,13 @@ class IbmModel1:
             raise ArgumentError(f"`iterations` must be at least 1; received {iterations}.")
         source_words, target_words = _number(sources, first=1), _number(targets, first=0)
         rows = _encode(sources, source_words), _encode(targets, target_words)
-        parts = [np.unique(_pairs(*part, len(target_words)).entries) for part in _parts(*rows)]
-        entries = np.unique(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
+        entries = _distinct(_pairs(*part, len(target_words)).entries for part in _parts(*rows))
         given = entries // max(len(target_words), 1)
-        cells = [_located(_pairs(*part, len(target_words)), entries) for part in _parts(*rows)]
         probabilities = np.full(len(entries), 1 / max(len(target_words), 1))
         history = []
         for _ in range(iterations):
+            # made anew each time: kept, they would take four bytes for every pair of words of the corpus
+            cells = (_located(_pairs(*part, len(target_words)), entries) for part in _parts(*rows))
             counts, log_likelihood = _expect(cells, probabilities)
             totals = np.bincount(given, weights=counts, minlength=len(source_words) + 1)
             probabilities = counts / np.maximum(totals, np.finfo(np.float64).tiny)[given]
@@ -95,12 +95,7 @@ class IbmModel1:
         $$\hat a_j = \arg\max_i t(y_j \mid x_i)$$
         """
         _check(sources, targets)
-        found: list[list[int | None]] = []
-        for source, target in zip(sources, targets, strict=True):
-            best = self.posterior(source, target)
-            places = np.where(best.any(-1), best.argmax(-1), len(source)).tolist()
-            found.append([None if place == len(source) else place for place in places])
-        return found
+        return [likeliest(self.posterior(*pair)) for pair in zip(sources, targets, strict=True)]
 
     def posterior(self, source: Sentence, target: Sentence) -> Float[np.ndarray, "target source_and_null"]:
         """Give how likely each source word is the cause of each target word, NULL last; zeros for unknown words."""
@@ -133,7 +128,18 @@ class IbmModel1:
         return np.where(there, self.probabilities[places], 0.0)
 
 
-def _expect(cells: Sequence[_Cells], probabilities: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+def likeliest(shares: Float[np.ndarray, "target source_and_null"]) -> list[int | None]:
+    """Give the heaviest place of each row of a `posterior`, None for NULL and for rows of zeros.
+
+    >>> likeliest(np.array([[0.2, 0.7, 0.1], [0.1, 0.1, 0.8], [0.0, 0.0, 0.0]]))
+    [1, None, None]
+    """
+    null = shares.shape[1] - 1
+    places = np.where(shares.any(-1), shares.argmax(-1), null).tolist()
+    return [None if place == null else place for place in places]
+
+
+def _expect(cells: Iterable[_Cells], probabilities: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """Count how often each pair is expected to be linked, and say how likely the sentences are."""
     counts, log_likelihood = np.zeros(len(probabilities)), 0.0
     for part in cells:
@@ -165,6 +171,16 @@ def _pairs(sources: list[NDArray[np.int64]], targets: list[NDArray[np.int64]], v
     products = [(source * vocabulary + target[:, None]).ravel() for source, target in zip(opened, targets, strict=True)]
     widths = np.repeat([len(source) for source in opened], [len(target) for target in targets])
     return _Cells(np.concatenate(products), np.cumsum(widths) - widths, widths)
+
+
+def _distinct(parts: Iterable[NDArray[np.int64] | NDArray[np.int32]]) -> NDArray[np.int64]:
+    """Find the different numbers in all parts, ascending; no more than about twice as many are held at once."""
+    found, waiting = np.zeros(0, dtype=np.int64), [np.zeros(0, dtype=np.int64)]
+    for part in parts:
+        waiting.append(np.unique(part).astype(np.int64, copy=False))
+        if sum(map(len, waiting)) > len(found) + _AT_ONCE:
+            found, waiting = np.unique(np.concatenate([found, *waiting])), []
+    return np.unique(np.concatenate([found, *waiting]))
 
 
 def _located(cells: _Cells, entries: NDArray[np.int64]) -> _Cells:

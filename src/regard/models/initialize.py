@@ -3,6 +3,7 @@
 from typing import Literal
 
 import torch
+from jaxtyping import Int
 from torch import Tensor, nn
 
 from regard.layers.additive import AdditiveAttention
@@ -54,6 +55,18 @@ def initialize_transformer(model: TransformerModel) -> None:
                 nn.init.zeros_(module.bias)
     for embedding in (model.source.table, model.target.table):
         nn.init.normal_(embedding.weight, std=embedding.embedding_dim**-0.5)
+
+
+@torch.no_grad()
+def start_from_counts(output: nn.Linear, counts: Int[Tensor, " vocabulary"]) -> None:
+    r"""Let the output layer begin with how often each token occurs.
+
+    $$b_v = \log \frac{n_v + 1}{\sum_w (n_w + 1)}$$
+
+    Otherwise the first updates push every feature the same way until the biases are right, which can drive the tanh
+    features of a recurrent decoder into saturation for good.
+    """
+    output.bias.copy_((counts + 1).double().div((counts + 1).sum()).log())
 
 
 def recurrent_blocks(module: nn.Module) -> list[Tensor]:

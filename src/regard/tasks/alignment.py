@@ -1,16 +1,18 @@
 """Word alignment: force a translation through a model and read links off where it looked."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.batches import Examples, make_batch
-from regard.data.bucketing import make_index_batches
 from regard.data.pair import Link, Pair
+from regard.data.tokenizer import Tokenizer
 from regard.data.word_spans import Division, compose, divide, token_words, word_spans
 from regard.decoding.forced import force
 from regard.errors import ArgumentError
@@ -25,14 +27,34 @@ from regard.inspection.alignment import (
 )
 from regard.inspection.symmetrize import Join, symmetrize
 from regard.inspection.value_norms import value_norms
-from regard.models.ibm_model_1 import IbmModel1
+from regard.models.ibm_model_1 import IbmModel1, likeliest
 from regard.tasks.aligned import Alignment
+from regard.tasks.search_batches import plan_by_cells
 from regard.tasks.translator import Translator
 
-__all__ = ["Alignment", "align", "align_by_counting", "align_diagonally", "join_directions", "looks", "turned_pairs"]
+__all__ = [
+    "Alignment",
+    "align",
+    "align_by_counting",
+    "align_counted",
+    "align_diagonally",
+    "count_words",
+    "join_directions",
+    "looks",
+    "shorten",
+    "turned_pairs",
+]
 
 BATCH_TOKENS = 4096
 PLAIN = Reading()
+
+
+class _Reader(NamedTuple):
+    """How a translator reads a side, or says it."""
+
+    tokenizer: Tokenizer
+    most: int
+    """Tokens, without `</s>`."""
 
 
 class Look(NamedTuple):
@@ -56,10 +78,19 @@ def align(
 ) -> list[Alignment]:
     """Force every target through the model and link its words to source words by the weights.
 
+    A side of more tokens than the translator reads is cut there, with a warning; see `shorten`.
+
     - `reading`: which weights, and how; `regard.tasks.reading_choice` chooses one.
     - `words`: how links count words: "marks" as the built-in corpora's gold links do, "whitespace" as files do.
     - `watch`: told how many pairs are done.
     """
+    pairs, cut = shorten(pairs, translator, words=words)
+    if cut:
+        warnings.warn(
+            f"{len(cut)} of {len(pairs)} pairs, the first at index {cut[0]}, had more than {translator.reach.source:,} "
+            "tokens on a side, which is how many are read; the rest was left out. Divide them into sentences.",
+            stacklevel=2,
+        )
     found: dict[int, Alignment] = {}
     for look in looks(translator, pairs, words=words, norms=reading.norms, steps=[reading.step]):
         weights = choose_weights(look.by_step[reading.step], reading).cpu()
@@ -74,6 +105,52 @@ def align(
     return [found[index] for index in range(len(pairs))]
 
 
+def shorten(
+    pairs: Sequence[Pair], forward: Translator | None, backward: Translator | None = None, *, words: Division = "marks"
+) -> tuple[list[Pair], list[int]]:
+    """Cut both sides of pairs at as many tokens as the translators read, and give the numbers of those that were cut.
+
+    Words keep their places; gold links of words that are left out are left out too. `backward` is of the other
+    direction: it reads targets and says sources.
+    """
+    sources: list[_Reader] = []
+    targets: list[_Reader] = []
+    for translator, near, far in ((forward, sources, targets), (backward, targets, sources)):
+        if translator is not None:
+            said = translator.reach.source if translator.reach.target is None else translator.reach.target
+            near.append(_Reader(translator.tokenizers.source, translator.reach.source - 1))
+            far.append(_Reader(translator.tokenizers.target, said - 1))
+    heads = _heads([pair.source for pair in pairs], sources), _heads([pair.target for pair in pairs], targets)
+    found, cut = list(pairs), []
+    for number, (pair, source, target) in enumerate(zip(pairs, *heads, strict=True)):
+        if (source, target) != (pair.source, pair.target):
+            counts = len(divide(source, words)), len(divide(target, words))
+            links = tuple(link for link in pair.links if link.source < counts[0] and link.target < counts[1])
+            found[number] = Pair(source=source, target=target, links=links)
+            cut.append(number)
+    return found, cut
+
+
+def _heads(texts: Sequence[str], readers: Sequence[_Reader]) -> list[str]:
+    """Give as much of each text as every one of the tokenizers makes so many tokens of."""
+    composed = [compose(text) for text in texts]
+    long = {
+        int(number)
+        for tokenizer, most in readers
+        for number in np.flatnonzero(tokenizer.encode_batch(composed).lengths > most)
+    }
+    return [_head(composed[number], readers) if number in long else text for number, text in enumerate(texts)]
+
+
+def _head(text: str, readers: Sequence[_Reader]) -> str:
+    while True:  # half a word may have more tokens than its part of the whole word
+        offsets = [(tokenizer.backend.encode(text).offsets, most) for tokenizer, most in readers]
+        places = [places[most][0] for places, most in offsets if len(places) > most]
+        if not places:
+            return text
+        text = text[: min(*places, len(text) - 1)]
+
+
 @torch.no_grad()
 def looks(
     translator: Translator, pairs: Sequence[Pair], *, words: Division, norms: bool, steps: Sequence[Step]
@@ -85,8 +162,7 @@ def looks(
         sides.source.encode_batch([text for text, _ in texts]),
         sides.target.encode_batch([text for _, text in texts]),
     )
-    plan = make_index_batches(source.lengths + 1, target.lengths + 1, tokens=BATCH_TOKENS, shuffle=False)
-    for indices in plan:
+    for indices in plan_by_cells(source.lengths + 1, target.lengths + 1, tokens=BATCH_TOKENS):
         batch = make_batch(Examples(source=source, target=target), indices).to(translator.device)
         given = batch.source, batch.source_lengths
         said = force(model, *given, batch.target_input, batch.target_output, batch.target_lengths, weights=True)
@@ -135,21 +211,25 @@ def align_by_counting(
     words: Division = "marks",
 ) -> list[Alignment]:
     """Align with IBM Model 1, trained on the pairs themselves and on those of `train_on`."""
-    everything = [*train_on, *pairs]
-    sources, targets = ([divide(getattr(pair, side), words) for pair in everything] for side in ("source", "target"))
-    model = IbmModel1.train(sources, targets, iterations=iterations)
-    own = slice(len(train_on), None)
+    return align_counted(count_words([*train_on, *pairs], iterations=iterations, words=words), pairs, words=words)
+
+
+def count_words(pairs: Sequence[Pair], *, iterations: int = 5, words: Division = "marks") -> IbmModel1:
+    """Train IBM Model 1 on pairs."""
+    sources, targets = ([divide(getattr(pair, side), words) for pair in pairs] for side in ("source", "target"))
+    return IbmModel1.train(sources, targets, iterations=iterations)
+
+
+def align_counted(model: IbmModel1, pairs: Sequence[Pair], *, words: Division = "marks") -> list[Alignment]:
+    """Align with what was counted."""
     found = []
-    for source, target, causes in zip(sources[own], targets[own], model.align(sources[own], targets[own]), strict=True):
-        links = [Link(cause, place, sure=True) for place, cause in enumerate(causes) if cause is not None]
-        found.append(
-            Alignment(
-                source=tuple(source),
-                target=tuple(target),
-                links=tuple(sorted(links)),
-                weights=torch.from_numpy(model.posterior(source, target)).float(),
-            )
-        )
+    for pair in pairs:
+        source, target = divide(pair.source, words), divide(pair.target, words)
+        shares = model.posterior(source, target)
+        causes = enumerate(likeliest(shares))
+        links = sorted(Link(cause, place, sure=True) for place, cause in causes if cause is not None)
+        weights = torch.from_numpy(shares).float()
+        found.append(Alignment(source=tuple(source), target=tuple(target), links=tuple(links), weights=weights))
     return found
 
 

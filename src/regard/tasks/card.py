@@ -33,7 +33,7 @@ tags: [translation, attention, regard]
 ## Use
 
 ```
-regard translate --model {card.folder} "..."
+regard translate {card.folder} "..."
 ```
 
 ```python

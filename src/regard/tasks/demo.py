@@ -1,5 +1,6 @@
 """The demonstration: the same sentences through one fixed vector and through attention, measured side by side."""
 
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,12 +32,8 @@ LECTURES = ("Yo soy de Canada", "Me puedes traer un tenedor")
 class Plan:
     """How much to do."""
 
-    pairs: int
-    """Training pairs: half of them short, half of all lengths."""
-    short: int
-    """Words of the short ones, at most."""
-    longest: int
-    """Words of all, at most."""
+    pairs: tuple[tuple[int, int], ...]
+    """How many training pairs of at most how many words are drawn, each time."""
     edges: tuple[int, ...]
     """Lengths at which a bin begins."""
     each: int
@@ -45,11 +42,14 @@ class Plan:
     """What each model is trained with, beside its preset."""
     minutes: str
 
+    @property
+    def longest(self) -> int:
+        """The most words that a sentence has."""
+        return max(most for _, most in self.pairs)
+
 
 FULL = Plan(
-    pairs=8000,
-    short=20,
-    longest=60,
+    pairs=((2000, 9), (2500, 20), (3500, 60)),
     edges=(10, 20, 30, 40),
     each=40,
     settings={
@@ -59,9 +59,7 @@ FULL = Plan(
     minutes="three to four minutes",
 )
 FAST = Plan(
-    pairs=3000,
-    short=7,
-    longest=14,
+    pairs=((1500, 7), (1500, 14)),
     edges=(5, 8, 11),
     each=30,
     settings={
@@ -112,6 +110,10 @@ class Demonstrated:
     """Which of the weights links were read from, chosen on the validation pairs."""
     errors: dict[str, AlignmentScores]
     """Alignment error of attention and of what it is compared with."""
+    figures: dict[str, dict[str, float]]
+    """Steps, parameters and seconds of training, of each system."""
+    sure: str
+    """A sentence that the model with attention translates as the reference does, to try it with."""
 
     def score(self, system: str, place: int) -> float:
         """Give the BLEU of a system on the sentences of one bin of lengths."""
@@ -121,9 +123,7 @@ class Demonstrated:
 
 def draw_pairs(plan: Plan) -> Data:
     """Draw the pairs from the built-in grammar; every length of the test is equally frequent."""
-    short = corpus(CORPUS, split="train", size=plan.pairs // 2, max_words=plan.short)
-    known = {pair.source for pair in short}
-    longer = corpus(CORPUS, split="train", size=plan.pairs // 2, max_words=plan.longest)
+    drawn = [pair for size, most in plan.pairs for pair in corpus(CORPUS, split="train", size=size, max_words=most)]
     bounds = [3, *plan.edges, plan.longest + 1]
     test = [
         pair
@@ -131,7 +131,7 @@ def draw_pairs(plan: Plan) -> Data:
         for pair in corpus(CORPUS, split="test", size=plan.each, min_words=low, max_words=high - 1)
     ]
     return Data(
-        train=short + [pair for pair in longer if pair.source not in known],
+        train=list({pair.source: pair for pair in drawn}.values()),
         valid=corpus(CORPUS, split="valid", size=100, max_words=plan.longest),
         test=test,
     )
@@ -195,7 +195,20 @@ def examine(folder: Path, plan: Plan, data: Data, *, watch: Watch) -> Demonstrat
         shown=tuple(_show(models, pair, reading) for pair in _chosen(data.test, plan)),
         reading=reading,
         errors=errors,
+        figures={system: json.loads(_figures(folder / system)) for system in SYSTEMS},
+        sure=_sure(attending, data.test),
     )
+
+
+def _figures(run: Path) -> str:
+    return (run / "model" / "figures.json").read_text(encoding="utf-8")
+
+
+def _sure(translator: Translator, test: Sequence[Pair]) -> str:
+    """Find a sentence of some length that is translated right, as `regard translate` does it."""
+    tried = [pair for pair in test if 5 <= len(pair.source.split()) <= 12][:40]
+    said = translator.translate([pair.source for pair in tried])
+    return next((pair.source for pair, text in zip(tried, said, strict=True) if text == pair.target), test[0].source)
 
 
 def _chosen(test: Sequence[Pair], plan: Plan) -> list[Pair]:

@@ -21,11 +21,12 @@ def make_demo_page(found: Demonstrated) -> str:
         "<h2>Quality by length</h2>",
         f"<figure>{_lengths(found)}<figcaption>BLEU with its 95 % band, greedy decoding; n sentences of each length, "
         "none seen in training.</figcaption></figure>",
+        _trained(found),
         "<h2>Alignment error against the gold links</h2>",
         _errors(found),
         "<h2>What it looked at</h2>",
-        "<p>Each row is a word that <b>bahdanau</b> wrote, each column a word it read; the darker, the more weight. "
-        "Weights show where the model looked, which is not why it wrote the word.</p>",
+        "<p>Each row is a word that <b>bahdanau</b> wrote, each column a word it read; the stronger the color, the "
+        "more weight. Weights show where the model looked, which is not why it wrote the word.</p>",
         *(_shown(one) for one in found.shown),
         "<h2>How it was measured</h2><ul>",
         *(f"<li>{escape(one.name)}: <code>{escape(one.signature)}</code></li>" for one in found.evaluations),
@@ -48,6 +49,16 @@ def _lengths(found: Demonstrated) -> str:
     figure.savefig(written, format="svg", metadata={"Date": None})
     svg = written.getvalue()
     return f'<div class="plate">{svg[svg.index("<svg") :]}</div>'
+
+
+def _trained(found: Demonstrated) -> str:
+    head = "<tr><th></th><th>parameters</th><th>steps</th><th>target words seen</th><th>seconds</th></tr>"
+    rows = "".join(
+        f"<tr><th>{escape(name)}</th><td>{one['parameters']:,.0f}</td><td>{one['steps']:,.0f}</td>"
+        f"<td>{one['tokens']:,.0f}</td><td>{one['seconds']:,.0f}</td></tr>"
+        for name, one in found.figures.items()
+    )
+    return f"<table>{head}{rows}</table><p><small>Each had about the same time on one core.</small></p>"
 
 
 def _errors(found: Demonstrated) -> str:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from regard import __version__
@@ -240,6 +240,19 @@ def _notes(outputs: Outputs, held_out: HeldOut) -> Iterator[str]:
 
 def _signature(outputs: Outputs, held_out: HeldOut, settings: Evaluating) -> str:
     start = f"task:evaluation|pairs:{len(held_out.pairs)}|test:{held_out.fingerprint}"
-    search = settings.search
-    how = f"|beam:{search.beam}|length_penalty:{search.length_penalty:g}" if outputs.parameters is not None else ""
+    how = f"|{_searched(settings.search)}" if outputs.parameters is not None else ""
     return f"{start}{how}|bs:{settings.samples}|seed:{settings.seed}|version:{__version__}"
+
+
+def _searched(search: Search) -> str:
+    """Name how outputs were looked for, and every setting that is not the usual one."""
+    plain = Search()
+    kept = [f"{field.name}:{getattr(search, field.name)}" for field in fields(search) if field.name not in _NAMED
+            and getattr(search, field.name) != getattr(plain, field.name)]  # fmt: skip
+    if search.sampling is None:
+        return "|".join([f"beam:{search.beam}", f"length_penalty:{search.length_penalty:g}", *kept])
+    drawn = [f"{field.name}:{getattr(search.sampling, field.name):g}" for field in fields(search.sampling)]
+    return "|".join(["sampling", *drawn, *kept])
+
+
+_NAMED = ("beam", "length_penalty", "sampling")

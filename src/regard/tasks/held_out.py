@@ -77,7 +77,7 @@ class HeldOut:
     @property
     def fingerprint(self) -> str:
         """The start of a checksum of all pairs: two evaluations with the same can be compared."""
-        digest = hashlib.sha256("".join(f"{pair.source}\t{pair.target}\n" for pair in self.pairs).encode())
+        digest = hashlib.sha256(json.dumps([[pair.source, pair.target] for pair in self.pairs]).encode())
         return digest.hexdigest()[:12]
 
 
@@ -191,6 +191,8 @@ def _read(corpus: Corpus, name: str) -> HeldOut:
         else:
             report.drop(record.kind, place=record.place, text=record.text or record.received)
             first_bad = first_bad or record
+            if record.kind == "unequal":
+                raise DataError(f"The two files of a test set must have equally many lines; received {name}: {record}")
     if not pairs:
         raise DataError(f"The test set must have at least one usable pair; received none. {first_bad or name}")
     return HeldOut(pairs=pairs, name=name, report=report if report.dropped else None, lines=tuple(lines))

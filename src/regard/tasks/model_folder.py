@@ -59,4 +59,7 @@ def _instead(run: RunFolder) -> str:
             f"{reached} and has no model yet. Let it end: the command it was begun with goes on; fewer steps "
             "(train.steps) need a run of their own."
         )
+    inside = [entry for entry in sorted(path.iterdir()) if (entry / "model" / CONFIG).is_file()]
+    if inside:
+        return f"a folder of runs. Name one of them: {', '.join(map(str, inside[:5]))}."
     return f"a folder without {CONFIG}. `regard train --out` makes one that has it."

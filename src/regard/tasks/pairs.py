@@ -50,7 +50,7 @@ class Corpus(NamedTuple):
     def fingerprint(self) -> str:
         """Give a checksum of all pairs, so that a run goes on with the data it began with or not at all."""
         digest = hashlib.sha256()
-        for side in (self.train, self.valid):
+        for side in (self.train, self.valid, self.test):
             if isinstance(side, StreamedPairs):
                 digest.update(side.digest.encode())
             else:

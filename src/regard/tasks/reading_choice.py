@@ -13,7 +13,7 @@ from regard.data.word_spans import Division
 from regard.errors import ArgumentError
 from regard.evaluation.alignment_error import AlignmentScores
 from regard.inspection.alignment import Reading, Step, choose_weights, link_matrix
-from regard.tasks.alignment import PLAIN, Look, looks, turned_pairs
+from regard.tasks.alignment import PLAIN, Look, looks, shorten, turned_pairs
 from regard.tasks.translator import Translator
 
 STEPS: tuple[Step, ...] = ("produced", "read")
@@ -43,6 +43,7 @@ def choose_by_gold(
     """
     if not any(pair.links for pair in pairs):
         raise ArgumentError("`pairs` must have gold links to choose a reading by; received none with links.")
+    pairs, _ = shorten(pairs, translator, words=words)
     readings: list[Reading] = []
     counts = torch.zeros((), dtype=torch.long)
     for number, (look, found) in enumerate(_matrices(translator, pairs, like, words), start=1):
@@ -78,6 +79,7 @@ def choose_by_agreement(
     """
     if not pairs:
         raise ArgumentError("`pairs` must hold at least one pair to choose a reading by; received none.")
+    pairs, _ = shorten(pairs, forward, backward, words=words)
     turned = {look.number: (look, found) for look, found in _matrices(backward, turned_pairs(pairs), like, words)}
     sides: list[list[Reading]] = []
     both = said = said_back = torch.zeros(())

@@ -21,7 +21,8 @@ from regard.layers.learned_positions import LearnedPositions
 from regard.layers.luong import LuongAttention
 from regard.models.protocol import AnyModel
 
-_CELLS = 2**18
+CELLS = 2**18
+"""Pairs of a source and a target token, padding included, whose weights are found at once."""
 _NOTHING = Hypothesis(tokens=(), log_probabilities=(), finished=True)
 
 
@@ -47,29 +48,38 @@ def search_batches(
     source: Ragged,
     search: Search,
     *,
+    prefix: Ragged | None = None,
     reach: Reach,
     tokens: int,
     device: torch.device,
 ) -> list[list[Hypothesis]]:
     """Search for the outputs of each sentence; a sentence of nothing gets an output of nothing.
 
-    `tokens` is how many a batch may have, padding included and counted for each hypothesis.
+    - `prefix`: what the outputs of each sentence must begin with; fewer tokens than the longest output.
+    - `tokens`: how many a batch may have, padding included and counted for each hypothesis.
     """
     found = [[_NOTHING]] * len(source)
-    examples = Examples(source=source, target=Ragged.from_lists([[]] * len(source)))
-    for own, indices in _plan(source, search, reach, tokens):
+    nothing = Ragged.from_lists([[]] * len(source))
+    prefix = nothing if prefix is None else prefix
+    examples = Examples(source=source, target=nothing)
+    for own, indices in _plan(source, prefix.lengths, search, reach, tokens):
         batch = make_batch(examples, indices).to(device)
-        outputs = decode(model, batch.source, batch.source_lengths, search=own, start=START, end=END)
+        begin = [prefix[index].tolist() for index in indices.tolist()]
+        outputs = decode(model, batch.source, batch.source_lengths, search=own, start=START, end=END, prefix=begin)
         for index, one in zip(indices.tolist(), outputs, strict=True):
             found[index] = one
     return found
 
 
-def _plan(source: Ragged, search: Search, reach: Reach, tokens: int) -> Iterator[tuple[Search, NDArray[np.int64]]]:
+def _plan(
+    source: Ragged, begun: NDArray[np.int64], search: Search, reach: Reach, tokens: int
+) -> Iterator[tuple[Search, NDArray[np.int64]]]:
     """Give the batches. Sentences whose outputs might pass the reach come last, with a search that stops there."""
     lengths = source.lengths + 1
     budget = max(1, tokens // (search.n_best if search.sampling is not None else search.beam))
-    longest = 2 * lengths + 20 if search.max_length is None else np.full_like(lengths, search.max_length)
+    longest = np.maximum(2 * lengths + 20 + begun, search.min_length + 1)
+    if search.max_length is not None:
+        longest = np.full_like(lengths, search.max_length)
     beyond = longest > (longest.max(initial=0) if reach.target is None else reach.target)
     for chosen, own in ((~beyond, search), (beyond, replace(search, max_length=reach.target))):
         rows = np.flatnonzero(chosen & (lengths > 1))
@@ -100,15 +110,34 @@ def look_again(
         source=Ragged.from_lists([source[row].tolist() for row, _ in chosen]),
         target=Ragged.from_lists([one.tokens[: len(one.tokens) - one.finished] for one in outputs]),
     )
-    # What a sentence needs grows with the product of both lengths, as its matrix of weights does.
-    cells = (examples.source.lengths + 1) * (examples.target.lengths + 1)
-    plan = make_index_batches(cells, cells, tokens=_CELLS, shuffle=False)
+    plan = plan_by_cells(examples.source.lengths + 1, examples.target.lengths + 1)
     with_weights = [list(one) for one in found]
     for index, heard in force_batches(model, examples, plan, weights=True, device=device):
         (row, rank), one = chosen[index], outputs[index]
         looks = None if heard.weights is None else heard.weights[..., : len(one.tokens), :]
         with_weights[row][rank] = replace(one, weights=looks)
     return with_weights
+
+
+def plan_by_cells(
+    source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64], *, cells: int = CELLS, tokens: int = CELLS
+) -> Iterator[NDArray[np.int64]]:
+    """Group sentences whose weights are wanted, from short to long.
+
+    The matrices of a batch, rows · longest source · longest target, have at most `cells` entries, and either side at
+    most `tokens`, padding included; a sentence that alone has more is alone.
+
+    >>> [batch.tolist() for batch in plan_by_cells(np.array([2, 9, 2]), np.array([9, 2, 9]), cells=100)]
+    [[0, 2], [1]]
+    """
+    for batch in make_index_batches(source_lengths, target_lengths, tokens=tokens, shuffle=False):
+        rest = batch
+        while len(rest):
+            sides = (np.maximum.accumulate(lengths[rest]) for lengths in (source_lengths, target_lengths))
+            padded = np.arange(1, len(rest) + 1) * next(sides) * next(sides)
+            rows = max(1, int(np.searchsorted(padded, cells, side="right")))
+            yield rest[:rows]
+            rest = rest[rows:]
 
 
 def force_batches(

@@ -6,13 +6,15 @@ there, complete, or it is not.
 """
 
 import hashlib
+import io
+import itertools
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from regard.errors import ArgumentError, DataError
 from regard.tasks.text_lines import ByteStream, RawLine, gather_lines, split_lines
@@ -122,12 +124,16 @@ def translate_file(
     """Translate the lines of `source` into the file `target`, or go on where an earlier call stopped.
 
     - `settings`: what decides the output (model, search, …): a call with others does not go on.
-    - `overwrite`: replace a file that is there, and begin anew where the journal is of other settings.
+    - `overwrite`: replace a file that is there, and begin anew where the journal is of other settings or another input.
+      A pipe cannot be read twice to find out, and is always begun anew.
     - `chunk_lines`: lines between two journals; they are also what is sorted by length.
     """
     place = OutputPlace(target)
     place.check()
-    if _is_done(place, settings):
+    rewind = _rewinder(source)
+    looking = not overwrite or rewind is not None
+    if looking and (done := _find_done(place, source, settings)) is not None:
+        work.lines, work.tally = done.lines, Tally.from_table(done.tally)
         place.complete()
         return
     if target.exists() and not overwrite:
@@ -135,35 +141,75 @@ def translate_file(
             f"`--output` must be a file that is not there yet; {target} is. Name another, or replace it with "
             "--overwrite."
         )
+    going = looking and place.partial.exists()
     with place.opened() as file:
-        journal = _begin(place, settings, overwrite=overwrite)
+        if overwrite and rewind is not None:
+            rewind()
+        journal, rest = _begin(place, source, settings, going=going, rewind=rewind if overwrite else None)
         file.truncate(journal.output_bytes)
-        _go_on(work, source, place, file, journal, watch, chunk_lines)
+        _go_on(work, rest, place, file, journal, watch, chunk_lines)
     place.complete()
 
 
-def _is_done(place: OutputPlace, settings: Mapping[str, str]) -> bool:
-    """Say whether all was done but the last renaming."""
+class _Rest(NamedTuple):
+    """An input, read as far as it is done."""
+
+    digest: Any
+    """Of what is done."""
+    size: int
+    """Its bytes."""
+    lines: Iterator[list[RawLine]]
+    """What is left."""
+
+
+def _rewinder(source: ByteStream) -> Callable[[], object] | None:
+    """Give what goes back to where the input is now; None for a pipe."""
+    if not isinstance(source, io.IOBase) or not source.seekable():
+        return None
+    begin = source.tell()
+    return lambda: source.seek(begin)
+
+
+def _find_done(place: OutputPlace, source: ByteStream, settings: Mapping[str, str]) -> Journal | None:
+    """Give the journal where all was done for this very input, and the output has its name, but the journal is left."""
+    if place.partial.exists() or not place.path.is_file():
+        return None
     try:
         journal = place.read()
+        if journal is None or not journal.finished or journal.settings != settings:
+            return None
+        if place.path.stat().st_size != journal.output_bytes:
+            return None
+        rest = _skip(source, journal, place)
     except DataError:
-        return False
-    return journal is not None and journal.finished and journal.settings == settings
+        return None
+    return None if any(rest.lines) else journal
 
 
-def _begin(place: OutputPlace, settings: Mapping[str, str], *, overwrite: bool) -> Journal:
-    """Give the journal to go on from, or a new one."""
-    fresh = Journal(settings=dict(settings))
+def _begin(
+    place: OutputPlace,
+    source: ByteStream,
+    settings: Mapping[str, str],
+    *,
+    going: bool,
+    rewind: Callable[[], object] | None,
+) -> tuple[Journal, _Rest]:
+    """Give the journal to go on from, or a new one, with the rest of the input.
+
+    Where the journal is of other settings or of another input, `rewind` is called to begin anew; None to refuse.
+    """
     try:
-        journal = place.read()
+        journal = place.read() if going else None
         if journal is not None:
             _check_same(place, journal, settings)
-            return journal
+            return journal, _skip(source, journal, place)
     except ArgumentError:
-        if not overwrite:
+        if rewind is None:
             raise
+        rewind()
+    fresh = Journal(settings=dict(settings))
     place.write(fresh)
-    return fresh
+    return fresh, _skip(source, fresh, place)
 
 
 def _check_same(place: OutputPlace, journal: Journal, settings: Mapping[str, str]) -> None:
@@ -188,15 +234,14 @@ def _check_same(place: OutputPlace, journal: Journal, settings: Mapping[str, str
 
 def _go_on(
     work: LineTranslator,
-    source: ByteStream,
+    rest: _Rest,
     place: OutputPlace,
     file: BinaryIO,
     journal: Journal,
     watch: Watch,
     chunk_lines: int,
 ) -> None:
-    lines = split_lines(source)
-    digest, rest, size = _skip(lines, journal, place)
+    digest, size, lines = rest
     work.lines, work.tally = journal.lines, Tally.from_table(journal.tally)
     watch(work.lines, size)
     written = journal.output_bytes
@@ -215,11 +260,7 @@ def _go_on(
             )
         )
 
-    def remaining() -> Iterator[list[RawLine]]:
-        yield rest
-        yield from lines
-
-    for chunk in gather_lines(remaining(), most_lines=chunk_lines):
+    for chunk in gather_lines(lines, most_lines=chunk_lines):
         written += file.write(work(chunk))
         _add(digest, chunk)
         size += sum(line.size for line in chunk)
@@ -228,8 +269,9 @@ def _go_on(
     write_journal(finished=True)
 
 
-def _skip(lines: Iterator[list[RawLine]], journal: Journal, place: OutputPlace) -> tuple[Any, list[RawLine], int]:
-    """Pass over the lines that are done, and check that they are the same; give those read beyond them."""
+def _skip(source: ByteStream, journal: Journal, place: OutputPlace) -> _Rest:
+    """Pass over the lines that are done, and check that they are the same."""
+    lines = split_lines(source)
     digest, left, size = hashlib.sha256(), journal.lines, 0
     rest: list[RawLine] = []
     while left:
@@ -243,9 +285,9 @@ def _skip(lines: Iterator[list[RawLine]], journal: Journal, place: OutputPlace) 
     if left or (journal.lines and digest.hexdigest() != journal.digest):
         raise DataError(
             f"`--input` must be as it was when {place.path} was begun; its first {journal.lines:,} lines have changed. "
-            f"Put it back to go on, or remove {place.progress} to begin anew."
+            "Put it back to go on, or begin anew with --overwrite."
         )
-    return digest, rest, size
+    return _Rest(digest, size, itertools.chain([rest] if rest else [], lines))
 
 
 def _add(digest: Any, lines: list[RawLine]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from regard.data.pharaoh import format_links
 from regard.decoding.search import Search
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, DataError
 from regard.tasks.text_lines import ByteSink, ByteStream, RawLine, split_lines, understand
 from regard.tasks.translated import Translation
 from regard.tasks.translator import BATCH_TOKENS, MAX_SOURCE_LENGTH, Translator, Unknown
@@ -25,6 +25,8 @@ class Translate(Search):
     """Write a JSON object for each line instead of plain text."""
     weights: Looks = "mean"
     """What JSON says of the attention: the mean that the alignment is read from, every layer and head, or nothing."""
+    prefix: str = ""
+    """Text that every output must begin with."""
     unknown: Unknown = "replace"
     """What to do with `<unk>` of a model of whole words: replace it by the source word it looked at, or keep it."""
     max_source_length: int = MAX_SOURCE_LENGTH
@@ -103,6 +105,7 @@ class LineTranslator:
         found = self.translator.search(
             [line.text for line in lines],
             settings,
+            prefixes=[settings.prefix] * len(lines) if settings.prefix else None,
             weights=settings.json and settings.weights != "none",
             batch_tokens=settings.batch_tokens,
         )
@@ -138,7 +141,14 @@ def to_json(outputs: Sequence[Translation], *, weights: Looks = "mean") -> str:
     told = {"source": best.source, **_tell(best, weights), "source_tokens": best.source_tokens}
     if len(outputs) > 1:
         told["n_best"] = [_tell(one, weights) for one in outputs]
-    return json.dumps(told, ensure_ascii=False)
+    try:
+        return json.dumps(told, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise DataError(
+            f"The model must give numbers that JSON can write; its log-probability of an output is "
+            f"{best.log_probability}, for the line {best.source[:40]!r}. Its parameters may be damaged: load another "
+            "checkpoint, or train it again."
+        ) from error
 
 
 def _tell(one: Translation, weights: Looks) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from regard.errors import TrainingError
 from regard.evaluation.bleu import score
 from regard.models.build import Model, build_model, count_parameters
 from regard.models.folder import save_model
+from regard.models.initialize import start_from_counts
 from regard.tasks.card import Card, write_card
 from regard.tasks.encoding import TrainingFiles
 from regard.tasks.lengths import check_lengths
@@ -27,7 +28,7 @@ from regard.tasks.report_page import make_page
 from regard.tasks.run_folder import RunFolder
 from regard.tasks.translate import translate
 from regard.tasks.translation_job import TranslationJob
-from regard.tasks.vocabulary import find_tokenizers
+from regard.tasks.vocabulary import count_tokens, find_tokenizers
 from regard.training.checkpoint import flush, write_text
 from regard.training.failure import is_disk_full
 from regard.training.group import Group
@@ -78,6 +79,7 @@ def train_translator(
     model = build_model(
         config.model, source_vocabulary=tokenizers.source.size, target_vocabulary=tokenizers.target.size
     )
+    start_from_counts(model.output, count_tokens(corpus.train, tokenizers.target))
     trainer = Trainer(
         model,
         job,

@@ -25,6 +25,7 @@ from regard.errors import ArgumentError, ArgumentTypeError, DataError
 from regard.inspection.alignment import Reading
 from regard.models.build import Model, count_parameters
 from regard.models.folder import load_model
+from regard.models.language.folder import is_language_model
 from regard.models.protocol import AnyModel
 from regard.models.recurrent import RecurrentModel
 from regard.tasks.aligned import Alignment
@@ -87,12 +88,15 @@ class Translator:
             model.to(device)
         return self
 
-    def translate(self, texts: Sequence[str], search: Search | None = None) -> list[str]:
+    def translate(
+        self, texts: Sequence[str], search: Search | None = None, *, prefixes: Sequence[str] | None = None
+    ) -> list[str]:
         """Translate sentences, and give the best output of each, in order.
 
         Without `search` it is beam search, five wide. A sentence of nothing, or of spaces, gives an empty text.
+        `prefixes` say how each output must begin; see `search`.
         """
-        found = [outputs[0] for outputs in self.search(texts, search)]
+        found = [outputs[0] for outputs in self.search(texts, search, prefixes=prefixes)]
         cut = [index for index, one in enumerate(found) if one.cut]
         if cut:
             warnings.warn(
@@ -107,6 +111,7 @@ class Translator:
         texts: Sequence[str],
         search: Search | None = None,
         *,
+        prefixes: Sequence[str] | None = None,
         weights: bool = False,
         batch_tokens: int = BATCH_TOKENS,
     ) -> list[list[Translation]]:
@@ -114,11 +119,20 @@ class Translator:
 
         Sentences of like length are searched together; a batch has at most `batch_tokens` source tokens, counted once
         for each hypothesis. For `weights`, what was found is read once more, whole, to see where the model looks.
+        `prefixes` are the text that the outputs of each sentence must begin with, "" for any; the outputs of a sentence
+        of nothing stay empty.
         """
         _check_texts("texts", texts)
         source, cut = self._encode(texts)
+        search = search or Search()
         found = search_batches(
-            self._speaker, source, search or Search(), reach=self.reach, tokens=batch_tokens, device=self.device
+            self._speaker,
+            source,
+            search,
+            prefix=None if prefixes is None else self._begin(prefixes, len(texts), search.max_length),
+            reach=self.reach,
+            tokens=batch_tokens,
+            device=self.device,
         )
         if weights or self.replaces_unknown:
             found = look_again(
@@ -156,12 +170,17 @@ class Translator:
         ]
 
     def align(
-        self, pairs: Sequence[Pair], *, reading: Reading | None = None, words: Division = "marks"
+        self,
+        pairs: Sequence[Pair | tuple[str, str]],
+        *,
+        reading: Reading | None = None,
+        words: Division = "marks",
     ) -> list[Alignment]:
         """Link the words of sentence pairs by where the model looks as it says the target; see `tasks.alignment`."""
         from regard.tasks.alignment import align  # which knows translators
 
-        return align(self, pairs, reading=reading or Reading(), words=words)
+        given = [one if isinstance(one, Pair) else Pair(source=one[0], target=one[1]) for one in pairs]
+        return align(self, given, reading=reading or Reading(), words=words)
 
     def __repr__(self) -> str:
         kinds = " + ".join("recurrent" if isinstance(one, RecurrentModel) else "transformer" for one in self.models)
@@ -178,6 +197,29 @@ class Translator:
         if any(cut):
             source = Ragged.from_lists([source[index][:most].tolist() for index in range(len(source))])
         return source, cut
+
+    def _begin(self, prefixes: Sequence[str], count: int, max_length: int | None) -> Ragged:
+        """Give the tokens of what outputs must begin with, or raise where they cannot."""
+        _check_texts("prefixes", prefixes)
+        if len(prefixes) != count:
+            raise ArgumentError(
+                f"`prefixes` must have one entry for each of the {count} texts; received {len(prefixes)}. "
+                'Give "" where any beginning will do.'
+            )
+        found = self.tokenizers.target.encode_batch(prefixes)
+        most = min((one for one in (max_length, self.reach.target) if one is not None), default=None)
+        for index, text in enumerate(prefixes):
+            if UNKNOWN in found[index]:
+                raise ArgumentError(
+                    f'`prefixes` must be text that the model can say; received "{text}" at index {index}, which has '
+                    "words outside its vocabulary. Use other words."
+                )
+            if most is not None and len(found[index]) >= most:
+                raise ArgumentError(
+                    f"`prefixes` must have fewer tokens than the longest output, {most:,}; received "
+                    f"{len(found[index]):,} at index {index}. Shorten it."
+                )
+        return found
 
     def _write(self, source: str, found: Hypothesis) -> str:
         if self.replaces_unknown and found.weights is not None and UNKNOWN in found.tokens:
@@ -214,6 +256,9 @@ def load(
     if not paths:
         raise ArgumentError("`path` must name at least one model folder; received an empty list.")
     folders = [find_model(one) for one in paths]
+    for folder in folders:
+        if is_language_model(folder):
+            raise DataError(f"{folder} must hold a translator; received a language model. See `regard generate`.")
     place = find_device(device)
     loaded = [load_model(folder, device=place) for folder in folders]
     match loaded[0].config.model:

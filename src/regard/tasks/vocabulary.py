@@ -5,11 +5,16 @@ from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
 from regard.config.schema import Config
 from regard.data.pair import Pair
-from regard.data.special import SPECIAL_TOKENS
-from regard.data.streamed import StreamedPairs
-from regard.data.tokenizer import TokenizerPair
+from regard.data.special import END, SPECIAL_TOKENS
+from regard.data.streamed import Pairs, StreamedPairs
+from regard.data.tokenizer import Tokenizer, TokenizerPair
 from regard.data.tokenizer_training import train_tokenizers
 from regard.errors import ArgumentError, DataError
 from regard.tasks.pairs import Corpus
@@ -17,6 +22,9 @@ from regard.training.checkpoint import write_text
 
 _SAMPLE = 500_000
 """Pairs to learn a vocabulary from; of more, every second, third, … is taken."""
+
+_COUNTED = 20_000
+"""Pairs whose tokens are counted."""
 
 
 def find_tokenizers(config: Config, corpus: Corpus, *, kept: Path) -> TokenizerPair:
@@ -45,6 +53,14 @@ def find_tokenizers(config: Config, corpus: Corpus, *, kept: Path) -> TokenizerP
 def sample(pairs: StreamedPairs, most: int = _SAMPLE) -> Iterable[Pair]:
     """Take every n-th pair, so that there are at most `most`."""
     return islice(pairs, 0, None, max(1, -(-len(pairs) // most)))
+
+
+def count_tokens(pairs: Pairs, tokenizer: Tokenizer) -> Int[Tensor, " vocabulary"]:
+    """Count how often each token, and the end, occurs in the targets of the first pairs."""
+    said = tokenizer.encode_batch(pair.target for pair in islice(pairs, _COUNTED))
+    counts = np.bincount(said.values, minlength=tokenizer.size)
+    counts[END] += len(said)
+    return torch.from_numpy(counts)
 
 
 def _read_given(config: Config) -> TokenizerPair:

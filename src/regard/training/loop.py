@@ -43,8 +43,9 @@ class Trainer:
         interruption: Interruption | None = None,
     ) -> None:
         self.group = group or Group()
-        self.model = model.to(self.group.device)
-        self._trained = self._own_copy() if settings.shard and self.group.ranks > 1 else self.model
+        shard = settings.shard and self.group.ranks > 1
+        self.model = model if shard else model.to(self.group.device)
+        self._trained = copy.deepcopy(model).to(self.group.device) if shard else self.model
         self.job, self.settings, self.checkpoints, self.watcher = job, settings, checkpoints, watcher
         self.interruption = interruption or Interruption()
         self.state = State()
@@ -70,13 +71,6 @@ class Trainer:
                 self._after(update)
         self._take_result()
         return self.state
-
-    def _own_copy(self) -> nn.Module:
-        """Copy the model, to be divided over the processes; the first keeps it whole, to validate and to save."""
-        copied = copy.deepcopy(self.model)
-        if not self.group.leads:
-            self.model.to("meta")
-        return copied
 
     def _finished(self) -> bool:
         stalled = has_stalled(self.state.scores(self.settings.metric), self.settings.patience)
@@ -123,12 +117,14 @@ class Trainer:
         metric = self.settings.metric
         averaged = self._average.tensors if self._average is not None else None
         if self._trained is not self.model:
-            averaged = _whole(averaged or named_tensors(self._trained))
+            averaged = self._whole(averaged or named_tensors(self._trained))
         if self.group.leads:
-            self.model.eval()
+            self.model.to(self.group.device).eval()
             with replaced(self.model, averaged), torch.no_grad():
                 found = self.job.validate(self.model)
             self.model.train()
+            if self._trained is not self.model:
+                self.model.cpu()
             if metric != "loss" and metric not in found.figures:
                 raise TrainingError(f"train.metric must be one that the task measures; received {metric}.")
             found = replace(found, step=self.state.step, seconds=self.state.seconds)
@@ -146,7 +142,7 @@ class Trainer:
         tensors |= {f"optimizer/{name}": one for name, one in optimizer_tensors(self._updater.optimizer).items()}
         if self._average is not None:
             tensors |= {f"average/{name}": one for name, one in self._average.tensors.items()}
-        tensors = _whole(tensors)
+        tensors = self._whole(tensors)
         if not self.group.leads:
             return
         for name, states in gathered.items():
@@ -216,7 +212,9 @@ class Trainer:
 
     def _take_result(self) -> None:
         """Give the model the parameters that make the result."""
-        last = _whole(self._average.tensors if self._average is not None else named_tensors(self._trained))
+        last = self._whole(self._average.tensors if self._average is not None else named_tensors(self._trained))
+        if self.group.leads:
+            self.model.to(self.group.device)
         if not self.group.leads:
             return
         match self.settings.result:
@@ -230,6 +228,17 @@ class Trainer:
         load_tensors(
             self.model, mean_tensors([last if one == self.state.step else self._saved(one, last) for one in chosen])
         )
+
+    def _whole(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Bring divided tensors together, one after the other, in the memory of the first process's CPU alone."""
+        if self._trained is self.model:
+            return tensors
+        found = {}
+        for name, one in tensors.items():
+            gathered = whole(one)
+            if self.group.leads:
+                found[name] = gathered.cpu()
+        return found
 
     def _saved(self, step: int, last: dict[str, Tensor]) -> dict[str, Tensor]:
         try:
@@ -257,10 +266,6 @@ class _Tally:
         self.tokens += update.tokens
         self.seconds += seconds
         self.rate, self.gradient_norm = update.rate, update.gradient_norm
-
-
-def _whole(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: whole(one) for name, one in tensors.items()}
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,8 +1,9 @@
-"""Parameters divided over the processes (FSDP2), for models that fit no single one: each keeps a part of every tensor.
+"""FSDP2: each process keeps a part of every parameter, of its gradient and of AdamW's memory.
 
 Blocks of a Transformer come together when they are computed and are parted again after it; what is left, such as
 embeddings, stays together from the start of a pass to its end. Torch's part for this takes a second or two to import,
-so that it is imported where it is used.
+so that it is imported where it is used. Each process holds the whole parameters once, when it starts; the first one has
+them on its CPU besides, to validate and to save.
 """
 
 import warnings

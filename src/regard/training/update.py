@@ -8,11 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from regard.config.train import Train
-from regard.data.batches import Batch
 from regard.errors import TrainingError
 from regard.training.failure import is_out_of_memory
 from regard.training.group import Group
-from regard.training.job import Job, halve
+from regard.training.job import AnyBatch, Job, cells, halve
 from regard.training.loss import Loss
 from regard.training.optimizer import make_optimizer, set_rate
 from regard.training.precision import autocast
@@ -51,7 +50,7 @@ class Updater:
         )
         self._parameters = [one for one in model.parameters() if one.requires_grad]
 
-    def update(self, batches: Sequence[Batch], state: State, *, stop: bool = False) -> Update:
+    def update(self, batches: Sequence[AnyBatch], state: State, *, stop: bool = False) -> Update:
         """Make one update from `batches`."""
         settings = self.settings
         tokens, stops = self.group.sum([sum(one.num_tokens for one in batches), float(stop)])
@@ -70,11 +69,11 @@ class Updater:
             state.skipped = 0
         else:
             self._skip(batches[0], state)
-            loss = cross_entropy = 0.0 if not math.isfinite(loss) else loss
+            loss, cross_entropy = (one if math.isfinite(one) else 0.0 for one in (loss, cross_entropy))
         state.tokens += int(tokens)
         return Update(loss, cross_entropy, tokens, rate, norm, bool(stops))
 
-    def _gradients(self, batches: Sequence[Batch], tokens: float, state: State) -> tuple[Tensor, Tensor]:
+    def _gradients(self, batches: Sequence[AnyBatch], tokens: float, state: State) -> tuple[Tensor, Tensor]:
         """Add up gradients over `batches`, dividing those that do not fit into memory until they do."""
         pieces = [piece for batch in batches for piece in _fitting(batch, state.largest)]
         random = torch.get_rng_state()
@@ -90,7 +89,7 @@ class Updater:
             torch.set_rng_state(random)
             pieces = self._make_room(pieces, state, reason)
 
-    def _accumulate(self, pieces: Sequence[Batch], tokens: float) -> tuple[Tensor, Tensor]:
+    def _accumulate(self, pieces: Sequence[AnyBatch], tokens: float) -> tuple[Tensor, Tensor]:
         device = self.group.device
         total, cross_entropy = torch.zeros((), device=device), torch.zeros((), device=device)
         for number, piece in enumerate(pieces):
@@ -104,10 +103,10 @@ class Updater:
             cross_entropy += loss.cross_entropy
         return total, cross_entropy
 
-    def _make_room(self, pieces: Sequence[Batch], state: State, reason: str) -> list[Batch]:
+    def _make_room(self, pieces: Sequence[AnyBatch], state: State, reason: str) -> list[AnyBatch]:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-        largest = max(pieces, key=_cells)
+        largest = max(pieces, key=cells)
         if len(largest.indices) == 1 or self.group.ranks > 1:
             settings = self.settings
             raise TrainingError(
@@ -116,19 +115,19 @@ class Updater:
                 f"{2 * settings.accumulate} makes the same steps), shorter sentences (data.clean.max_words) or a "
                 "smaller model, in a new folder."
             )
-        state.largest = _cells(largest) // 2
+        state.largest = cells(largest) // 2
         self.watcher.noted(
             f"Step {state.step}: out of memory. Batches of more than {state.largest:,} cells are computed in parts "
             "from here on, with the same result."
         )
         return [piece for one in pieces for piece in _fitting(one, state.largest)]
 
-    def _skip(self, batch: Batch, state: State) -> None:
+    def _skip(self, batch: AnyBatch, state: State) -> None:
         """Leave out an update whose gradient is not finite: the parameters stay good."""
         state.skipped += 1
         first = ", ".join(map(str, batch.indices[:5].tolist()))
         self.watcher.noted(
-            f"Step {state.step}: the gradient is not finite, so the update is left out. The batch holds the pairs "
+            f"Step {state.step}: the gradient is not finite, so the update is left out. The batch holds the examples "
             f"{first}{', …' if len(batch.indices) > 5 else ''}."
         )
         if state.skipped >= _PATIENCE:
@@ -148,16 +147,12 @@ class _Pass(nn.Module):
         self.model = model
         self._job = job
 
-    def forward(self, batch: Batch) -> Loss:
+    def forward(self, batch: AnyBatch) -> Loss:
         return self._job.loss(self.model, batch)
 
 
-def _cells(batch: Batch) -> int:
-    return batch.source.numel() + batch.target_output.numel()
-
-
-def _fitting(batch: Batch, largest: int) -> list[Batch]:
+def _fitting(batch: AnyBatch, largest: int) -> list[AnyBatch]:
     """Divide a batch until each part has at most `largest` cells or one sentence; 0 is no limit."""
-    if not largest or _cells(batch) <= largest or len(batch.indices) == 1:
+    if not largest or cells(batch) <= largest or len(batch.indices) == 1:
         return [batch]
     return [piece for half in halve(batch) for piece in _fitting(half, largest)]

@@ -24,3 +24,12 @@ def test_it_is_the_plain_top(words: int, width: int, count: int) -> None:
     live = (parent * words + token).masked_fill(found == -torch.inf, -1)
     for row in live.tolist():
         assert len(set(row) - {-1}) == len([one for one in row if one >= 0])
+
+
+def test_what_fills_the_last_chunk_is_no_word():
+    words = 5 * CHUNK + 1
+    scores = torch.full((1, 1, words), -torch.inf)
+    scores[..., -1] = -1.0
+    found = best(torch.zeros(1, 1), scores, 5)
+    assert found.token[0, 0] == words - 1
+    assert len(set(found.token[0].tolist())) == 5

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from regard.decoding import Ensemble, Hypothesis, Search, decode, force, greedy
+from regard.decoding import Ensemble, Hypothesis, Sampling, Search, decode, force, greedy
 from regard.errors import ArgumentError
 from unit.decoding.table import END, LENGTHS, SOURCE, START, Naive, Table
 
@@ -264,3 +264,16 @@ def test_bad_prefixes() -> None:
         found(Table(), search, prefix=[*none, [2, 2, 2]])
     with pytest.raises(ArgumentError, match=r"`prefix` must hold tokens from 0 to 4; received numbers from 1 to 5\."):
         found(Table(), replace(search, max_length=9), prefix=[*none, [5, 2]])
+
+
+@pytest.mark.parametrize("sampling", [None, Sampling()])
+@pytest.mark.parametrize("number", [-torch.inf, torch.nan])
+def test_there_is_an_output_even_where_every_word_is_impossible(number, sampling):
+    model = Table(5)
+    model.log_probabilities[:] = number
+    search = Search(beam=3, n_best=2, max_length=4, sampling=sampling)
+    found = decode(model, SOURCE, LENGTHS, search=search, start=START, end=END)
+    assert all(found)
+    if number == -torch.inf:
+        assert {one.tokens for outputs in found for one in outputs} == {(END,)}
+        assert {one.log_probability for outputs in found for one in outputs} == {-torch.inf}

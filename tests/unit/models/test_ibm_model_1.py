@@ -1,6 +1,7 @@
 """IBM Model 1 against expectation-maximization written from the paper."""
 
 import itertools
+import weakref
 from collections import defaultdict
 
 import numpy as np
@@ -46,6 +47,21 @@ def test_it_does_not_matter_how_many_pairs_are_looked_at_together(monkeypatch):
     np.testing.assert_array_equal(whole.entries, parts.entries)
     np.testing.assert_allclose(whole.probabilities, parts.probabilities)
     assert parts.log_likelihoods == pytest.approx(whole.log_likelihoods)
+
+
+def test_the_pairs_of_the_corpus_are_not_kept(monkeypatch):
+    monkeypatch.setattr(ibm_model_1, "_AT_ONCE", 10)
+    made, located = [], ibm_model_1._located
+
+    def watched(*given):
+        found = located(*given)
+        made.append(weakref.ref(found.entries))
+        assert sum(one() is not None for one in made) <= 2
+        return found
+
+    monkeypatch.setattr(ibm_model_1, "_located", watched)
+    IbmModel1.train(SOURCES * 3, TARGETS * 3, iterations=2)
+    assert len(made) > 8
 
 
 def test_probabilities_sum_to_one_for_each_source_word():

@@ -6,15 +6,18 @@ import torch
 from catalogue.models import small
 from regard.config.presets import preset
 from regard.data.pair import Link, Pair, words
+from regard.data.tokenizer import TokenizerPair
 from regard.data.tokenizer_training import TokenizerConfig, train_tokenizers
 from regard.errors import ArgumentError
 from regard.inspection.alignment import Reading
 from regard.models import build_model
+from regard.models.ibm_model_1 import IbmModel1
 from regard.tasks.alignment import (
     align,
     align_by_counting,
     align_diagonally,
     join_directions,
+    shorten,
     turned_pairs,
 )
 from regard.tasks.translator import Translator
@@ -134,6 +137,46 @@ def test_counting_needs_no_model():
 def test_the_diagonal_needs_nothing():
     assert pharaoh(align_diagonally(PAIRS)) == STRAIGHT
     assert align_diagonally(PAIRS)[1].weights.tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+
+
+def test_every_posterior_is_computed_once(monkeypatch):
+    asked, posterior = [], IbmModel1.posterior
+
+    def counted(model, source, target):
+        asked.append(source)
+        return posterior(model, source, target)
+
+    monkeypatch.setattr(IbmModel1, "posterior", counted)
+    found = align_by_counting(PAIRS, iterations=2)
+    assert len(asked) == len(found) == 3
+
+
+def test_sides_are_cut_at_what_is_read(pieces):
+    spec = small(preset("transformer-tiny"))
+    sizes = {"source_vocabulary": pieces.source.size, "target_vocabulary": pieces.target.size}
+    translator = Translator(build_model(spec, **sizes).eval(), pieces, None, max_source_length=10)
+    long = Pair(source="el perro negro", target="the dog " * 900, links=(Link(0, 1, True), Link(2, 1, True)))
+    with pytest.warns(UserWarning, match=r"1 of 2 pairs, the first at index 1, had more than 10 tokens on a side"):
+        found = align(translator, [PAIRS[1], long])
+    assert (found[1].source, found[1].target) == (("el", "perro"), ("the", "dog"))
+    (same, short), cut = shorten([PAIRS[1], long], translator)
+    assert (same, cut, short.links) == (PAIRS[1], [1], (Link(0, 1, True),))
+    (again,), cut = shorten([short], translator)
+    assert (again, cut) == (short, [])
+    assert max(len(one) for one in pieces.target.encode_batch([short.target])) <= 9
+
+
+def test_sides_are_cut_at_what_both_directions_read(pieces):
+    turned = TokenizerPair(pieces.target, pieces.source)
+    sides = [
+        Translator(build_model(small(preset("bahdanau")), source_vocabulary=one.source.size,
+                   target_vocabulary=one.target.size).eval(), one, None, max_source_length=most)
+        for one, most in ((pieces, 30), (turned, 12))
+    ]  # fmt: skip
+    long = Pair(source="el perro " * 50, target="the dog " * 50)
+    (short,), cut = shorten([long], *sides)
+    assert (short, cut) == (Pair(source="el perro e", target="the dog th"), [0])
+    assert shorten([long], None)[1] == []
 
 
 def test_two_directions_are_joined():

@@ -119,3 +119,11 @@ def test_a_test_set_has_a_pair(tmp_path):
     (tmp_path / "a.en").write_text("one\n")
     with pytest.raises(DataError, match=r"must have at least one usable pair; received none. .*an empty source"):
         find_held_out(Choice(source=str(tmp_path / "a.es"), target=str(tmp_path / "a.en")))
+
+
+def test_files_of_unequal_length_are_refused(tmp_path):
+    source, target = tmp_path / "a.es", tmp_path / "a.en"
+    source.write_text("uno\ndos\n", encoding="utf-8")
+    target.write_text("one\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"The two files of a test set must have equally many lines; received .*a\.es"):
+        find_held_out(Choice(source=str(source), target=str(target)))

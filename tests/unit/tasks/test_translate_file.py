@@ -35,6 +35,20 @@ class Stopping(LineTranslator):
         return super().__call__(raw)
 
 
+class Silent(LineTranslator):
+    """Has nothing left to translate."""
+
+    def __call__(self, raw):
+        raise AssertionError("asked to translate")
+
+
+class Pipe(io.BytesIO):
+    """Cannot be read twice."""
+
+    def seekable(self):
+        return False
+
+
 def run(translator, path, content=SOURCE, *, work=None, settings=SETTINGS, **others):
     work = work or LineTranslator(translator, GREEDY)
     translate_file(work, io.BytesIO(content), path, settings=settings, chunk_lines=4, **others)
@@ -82,9 +96,57 @@ def test_what_is_stopped_while_it_ends_is_complete(translator, tmp_path, monkeyp
         context.setattr(OutputPlace, "complete", lambda place: None)
         run(translator, path)
     assert not path.exists()
-    run(translator, path, b"")  # nothing is read again
+    with pytest.raises(
+        DataError, match=r"its first 25 lines have changed. Put it back to go on, or begin anew with --o"
+    ):
+        run(translator, path, b"another\n")
+    run(translator, path, work=Silent(translator, GREEDY))
     assert path.read_text().count("\n") == 25
     assert [one.name for one in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_is_stopped_after_it_has_its_name_is_complete(translator, tmp_path, monkeypatch):
+    path = tmp_path / "out"
+
+    def half(place):
+        place.partial.replace(place.path)
+
+    def leave(content=SOURCE):
+        with monkeypatch.context() as context:
+            context.setattr(OutputPlace, "complete", half)
+            run(translator, path, content)
+        assert sorted(one.name for one in tmp_path.iterdir()) == ["out", "out.progress"]
+
+    for overwrite in (False, True):
+        leave()
+        assert run(translator, path, work=Silent(translator, GREEDY), overwrite=overwrite).lines == 25
+        assert [one.name for one in tmp_path.iterdir()] == ["out"]
+        path.unlink()
+    leave()
+    with pytest.raises(ArgumentError, match=r"`--output` must be a file that is not there yet"):
+        run(translator, path, SOURCE + b"more\n")
+    run(translator, path, b"one\n", overwrite=True)
+    assert path.read_text().count("\n") == 1
+    path.unlink()
+    leave()
+    path.unlink()  # the journal says that all is done, but nothing is there
+    run(translator, path, b"one\ntwo\n")
+    assert path.read_text().count("\n") == 2
+
+
+def test_overwriting_begins_anew_where_the_input_has_changed(translator, tmp_path):
+    run(translator, tmp_path / "whole", b"one\ntwo\n")
+    path = tmp_path / "out"
+    stop(translator, path)
+    run(translator, path, b"one\ntwo\n", overwrite=True)
+    assert path.read_text() == (tmp_path / "whole").read_text()
+    stop(translator, path, overwrite=True)
+    told = []
+    run(translator, path, overwrite=True, watch=lambda lines, size: told.append(lines))  # the same goes on
+    assert (told[0], path.read_text().count("\n")) == (8, 25)
+    stop(translator, path, overwrite=True)
+    translate_file(LineTranslator(translator, GREEDY), Pipe(b"one\ntwo\n"), path, settings=SETTINGS, overwrite=True)
+    assert path.read_text() == (tmp_path / "whole").read_text()
 
 
 def test_another_command_does_not_go_on(translator, tmp_path):
@@ -103,7 +165,7 @@ def test_an_input_that_has_changed_does_not_go_on(translator, tmp_path):
     stop(translator, path)
     for changed in (b"x" + SOURCE, SOURCE[:30]):
         with pytest.raises(
-            DataError, match=r"its first 8 lines have changed. Put it back to go on, or remove .*progress"
+            DataError, match=r"its first 8 lines have changed. Put it back to go on, or begin anew with --overwrite."
         ):
             run(translator, path, changed)
     (tmp_path / "out.progress").unlink()
@@ -220,6 +282,23 @@ def test_json_tells_everything(translator):
     assert len(told["weights"][0]) == 1  # layers, heads
     text, _ = answer(translator, content, Translate(json=True, weights="none", max_length=8))
     assert not {"weights", "alignment"} & json.loads(text.split("\n")[0]).keys()
+
+
+def test_json_is_never_nan(tmp_path):
+    broken = load(make_folder(tmp_path))
+    broken.model.output.bias.data[:] = float("nan")
+    with pytest.raises(
+        DataError, match=r"must give numbers that JSON can write; its .* of an output is nan, for the line 'el libro'"
+    ):
+        answer(broken, b"el libro\n", Translate(json=True, weights="none", max_length=4))
+
+
+def test_every_line_begins_with_the_prefix(translator):
+    text, _ = answer(translator, b"el libro\n\nuna casa\n", Translate(prefix="the house", max_length=8))
+    first, empty, last, _ = text.split("\n")
+    assert first.startswith("the house")
+    assert last.startswith("the house")
+    assert empty == ""
 
 
 def test_the_budget_must_be_something():

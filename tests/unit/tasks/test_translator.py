@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -12,6 +13,7 @@ from regard.data.tokenizer_training import TokenizerConfig
 from regard.decoding.decode import decode
 from regard.decoding.search import Sampling, Search
 from regard.errors import ArgumentError, ArgumentTypeError, DataError
+from regard.tasks.search_batches import plan_by_cells
 from regard.tasks.translated import word_numbers
 from regard.tasks.translator import Translator, load
 from regard.tasks.unknown_words import read_dictionary
@@ -85,6 +87,50 @@ def test_what_is_forced_is_reported(translator):
     assert len(empty.log_probabilities) == 1
     with pytest.raises(ArgumentError, match=r"`targets` must have one entry for each of the 2 sources; received 1."):
         translator.force(["a", "b"], ["c"])
+
+
+def test_outputs_begin_as_they_must(translator):
+    texts = [pair.source for pair in pairs()[:3]]
+    search = Search(beam=3, n_best=2, max_length=6)
+    found = translator.search([*texts, ""], search, prefixes=["the house", "", "a", "the"], weights=True)
+    assert all(one.text.startswith("the house") for one in found[0])
+    assert [one.text for one in found[1]] == [one.text for one in translator.search(texts, search)[1]]
+    assert found[2][0].target_tokens[0] == "a"
+    assert found[0][0].weights.shape[2] == len(found[0][0].target_tokens)
+    assert found[3][0].text == ""
+    assert translator.translate(texts[:1], search, prefixes=["the house"]) == [found[0][0].text]
+
+
+def test_prefixes_that_cannot_begin_are_refused(tmp_path, translator):
+    with pytest.raises(
+        ArgumentError, match=r'`prefixes` must have one entry for each of the 2 texts; received 1. Give ""'
+    ):
+        translator.translate(["a", "b"], prefixes=["c"])
+    with pytest.raises(ArgumentError, match=r"`prefixes` must be a list of sentences; received one string."):
+        translator.translate(["a"], prefixes="c")
+    with pytest.raises(
+        ArgumentError, match=r'`prefixes` must be text that the model can say; received "Zoroaster" at index 0'
+    ):
+        translator.translate(["a"], prefixes=["Zoroaster"])
+    with pytest.raises(
+        ArgumentError, match=r"`prefixes` must have fewer tokens than the longest output, 2; received 2 at"
+    ):
+        translator.translate(["a"], Search(max_length=2), prefixes=["the house"])
+    learned = load(make_folder(tmp_path, LEARNED))
+    assert len(learned.search(["el libro"], Search(beam=1), prefixes=["the " * 29])[0][0].target_tokens) == 30
+    assert len(learned.search(["el libro"], Search(beam=1), prefixes=["the " * 10])[0][0].target_tokens) <= 30
+    with pytest.raises(
+        ArgumentError, match=r"fewer tokens than the longest output, 30; received 30 at index 0. Shorten"
+    ):
+        learned.translate(["a"], prefixes=["the " * 30])
+
+
+def test_weights_are_found_in_batches_of_padded_cells():
+    source, target = np.array([100, 2, 2, 90, 2]), np.array([2, 100, 2, 2, 95])
+    plan = list(plan_by_cells(source, target, cells=1000))
+    assert sorted(np.concatenate(plan).tolist()) == [0, 1, 2, 3, 4]
+    assert all(len(batch) * source[batch].max() * target[batch].max() <= 1000 for batch in plan)
+    assert [batch.tolist() for batch in plan_by_cells(source, target, cells=5)] == [[2], [3], [4], [0], [1]]
 
 
 def test_wrong_texts_are_refused(translator, unchecked):

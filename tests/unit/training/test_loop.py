@@ -302,7 +302,7 @@ def test_metrics_of_steps_made_again_are_written_once(tmp_path):
     assert [line["step"] for line in lines if line["event"] == "train"] == [5, 10, 15, 20, 25, 30]
     valid = [line for line in lines if line["event"] == "valid"]
     assert [line["step"] for line in valid] == [10, 20, 30]
-    assert valid[0]["samples"] == [{"source": "a", "hypothesis": "b", "reference": "c"}]
+    assert valid[0]["samples"] == [{"source": "a", "hypothesis": "b", "reference": "c", "looks": None}]
 
 
 def test_metrics_wait_while_the_disk_is_full(tmp_path, monkeypatch):

@@ -1,0 +1,135 @@
+"""`regard experiment`: what the lectures on attention rest on, measured here and now."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from regard.cli.tables import print_table
+from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from regard.experiments import Experiment, Result
+    from regard.experiments.experiment import Row
+
+
+def experiment(
+    name: Annotated[str | None, typer.Argument(help="Which; --list shows them.", show_default=False)] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Say what each shows and which idea it belongs to.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Run them all, one after the other.")] = False,
+    out: Annotated[Path, typer.Option(help="Tables and figures go to a folder of the name in here.")] = Path(
+        "runs/experiments"
+    ),
+    seed: Annotated[int, typer.Option(min=0, help="Where the random numbers start.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="Reduced size, a few seconds.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+) -> None:
+    """Run an experiment of the lectures: a table, a figure, and three sentences computed from the numbers.
+
+    Each takes under two minutes on one core. The sentences say what this run found, whichever way it falls.
+
+    Example: `regard experiment vanishing-gradients`
+    """
+    if sum((name is not None, listed, everything)) != 1:
+        raise ArgumentError(
+            "`regard experiment` must be given one of a name, --list and --all; received "
+            f"{'none' if name is None and not (listed or everything) else 'more than one'}."
+        )
+    if out.is_file():
+        raise ArgumentError(f"`--out` must be a folder; received the file {out}.")
+    from regard.experiments import EXPERIMENTS, find
+
+    if listed:
+        _list(EXPERIMENTS, as_json=as_json)
+        return
+    chosen = EXPERIMENTS if name is None else (find(name),)
+    import torch
+
+    torch.set_num_threads(1)
+    found = [_run(one, out / one.name, seed=seed, quick=quick, as_json=as_json) for one in chosen]
+    if as_json:
+        print(json.dumps(found if name is None else found[0], indent=1, ensure_ascii=False))
+
+
+def _list(experiments: "tuple[Experiment, ...]", *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([{"name": one.name, "idea": one.idea, "shows": one.shows} for one in experiments], indent=1))
+        return
+    if sys.stdout.isatty():
+        console = Console(highlight=False)
+        for one in experiments:
+            console.print(Text.assemble((one.name, "bold"), f"  {one.idea}"))
+            console.print(Padding(Text(one.shows, style="dim"), (0, 0, 0, 4)))
+        return
+    rows = [[one.name, one.idea, one.shows] for one in experiments]
+    print_table(["experiment", "idea", "shows"], rows, words=(0, 1, 2))
+
+
+def _run(experiment: "Experiment", folder: Path, *, seed: int, quick: bool, as_json: bool) -> dict[str, object]:
+    """Run one with a line of progress, write what it found and, unless for machines, show it."""
+    from regard import __version__
+    from regard.experiments import Settings, write
+    from regard.experiments.experiment import as_values
+
+    begun = time.monotonic()
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    parts = (TextColumn("{task.fields[name]}"), BarColumn(bar_width=24), TextColumn("{task.description}"))
+    with Progress(*parts, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("starting", total=1.0, name=experiment.name)
+        if not console.is_terminal:
+            console.print(Text(f"{experiment.name}: {experiment.shows}"))
+
+        def watch(share: float, doing: str) -> None:
+            bar.update(task, completed=share, description=doing)
+
+        result = experiment.run(Settings(seed=seed, quick=quick, watch=watch))
+    write(result, folder)
+    seconds = time.monotonic() - begun
+    console.print(Text(f"{experiment.name}: done in {seconds:.0f} s; table and figure in {folder}"))
+    if not as_json:
+        _show(experiment, result)
+    signature = f"experiment:{experiment.name}|seed:{seed}|quick:{'yes' if quick else 'no'}|version:{__version__}"
+    return {"name": experiment.name, "signature": signature, "folder": str(folder), **as_values(result)}
+
+
+def _show(experiment: "Experiment", result: "Result") -> None:
+    from regard.experiments.experiment import columns
+
+    for title, rows in result.tables.items():
+        headings = columns(rows)
+        words = [number for number, heading in enumerate(headings) if _holds_words(rows, heading)]
+        cells = [[show_value(row.get(heading, "")) for heading in headings] for row in rows]
+        print_table(headings, cells, title=title, words=words)
+        print()
+    width = min(Console().width, 100) if sys.stdout.isatty() else 100
+    for sentence in result.reading:
+        for line in Text(sentence).wrap(Console(width=width), width):
+            print(line.plain.rstrip())
+    print()
+
+
+def _holds_words(rows: "list[Row]", heading: str) -> bool:
+    return all(isinstance(row.get(heading, ""), str) for row in rows)
+
+
+def show_value(value: str | int | float) -> str:
+    """Write a number with three figures, and a word as it is.
+
+    >>> [show_value(value) for value in ("rnn", 1200, 0.03456, 12345.6, 4.2e-9, 1.0, 0.9998)]
+    ['rnn', '1,200', '0.0346', '12,346', '4.2e-09', '1.00', '1.00']
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return f"{value:,}"
+    size = abs(value)
+    if size >= 1e6 or 0 < size < 1e-3:
+        return f"{value:.1e}"
+    return f"{value:,.0f}" if size >= 100 else f"{value:#.3g}"

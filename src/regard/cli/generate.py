@@ -1,0 +1,91 @@
+"""`regard generate`: the beginning of a text in, what follows out."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from regard.tasks.language_model import Next
+
+
+def generate(
+    model: Annotated[Path, typer.Argument(help="A model folder, or the folder of a finished run.")],
+    prompt: Annotated[str, typer.Argument(help="The beginning of the text.")] = "",
+    max_tokens: Annotated[int, typer.Option(help="Tokens to say.")] = 100,
+    temperature: Annotated[float, typer.Option(help="Below 1 for likelier tokens; 0 for the likeliest.")] = 1.0,
+    top_k: Annotated[int, typer.Option(help="Draw from so many of the likeliest; 0 for all.")] = 0,
+    top_p: Annotated[float, typer.Option(help="Draw from the likeliest of this probability.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Another seed, another text.")] = 0,
+    show_next: Annotated[
+        bool, typer.Option("--next", help="Show what may follow, and what the model looked at, instead.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Give one JSON object.")] = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
+) -> None:
+    """Go on with a text, token by token.
+
+    Example: `regard generate runs/shakespeare "ROMEO:" --temperature 0.8`
+
+    What may follow: `regard generate runs/shakespeare "To be, or not to" --next`
+    """
+    from regard.decoding.search import Sampling
+
+    if temperature < 0:
+        raise ArgumentError(f"`--temperature` must be 0 for the likeliest tokens, or above; received {temperature}.")
+    greedy = temperature == 0
+    sampling = Sampling(temperature=temperature or 1.0, top_k=top_k, top_p=top_p, seed=seed)
+    from regard.tasks.language_model import load_language
+
+    loaded = load_language(model, device=device)
+    if show_next:
+        _show(loaded.next(prompt), as_json=as_json)
+        return
+    pieces = loaded.stream(prompt, max_tokens=max_tokens, sampling=sampling, greedy=greedy)
+    if as_json:
+        print(json.dumps({"prompt": prompt, "text": "".join(pieces)}, ensure_ascii=False))
+        return
+    sys.stdout.write(prompt)
+    for piece in pieces:
+        sys.stdout.write(piece)
+        sys.stdout.flush()
+    sys.stdout.write("\n")
+
+
+def _show(found: "Next", *, as_json: bool) -> None:
+    if as_json:
+        tokens = [one._asdict() for one in found.tokens]
+        looks = None if found.looked_at is None else [{"text": text, "weight": one} for text, one in found.looked_at]
+        print(json.dumps({"next": tokens, "looked_at": looks}, ensure_ascii=False))
+        return
+    _print_bars("next", [(one.text, one.probability) for one in found.tokens])
+    looked_at = found.looked_at
+    if looked_at is not None:
+        print("\nlooked at (weights of the last layer, the mean over its heads)")
+        most = sorted(range(len(looked_at)), key=lambda place: -looked_at[place][1])[:_SHOWN]
+        _print_bars("", [looked_at[place] for place in sorted(most)])
+
+
+def _print_bars(title: str, rows: list[tuple[str, float]]) -> None:
+    """Print words, numbers, and bars as long as these."""
+    if title:
+        print(title)
+    shown = [(_readable(text), value) for text, value in rows]
+    width = max((len(text) for text, _ in shown), default=0)
+    for text, value in shown:
+        print(f"  {text.ljust(width)}  {value:6.3f}  {'█' * round(30 * value)}")
+
+
+def _readable(text: str) -> str:
+    """Make white space visible, and nothing on a terminal harmful."""
+    if text == "</s>":
+        return "⏎"
+    return "".join("␣" if one == " " else one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
+_SHOWN = 20
+"""Places shown at most."""

@@ -1,0 +1,231 @@
+"""What classifier to build: plain values, with their help under each field, and the named ones."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from regard.config.checks import check_above, check_choices, check_least, check_shares
+from regard.errors import ArgumentError, nearest
+
+Cell: TypeAlias = Literal["rnn", "lstm", "gru"]
+Direction: TypeAlias = Literal["forward", "both"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TfIdfSpec:
+    """TF-IDF and logistic regression, fitted by scikit-learn: how rare a word is decides how much it is heard."""
+
+    kind: Literal["tf-idf"] = "tf-idf"
+    inverse_penalty: float | None = None
+    """C of scikit-learn's LogisticRegression; not set, it is the one of 0.3, 1, 3, 10, 30 with the lowest validation
+    loss."""
+    iterations: int = 1000
+    """Most steps of its solver."""
+
+    def __post_init__(self) -> None:
+        check_above(self, 0, "inverse_penalty")
+        check_least(self, 1, "iterations")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Network:
+    size: int = 128
+    """Width of the word vectors."""
+    dropout: float = 0.3
+    """Share dropped of word vectors, and of what the label is read from."""
+    word_dropout: float = 0.1
+    """Share of words whose whole vector is dropped."""
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        check_least(self, 1, "size")
+        check_shares(self, "dropout", "word_dropout")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AverageSpec(_Network):
+    """The mean of the word vectors: every word counts the same."""
+
+    kind: Literal["average"] = "average"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenWeightsSpec(_Network):
+    """A mean weighed by one learned number for each word of the vocabulary, whatever stands beside it."""
+
+    kind: Literal["token-weights"] = "token-weights"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeedForwardSpec(_Network):
+    """The mean of the word vectors through a hidden layer: a deep averaging network (Iyyer et al., 2015)."""
+
+    kind: Literal["feed-forward"] = "feed-forward"
+    hidden_size: int = 128
+    """Width of the hidden layer."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, 1, "hidden_size")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LastStateSpec(_Network):
+    """The state after the last word: what a recurrent network still knows of the text at its end."""
+
+    kind: Literal["last-state"] = "last-state"
+    cell: Cell = "lstm"
+    """What carries the state."""
+    direction: Direction = "forward"
+    """Read from the first word to the last, or both ways."""
+    hidden_size: int = 128
+    """Width of the state in each direction."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, 1, "hidden_size")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentivePoolingSpec(_Network):
+    """A mean of the word vectors weighed by attention: softmax of wᵀ tanh(W x)."""
+
+    kind: Literal["attentive-pooling"] = "attentive-pooling"
+    attention_size: int = 64
+    """Width of the layer that compares."""
+    attention_dropout: float = 0.5
+    """Share of attention weights dropped, so that not all hangs on one word."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, 1, "attention_size")
+        check_shares(self, "attention_dropout")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentAttentionSpec(_Network):
+    """The same attention over the states of a recurrent network, which know the words around each."""
+
+    kind: Literal["recurrent-attention"] = "recurrent-attention"
+    cell: Cell = "lstm"
+    """What carries the state."""
+    direction: Direction = "both"
+    """Read from the first word to the last, or both ways."""
+    hidden_size: int = 64
+    """Width of the state in each direction."""
+    attention_size: int = 64
+    """Width of the layer that compares."""
+    attention_dropout: float = 0.0
+    """Share of attention weights dropped, so that not all hangs on one word."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, 1, "hidden_size", "attention_size")
+        check_shares(self, "attention_dropout")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StructuredSpec(_Network):
+    """Several looks at the states of a network that reads both ways, kept apart by a penalty (Lin et al., 2017)."""
+
+    kind: Literal["structured"] = "structured"
+    cell: Cell = "lstm"
+    """What carries the state."""
+    hidden_size: int = 64
+    """Width of the state in each direction."""
+    attention_size: int = 64
+    """Width of the layer that compares."""
+    num_hops: int = 4
+    """Looks at the text."""
+    penalty: float = 0.3
+    """How much the loss counts looks that overlap; 1 in the paper, whose texts are long: a few words leave few places
+    to look at apart."""
+    output_size: int = 128
+    """Width of the hidden layer between the looks and the label."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, 1, "hidden_size", "attention_size", "num_hops", "output_size")
+        check_least(self, 0, "penalty")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerEncoderSpec(_Network):
+    """Blocks in which every word looks at all others, and a learned question to what they come to."""
+
+    kind: Literal["transformer-encoder"] = "transformer-encoder"
+    num_layers: int = 2
+    """Blocks."""
+    num_heads: int = 4
+    """Looks at once in each block; must divide the width."""
+    feed_forward_size: int = 256
+    """Width of the hidden layer in each block."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, 1, "num_layers", "num_heads", "feed_forward_size")
+        if self.size % self.num_heads or self.size % 2:
+            raise ArgumentError(
+                f"`size` must be even and a multiple of `num_heads`, {self.num_heads}; received {self.size}."
+            )
+
+
+ClassifierSpec: TypeAlias = (
+    TfIdfSpec
+    | AverageSpec
+    | TokenWeightsSpec
+    | FeedForwardSpec
+    | LastStateSpec
+    | AttentivePoolingSpec
+    | RecurrentAttentionSpec
+    | StructuredSpec
+    | TransformerEncoderSpec
+)
+
+CLASSIFIERS: dict[str, ClassifierSpec] = {
+    "tf-idf": TfIdfSpec(),
+    "average": AverageSpec(),
+    "token-weights": TokenWeightsSpec(),
+    "feed-forward": FeedForwardSpec(),
+    "rnn": LastStateSpec(cell="rnn"),
+    "lstm": LastStateSpec(cell="lstm"),
+    "attentive-pooling": AttentivePoolingSpec(),
+    "lstm-attention": RecurrentAttentionSpec(),
+    "structured": StructuredSpec(),
+    "transformer": TransformerEncoderSpec(),
+}
+
+
+def classifier_preset(name: str) -> ClassifierSpec:
+    """Give a named classifier.
+
+    >>> classifier_preset("lstm").kind
+    'last-state'
+    >>> classifier_preset("lstn")
+    Traceback (most recent call last):
+    regard.errors.ArgumentError: `preset` must be the name of a classifier; received "lstn". Did you mean lstm?
+    """
+    if name not in CLASSIFIERS:
+        known = nearest(name, CLASSIFIERS)
+        raise ArgumentError(f'`preset` must be the name of a classifier; received "{name}". {known}')
+    return CLASSIFIERS[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedClassifier:
+    """What config.json in a classifier's folder says."""
+
+    version: str
+    """The version of regard that wrote it."""
+    task: Literal["classify"]
+    """What the model is for."""
+    model: ClassifierSpec
+    """What to build."""
+    vocabulary_size: int
+    """Tokens of the vocabulary."""
+    num_labels: int
+    """Labels to choose from."""
+    max_length: int
+    """Tokens that are read of a text."""
+
+    def __post_init__(self) -> None:
+        check_least(self, 1, "vocabulary_size", "num_labels", "max_length")

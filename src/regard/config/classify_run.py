@@ -1,0 +1,113 @@
+"""Everything that training a classifier is made of, and settings that suit the data where none are chosen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from regard.config.checks import check_least
+from regard.config.classify import AttentivePoolingSpec, ClassifierSpec, TfIdfSpec, classifier_preset
+from regard.config.read import merge, read_settings
+from regard.config.show import to_table
+from regard.config.train import Train
+from regard.data.split import Fractions
+from regard.data.tokenizer_training import TokenizerConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabeledData:
+    """Which texts to train and validate on."""
+
+    corpus: str = ""
+    """A CSV, TSV or JSON Lines file of texts and their labels, compressed or not."""
+    text: str = "text"
+    """Column or key of the text, by name, or by number from 1 in a file without a header; title+body joins two."""
+    label: str = "label"
+    """Column or key of the label."""
+    valid: str = ""
+    """A file to validate on; without one, texts are held out."""
+    test: str = ""
+    """A file to test with; without one, texts are held out."""
+    bad: Literal["skip", "refuse"] = "skip"
+    """What to do with a bad line: skip and count it, or stop."""
+    max_length: int = 512
+    """Tokens that are read of a text; the rest of a longer one is left out."""
+    license: str = "unknown"
+    """The license of the data, for the model card."""
+    hold_out: Fractions = field(default_factory=lambda: Fractions(valid=0.1, test=0.1))
+    """How much to hold out where no file is given."""
+
+    def __post_init__(self) -> None:
+        check_least(self, 1, "max_length")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifyConfig:
+    """A run: data, tokenizer, classifier and training."""
+
+    data: LabeledData = field(default_factory=LabeledData)
+    """Which texts to train and validate on."""
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+    """The vocabulary to learn."""
+    model: ClassifierSpec = field(default_factory=AttentivePoolingSpec)
+    """What to build."""
+    train: Train = field(default_factory=Train)
+    """How long, how fast, and what to keep."""
+
+
+class LabeledSize(NamedTuple):
+    """How much there is to train on."""
+
+    texts: int
+    words: int
+
+
+def compose_classifier(chosen: Mapping[str, Any], size: LabeledSize, *, name: str = "") -> ClassifyConfig:
+    """Give the settings of a run: those `chosen`, for the rest the preset `name`'s, and what suits the data.
+
+    >>> config = compose_classifier({}, LabeledSize(texts=5_000, words=50_000), name="lstm")
+    >>> config.model.kind, config.train.metric, config.tokenizer.kind
+    ('last-state', 'loss', 'word')
+    """
+    below = to_table(classifier_preset(name)) if name else {}
+    tables = merge({"model": below}, chosen) if below else dict(chosen)
+    read_settings(ClassifyConfig, tables)  # mistakes first
+    return read_settings(ClassifyConfig, _defaults(size, tables), tables)
+
+
+def _defaults(size: LabeledSize, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Take words as tokens, some twenty epochs, and stop where the validation loss no longer falls."""
+    train = chosen.get("train", {})
+    average = size.words / max(size.texts, 1)
+    batch_tokens = int(train.get("batch_tokens", 1024 if average < 50 else 8192))
+    epoch = max(1, round(size.words / (0.9 * batch_tokens)))
+    steps = int(train.get("steps", max(1000, 20 * epoch)))
+    validate_every = int(train.get("validate_every", max(10, min(epoch, steps // 5))))
+    return {
+        "tokenizer": {"kind": "word", "vocabulary_size": 30_000, "min_frequency": 2, "lowercase": True},
+        "train": {
+            "steps": steps,
+            "batch_tokens": batch_tokens,
+            "validate_every": validate_every,
+            "checkpoint_every": validate_every,
+            "keep_checkpoints": 1,
+            "log_every": max(1, min(50, steps // 20)),
+            "label_smoothing": 0.0,
+            "metric": "loss",
+            "patience": 5,
+            "samples": 0,
+            "beta2": 0.99,
+            "schedule": {"kind": "cosine", "rate": _rate(chosen), "warm_up": max(1, steps // 20), "final": 0.1},
+        },
+    }
+
+
+def _rate(chosen: Mapping[str, Any]) -> float:
+    """Let what reads word by word, or looks around, learn more slowly than a mean does."""
+    kind = str(chosen.get("model", {}).get("kind", "attentive-pooling"))
+    means = dict.fromkeys(("average", "token-weights", "feed-forward"), 5e-3)
+    return {**means, "last-state": 1e-3, "transformer-encoder": 5e-4}.get(kind, 2e-3)
+
+
+def is_fitted(spec: ClassifierSpec) -> bool:
+    """Tell whether a classifier is fitted at once, by scikit-learn, and not trained step by step."""
+    return isinstance(spec, TfIdfSpec)

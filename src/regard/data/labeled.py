@@ -1,0 +1,269 @@
+"""Texts with a label: read from CSV, TSV or JSON Lines, and divided so that no text is on two sides."""
+
+import csv
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+from regard.data.compressed import open_decompressed
+from regard.data.lines import read_lines
+from regard.data.records import BadLine
+from regard.data.report import Report, shorten
+from regard.data.sentence_groups import comparable
+from regard.data.split import Fractions
+from regard.errors import DataError, nearest
+
+Bad: TypeAlias = Literal["skip", "refuse"]
+FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+
+
+class Labeled(NamedTuple):
+    """A text and its label."""
+
+    text: str
+    label: str
+
+
+class LabeledSplits(NamedTuple):
+    """Three lists, in the order they came."""
+
+    train: list[Labeled]
+    valid: list[Labeled]
+    test: list[Labeled]
+
+
+class _Row(NamedTuple):
+    """The columns that were asked for, one text each, and where they stood."""
+
+    cells: list[str]
+    place: str
+
+
+def read_labeled(
+    path: Path, *, text: str = "text", label: str = "label", bad: Bad = "skip", report: Report | None = None
+) -> Iterator[Labeled]:
+    """Give the texts of a file with their labels; a bad line is counted in `report`, or refused.
+
+    `text` and `label` are columns of a header line or keys of JSON objects; numbers from 1 name columns of a file
+    without a header. `title+body` joins columns with a space. The format is told by the name: .csv, .tsv or .jsonl,
+    with or without .gz, .xz, .bz2 or .zst behind it.
+    """
+    report = Report(title=str(path)) if report is None else report
+    parts = text.split("+")
+    for row in read_columns(path, [*parts, label]):
+        record = row if isinstance(row, BadLine) else _labeled(row)
+        if isinstance(record, Labeled):
+            report.keep()
+            yield record
+        elif bad == "refuse":
+            raise DataError(f"{record} Mend it, or leave bad lines out with data.bad = skip.")
+        else:
+            report.drop(record.kind, place=record.place, text=record.text)
+
+
+def read_texts(path: Path, *, text: str = "text") -> Iterator[str]:
+    """Give the texts of a CSV, TSV or JSON Lines file, or the lines of any other; a bad line gives an empty text."""
+    if _format(path) not in FORMATS:
+        yield from ("" if isinstance(line, BadLine) else line for line in read_lines(path))
+        return
+    for row in read_columns(path, text.split("+")):
+        yield "" if isinstance(row, BadLine) else " ".join(" ".join(cell.split()) for cell in row.cells)
+
+
+def read_columns(path: Path, names: Sequence[str]) -> Iterator[_Row | BadLine]:
+    """Give the columns `names` of each row."""
+    match _format(path):
+        case ".csv":
+            return _read_table(path, names, _csv_rows(path))
+        case ".tsv":
+            return _read_table(path, names, _tsv_rows(path))
+        case ".jsonl" | ".ndjson" | ".json":
+            return _read_objects(path, names)
+    raise DataError(f"{path} must be named .csv, .tsv or .jsonl, compressed or not; received another name. Rename it.")
+
+
+def split_labeled(records: Sequence[Labeled], fractions: Fractions) -> LabeledSplits:
+    """Divide texts by their hash: the same text, whatever its case, white space and label, is on one side only.
+
+    >>> records = [Labeled("A dog", "animal"), Labeled("a  DOG", "pet"), Labeled("A car", "thing")]
+    >>> sides = split_labeled(records, Fractions(valid=0.5, test=0.0))
+    >>> any({"A dog", "a  DOG"} <= {one.text for one in side} for side in sides)
+    True
+    """
+    sides = LabeledSplits([], [], [])
+    for record in records:
+        draw = _draw(record.text, fractions.salt)
+        held_out = 1 if draw < fractions.valid else 2 if draw < fractions.valid + fractions.test else 0
+        sides[held_out].append(record)
+    for name, share, side in (("valid", fractions.valid, sides.valid), ("test", fractions.test, sides.test)):
+        if share and not side:
+            raise DataError(
+                f"`{name}` = {share:g} must hold out at least one text; received none of {len(records):,}. Give a "
+                f"larger share, more texts, or a {name} file of your own."
+            )
+    return sides
+
+
+def drop_held_out(
+    records: Iterable[Labeled], held_out: Iterable[Labeled], *, report: Report | None = None
+) -> list[Labeled]:
+    """Leave out the texts that are among those `held_out`, from a file of their own."""
+    report = Report(title="held out elsewhere") if report is None else report
+    known = {comparable(one.text) for one in held_out}
+    kept = []
+    for number, record in enumerate(records, start=1):
+        if comparable(record.text) in known:
+            report.drop("held out", place=f"text {number}", text=record.text)
+        else:
+            report.keep()
+            kept.append(record)
+    return kept
+
+
+def find_labels(records: Iterable[Labeled]) -> list[str]:
+    """List the labels, numbers in their order, others by their letters; fewer than two are an error."""
+    found = {record.label for record in records}
+    if len(found) < 2:
+        received = f'only "{next(iter(found))}"' if found else "none"
+        raise DataError(
+            f"The training texts must have at least two labels to choose from; received {received}. Is data.label the "
+            "right column?"
+        )
+    return sorted(found, key=lambda label: (not label.isdecimal(), int(label) if label.isdecimal() else 0, label))
+
+
+def number_labels(records: Sequence[Labeled], labels: Sequence[str], *, side: str) -> list[int]:
+    """Give each record's place in `labels`.
+
+    >>> number_labels([Labeled("x", "b")], ["a", "b"], side="test")
+    [1]
+    """
+    places = {label: number for number, label in enumerate(labels)}
+    for record in records:
+        if record.label not in places:
+            raise DataError(
+                f'The {side} texts must have labels that the training texts have; received "{record.label}". '
+                f"{nearest(record.label, labels)}"
+            )
+    return [places[record.label] for record in records]
+
+
+def _labeled(row: _Row) -> Labeled | BadLine:
+    *texts, label = (" ".join(cell.split()) for cell in row.cells)
+    text = " ".join(one for one in texts if one)
+    for name, cell in (("text", text), ("label", label)):
+        if not cell:
+            return BadLine("empty", row.place, "have a text and a label", f"an empty {name}", text or label)
+    if "\0" in text + label:
+        return BadLine("encoding", row.place, "hold no NUL", "one", text)
+    return Labeled(text, label)
+
+
+def _format(path: Path) -> str:
+    packed = path.suffix.lower() in (".gz", ".xz", ".bz2", ".zst")
+    return (Path(path.stem) if packed else path).suffix.lower()
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, list[str] | BadLine]]:
+    """Read quoted cells, which may hold commas and line breaks."""
+    with open_decompressed(path) as stream:
+        # Line by line, so that a byte that is not UTF-8 is found where it stands.
+        rows = csv.reader(raw.decode("utf-8").removeprefix("\ufeff") for raw in stream)
+        try:
+            for row in rows:
+                if row:
+                    yield rows.line_num, row
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise DataError(f"{path}, line {rows.line_num + 1} must be CSV in UTF-8; received: {error}.") from error
+
+
+def _tsv_rows(path: Path) -> Iterator[tuple[int, list[str] | BadLine]]:
+    for number, line in enumerate(read_lines(path), start=1):
+        if isinstance(line, BadLine):
+            yield number, line
+        elif line:
+            yield number, line.split("\t")
+
+
+def _read_table(
+    path: Path, names: Sequence[str], rows: Iterator[tuple[int, list[str] | BadLine]]
+) -> Iterator[_Row | BadLine]:
+    """Find the columns in the header, or by number, and take them out of each row."""
+    first = next(((number, row) for number, row in rows if not isinstance(row, BadLine)), None)
+    if first is None:
+        raise DataError(f"{path} must have at least one line; received an empty file.")
+    header = [cell.strip() for cell in first[1]]
+    numbered = all(name.isdecimal() for name in names)
+    places = [_column(path, name, header, numbered=numbered) for name in names]
+    for number, row in chain([first] if numbered else [], rows):
+        place = f"{path}, line {number}"
+        if isinstance(row, BadLine):
+            yield row
+        elif len(row) <= max(places) or (not numbered and len(row) != len(header)):
+            needed = max(places) + 1 if numbered else len(header)
+            yield BadLine("columns", place, f"have {needed} columns", str(len(row)), "\t".join(row))
+        else:
+            yield _Row([row[one] for one in places], place)
+
+
+def _column(path: Path, name: str, header: list[str], *, numbered: bool) -> int:
+    if numbered and 1 <= int(name) <= len(header):
+        return int(name) - 1
+    if not numbered and name in header:
+        return header.index(name)
+    kind = "number a column" if numbered else "name a column"
+    near = nearest(name, map(shorten, header))
+    advice = "The first is 1." if numbered else f"{near} A file without a header has columns 1, 2, …."
+    raise DataError(
+        f"`data.text` and `data.label` must {kind} of {path}, whose first line has {len(header)}; received {name!r}. "
+        f"{advice}"
+    )
+
+
+def _read_objects(path: Path, names: Sequence[str]) -> Iterator[_Row | BadLine]:
+    """Take keys out of JSON objects; numbers and true or false are labels as they are written."""
+    empty, found = True, False
+    for number, line in enumerate(read_lines(path), start=1):
+        place = f"{path}, line {number}"
+        row = line if isinstance(line, BadLine) else _parse(line, place)
+        empty = False
+        if isinstance(row, BadLine):
+            yield row
+            continue
+        missing = next((name for name in names if name not in row), None)
+        if missing is not None and not found:
+            raise DataError(
+                f"`data.text` and `data.label` must be keys of {path}; received {missing!r}. {nearest(missing, row)}"
+            )
+        found = True
+        cells = [_text(row.get(name)) for name in names]
+        good = [cell for cell in cells if cell is not None]
+        if len(good) == len(cells):
+            yield _Row(good, place)
+        else:
+            yield BadLine("columns", place, f"have text under {', '.join(names)}", "something else", str(line))
+    if empty:
+        raise DataError(f"{path} must have at least one line; received an empty file.")
+
+
+def _parse(line: str, place: str) -> dict[str, object] | BadLine:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return BadLine("json", place, "be a JSON object", "text that is not JSON", line)
+    return row if isinstance(row, dict) else BadLine("json", place, "be a JSON object", "other JSON", line)
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, bool):
+        return json.dumps(value)
+    return str(value) if isinstance(value, str | int | float) else None
+
+
+def _draw(text: str, salt: str) -> float:
+    """Draw a number from 0 to 1 from the text alone."""
+    digest = hashlib.blake2b(f"{salt}\0{comparable(text)}".encode(errors="replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") / 2.0**64

@@ -1,0 +1,192 @@
+r"""Running text to token numbers and back: every line ends in `</s>`, which is written as a line break.
+
+| kind | a token is | a text comes back |
+| --- | --- | --- |
+| space | what stands between spaces, as in text that is divided already; `<unk>` is the unknown word | with one space |
+| character | a character | exactly |
+| byte | a byte of UTF-8 | exactly |
+| word, bpe, unigram | as in `data.tokenizer` | as there, line by line |
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+from regard.data.ragged import Ragged
+from regard.data.special import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
+from regard.data.tokenizer import Tokenizer
+from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
+from regard.errors import ArgumentError, DataError, nearest
+
+TextKind: TypeAlias = Literal["space", "character", "byte", "word", "bpe", "unigram"]
+_FILE = "tokenizer.json"
+_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextTokenizerConfig:
+    """What a token is, and how many there may be."""
+
+    kind: TextKind = "bpe"
+    """space, character, byte, word, bpe or unigram."""
+    vocabulary_size: int = 8000
+    """Most tokens, the four special ones included; bytes are 260."""
+    min_frequency: int = 1
+    """How often a word, character or merge must occur to become a token."""
+    lowercase: bool = False
+    """Make everything lower case first."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(TextKind):
+            raise ArgumentError(
+                f'`kind` must be what a token is; received "{self.kind}". {nearest(self.kind, get_args(TextKind))}'
+            )
+        if self.min_frequency < 1:
+            raise ArgumentError(f"`min_frequency` must be at least 1; received {self.min_frequency}.")
+        if self.vocabulary_size <= len(SPECIAL_TOKENS):
+            raise ArgumentError(
+                f"`vocabulary_size` must be above {len(SPECIAL_TOKENS)}, the special tokens; received "
+                f"{self.vocabulary_size}."
+            )
+
+
+class TextTokenizer:
+    """A vocabulary for running text. `train_text_tokenizer` makes one, `load` reads one.
+
+    >>> tokenizer = TextTokenizer("character", ["a", "b", " "])
+    >>> tokenizer.encode("ab\\na"), tokenizer.decode([4, 5, 3, 4])
+    ([4, 5, 3, 4], 'ab\\na')
+    """
+
+    def __init__(
+        self, kind: TextKind, tokens: Sequence[str] = (), *, lowercase: bool = False, within: Tokenizer | None = None
+    ) -> None:
+        self.kind: TextKind = kind
+        self.tokens, self.lowercase, self._within = list(tokens), lowercase, within
+        self._numbers = {token: number for number, token in enumerate(tokens, start=len(SPECIAL_TOKENS))}
+        if kind == "space":
+            self._numbers[SPECIAL_TOKENS[UNKNOWN]] = UNKNOWN
+
+    @property
+    def size(self) -> int:
+        """How many tokens there are."""
+        if self._within is not None:
+            return self._within.size
+        return len(SPECIAL_TOKENS) + (256 if self.kind == "byte" else len(self.tokens))
+
+    def encode_lines(self, lines: Iterable[str]) -> Ragged:
+        """Divide lines into tokens, each closed by `</s>`."""
+        remaining, parts = iter(lines), []
+        while chunk := list(islice(remaining, _AT_ONCE)):
+            parts.append(Ragged.from_lists([*line, END] for line in self._divide(chunk)))
+        return Ragged.concatenate(parts)
+
+    def encode(self, text: str) -> list[int]:
+        """Divide a text that may go on: its last line is left open."""
+        first, *others = self._divide(text.split("\n"))
+        return [*first, *(token for line in others for token in (END, *line))]
+
+    def _divide(self, lines: Sequence[str]) -> list[list[int]]:
+        if self._within is not None:
+            encoded = self._within.encode_batch(lines)
+            return [encoded[number].tolist() for number in range(len(encoded))]
+        lines = [line.lower() for line in lines] if self.lowercase else lines
+        if self.kind == "byte":
+            return [[byte + len(SPECIAL_TOKENS) for byte in line.encode()] for line in lines]
+        find = self._numbers.get
+        return [[find(one, UNKNOWN) for one in (line.split() if self.kind == "space" else line)] for line in lines]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Write tokens as text."""
+        lines: list[list[int]] = [[]]
+        for number in map(int, ids):
+            if number == END:
+                lines.append([])
+            elif number not in (PAD, START):
+                lines[-1].append(number)
+        return "\n".join(map(self._write, lines))
+
+    def _write(self, ids: list[int]) -> str:
+        if self._within is not None:
+            return self._within.decode(ids)
+        if self.kind == "byte":
+            return bytes(one - len(SPECIAL_TOKENS) for one in ids if one != UNKNOWN).decode(errors="replace")
+        return (" " if self.kind == "space" else "").join(map(self.piece, ids))
+
+    def piece(self, number: int) -> str:
+        """Name a token as it stands in the vocabulary."""
+        if not 0 <= number < self.size:
+            raise DataError(
+                f"`number` must be from 0 to {self.size - 1}; received {number}. Is this the model's own tokenizer?"
+            )
+        if number < len(SPECIAL_TOKENS):
+            return SPECIAL_TOKENS[number]
+        if self._within is not None:
+            return self._within.pieces([number])[0]
+        place = number - len(SPECIAL_TOKENS)
+        return f"<0x{place:02X}>" if self.kind == "byte" else self.tokens[place]
+
+    def to_json(self) -> str:
+        """Write the whole tokenizer as JSON."""
+        table: dict[str, Any] = {"kind": self.kind, "lowercase": self.lowercase, "tokens": self.tokens}
+        if self._within is not None:
+            table["tokenizer"] = json.loads(self._within.to_json())
+        return json.dumps(table, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "TextTokenizer":
+        """Read what `to_json` wrote."""
+        try:
+            table = json.loads(text)
+            within = Tokenizer.from_json(json.dumps(table["tokenizer"])) if "tokenizer" in table else None
+            return cls(table["kind"], table["tokens"], lowercase=table["lowercase"], within=within)
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"A tokenizer of running text must be what regard wrote; received: {error}.") from error
+
+    def save(self, folder: Path) -> None:
+        """Write `tokenizer.json` into `folder`."""
+        (folder / _FILE).write_text(self.to_json(), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> "TextTokenizer":
+        """Read `tokenizer.json` from `folder`."""
+        path = folder / _FILE
+        if not path.is_file():
+            raise DataError(f"{folder} must hold a {_FILE}; received a folder without. Is it a language model's?")
+        return cls.from_json(path.read_text(encoding="utf-8"))
+
+
+def train_text_tokenizer(lines: Iterable[str], config: TextTokenizerConfig) -> TextTokenizer:
+    """Learn a vocabulary from lines of text.
+
+    >>> train_text_tokenizer(["to be or not to be"], TextTokenizerConfig(kind="space")).tokens
+    ['be', 'to', 'not', 'or']
+    """
+    kind = config.kind
+    match kind:
+        case "byte":
+            return TextTokenizer("byte", lowercase=config.lowercase)
+        case "space" | "character":
+            counts: Counter[str] = Counter()
+            for line in lines:
+                line = line.lower() if config.lowercase else line
+                counts.update(line.split() if kind == "space" else line)
+            if kind == "space":
+                counts.pop(SPECIAL_TOKENS[UNKNOWN], None)
+            ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+            frequent = [token for token, count in ranked if count >= config.min_frequency]
+            return TextTokenizer(
+                kind, frequent[: config.vocabulary_size - len(SPECIAL_TOKENS)], lowercase=config.lowercase
+            )
+        case "word" | "bpe" | "unigram":
+            settings = TokenizerConfig(
+                kind=kind,
+                vocabulary_size=config.vocabulary_size,
+                min_frequency=config.min_frequency,
+                lowercase=config.lowercase,
+            )
+            return TextTokenizer(kind, lowercase=config.lowercase, within=train_tokenizer(lines, settings))

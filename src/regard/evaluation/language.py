@@ -1,0 +1,128 @@
+"""How surprised a language model is by a text, and in which unit that is said."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.errors import ArgumentError, DataError
+from regard.models.language.folder import AnyLanguageModel
+from regard.models.language.network import LanguageNetwork
+from regard.models.word_loss import word_loss
+
+_CELLS = 1 << 15
+"""Tokens that are read at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surprise:
+    """What a text cost. Per token it depends on the tokenizer; per character and byte it can be compared.
+
+    That is so as long as no token is unknown: a model need not spell what it may call `<unk>`.
+    """
+
+    nats: float
+    """The sum of -log p over all tokens."""
+    tokens: int
+    characters: int
+    """Line breaks included."""
+    bytes: int
+    """Of UTF-8, line breaks included."""
+    unknown: int
+    """Tokens that are not in the vocabulary."""
+    tokenization: str
+    """What a token is, such as bpe of 8,000."""
+
+    @property
+    def loss(self) -> float:
+        """Nats per token."""
+        return self.nats / self.tokens
+
+    @property
+    def perplexity(self) -> float:
+        """Per token: among how many equally likely ones the model chooses."""
+        return math.exp(min(self.loss, 700.0))
+
+    @property
+    def bits_per_character(self) -> float:
+        """How many bits a character would take, if the text were compressed by the model."""
+        return self.nats / math.log(2) / self.characters
+
+    @property
+    def bits_per_byte(self) -> float:
+        """The same, for a byte."""
+        return self.nats / math.log(2) / self.bytes
+
+    def figures(self) -> dict[str, float]:
+        """Name them all."""
+        names = ("loss", "perplexity", "bits_per_character", "bits_per_byte", "tokens", "unknown")
+        return {name: float(getattr(self, name)) for name in names}
+
+
+def total_surprise(
+    model: AnyLanguageModel, tokens: NDArray[np.integer], *, length: int = 128, stride: int = 0, lanes: int = 1
+) -> float:
+    r"""Sum $-\log p(y_t \mid y_{<t})$ over all tokens but the first, in nats.
+
+    - Models that carry a state read the text from beginning to end, `length` tokens at a time; in `lanes` side by side
+      it is quicker, and each lane begins from nothing.
+    - Those that do not read windows of `length` tokens, each `stride` after the one before. Only what is new in a
+      window counts, so that with a small stride every token has seen at least length - stride before it. 0 is the
+      whole window: quickest, and the first tokens of each have seen little.
+    """
+    if len(tokens) < 2:
+        raise DataError(f"The text must have at least two tokens, of which the first is given; received {len(tokens)}.")
+    if not isinstance(model, LanguageNetwork):
+        return -float(model.log_probabilities(tokens)[1:].sum())
+    if length < 1 or not 0 <= stride <= length:
+        raise ArgumentError(f"`stride` must be from 0 to `length`, {length}; received {stride}.")
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            return (
+                _by_lanes(model, tokens, length, lanes) if model.carries else _by_windows(model, tokens, length, stride)
+            )
+    finally:
+        model.train(training)
+
+
+def _by_lanes(model: LanguageNetwork, tokens: NDArray[np.integer], length: int, lanes: int) -> float:
+    count = len(tokens) - 1
+    lanes = max(1, min(lanes, count // length))
+    lane = -(-count // lanes)
+    padded = np.zeros(lanes * lane + 1, dtype=np.int64)
+    padded[: len(tokens)] = tokens
+    rows = np.stack([padded[number * lane : (number + 1) * lane + 1] for number in range(lanes)])
+    state: Any = None
+    total = 0.0
+    for first in range(0, lane, length):
+        part = _placed(model, rows[:, first : min(first + length, lane) + 1])
+        heard = model.read(part[:, :-1], model.start(lanes) if state is None else state)
+        total += float(word_loss(heard.features, model.output, part[:, 1:]).cross_entropy)
+        state = heard.state
+    return total
+
+
+def _by_windows(model: LanguageNetwork, tokens: NDArray[np.integer], length: int, stride: int) -> float:
+    stride = stride or length
+    count = len(tokens) - 1
+    starts = np.arange(0, max(1, count - length + stride), stride)
+    rows = max(1, _CELLS // length)
+    padded = np.concatenate([tokens, np.zeros(length, dtype=tokens.dtype)]).astype(np.int64)
+    total = 0.0
+    for first in range(0, len(starts), rows):
+        chosen = starts[first : first + rows]
+        part = np.stack([padded[start : start + length + 1] for start in chosen])
+        target = part[:, 1:].copy()
+        target[chosen > 0, : length - stride] = 0  # seen in the window before
+        heard = model.read(_placed(model, part[:, :-1]))
+        total += float(word_loss(heard.features, model.output, _placed(model, target)).cross_entropy)
+    return total
+
+
+def _placed(model: LanguageNetwork, rows: NDArray[np.int64]) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(rows)).to(model.output.weight.device)

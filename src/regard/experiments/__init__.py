@@ -1,0 +1,53 @@
+"""Experiments: what the lectures on attention rest on, each measured here and now, in under two minutes on one core.
+
+Each file is one of them and reads from top to bottom like a page of a lecture: the idea with its paper, what is set up
+and measured, the tables, the figure, and three sentences computed from the numbers.
+"""
+
+from regard.errors import ArgumentError, nearest
+from regard.experiments import (
+    dissimilar,
+    kernel_regression,
+    long_range_recall,
+    penalty,
+    positions,
+    scaling,
+    sequential_operations,
+    similar_words,
+    stacking,
+    vanishing_gradients,
+    who_listens,
+)
+from regard.experiments.experiment import Experiment, Result, Settings, write
+
+__all__ = ["EXPERIMENTS", "Experiment", "Result", "Settings", "find", "write"]
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    vanishing_gradients.EXPERIMENT,
+    long_range_recall.EXPERIMENT,
+    sequential_operations.EXPERIMENT,
+    who_listens.EXPERIMENT,
+    kernel_regression.EXPERIMENT,
+    dissimilar.EXPERIMENT,
+    similar_words.EXPERIMENT,
+    scaling.EXPERIMENT,
+    positions.EXPERIMENT,
+    stacking.EXPERIMENT,
+    penalty.EXPERIMENT,
+)
+"""All of them, in the order of the lectures."""
+
+
+def find(name: str) -> Experiment:
+    """Give the experiment of this name.
+
+    >>> find("scaling").idea
+    'the scaled dot product'
+    """
+    for experiment in EXPERIMENTS:
+        if experiment.name == name:
+            return experiment
+    names = [experiment.name for experiment in EXPERIMENTS]
+    raise ArgumentError(
+        f"`name` must be an experiment; received {name}. {nearest(name, names)} `regard experiment --list` shows them."
+    )

@@ -1,0 +1,188 @@
+r"""How far back a gradient reaches: recurrent layers multiply it at every step, attention hands it over in one.
+
+The state after $n$ words is $h_n = f(x_n, f(x_{n-1}, \dots))$. By the chain rule
+
+$$\frac{\partial h_n}{\partial x_{n-k}} = \Big( \prod_{j=n-k+1}^{n} \frac{\partial h_j}{\partial h_{j-1}} \Big)
+\frac{\partial h_{n-k}}{\partial x_{n-k}}$$
+
+so that a factor below one vanishes with the distance $k$ and one above it explodes; gates hold the factor near one. In
+attention, $c = \sum_j \alpha_j v_j$, every word is one step away. Clipping bounds an exploding gradient's length and
+keeps its direction: $g \leftarrow g \cdot \min(1, c / \lVert g \rVert)$.
+
+Reference: Bengio, Simard and Frasconi (1994); Pascanu, Mikolov and Bengio (2013), sections 2 and 3.2, arXiv:1211.5063;
+Hochreiter and Schmidhuber (1997).
+"""
+
+import math
+from copy import deepcopy
+from typing import Literal
+
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor, nn
+
+from regard.experiments.drawing import draw_lines
+from regard.experiments.experiment import Experiment, Result, Row, Settings
+from regard.inspection.panels import panels
+from regard.layers import MultiHeadAttention, RecurrentEncoder
+
+SIZE = 32
+LENGTH = 101
+DISTANCES = (1, 5, 10, 20, 50, 100)
+GAINS = (0.9, 2.0)
+CLIP = 1.0
+SMALL, LARGE = (f"RNN, gain {gain:g}" for gain in GAINS)
+
+
+def _layers() -> dict[str, nn.Module]:
+    """Make the layers as they are before training."""
+    return {
+        "attention": MultiHeadAttention(SIZE, 1),
+        SMALL: _rnn(GAINS[0]),
+        LARGE: _rnn(GAINS[1]),
+        "GRU": _gated("gru"),
+        "LSTM": _gated("lstm"),
+    }
+
+
+def _rnn(gain: float) -> RecurrentEncoder:
+    """Make a plain recurrent layer whose recurrent matrix stretches every vector by `gain`."""
+    layer = RecurrentEncoder("rnn", SIZE, SIZE)
+    nn.init.orthogonal_(layer.recurrence.weight_hh_l0, gain=gain)
+    for bias in (layer.recurrence.bias_ih_l0, layer.recurrence.bias_hh_l0):
+        nn.init.zeros_(bias)
+    return layer
+
+
+def _gated(cell: Literal["gru", "lstm"]) -> RecurrentEncoder:
+    """Make a gated layer with the gate that keeps the state open at first (Gers, Schmidhuber and Cummins, 2000)."""
+    layer = RecurrentEncoder(cell, SIZE, SIZE)
+    with torch.no_grad():
+        for bias in (layer.recurrence.bias_ih_l0, layer.recurrence.bias_hh_l0):
+            bias[SIZE : 2 * SIZE] = 1.0  # the LSTM's forget gate and the GRU's update gate both come second
+    return layer
+
+
+def _last_state(layer: nn.Module, words: Tensor) -> Tensor:
+    """Give what the layer knows at the last word."""
+    if isinstance(layer, RecurrentEncoder):
+        return layer(words).memory[:, -1]  # type: ignore[no-any-return]
+    return layer(words[:, -1:], layer.remember(words))[:, 0]  # type: ignore[no-any-return, operator]
+
+
+def gradient_norms(layer: nn.Module, *, batch_size: int) -> list[float]:
+    """Measure the gradient of a random direction of the last state at the word k back, for k = 0, 1, …"""
+    words = (0.1 * torch.randn(batch_size, LENGTH, SIZE)).requires_grad_()  # small, so that tanh stays steep
+    direction = nn.functional.normalize(torch.randn(batch_size, SIZE), dim=-1)
+    [gradient] = torch.autograd.grad((_last_state(layer, words) * direction).sum(), words)
+    return gradient.norm(dim=-1).mean(0).flip(0).tolist()  # type: ignore[no-any-return]
+
+
+def per_step(norms: list[float]) -> float:
+    """Give the factor by which the gradient changes with each step back, between distance 1 and 50."""
+    return math.exp((math.log(max(norms[50], 1e-45)) - math.log(norms[1])) / 49)
+
+
+def train_on_echo(
+    layer: RecurrentEncoder, words: Tensor, *, clip: float | None, steps: int
+) -> tuple[list[float], list[float]]:
+    """Train a layer to say its first word at the end, by plain gradient descent; give losses and gradient norms."""
+    losses, norms = [], []
+    for _ in range(steps):
+        loss = (_last_state(layer, words) - torch.tanh(words[:, 0])).square().mean()
+        layer.zero_grad()
+        loss.backward()
+        norms.append(nn.utils.clip_grad_norm_(layer.parameters(), math.inf if clip is None else clip).item())
+        with torch.no_grad():
+            for parameter in layer.parameters():
+                if parameter.grad is not None:
+                    parameter.sub_(parameter.grad, alpha=0.3)
+        losses.append(loss.item())
+    return losses, norms
+
+
+def measure(settings: Settings) -> Result:
+    """Measure gradients against distance, then train an exploding layer with and without clipping."""
+    batch_size, steps = settings.choose(full=(64, 150), quick=(16, 120))
+    norms: dict[str, list[float]] = {}
+    for number, (name, layer) in enumerate(_layers().items()):
+        settings.watch(number / 7, f"gradients of {name}")
+        norms[name] = gradient_norms(layer, batch_size=batch_size)
+    trained, exploding, words = {}, _rnn(GAINS[1]), torch.randn(16, 40, SIZE)
+    for number, (name, clip) in enumerate((("without clipping", None), (f"clipped at {CLIP:g}", CLIP))):
+        settings.watch((5 + number) / 7, f"training {name}")
+        trained[name] = train_on_echo(deepcopy(exploding), words, clip=clip, steps=steps)
+    return Result(tables=_tables(norms, trained), figure=_draw(norms, trained), reading=_read(norms, trained))
+
+
+Trained = dict[str, tuple[list[float], list[float]]]
+
+
+def _tables(norms: dict[str, list[float]], trained: Trained) -> dict[str, list[Row]]:
+    gradients: list[Row] = [
+        {"layer": name}
+        | {f"distance {distance}": values[distance] for distance in DISTANCES}
+        | {"factor per step": per_step(values)}
+        for name, values in norms.items()
+    ]
+    training: list[Row] = [
+        {
+            LARGE: name,
+            "largest gradient": max(found),
+            "first loss": losses[0],
+            "lowest loss": min(losses),
+            "last loss": losses[-1],
+        }
+        for name, (losses, found) in trained.items()
+    ]
+    return {"Gradient of the last state at a word so far back": gradients, "Training the exploding one": training}
+
+
+def _draw(norms: dict[str, list[float]], trained: Trained) -> Figure:
+    figure, (left, right) = panels(
+        1, 2, size=(4.7, 3.4), titles=["how far a gradient reaches", "learning where gradients explode"]
+    )
+    lines = [
+        (name, list(range(1, LENGTH)), [max(value, 1e-12) for value in found[1:]]) for name, found in norms.items()
+    ]
+    draw_lines(left, lines, xlabel="words back", ylabel="gradient norm", log="y", markers=False)
+    curves = [(name, list(range(len(losses))), losses) for name, (losses, _) in trained.items()]
+    draw_lines(right, curves, xlabel="step of gradient descent", ylabel="loss", markers=False, limits=(0, None))
+    return figure
+
+
+def _read(norms: dict[str, list[float]], trained: Trained) -> tuple[str, str, str]:
+    plain, far = per_step(norms[SMALL]), DISTANCES[-1]
+    fell = norms[SMALL][far] / norms[SMALL][1]
+    vanishes = (
+        f"The gradient of the RNN with gain {GAINS[0]:g} changes by a factor of {plain:.2f} with every step back: over "
+        f"{far} words it is {fell:.0e} of what it was at one" + (", it has vanished." if fell < 1e-2 else ".")
+    )
+    kept = {name: norms[name][far] / norms[name][1] for name in ("GRU", "LSTM", "attention")}
+    best = max(kept, key=lambda name: kept[name])
+    gates = (
+        f"At the same distance the GRU keeps {kept['GRU']:.0e}, the LSTM {kept['LSTM']:.0e} and attention "
+        f"{kept['attention']:.2g} of it: "
+    )
+    gates += (
+        "gates slow the decay, attention has none, since every word is one step away."
+        if best == "attention" and min(kept["GRU"], kept["LSTM"]) > fell
+        else f"{best} keeps most, and not every gate slowed the decay, which is not what the lecture says."
+    )
+    (without, found), (clipped, _) = trained.values()
+    explodes = f"With a gain of {GAINS[1]:g} gradients grow to a norm of {max(found):.3g}; "
+    explodes += f"without clipping the loss goes from {without[0]:.2f} to {without[-1]:.2f}, clipped at {CLIP:g} to "
+    explodes += f"{clipped[-1]:.2f}" + (
+        ": the direction was right, the step too long."
+        if clipped[-1] < without[-1]
+        else ": clipping did not help here."
+    )
+    return vanishes, gates, explodes
+
+
+EXPERIMENT = Experiment(
+    name="vanishing-gradients",
+    shows="how a gradient fades or explodes with distance in RNN, GRU and LSTM, and does neither in attention",
+    idea="why attention",
+    measure=measure,
+)

@@ -1,0 +1,1 @@
+"""Language models: what word comes next, from counting to attention."""

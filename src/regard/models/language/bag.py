@@ -1,0 +1,68 @@
+"""The bag of words: every word as likely as it is frequent, whatever came before."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.models.language.network import History, Said
+
+
+class BagModel:
+    r"""Count words and forget their order.
+
+    $$p(w) = \frac{c(w) + \delta}{N + \delta V}$$
+
+    where $c(w)$ of the $N$ tokens of training were $w$, $V$ is the number of words, and $\delta$ is `smoothing`, what
+    each word is counted as besides (Laplace's rule for one).
+
+    Reference: Jurafsky and Martin, Speech and Language Processing (3rd edition), equation 3.24.
+
+    >>> model = BagModel.fit(np.array([1, 1, 2]), vocabulary_size=3, smoothing=1.0)
+    >>> np.exp(model.log_probabilities(np.array([1]))).round(3)
+    array([0.5])
+    """
+
+    def __init__(self, counts: NDArray[np.int64], *, smoothing: float) -> None:
+        self.counts, self.smoothing = counts, smoothing
+        probabilities = (counts + smoothing) / (counts.sum() + smoothing * len(counts))
+        self._logarithms = np.log(probabilities)
+
+    @classmethod
+    def fit(cls, tokens: NDArray[np.integer], *, vocabulary_size: int, smoothing: float) -> "BagModel":
+        """Count the tokens of a text."""
+        return cls(np.bincount(tokens, minlength=vocabulary_size).astype(np.int64), smoothing=smoothing)
+
+    @property
+    def vocabulary_size(self) -> int:
+        """How many tokens it knows."""
+        return len(self.counts)
+
+    def log_probabilities(self, tokens: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Say how likely each token of a text is."""
+        found: NDArray[np.float64] = self._logarithms[tokens]
+        return found
+
+    def start(self, rows: int, *, capacity: int | None = None) -> History:
+        """Begin; there is nothing to remember."""
+        del capacity
+        return History.empty(rows, 0)
+
+    def step(self, tokens: Int[Tensor, "rows new"], state: History, *, weights: bool = False) -> Said:
+        """Say the same, whatever was heard."""
+        del weights
+        words = torch.from_numpy(self._logarithms).float()
+        return Said(words.expand(*tokens.shape, -1), state)
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Give what it has counted."""
+        return {"counts": self.counts, "smoothing": np.array([self.smoothing])}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> "BagModel":
+        """Read what `arrays` gave."""
+        return cls(arrays["counts"].astype(np.int64), smoothing=float(arrays["smoothing"].astype(np.float64)[0]))

@@ -1,0 +1,88 @@
+"""The folder of a language model: parameters or counts in model.safetensors, what they are in config.json."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import torch
+from safetensors import SafetensorError
+from safetensors import numpy as arrays_file
+from safetensors.torch import save_file
+
+from regard import __version__
+from regard.config.language import BagSpec, LanguageSpec, NGramSpec, SavedLanguageModel
+from regard.config.read import read_settings
+from regard.config.show import to_table
+from regard.errors import ArgumentError, DataError
+from regard.models.folder import CONFIG, PARAMETERS, fill, saved_tensors, write_whole
+from regard.models.language.bag import BagModel
+from regard.models.language.build import CountingModel, build_network
+from regard.models.language.network import LanguageNetwork
+from regard.models.language.ngram import NGramModel
+
+AnyLanguageModel: TypeAlias = CountingModel | LanguageNetwork
+
+
+class LoadedLanguageModel(NamedTuple):
+    """A language model from a folder, in evaluation mode."""
+
+    model: AnyLanguageModel
+    config: SavedLanguageModel
+
+
+def save_language_model(model: AnyLanguageModel, spec: LanguageSpec, folder: Path, *, length: int) -> None:
+    """Write a model and the spec it was made from into a folder; each file is whole or is not there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = SavedLanguageModel(version=__version__, model=spec, vocabulary_size=model.vocabulary_size, length=length)
+    if isinstance(model, LanguageNetwork):
+        tensors = {name: one.detach().contiguous().cpu() for name, one in saved_tensors(model).items()}
+        write_whole(folder / PARAMETERS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
+    else:
+        arrays: dict[str, Any] = dict(model.arrays())
+        write_whole(folder / PARAMETERS, lambda path: arrays_file.save_file(arrays, path))
+    text = json.dumps(to_table(config), indent=2) + "\n"
+    write_whole(folder / CONFIG, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def load_language_model(folder: Path, *, device: torch.device | str = "cpu") -> LoadedLanguageModel:
+    """Build the model that a folder describes, with what it holds."""
+    config = read_language_config(folder)
+    match config.model:
+        case BagSpec():
+            return LoadedLanguageModel(BagModel.from_arrays(_arrays(folder)), config)
+        case NGramSpec():
+            return LoadedLanguageModel(NGramModel.from_arrays(_arrays(folder)), config)
+        case spec:
+            with torch.random.fork_rng():
+                model = build_network(spec, vocabulary_size=config.vocabulary_size)
+            fill(model, folder / PARAMETERS)
+            return LoadedLanguageModel(model.to(device).eval(), config)
+
+
+def is_language_model(folder: Path) -> bool:
+    """Tell whether a model folder holds a language model."""
+    try:
+        table = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(table, dict) and table.get("task") == "language"
+
+
+def read_language_config(folder: Path) -> SavedLanguageModel:
+    """Read what a folder's config.json says, without building anything."""
+    path = folder / CONFIG
+    if not is_language_model(folder):
+        raise DataError(f"{path} must describe a language model; received another, or none. See regard translate.")
+    try:
+        return read_settings(SavedLanguageModel, json.loads(path.read_text(encoding="utf-8")))
+    except ArgumentError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def _arrays(folder: Path) -> dict[str, Any]:
+    path = folder / PARAMETERS
+    try:
+        found: dict[str, Any] = arrays_file.load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"{path} must be a safetensors file; received: {error}.") from error
+    return found

@@ -1,0 +1,138 @@
+"""What every language model offers, and what those that are trained by gradients share."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.models.protocol import Rows
+
+Itself = TypeVar("Itself", bound="CarriedState")
+
+
+@runtime_checkable
+class CarriedState(Rows, Protocol):
+    """A state that one stretch of text hands on to the next."""
+
+    def detach(self: Itself) -> Itself:
+        """Cut the gradient: what came before is given."""
+
+    @classmethod
+    def join(cls: type[Itself], parts: Sequence[Itself]) -> Itself:
+        """Put the rows of several states one behind the other."""
+
+
+class Said(NamedTuple):
+    """What one step gives."""
+
+    log_probabilities: Float[Tensor, "rows new vocabulary"]
+    """Of every word, after each of the new tokens."""
+    state: Any
+    """For the next step."""
+    weights: Float[Tensor, "rows layers heads new places"] | None = None
+    """How much each new token looked at each place, the last of which is the last new token; None if not asked for."""
+
+
+class Heard(NamedTuple):
+    """What reading gives: `output(features)` are the logits of the word after each token."""
+
+    features: Float[Tensor, "rows new features"]
+    state: Any
+    weights: Float[Tensor, "rows layers heads new places"] | None = None
+
+
+@runtime_checkable
+class NextWordModel(Protocol):
+    """Hears tokens and says what may follow each: `GeneratingModel` without a source."""
+
+    vocabulary_size: int
+
+    def start(self, rows: int, *, capacity: int | None = None) -> Any:
+        """Begin, with nothing heard; `capacity` makes room for so many tokens at once."""
+
+    def step(self, tokens: Int[Tensor, "rows new"], state: Any, *, weights: bool = False) -> Said:
+        """Hear the next tokens, one or more. Asking for weights changes nothing else."""
+
+
+class LanguageNetwork(nn.Module, ABC):
+    r"""A language model that is trained by gradients.
+
+    $$p(y_{t+1} \mid y_{\le t}) = \text{softmax}(W_o f_t + b_o)$$
+
+    where $f_t$ are the features that `read` gives and $W_o$ is `output`.
+
+    - `forward` is `read`: a whole stretch of text at once, for training. `step` says log-probabilities.
+    - `carries` tells whether a stretch goes on from the state of the one before it, which gradients do not cross.
+    """
+
+    carries: ClassVar[bool] = True
+    output: nn.Linear
+
+    @property
+    def vocabulary_size(self) -> int:
+        """How many tokens it knows."""
+        return self.output.out_features
+
+    @property
+    def reach(self) -> int | None:
+        """How many tokens it can read at once; None where there is no limit."""
+        return None
+
+    @abstractmethod
+    def start(self, rows: int, *, capacity: int | None = None) -> Any:
+        """Begin, with nothing heard."""
+
+    @abstractmethod
+    def read(self, tokens: Int[Tensor, "rows new"], state: Any = None, *, weights: bool = False) -> Heard:
+        """Read a stretch of text, from `state` on, or from nothing."""
+
+    def forward(self, tokens: Int[Tensor, "rows new"], state: Any = None) -> Heard:
+        """Read a stretch of text."""
+        return self.read(tokens, state)
+
+    def step(self, tokens: Int[Tensor, "rows new"], state: Any, *, weights: bool = False) -> Said:
+        """Hear the next tokens, and say what may follow each."""
+        heard = self.read(tokens, state, weights=weights)
+        return Said(self.output(heard.features).float().log_softmax(-1), heard.state, heard.weights)
+
+
+class History(NamedTuple):
+    """The last tokens of each row, for models that look at no others; -1 where there were none."""
+
+    tokens: Int[Tensor, "rows places"]
+
+    @classmethod
+    def empty(cls, rows: int, places: int, device: torch.device | None = None) -> "History":
+        """Remember nothing yet."""
+        return cls(torch.full((rows, places), -1, device=device))
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return self.tokens.size(0)
+
+    def select(self, rows: Int[Tensor, " chosen"]) -> "History":
+        """Take these rows."""
+        return History(self.tokens.index_select(0, rows))
+
+    def detach(self) -> "History":
+        """Give itself: whole numbers have no gradient."""
+        return self
+
+    @classmethod
+    def join(cls, parts: Sequence["History"]) -> "History":
+        """Put the rows of several one behind the other."""
+        return cls(torch.cat([part.tokens for part in parts]))
+
+    def then(self, tokens: Int[Tensor, "rows new"]) -> Int[Tensor, "rows all"]:
+        """Give the remembered tokens and the new ones behind them."""
+        return torch.cat([self.tokens, tokens], dim=1)
+
+    def after(self, tokens: Int[Tensor, "rows new"]) -> "History":
+        """Remember the last of what is now there."""
+        places = self.tokens.size(1)
+        both = self.then(tokens)
+        return History(both[:, both.size(1) - places :])

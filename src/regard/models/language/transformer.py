@@ -1,0 +1,158 @@
+"""A Transformer decoder alone: each word looks at all before it."""
+
+from collections.abc import Iterable
+from typing import ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.attention import Causal
+from regard.errors import ArgumentError
+from regard.layers.encoder_block import TransformerEncoderBlock
+from regard.layers.memory import Memory
+from regard.models.embedding import TokenEmbedding
+from regard.models.language.network import Heard, LanguageNetwork
+
+#: Room that generating starts with, unless told; it doubles whenever it is full.
+CAPACITY = 16
+
+
+class DecoderState(NamedTuple):
+    """Keys and values of each block, and the tokens they were made of."""
+
+    blocks: tuple[Memory, ...]
+    tokens: Int[Tensor, "rows heard"]
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return self.tokens.size(0)
+
+    @property
+    def heard(self) -> int:
+        """How many tokens every row holds."""
+        return self.tokens.size(1)
+
+    def select(self, rows: Int[Tensor, " chosen"]) -> "DecoderState":
+        """Take these rows, in this order; one may come twice."""
+        blocks = tuple(one.select(rows, filled=self.heard) for one in self.blocks)
+        return DecoderState(blocks, self.tokens.index_select(0, rows))
+
+
+class TransformerLanguageModel(LanguageNetwork):
+    r"""Blocks of causal self-attention over at most `context` words.
+
+    $$f_t = \text{norm}(\text{block}_L(\dots \text{block}_1(x_{\le t})))$$
+
+    `read` without a state computes a whole window; with one, the new tokens alone: keys and values of the others are in
+    the state. A window that is full goes on from its second half, which is read anew from place 0.
+
+    Reference: Liu et al. (2018), section 4.2.3, arXiv:1801.10198; Radford et al. (2019), section 2.3.
+
+    >>> from regard.layers import FeedForward, MultiHeadAttention
+    >>> block = TransformerEncoderBlock(MultiHeadAttention(8, 2), FeedForward(8, 32))
+    >>> model = TransformerLanguageModel(TokenEmbedding(10, 8), [block], context=16)
+    >>> model(torch.tensor([[1, 2, 3]])).features.shape
+    torch.Size([1, 3, 8])
+    """
+
+    carries: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        embedding: TokenEmbedding,
+        blocks: Iterable[TransformerEncoderBlock],
+        *,
+        context: int,
+        tie: bool = True,
+    ) -> None:
+        super().__init__()
+        if context < 2:
+            raise ArgumentError(f"`context` must be at least 2; received {context}.")
+        self.embedding, self.context = embedding, context
+        self.blocks = nn.ModuleList(blocks)
+        size = embedding.table.embedding_dim
+        self.norm = nn.LayerNorm(size)
+        self.output = nn.Linear(size, embedding.table.num_embeddings)
+        self.reset_parameters()
+        if tie:
+            self.output.weight = embedding.table.weight
+
+    def reset_parameters(self) -> None:
+        """Draw maps from N(0, 0.02²), those that end a branch narrower by the root of their number, as GPT-2."""
+        for name, module in self.named_modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                ends = name.endswith(("attention.output", "feed_forward.contract"))
+                nn.init.normal_(module.weight, std=0.02 / (2 * len(self.blocks)) ** (0.5 * ends))
+            if isinstance(module, nn.Linear) and module.bias is not None:
+                nn.init.zeros_(module.bias)
+
+    @property
+    def reach(self) -> int | None:
+        """How many tokens it can read at once."""
+        return self.context
+
+    def start(self, rows: int, *, capacity: int | None = None) -> DecoderState:
+        """Begin, with nothing heard and room for `capacity` tokens."""
+        room = min(CAPACITY if capacity is None else capacity, self.context)
+        nothing = torch.zeros(rows, 0, dtype=torch.long, device=self.norm.weight.device)
+        return DecoderState(tuple(block.start(rows, room) for block in self._blocks()), nothing)
+
+    def read(
+        self, tokens: Int[Tensor, "rows new"], state: DecoderState | None = None, *, weights: bool = False
+    ) -> Heard:
+        """Read a whole window, or what comes after those read before."""
+        if state is None and not weights:
+            self._check(tokens.size(1))
+            states = self.embedding(tokens)
+            for block in self._blocks():
+                states = block(states, mask=Causal())
+            return Heard(self.norm(states), None)
+        state = self.start(tokens.size(0), capacity=tokens.size(1)) if state is None else state
+        parts = []
+        while tokens.size(1):
+            if state.heard == self.context:
+                kept = state.tokens[:, (self.context + 1) // 2 :]
+                state = self._go_on(kept, self.start(state.rows, capacity=self.context), weights=False).state
+            part = self._go_on(tokens[:, : self.context - state.heard], state, weights=weights)
+            tokens, state = tokens[:, part.features.size(1) :], part.state
+            parts.append(part)
+        return Heard(torch.cat([part.features for part in parts], dim=1), state, _beside(parts))
+
+    def _go_on(self, tokens: Tensor, state: DecoderState, *, weights: bool) -> Heard:
+        """Read tokens that there is room for."""
+        new, heard = tokens.size(1), state.heard
+        memories = state.blocks
+        if heard + new > memories[0].capacity:
+            room = min(self.context, max(heard + new, 2 * memories[0].capacity))
+            memories = tuple(one.reserve(room) for one in memories)
+        states = self.embedding(tokens, torch.arange(heard, heard + new, device=tokens.device))
+        kept, looks = [], []
+        for block, memory in zip(self._blocks(), memories, strict=True):
+            states, memory, look = block.step(states, memory, filled=heard, return_weights=weights)
+            kept.append(memory)
+            looks += [] if look is None else [look[..., : heard + new]]
+        after = DecoderState(tuple(kept), torch.cat([state.tokens, tokens], dim=1))
+        return Heard(self.norm(states), after, torch.stack(looks, dim=1) if looks else None)
+
+    def _blocks(self) -> Iterable[TransformerEncoderBlock]:
+        for block in self.blocks:
+            assert isinstance(block, TransformerEncoderBlock)
+            yield block
+
+    def _check(self, length: int) -> None:
+        if length > self.context:
+            raise ArgumentError(
+                f"`tokens` must be at most the context, {self.context} in a row; received {length}. Read a longer "
+                "text in windows, or from `start()` on."
+            )
+
+
+def _beside(parts: list[Heard]) -> Tensor | None:
+    """Lay the weights of several parts under one another, their last places in line."""
+    looks = [part.weights for part in parts if part.weights is not None]
+    width = max((one.size(-1) for one in looks), default=0)
+    padded = [F.pad(one, (width - one.size(-1), 0)) for one in looks]
+    return torch.cat(padded, dim=-2) if padded else None

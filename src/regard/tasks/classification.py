@@ -1,0 +1,198 @@
+"""Train a classifier: from labeled texts and settings to a model folder, a card and a report."""
+
+import json
+import shutil
+import time
+from typing import Any, NamedTuple
+
+import torch
+
+from regard import __version__
+from regard.config.classify import TfIdfSpec
+from regard.config.classify_run import ClassifyConfig
+from regard.config.show import show_settings
+from regard.data.ragged import Ragged
+from regard.data.special import UNKNOWN
+from regard.data.tokenizer import Tokenizer
+from regard.data.tokenizer_training import train_tokenizer
+from regard.evaluation.classification import ClassificationScores
+from regard.models.classify import TfIdfClassifier, build_classifier, fit_tf_idf
+from regard.tasks.classification_job import AnyClassifier, ClassificationJob
+from regard.tasks.classifier import Classifier, cut_texts
+from regard.tasks.classify_page import classifier_card, training_page
+from regard.tasks.labeled_texts import LabeledCorpus
+from regard.tasks.run_folder import RunFolder
+from regard.training.checkpoint import flush, write_text
+from regard.training.group import Group
+from regard.training.interruption import Interruption
+from regard.training.loop import Trainer
+from regard.training.streams import seed_streams
+from regard.training.watch import MetricsFile, TensorBoard, Watcher, Watchers
+
+INVERSE_PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0)
+FIGURES = "figures.json"
+
+
+class TrainedClassifier(NamedTuple):
+    """What a run gave."""
+
+    folder: RunFolder
+    figures: dict[str, float]
+    signature: str
+
+
+def train_classifier(
+    config: ClassifyConfig,
+    corpus: LabeledCorpus,
+    folder: RunFolder,
+    *,
+    command: str,
+    watcher: Watcher,
+    group: Group | None = None,
+    interruption: Interruption | None = None,
+) -> TrainedClassifier:
+    """Train, or go on, and write the model folder, its card and the report.
+
+    A run that is finished gives its figures again.
+    """
+    group = group or Group()
+    signature = describe_classifier(config)
+    finished = folder.model / FIGURES
+    if finished.is_file():
+        watcher.noted(f"The run in {folder.path} is finished; these are its figures.")
+        return TrainedClassifier(folder, json.loads(finished.read_text(encoding="utf-8")), signature)
+    tokenizer = train_tokenizer(corpus.train.texts, config.tokenizer)
+    train, valid, test = (
+        (cut_texts(tokenizer.encode_batch(side.texts), config.data.max_length), side.labels)
+        for side in (corpus.train, corpus.valid, corpus.test)
+    )
+    job = ClassificationJob(train, valid, config.train, group=group)
+    begun = time.perf_counter()
+    steps = 0
+    if isinstance(config.model, TfIdfSpec):
+        model: AnyClassifier = _fit(config.model, job, train, len(corpus.labels), tokenizer).to(group.device)
+    else:
+        seed_streams(config.train.seed)
+        model = build_classifier(config.model, vocabulary_size=tokenizer.size, num_labels=len(corpus.labels))
+        trainer = Trainer(
+            model,
+            job,
+            config.train,
+            checkpoints=folder.checkpoints,
+            watcher=_watchers(config, folder, watcher) if group.leads else Watchers(),
+            group=group,
+            interruption=interruption,
+        )
+        steps = trainer.train().step
+    if not group.leads:
+        return TrainedClassifier(folder, {}, signature)
+    model.eval()
+    scores = {"valid": job.score(model, *valid)} | ({"test": job.score(model, *test)} if corpus.test.texts else {})
+    figures = _figures(scores) | {
+        "parameters": sum(one.numel() for one in model.state_dict().values()),
+        "labels": len(corpus.labels),
+        "steps": steps,
+        "seconds": time.perf_counter() - begun,
+    }
+    classifier = Classifier(model, tokenizer, corpus.labels, config.model, max_length=config.data.max_length)
+    _write(config, corpus, folder, classifier, scores, figures, command)
+    return TrainedClassifier(folder, figures, signature)
+
+
+def describe_classifier(config: ClassifyConfig) -> str:
+    """Give the signature that results carry.
+
+    >>> describe_classifier(ClassifyConfig())
+    'task:classify|data:|model:attentive-pooling|seed:1|version:0.1.0'
+    """
+    return (
+        f"task:classify|data:{config.data.corpus}|model:{config.model.kind}|seed:{config.train.seed}"
+        f"|version:{__version__}"
+    )
+
+
+def _fit(
+    spec: TfIdfSpec, job: ClassificationJob, train: tuple[Ragged, list[int]], num_labels: int, tokenizer: Tokenizer
+) -> TfIdfClassifier:
+    """Fit with the penalty that is set, or with each of some, and keep the lowest validation loss."""
+    texts = [train[0][index].tolist() for index in range(len(train[0]))]
+    fitted = [
+        fit_tf_idf(
+            texts,
+            train[1],
+            vocabulary_size=tokenizer.size,
+            num_labels=num_labels,
+            inverse_penalty=one,
+            iterations=spec.iterations,
+            unheard=(UNKNOWN,),
+        ).to(job.group.device)
+        for one in ([spec.inverse_penalty] if spec.inverse_penalty else INVERSE_PENALTIES)
+    ]
+    return min(fitted, key=lambda model: job.validate(model).loss)
+
+
+def _watchers(config: ClassifyConfig, folder: RunFolder, watcher: Watcher) -> Watchers:
+    files: list[Watcher] = [MetricsFile(folder.metrics)]
+    if config.train.tensorboard:
+        files.append(TensorBoard(folder.path / "tensorboard"))
+    return Watchers([*files, watcher])
+
+
+def _figures(scores: dict[str, ClassificationScores]) -> dict[str, float]:
+    return {
+        f"{side}_{name}": value
+        for side, one in scores.items()
+        for name, value in (
+            ("accuracy", one.accuracy),
+            ("macro_f1", one.macro_f1),
+            ("calibration_error", one.calibration_error),
+            ("cross_entropy", one.cross_entropy),
+        )
+    }
+
+
+def _write(
+    config: ClassifyConfig,
+    corpus: LabeledCorpus,
+    folder: RunFolder,
+    classifier: Classifier,
+    scores: dict[str, ClassificationScores],
+    figures: dict[str, float],
+    command: str,
+) -> None:
+    """Write the model folder aside and put it in place when it is whole; the report first."""
+    aside = folder.path / ".model-writing"
+    shutil.rmtree(aside, ignore_errors=True)
+    classifier.save(aside)
+    data = (
+        f"{config.data.corpus}: {len(corpus.train):,} texts to train on, {len(corpus.valid):,} to validate on, "
+        f"{len(corpus.test):,} to test with; labels {', '.join(corpus.labels[:20])}"
+        f"{', …' if len(corpus.labels) > 20 else ''}."
+    )
+    told: dict[str, Any] = {
+        "title": f"Classifier trained on {config.data.corpus}",
+        "kind": config.model.kind,
+        "data": data,
+        "figures": figures,
+        "command": command,
+        "signature": describe_classifier(config),
+    }
+    card = classifier_card(**told, license=config.data.license, folder=str(folder.model))
+    (aside / "README.md").write_text(card, encoding="utf-8")
+    (aside / FIGURES).write_text(json.dumps(figures), encoding="utf-8")
+    side = corpus.test if corpus.test.texts else corpus.valid
+    with torch.no_grad():
+        shown = classifier.classify(side.texts[:20])
+    page = training_page(
+        **told,
+        labels=corpus.labels,
+        scores=scores,
+        decisions=list(zip(shown, [corpus.labels[one] for one in side.labels[:20]], strict=True)),
+        config=show_settings(config, help=False),
+    )
+    write_text(folder.report, page)
+    for path in aside.iterdir():
+        flush(path)
+    shutil.rmtree(folder.model, ignore_errors=True)
+    aside.rename(folder.model)  # last: a folder named model is a finished run
+    flush(folder.path)

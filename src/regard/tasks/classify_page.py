@@ -1,0 +1,209 @@
+"""Decisions for people: the words of a text on a ground as dark as they weighed, tables of mistakes, the card."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from regard.evaluation.classification import ClassificationScores
+from regard.tasks.classifier import Decision
+from regard.tasks.page import make_html
+
+MEANING = {
+    "tf-idf": "its part of the chosen label's sum in the logistic regression, for or against",
+    "average": "the same for all, as the model takes their mean",
+    "token-weights": "a number learned for the word, the same beside all others",
+    "feed-forward": "gradient times input: what the decision would lose without it, to first order",
+    "last-state": "gradient times input: what the decision would lose without it, to first order",
+    "attentive-pooling": "its attention weight",
+    "recurrent-attention": "the attention weight of the state at its place, which knows its neighbors too",
+    "structured": "the mean attention weight of the state at its place over all looks",
+    "transformer-encoder": "the attention weight of the state at its place, in which other words are mixed",
+}
+"""What the share of a word is, for each kind of model."""
+CAVEAT = "Shares say how much a word was heard, not whether it spoke for or against the label, and are no proof of why."
+
+_STYLE = """<style>
+.text { line-height: 2; overflow-wrap: anywhere }
+.text span { padding: .15rem .2rem; border-radius: .2rem;
+  background: color-mix(in srgb, var(--two) calc(var(--weight) * 75%), transparent) }
+.chances { color: var(--dim); font-size: .85rem }
+.right td { text-align: right }
+</style>"""
+
+
+def shade(weight: float, words: int) -> float:
+    """Give how dark a word is shown, from 0 to 1: eight times an equal share, or all of a shorter text, is full.
+
+    The scale is the same for every model: it depends on the share and the number of words alone.
+
+    >>> shade(0.2, 40), shade(0.025, 40), shade(1.0, 1)
+    (1.0, 0.125, 1.0)
+    """
+    return min(1.0, round(weight * words / max(1, min(8, words)), 4))
+
+
+def decisions_page(decisions: Sequence[tuple[Decision, str | None]], *, kind: str, by: str, title: str) -> str:
+    """Write a page of decisions, each with its true label where that is known."""
+    shown = "".join(decision_html(one, gold) for one, gold in decisions)
+    return make_html(title, [_STYLE, f"<h1>{escape(title)}</h1>{_explain(kind, by)}{shown}"])
+
+
+def decision_html(decision: Decision, gold: str | None = None) -> str:
+    """Draw one decision.
+
+    >>> one = Decision(label="<b>", probabilities={"<b>": 1.0}, words=("<i>",), weights=(1.0,))
+    >>> "<i>" in decision_html(one) or "<b>" in decision_html(one).replace("<b></b>", "")
+    False
+    """
+    count = len(decision.words)
+    words = " ".join(
+        f'<span style="--weight:{shade(weight, count):.3f}" title="{escape(f"{word}: {weight:.3f}")}">'
+        f"{escape(word)}</span>"
+        for word, weight in zip(decision.words, decision.weights, strict=True)
+    )
+    ranked = sorted(decision.probabilities.items(), key=lambda item: -item[1])[:5]
+    chances = ", ".join(f"{escape(label)} {probability:.3f}" for label, probability in ranked)
+    mistake = f" (is {escape(gold)})" if gold is not None and gold != decision.label else ""
+    rest = f" {decision.cut:,} more tokens were not read." if decision.cut else ""
+    return (
+        f'<section><p class="text"><strong>{escape(decision.label)}</strong>{mistake} {words}</p>'
+        f'<p class="chances">{chances}.{rest}</p></section>'
+    )
+
+
+def training_page(
+    *,
+    title: str,
+    kind: str,
+    data: str,
+    figures: Mapping[str, float],
+    command: str,
+    signature: str,
+    labels: Sequence[str],
+    scores: Mapping[str, ClassificationScores],
+    decisions: Sequence[tuple[Decision, str]],
+    config: str,
+) -> str:
+    """Write `report.html`: figures, mistakes, calibration, and some decisions."""
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in told(figures).items())
+    side = "test" if "test" in scores else "valid"
+    parts = [
+        _STYLE,
+        f"<h1>{escape(title)}</h1><p><small>{escape(signature)}</small></p><p>{escape(data)}</p><table>{rows}</table>",
+        confusion_html(scores[side], labels, side),
+        reliability_html(scores[side]),
+        f"<h2>Decisions</h2>{_explain(kind, 'model')}",
+        *(decision_html(one, gold) for one, gold in decisions),
+        f"<h2>Command</h2><pre>{escape(command)}</pre><h2>Settings</h2><pre>{escape(config)}</pre>",
+    ]
+    return make_html(title, parts)
+
+
+def confusion_html(scores: ClassificationScores, labels: Sequence[str], side: str) -> str:
+    """Draw the confusion matrix."""
+    head = "".join(f"<th>{escape(label)}</th>" for label in labels)
+    rows = "".join(
+        f"<tr><th>{escape(label)}</th>{''.join(f'<td>{count:,}</td>' for count in row)}<td>{f1:.3f}</td></tr>"
+        for label, row, f1 in zip(labels, scores.confusion, scores.f1, strict=True)
+    )
+    return (
+        f"<h2>What was taken for what ({escape(side)})</h2><p>Rows are true labels, columns those chosen.</p>"
+        f'<div class="wide"><table class="right"><tr><th></th>{head}<th>F1</th></tr>{rows}</table></div>'
+    )
+
+
+def reliability_html(scores: ClassificationScores) -> str:
+    """Draw the reliability bins."""
+    rows = "".join(
+        f"<tr><th>{one.low:.1f}–{one.high:.1f}</th><td>{one.texts:,}</td><td>{one.confidence:.3f}</td>"
+        f"<td>{one.accuracy:.3f}</td></tr>"
+        for one in scores.bins
+        if one.texts
+    )
+    return (
+        f"<h2>Calibration</h2><p>Expected calibration error {scores.calibration_error:.4f}.</p>"
+        f'<table class="right"><tr><th>confidence</th><th>texts</th><th>mean</th><th>right</th></tr>{rows}</table>'
+    )
+
+
+def told(figures: Mapping[str, float]) -> dict[str, str]:
+    """Name the figures for people."""
+    sides = {"test": "test", "valid": "validation"}
+    shown = {}
+    for side, name in sides.items():
+        if f"{side}_accuracy" in figures:
+            shown[f"accuracy, {name}"] = f"{100 * figures[f'{side}_accuracy']:.2f} %"
+            shown[f"macro-F1, {name}"] = f"{100 * figures[f'{side}_macro_f1']:.2f}"
+            shown[f"calibration error, {name}"] = f"{figures[f'{side}_calibration_error']:.4f}"
+    return shown | {name: f"{figures[name]:,.0f}" for name in ("labels", "parameters", "steps", "seconds")}
+
+
+def classifier_card(
+    *,
+    title: str,
+    kind: str,
+    data: str,
+    figures: Mapping[str, float],
+    command: str,
+    signature: str,
+    license: str,
+    folder: str,
+) -> str:
+    """Write the model card, README.md of the model folder."""
+    rows = "\n".join(f"| {_cell(name)} | {_cell(value)} |" for name, value in told(figures).items())
+    quoted = " ".join(license.split()).replace("\\", "\\\\").replace('"', '\\"')
+    return f"""---
+license: "{quoted}"
+library_name: regard
+pipeline_tag: text-classification
+tags: [text-classification, attention, regard]
+---
+# {_cell(title)}
+
+A {kind} classifier, trained with regard.
+
+## Use
+
+```
+regard classify {folder} "..."
+```
+
+```python
+from regard.tasks.classifier import load_classifier
+
+for decision in load_classifier("{folder}").classify(["..."]):
+    print(decision.label, decision.probability, decision.heaviest())
+```
+
+The share of a word is {MEANING[kind]}. {CAVEAT}
+
+## Data
+
+{_cell(data)}
+License of the data: {_cell(license)}.
+
+## Figures
+
+| | |
+| --- | --- |
+{rows}
+
+`{signature}`
+
+## Made by
+
+```
+{command}
+```
+"""
+
+
+def _explain(kind: str, by: str) -> str:
+    meaning = MEANING["last-state"] if by == "gradient" and kind != "tf-idf" else MEANING[kind]
+    if by == "removal":
+        meaning = "how much the chosen label's logit changes without it"
+    return f"<p><small>A word's ground is its share: {escape(meaning)}. {escape(CAVEAT)}</small></p>"
+
+
+def _cell(text: Any) -> str:
+    return " ".join(str(text).split()).replace("|", "\\|").replace("<", "&lt;")

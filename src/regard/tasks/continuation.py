@@ -1,0 +1,58 @@
+"""Going on with a text: one token after the other, drawn at random or the likeliest."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from regard.data.special import PAD, START, UNKNOWN
+from regard.decoding.draw import draw, uniform_numbers
+from regard.decoding.rules import forbid_repeats
+from regard.decoding.search import Sampling
+from regard.models.language.folder import AnyLanguageModel
+from regard.models.language.network import LanguageNetwork
+
+#: Tokens that no text has, or that nobody wants to read.
+NEVER = (PAD, UNKNOWN, START)
+
+
+@torch.no_grad()
+def continue_tokens(
+    model: AnyLanguageModel,
+    prompt: Sequence[int],
+    *,
+    count: int,
+    sampling: Sampling | None = None,
+    seed: int = 0,
+    greedy: bool = False,
+    no_repeat_ngram: int = 0,
+) -> Iterator[int]:
+    """Give `count` tokens that follow the prompt, as they are said.
+
+    They are drawn as `sampling` says, or with `seed` from all words; the same prompt and seed give the same text.
+    """
+    sampling = sampling or Sampling(seed=seed)
+    numbers = uniform_numbers([prompt], [count], count=1, seed=sampling.seed)
+    state = model.start(1, capacity=len(prompt) + count)
+    said = list(prompt)
+    tokens = torch.tensor([said])
+    for place in range(count):
+        step = model.step(tokens.to(device_of(model)), state)
+        state = step.state
+        likely = step.log_probabilities[:, -1].cpu()
+        likely[:, list(NEVER)] = -torch.inf
+        if no_repeat_ngram:
+            likely = _or_any(forbid_repeats(likely, torch.tensor([said]), no_repeat_ngram), likely)
+        token = int(likely.argmax()) if greedy else int(draw(likely[None], numbers[:, :, place], sampling).token)
+        said.append(token)
+        tokens = torch.tensor([[token]])
+        yield token
+
+
+def device_of(model: AnyLanguageModel) -> torch.device:
+    """Say where a model is; counts are with the CPU."""
+    return model.output.weight.device if isinstance(model, LanguageNetwork) else torch.device("cpu")
+
+
+def _or_any(allowed: Tensor, likely: Tensor) -> Tensor:
+    return allowed if bool((allowed > -torch.inf).any()) else likely

@@ -1,0 +1,134 @@
+"""What the loop needs to know of language models: stretches of text, the loss, and the validation."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from regard.config.language import LanguageConfig
+from regard.data.special import END
+from regard.data.text_batches import Lanes, TextBatch, Windows
+from regard.data.text_tokenizer import TextTokenizer
+from regard.evaluation.language import Surprise, total_surprise
+from regard.models.language.folder import AnyLanguageModel
+from regard.models.language.network import LanguageNetwork
+from regard.models.word_loss import word_loss
+from regard.tasks.continuation import continue_tokens
+from regard.tasks.text_corpus import Text, count_unknown
+from regard.training.group import Group
+from regard.training.loss import Loss
+from regard.training.watch import Sample, Validated
+
+VALID_LANES = 16
+_AGAIN = 4
+"""Batches that a resumed run reads again, to have a state to go on from."""
+_SHOWN = 40
+"""Tokens of a sample."""
+
+
+class TextMeasure:
+    """A text to measure models on, in tokens, with its size in other units."""
+
+    def __init__(self, text: Text, tokens: NDArray[np.integer], tokenizer: TextTokenizer) -> None:
+        self.tokens, self.size = tokens, text.size
+        self.tokenization = f"{tokenizer.kind} of {tokenizer.size:,}"
+
+    def measure(self, model: AnyLanguageModel, *, length: int, stride: int = 0, lanes: int = 1) -> Surprise:
+        """Say how surprised the model is."""
+        return Surprise(
+            nats=total_surprise(model, self.tokens, length=length, stride=stride, lanes=lanes),
+            tokens=len(self.tokens) - 1,
+            characters=self.size.characters,
+            bytes=self.size.bytes,
+            unknown=count_unknown(self.tokens),
+            tokenization=self.tokenization,
+        )
+
+
+class LanguageJob:
+    """Train on one text, validate on another.
+
+    A network that carries its state reads the text in lanes, and each batch goes on from the state of the one before,
+    through which gradients do not pass. A run that is resumed reads some batches again to have that state: the same
+    text, by the parameters of now.
+
+    Reference: Werbos (1990); Williams and Peng (1990), for truncated backpropagation through time.
+    """
+
+    def __init__(
+        self,
+        tokens: NDArray[np.integer],
+        valid: TextMeasure,
+        tokenizer: TextTokenizer,
+        config: LanguageConfig,
+        *,
+        carries: bool,
+        group: Group | None = None,
+    ) -> None:
+        self.config, self.valid, self.tokenizer, self.group = config, valid, tokenizer, group or Group()
+        length = config.data.length
+        self.batches = (Lanes if carries else Windows)(
+            tokens,
+            rows=max(1, config.train.batch_tokens // length),
+            length=length,
+            seed=config.train.seed,
+            rank=self.group.rank,
+            ranks=self.group.ranks,
+        )
+        self._number, self._before, self._after = -1, None, dict[int, Any]()
+
+    def loss(self, model: nn.Module, batch: TextBatch) -> Loss:
+        """Sum the cross-entropy over the tokens of a batch."""
+        assert isinstance(model, LanguageNetwork)
+        if model.carries:
+            lanes = batch.indices - self.group.rank * self.batches.rows
+            heard = model(batch.tokens, self._state(model, batch.number).select(lanes))
+            self._after[int(lanes[0])] = heard.state.detach()
+        else:
+            heard = model(batch.tokens)
+        return Loss(*word_loss(heard.features, model.output, batch.target, smoothing=self.config.train.label_smoothing))
+
+    def _state(self, model: LanguageNetwork, number: int) -> Any:
+        """Give the state of all lanes before batch `number`; a batch that is too large comes in parts."""
+        if number != self._number:
+            parts = [self._after[lane] for lane in sorted(self._after)]
+            follows = number == self._number + 1 and parts
+            self._before = type(parts[0]).join(parts) if follows and number else None
+            self._number = number
+            self._after.clear()
+        if self._before is None:
+            self._before = self._again(model, number)
+        return self._before
+
+    @torch.no_grad()
+    def _again(self, model: LanguageNetwork, number: int) -> Any:
+        """Begin a text, or read what comes before a batch once more."""
+        state = model.start(self.batches.rows)
+        training = model.training
+        model.eval()
+        for earlier in range(max(0, number - _AGAIN), number):
+            state = model.read(self.batches.batch(earlier).tokens.to(self.group.device), state).state
+        model.train(training)
+        return state
+
+    def validate(self, model: nn.Module) -> Validated:
+        """Measure the held-out text, and let the model go on with the beginning of it."""
+        assert isinstance(model, LanguageNetwork)
+        data = self.config.data
+        found = self.valid.measure(model, length=data.length, stride=data.stride, lanes=VALID_LANES)
+        return Validated(
+            loss=found.loss,
+            figures={"perplexity": found.perplexity, "bits_per_character": found.bits_per_character},
+            samples=tuple(self._sample(model, number) for number in range(self.config.train.samples)),
+        )
+
+    def _sample(self, model: LanguageNetwork, number: int) -> Sample:
+        tokens = self.valid.tokens
+        start = number * (len(tokens) // max(1, self.config.train.samples))
+        prompt = tokens[start : start + 1 + _SHOWN // 2].tolist()
+        follows = tokens[start + len(prompt) : start + len(prompt) + _SHOWN].tolist()
+        said = list(continue_tokens(model, [END, *prompt], count=_SHOWN, seed=number))
+        shown = [self.tokenizer.decode(one).replace("\n", " ⏎ ") for one in (prompt, said, follows)]
+        return Sample(source=shown[0], hypothesis=shown[1], reference=shown[2])

@@ -1,0 +1,157 @@
+"""A trained language model, ready for use: `regard.load(folder)` gives one."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from regard.config.language import SavedLanguageModel
+from regard.data.special import END
+from regard.data.text_tokenizer import TextTokenizer
+from regard.decoding.search import Sampling
+from regard.errors import ArgumentError, ArgumentTypeError
+from regard.evaluation.language import Surprise
+from regard.models.build import count_parameters
+from regard.models.language.folder import AnyLanguageModel, load_language_model
+from regard.models.language.network import LanguageNetwork
+from regard.tasks.continuation import NEVER, continue_tokens, device_of
+from regard.tasks.language_job import TextMeasure
+from regard.tasks.model_folder import find_device, find_model
+from regard.tasks.text_corpus import Text, encode_text
+
+
+class NextToken(NamedTuple):
+    """A token that may follow, and how likely it is."""
+
+    text: str
+    probability: float
+
+
+class Next(NamedTuple):
+    """What may follow a prompt."""
+
+    tokens: tuple[NextToken, ...]
+    """The likeliest, best first."""
+    looked_at: tuple[tuple[str, float], ...] | None
+    """Each token of the prompt the model could see, and how much it looked at it: the mean over the heads of the last
+    layer. None for models that do not attend."""
+
+
+class LanguageModel:
+    """A model with its tokenizer: plain text in, what follows out.
+
+    A text begins after a line break, and a line break is a token like any other.
+    """
+
+    def __init__(self, model: AnyLanguageModel, tokenizer: TextTokenizer, config: SavedLanguageModel) -> None:
+        if model.vocabulary_size != tokenizer.size:
+            raise ArgumentError(
+                f"`tokenizer` must have the model's {model.vocabulary_size} tokens; received {tokenizer.size}."
+            )
+        self.model, self.tokenizer, self.config = model, tokenizer, config
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return device_of(self.model)
+
+    def generate(
+        self,
+        prompt: str = "",
+        *,
+        max_tokens: int = 100,
+        sampling: Sampling | None = None,
+        greedy: bool = False,
+        no_repeat_ngram: int = 0,
+    ) -> str:
+        """Go on with the prompt, and give what follows it."""
+        pieces = self.stream(
+            prompt, max_tokens=max_tokens, sampling=sampling, greedy=greedy, no_repeat_ngram=no_repeat_ngram
+        )
+        return "".join(pieces)
+
+    def stream(
+        self,
+        prompt: str = "",
+        *,
+        max_tokens: int = 100,
+        sampling: Sampling | None = None,
+        greedy: bool = False,
+        no_repeat_ngram: int = 0,
+    ) -> Iterator[str]:
+        """Do the same, and give each piece of text as soon as it is certain."""
+        if max_tokens < 1:
+            raise ArgumentError(f"`max_tokens` must be at least 1; received {max_tokens}.")
+        told = self._read(prompt)
+        before = self.tokenizer.decode(told)
+        said: list[int] = []
+        shown = len(before)
+        for token in continue_tokens(
+            self.model,
+            [END, *told],
+            count=max_tokens,
+            sampling=sampling,
+            greedy=greedy,
+            no_repeat_ngram=no_repeat_ngram,
+        ):
+            said.append(token)
+            text = self.tokenizer.decode([*told, *said])
+            if len(said) < max_tokens:
+                text = text.rstrip("�")  # half a character, whose other bytes are still to come
+            if len(text) > shown:
+                yield text[shown:]
+                shown = len(text)
+
+    @torch.no_grad()
+    def next(self, prompt: str = "", k: int = 10) -> Next:
+        """Give the `k` likeliest tokens after the prompt, and what the model looked at."""
+        if k < 1:
+            raise ArgumentError(f"`k` must be at least 1; received {k}.")
+        told = [END, *self._read(prompt)]
+        tokens = torch.tensor([told], device=self.device)
+        step = self.model.step(tokens, self.model.start(1, capacity=len(told)), weights=True)
+        likely = step.log_probabilities[0, -1].float().exp().cpu()
+        likely[list(NEVER)] = 0.0
+        best = likely.topk(min(k, len(likely) - len(NEVER)))
+        found = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        looks = None
+        if step.weights is not None:
+            weights = step.weights[0, -1].mean(0)[-1].tolist()
+            seen = told[-len(weights) :]
+            looks = tuple(zip(map(self.tokenizer.piece, seen), weights[-len(seen) :], strict=True))
+        return Next(tuple(NextToken(self.tokenizer.piece(token), value) for token, value in found), looks)
+
+    def perplexity(self, texts: Sequence[str], *, stride: int = 0) -> Surprise:
+        """Say how surprising texts are, one after the other, each ended by a line break.
+
+        Models that carry a state read them as one; a Transformer reads windows of the length it was trained with, each
+        `stride` tokens after the one before, 0 for the whole window.
+        """
+        if isinstance(texts, str):
+            raise ArgumentError(f'`texts` must be a list of texts; received one string. Write ["{texts[:20]}"].')
+        lines = tuple(line for text in texts for line in text.split("\n"))
+        return self.measure(Text(lines=lines), stride=stride)
+
+    def measure(self, text: Text, *, stride: int = 0) -> Surprise:
+        """Do the same for the lines of files."""
+        tokens = np.asarray(encode_text(text, self.tokenizer))
+        return TextMeasure(text, tokens, self.tokenizer).measure(self.model, length=self.config.length, stride=stride)
+
+    def _read(self, prompt: str) -> list[int]:
+        if not isinstance(prompt, str):
+            raise ArgumentTypeError(f"`prompt` must be text; received {type(prompt).__name__}.")
+        return self.tokenizer.encode(prompt)
+
+    def __repr__(self) -> str:
+        size = f"{count_parameters(self.model):,} parameters, " if isinstance(self.model, LanguageNetwork) else ""
+        tokens = f"{self.tokenizer.kind} tokens, {self.tokenizer.size:,}"
+        return f"LanguageModel({self.config.model.kind}, {size}{tokens}, on {self.device})"
+
+
+def load_language(path: str | Path, *, device: torch.device | str = "cpu") -> LanguageModel:
+    """Load the language model in a model folder, or of the run in a run folder."""
+    folder = find_model(path)
+    model, config = load_language_model(folder, device=find_device(device))
+    return LanguageModel(model, TextTokenizer.load(folder), config)

@@ -1,0 +1,37 @@
+"""Load whatever a model folder holds: `regard.load(folder)`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+
+from regard.models.language.folder import is_language_model
+from regard.tasks import translator
+from regard.tasks.classifier import LABELS, Classifier, load_classifier
+from regard.tasks.language_model import LanguageModel, load_language
+from regard.tasks.model_folder import find_model
+from regard.tasks.translator import MAX_SOURCE_LENGTH, Translator, Unknown
+
+
+def load(
+    path: str | Path | Sequence[str | Path],
+    *,
+    device: torch.device | str = "cpu",
+    unknown: Unknown = "replace",
+    dictionary: Mapping[str, str] | None = None,
+    max_source_length: int = MAX_SOURCE_LENGTH,
+) -> Translator | LanguageModel | Classifier:
+    """Load the model in a model folder, or of the run in a run folder: a `Translator`, `LanguageModel` or `Classifier`.
+
+    `device` may be "auto", for a GPU where there is one. The other settings are those of `Translator`; several folders,
+    of translators that share a vocabulary, give one that asks them all.
+    """
+    if isinstance(path, str | Path):
+        folder = find_model(path)
+        if is_language_model(folder):
+            return load_language(path, device=device)
+        if (folder / LABELS).is_file():
+            return load_classifier(path, device=device)
+    return translator.load(
+        path, device=device, unknown=unknown, dictionary=dictionary, max_source_length=max_source_length
+    )

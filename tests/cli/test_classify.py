@@ -1,0 +1,161 @@
+"""`regard train --task classify` and `regard classify`, run as a user runs them."""
+
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+
+from regard.cli import main
+from regard.cli.classify import paint
+from regard.cli.train_classify import print_classify_config, train_classify
+from regard.config.read import parse_assignments
+from regard.errors import ArgumentError
+from regard.tasks.classifier import Decision
+from unit.tasks.labeled_run import make_classifier, write_texts
+
+QUICK = ["train.steps=8", "train.validate_every=4", "train.threads=1", "train.device=cpu", "train.log_every=4"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    write_texts(folder / "a.csv")
+    return make_classifier(folder / "run", folder / "a.csv", "token-weights")[0].folder.path
+
+
+@pytest.fixture
+def run(unchecked, monkeypatch, capsys):
+    """Run the command line in this process, which has torch already."""
+
+    def run(*arguments):
+        words = ["regard", *map(str, arguments)]
+        monkeypatch.setattr(sys, "argv", words)
+        code = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        shown = capsys.readouterr()
+        return subprocess.CompletedProcess(words, code, shown.out, shown.err)
+
+    return run
+
+
+def test_texts_get_labels_and_their_words(run, model):
+    done = run("classify", model, "w1 cat w2", "apple")
+    assert done.returncode == 0, done.stderr
+    first, second = (line.split("\t") for line in done.stdout.splitlines())
+    assert (first[0], first[3]) == ("pet", "w1 cat w2")
+    assert first[2].startswith("cat 0.")
+    assert (second[0], second[2]) == ("fruit", "apple 1.000")
+    assert done.stderr == ""
+
+
+def test_figures_for_machines(run, model):
+    done = run("classify", model, "w1 cat w2", "--json", "--by", "removal")
+    found = json.loads(done.stdout)
+    assert found["label"] == "pet"
+    assert found["words"] == ["w1", "cat", "w2"]
+    assert sum(found["weights"]) == pytest.approx(1)
+    assert found["weights"][1] == max(found["weights"])
+
+
+def test_lines_come_from_standard_input(run, model, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("a dog\nan apple\n"))
+    done = run("classify", model)
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["pet", "fruit"]
+
+
+def test_a_file_is_measured_and_drawn(run, model, tmp_path):
+    path, page = tmp_path / "new.csv", tmp_path / "new.html"
+    path.write_text("body,kind\nthe cat <b>,pet\nw1 bolt,metal\nw2 pear,metal\n")
+    done = run("classify", model, "--input", path, "--text", "body", "--label", "kind", "--html", page)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("accuracy 66.67 %, macro-F1 ")
+    assert "true \\ chosen" in done.stdout
+    assert "confidence" in done.stdout
+    html = page.read_text()
+    assert "(is metal)" in html
+    assert "<b>" not in html
+    machine = run("classify", model, "--input", path, "--text", "body", "--label", "kind", "--json")
+    *decisions, figures = map(json.loads, machine.stdout.splitlines())
+    assert [one["true_label"] for one in decisions] == ["pet", "metal", "metal"]
+    assert figures["accuracy"] == pytest.approx(2 / 3)
+
+
+def test_words_are_painted_by_their_shares():
+    decision = Decision(label="pet", probabilities={"pet": 1.0}, words=("a", "cat"), weights=(0.0, 1.0))
+    line = paint(decision)
+    assert line.plain == "pet 1.000 a cat "
+    styles = {line.plain[span.start : span.end]: str(span.style) for span in line.spans}
+    assert styles["cat"] == "black on rgb(255,140,10)"
+    assert "a" not in styles
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x", "--input", "b.csv"], "must come from one place; received both texts and --input"),
+        (["x", "--label", "kind"], "`--label` must go with --input, whose column it is; received it alone."),
+        (["--input", "missing.csv"], "must be a file; received a path where there is none"),
+        (["x", "--by", "magic"], '`by` must be model, gradient or removal; received "magic"'),
+        (["x", "--html", "none/a.html"], "`--html` must be a file to write; none/a.html cannot be written"),
+    ],
+)
+def test_mistakes_are_one_paragraph(run, model, monkeypatch, tmp_path, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    done = run("classify", model, *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_mistakes_in_measured_files_are_one_paragraph(run, model, tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\nx,pett\n")
+    done = run("classify", model, "--input", tmp_path / "a.csv", "--label", "label")
+    assert done.returncode == 2
+    assert 'The measured texts must have labels that the training texts have; received "pett". Did you' in done.stderr
+    (tmp_path / "b.csv").write_text("text,label\nx,\n")
+    done = run("classify", model, "--input", tmp_path / "b.csv", "--label", "label")
+    assert "must have at least one text with a label; received none." in done.stderr
+    done = run("classify", tmp_path, "x")
+    assert done.returncode == 2
+    assert "must be a model folder or a run folder" in done.stderr
+
+
+def choose(path, *more):
+    return {**parse_assignments([*QUICK, *more, "model.size=16"]), "data": {"corpus": str(path)}}
+
+
+def test_training_goes_from_texts_to_a_classifier(unchecked, capsys, tmp_path, run):
+    path, out = write_texts(tmp_path / "a.csv"), tmp_path / "run"
+    train_classify(choose(path), "lstm", out)
+    shown = capsys.readouterr()
+    assert shown.out.startswith("accuracy ")
+    assert f"model   {out}/model\nreport  {out}/report.html\ntask:classify|" in shown.out
+    assert "texts to train on" in shown.err
+    assert "3 labels; a last-state model" in shown.err
+    assert "step 8: valid loss" in shown.err
+    assert "texts/s" in shown.err
+    train_classify(choose(path), "lstm", out, as_json=True)  # which is finished
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["steps"] == 8
+    assert figures["model"] == f"{out}/model"
+    assert run("classify", out, "w1 cat").returncode == 0
+
+
+def test_other_settings_need_another_folder(unchecked, capsys, tmp_path):
+    path, out = write_texts(tmp_path / "a.csv"), tmp_path / "run"
+    train_classify(choose(path), "average", out)
+    with pytest.raises(ArgumentError, match=r"train.seed was 1, now 2"):
+        train_classify(choose(path, "train.seed=2"), "average", out)
+
+
+def test_settings_are_shown_with_their_help(unchecked, capsys):
+    print_classify_config({}, "structured")
+    shown = capsys.readouterr().out
+    assert 'kind = "structured"' in shown
+    assert "# Looks at the text." in shown
+    assert "[data.hold_out]" in shown

@@ -1,0 +1,81 @@
+"""`regard generate`, `regard perplexity` and training by `--task language`, run as a user runs them."""
+
+import json
+import sys
+
+import pytest
+
+from regard.cli import main
+from regard.cli.train_language import read_language_settings, show_language_config, train_language
+from regard.errors import ArgumentError
+from unit.tasks.texts import SIZES, write_text
+
+
+@pytest.fixture
+def run(unchecked, monkeypatch, capsys):
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["regard", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return run
+
+
+@pytest.fixture
+def folder(unchecked, tmp_path, capsys):
+    write_text(tmp_path / "a.txt")
+    chosen = {
+        "data": {"corpus": str(tmp_path / "a.txt"), "length": 32},
+        "tokenizer": {"kind": "character"},
+        "model": SIZES["transformer"],
+        "train": {"steps": 40, "batch_tokens": 512, "validate_every": 40, "schedule": {"rate": 1e-2, "warm_up": 5}},
+    }
+    train_language(chosen, "transformer", tmp_path / "run", as_json=True)
+    shown = capsys.readouterr()
+    told = json.loads(shown.out)
+    assert told["tokenization"] == "character of 22"
+    assert told["valid_perplexity"] < 3
+    assert "valid loss" in shown.err
+    return tmp_path / "run"
+
+
+def test_generate_and_measure(run, folder):
+    code, out, _ = run("generate", folder, "the d", "--temperature", "0", "--max-tokens", "8")
+    assert (code, out[:5], len(out)) == (0, "the d", 14)
+    drawn = [run("generate", folder, "--seed", seed, "--json", "--max-tokens", "20")[1] for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(json.loads(drawn[0])["text"]) == 20
+    code, out, _ = run("generate", folder, "the d", "--next")
+    assert code == 0
+    assert out.startswith("next\n")
+    assert "looked at" in out
+    assert "⏎" in out
+    found = json.loads(run("generate", folder, "the d", "--next", "--json")[1])
+    assert [one["text"] for one in found["looked_at"]] == ["</s>", *"the d"]
+    code, out, _ = run("perplexity", folder, folder.parent / "a.txt")
+    assert code == 0
+    assert "(character of 22), 0 of them unknown" in out
+    measured = [
+        json.loads(run("perplexity", folder, folder.parent / "a.txt", "--json", "--stride", stride)[1])["perplexity"]
+        for stride in (0, 8)
+    ]
+    assert measured[1] < measured[0] < 3
+
+
+def test_mistakes_end_in_a_paragraph(run, folder):
+    code, _, error = run("generate", folder, "a", "--temperature", "-1")
+    assert code == 2
+    assert "`--temperature` must be 0 for the likeliest tokens, or above; received -1.0" in error
+    assert run("generate", folder.parent, "a")[0] == 2
+
+
+def test_settings_of_the_command_line():
+    assert read_language_settings({"data": {"corpus": "a.txt"}}, "gru").data.text == "a.txt"
+    assert 'text = "a.txt"' in show_language_config({"data": {"corpus": "a.txt"}}, "gru")
+    with pytest.raises(ArgumentError, match="`--source` must be left out for a language model, which has one text"):
+        read_language_settings({"data": {"source": "a", "target": "b"}}, "")

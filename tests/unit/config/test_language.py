@@ -1,0 +1,67 @@
+"""The settings of language models."""
+
+import pytest
+
+from regard.config.language import (
+    LANGUAGE_PRESETS,
+    BagSpec,
+    LanguageConfig,
+    NGramSpec,
+    RecurrentLanguageSpec,
+    TextData,
+    TransformerLanguageSpec,
+    compose_language,
+    language_preset,
+)
+from regard.config.read import read_settings
+from regard.config.show import to_table
+from regard.config.train import Train
+from regard.errors import ArgumentError
+
+
+@pytest.mark.parametrize("name", LANGUAGE_PRESETS)
+def test_a_preset_is_read_back(name):
+    config = compose_language({}, name=name)
+    assert config.model == language_preset(name)
+    assert config.train.metric == "loss"
+    assert read_settings(LanguageConfig, to_table(config)) == config
+
+
+def test_what_is_chosen_lies_over_the_preset():
+    config = compose_language({"model": {"num_layers": 3}, "train": {"steps": 5}}, name="gru-attention")
+    assert (config.model.num_layers, config.model.attention_span, config.train.steps) == (3, 64, 5)
+    assert compose_language({"model": {"kind": "bag"}}, name="lstm").model == BagSpec()
+
+
+def test_a_tied_last_layer_is_as_wide_as_the_embedding():
+    assert RecurrentLanguageSpec(embedding_size=4, hidden_size=6, num_layers=3).sizes == (4, 6, 6, 4)
+    assert RecurrentLanguageSpec(embedding_size=4, hidden_size=6, num_layers=1, tie=False).sizes == (4, 6)
+
+
+CASES = [
+    (lambda: BagSpec(smoothing=0.0), "`smoothing` must be above 0; received 0"),
+    (lambda: NGramSpec(order=0), "`order` must be at least 1; received 0"),
+    (
+        lambda: RecurrentLanguageSpec(attention_span=3, num_heads=3),
+        "`num_heads` must divide the width of the last layer, 256; received 3",
+    ),
+    (lambda: TransformerLanguageSpec(num_heads=3), "`num_heads` must divide `size`, 256; received 3"),
+    (lambda: TextData(hold_out=1.0), "`hold_out` must be from 0 to below 1; received 1"),
+    (lambda: language_preset("x"), '`preset` must be the name of a language model; received "x". Choose one of bag'),
+    (lambda: LanguageConfig(train=Train(metric="bleu")), "train.metric: must be loss for a language model; received"),
+    (
+        lambda: LanguageConfig(train=Train(metric="loss", r_drop=1.0)),
+        "train.r_drop: must be 0 for a language model; received 1",
+    ),
+    (
+        lambda: LanguageConfig(model=TransformerLanguageSpec(context=64)),
+        "data.length: must be at most model.context, 64; received 128",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), CASES)
+def test_errors(make, message):
+    with pytest.raises(ArgumentError) as caught:
+        make()
+    assert message in str(caught.value)

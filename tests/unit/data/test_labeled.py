@@ -1,0 +1,152 @@
+"""Texts with labels: formats, mistakes, and splits that do not leak."""
+
+import gzip
+import re
+
+import pytest
+
+from regard.data.labeled import (
+    Labeled,
+    drop_held_out,
+    find_labels,
+    number_labels,
+    read_labeled,
+    read_texts,
+    split_labeled,
+)
+from regard.data.report import Report
+from regard.data.split import Fractions
+from regard.errors import DataError
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, text):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+        return path
+
+    return write
+
+
+EXPECTED = [Labeled("A fine, warm film", "good"), Labeled("Dull", "bad")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", 'label,id,text\r\ngood,1,"A fine,\n warm film"\r\nbad,2,Dull\r\n'),
+        ("a.tsv", "label\tid\ttext\ngood\t1\tA fine, warm film\n\nbad\t2\tDull\n"),
+        ("a.tsv.gz", "text\tlabel\nA fine, warm film\tgood\nDull\tbad\n"),
+        ("a.jsonl", '{"text": "A fine, warm film", "label": "good"}\n{"text": " Dull ", "label": "bad", "x": 1}\n'),
+    ],
+)
+def test_every_format_gives_the_same_texts(write, name, text):
+    assert list(read_labeled(write(name, text))) == EXPECTED
+
+
+def test_columns_are_numbered_where_there_is_no_header(write):
+    path = write("a.tsv", "1\tfine\tfilm\n0\tdull\tfilm\n")
+    assert list(read_labeled(path, text="2+3", label="1")) == [Labeled("fine film", "1"), Labeled("dull film", "0")]
+
+
+def test_labels_of_json_may_be_numbers_and_booleans(write):
+    path = write("a.jsonl", '{"t": "x", "y": 3}\n{"t": "z", "y": true}\n')
+    assert [one.label for one in read_labeled(path, text="t", label="y")] == ["3", "true"]
+
+
+def test_bad_lines_are_counted_or_refused(write):
+    text = "text\tlabel\ngood\t1\nno label\t\nthree\tcells\there\n"
+    path, report = write("a.tsv", text), Report()
+    assert len(list(read_labeled(path, report=report))) == 1
+    assert report.dropped == {"empty": 1, "columns": 1}
+    message = f"{path}, line 3 must have a text and a label; received an empty label: 'no label'. Mend it, or leave"
+    with pytest.raises(DataError, match=re.escape(message)):
+        list(read_labeled(path, bad="refuse"))
+    objects = write("b.jsonl", '{"text": "x", "label": "a"}\nnot json\n[1]\n{"text": null, "label": "a"}\n')
+    assert len(list(read_labeled(objects, report=report))) == 1
+    assert report.dropped == {"empty": 1, "columns": 2, "json": 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "a.csv",
+            "txt,label\nx,1\n",
+            "must name a column of .*, whose first line has 2; received 'text'. Did you mean txt",
+        ),
+        ("a.tsv", "", "must have at least one line; received an empty file."),
+        ("a.jsonl", "", "must have at least one line; received an empty file."),
+        ("a.jsonl", '{"txt": "x", "label": 1}\n', "must be keys of .*; received 'text'. Did you mean txt"),
+        ("a.csv", "text,label\nx,1\n\xff,2\n", ""),
+        ("a.doc", "x", "must be named .csv, .tsv or .jsonl, compressed or not; received another name. Rename it."),
+    ],
+)
+def test_mistakes_in_a_file_are_named(write, name, text, message):
+    if not message:
+        path = write(name, "")
+        path.write_bytes(b"text,label\nx,1\n\xff,2\n")
+        message = "line 3 must be CSV in UTF-8; received: 'utf-8' codec"
+    else:
+        path = write(name, text)
+    with pytest.raises(DataError, match=message):
+        list(read_labeled(path))
+
+
+def test_a_column_beyond_the_last_is_named(write):
+    path = write("a.tsv", "1\tx\n")
+    with pytest.raises(
+        DataError, match=r"must number a column of .*, whose first line has 2; received '3'. The first is 1"
+    ):
+        list(read_labeled(path, text="3", label="1"))
+
+
+def test_texts_alone_are_read_from_tables_and_lines(write):
+    assert list(read_texts(write("a.csv", "text,x\nOne two,1\nthree,2\n"))) == ["One two", "three"]
+    assert list(read_texts(write("a.txt", "One two\nthree\n"))) == ["One two", "three"]
+
+
+def test_the_same_text_is_never_on_two_sides():
+    records = [Labeled(f"text {number % 300}" if number % 2 else f"TEXT  {number % 300}", "a") for number in range(900)]
+    sides = split_labeled(records, Fractions(valid=0.2, test=0.2))
+    seen = [{" ".join(one.text.lower().split()) for one in side} for side in sides]
+    assert not seen[0] & seen[1]
+    assert not seen[0] & seen[2]
+    assert not seen[1] & seen[2]
+    assert sum(map(len, sides)) == 900
+    assert 30 < len(seen[1]) < 90
+    again = split_labeled(records[::-1], Fractions(valid=0.2, test=0.2))
+    assert {one.text for one in again.valid} == {one.text for one in sides.valid}
+    other = split_labeled(records, Fractions(valid=0.2, test=0.2, salt="b"))
+    assert {one.text for one in other.valid} != {one.text for one in sides.valid}
+
+
+def test_a_side_that_stays_empty_is_an_error():
+    message = "`valid` = 0.001 must hold out at least one text; received none of 1. Give a larger share"
+    with pytest.raises(DataError, match=message):
+        split_labeled([Labeled("a", "x")], Fractions(valid=0.001, test=0.0))
+
+
+def test_what_is_held_out_elsewhere_is_not_trained_on():
+    report = Report()
+    kept = drop_held_out([Labeled("One", "a"), Labeled("two", "b")], [Labeled("one ", "z")], report=report)
+    assert kept == [Labeled("two", "b")]
+    assert report.dropped == {"held out": 1}
+
+
+def test_labels_are_in_order():
+    assert find_labels([Labeled("", one) for one in ("10", "9", "b", "a", "9")]) == ["9", "10", "a", "b"]
+
+
+@pytest.mark.parametrize(("labels", "received"), [(["x"], 'only "x"'), ([], "none")])
+def test_one_label_is_an_error(labels, received):
+    message = f"The training texts must have at least two labels to choose from; received {received}. Is data.label"
+    with pytest.raises(DataError, match=message):
+        find_labels([Labeled("", one) for one in labels])
+
+
+def test_an_unknown_label_is_an_error():
+    message = 'The test texts must have labels that the training texts have; received "goood". Did you mean good?'
+    with pytest.raises(DataError, match=re.escape(message)):
+        number_labels([Labeled("x", "goood")], ["bad", "good"], side="test")

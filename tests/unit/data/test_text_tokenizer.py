@@ -1,0 +1,86 @@
+"""Tokens of running text: every kind gives the text back, lines and all."""
+
+import pytest
+
+from regard.data.special import END, UNKNOWN
+from regard.data.text_tokenizer import TextTokenizer, TextTokenizerConfig, train_text_tokenizer
+from regard.data.token_stream import TokenStream
+from regard.errors import ArgumentError, DataError
+
+LINES = ["The cat  sat.", "", " on the <unk> mat", "Ünder é"]
+
+
+def made(kind, **settings):
+    return train_text_tokenizer(LINES * 3, TextTokenizerConfig(kind=kind, vocabulary_size=400, **settings))
+
+
+@pytest.mark.parametrize("kind", ["character", "byte"])
+def test_letters_and_bytes_come_back_exactly(kind):
+    tokenizer, text = made(kind), "\n".join(LINES)
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+    assert len(tokenizer.encode(text)) == len(text if kind == "character" else text.encode())
+
+
+@pytest.mark.parametrize("kind", ["space", "word", "bpe", "unigram"])
+def test_other_kinds_come_back_line_by_line(kind):
+    tokenizer = made(kind)
+    text = "The cat sat.\non the mat"
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_lines_end_in_a_token():
+    tokenizer = made("space")
+    lines = tokenizer.encode_lines(LINES)
+    assert [len(line) for line in (lines[i] for i in range(4))] == [4, 1, 5, 3]
+    assert all(lines[i][-1] == END for i in range(4))
+    assert UNKNOWN in lines[2]
+    assert "<unk>" not in tokenizer.tokens
+
+
+def test_what_is_not_known_is_said_so():
+    assert made("space").encode("dog") == [UNKNOWN]
+    assert made("space", lowercase=True).encode("THE") == made("space", lowercase=True).encode("the")
+    assert made("space").decode([UNKNOWN]) == "<unk>"
+    assert made("byte").piece(4 + 65) == "<0x41>"
+
+
+def test_half_a_character_is_shown_as_one():
+    tokenizer = made("byte")
+    assert tokenizer.decode(tokenizer.encode("é")[:1]) == "�"
+
+
+@pytest.mark.parametrize("kind", ["space", "character", "byte", "word", "bpe", "unigram"])
+def test_a_file_brings_it_back(kind, tmp_path):
+    tokenizer = made(kind)
+    tokenizer.save(tmp_path)
+    again = TextTokenizer.load(tmp_path)
+    assert (again.kind, again.size) == (kind, tokenizer.size)
+    assert again.encode("the cat") == tokenizer.encode("the cat")
+    assert again.piece(5) == tokenizer.piece(5)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_errors(tmp_path):
+    with pytest.raises(ArgumentError, match=r'`kind` must be what a token is; received "wrd"\. Did you mean word\?'):
+        TextTokenizerConfig(kind="wrd")
+    with pytest.raises(ArgumentError, match="`min_frequency` must be at least 1; received 0"):
+        TextTokenizerConfig(min_frequency=0)
+    with pytest.raises(ArgumentError, match="`vocabulary_size` must be above 4, the special tokens; received 4"):
+        TextTokenizerConfig(vocabulary_size=4)
+    with pytest.raises(DataError, match=r"must hold a tokenizer\.json; received a folder without"):
+        TextTokenizer.load(tmp_path)
+    with pytest.raises(DataError, match="A tokenizer of running text must be what regard wrote; received"):
+        TextTokenizer.from_json("{}")
+    with pytest.raises(DataError, match="`number` must be from 0 to 259; received 300"):
+        made("byte").piece(300)
+
+
+def test_a_stream_is_there_whole_or_not(tmp_path):
+    tokens = made("space").encode_lines(LINES).values
+    stream = TokenStream(tmp_path / "a.tokens")
+    assert stream.open(mark="x") is None
+    stream.write([tokens, tokens], mark="x")
+    assert stream.open(mark="x").tolist() == [*tokens, *tokens]
+    assert stream.open(mark="y") is None
+    stream.path.write_bytes(stream.path.read_bytes()[:-4])
+    assert stream.open(mark="x") is None

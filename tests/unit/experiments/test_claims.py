@@ -1,0 +1,189 @@
+"""The claim of each experiment, at reduced size: a direction or a ratio, never a time."""
+
+import pytest
+import torch
+
+from regard.experiments import Result, Settings, find
+from regard.experiments.dissimilar import draw_sentences
+from regard.experiments.long_range_recall import draw_pairs
+from regard.experiments.penalty import BAD, GOOD, draw_reviews
+from regard.experiments.sequential_operations import KINDS, cells_read, earliest_steps, multiply_adds, path_length
+from regard.experiments.stacking import draw_bits
+from regard.experiments.vanishing_gradients import per_step
+
+pytestmark = pytest.mark.usefixtures("unchecked")  # shapes are checked where the layers are; training needs the time
+
+
+def run(name: str, *, tables: int = 1) -> Result:
+    """Run at reduced size; check what every result must have."""
+    told: list[float] = []
+    result = find(name).run(Settings(quick=True, watch=lambda share, doing: told.append(share)))
+    assert len(result.tables) == tables
+    assert all(rows for rows in result.tables.values())
+    assert len(result.reading) == 3
+    assert all(sentence.endswith(".") and any(map(str.isdigit, sentence)) for sentence in result.reading)
+    assert told == sorted(told)
+    assert all(0 <= share <= 1 for share in told)
+    result.figure.canvas.draw()
+    return result
+
+
+def by(rows, *names):
+    """Give rows by the words in some of their columns."""
+    return {row[names[0]] if len(names) == 1 else tuple(row[name] for name in names): row for row in rows}
+
+
+def test_recurrent_gradients_vanish_or_explode_and_those_of_attention_do_not():
+    gradients, training = run("vanishing-gradients", tables=2).tables.values()
+    found = {row["layer"]: row for row in gradients}
+    assert found["RNN, gain 0.9"]["distance 100"] < 1e-3 * found["RNN, gain 0.9"]["distance 1"]
+    assert found["RNN, gain 2"]["distance 100"] > 1e3 * found["RNN, gain 2"]["distance 1"]
+    assert found["attention"]["distance 100"] == pytest.approx(found["attention"]["distance 1"], rel=0.2)
+    assert found["LSTM"]["factor per step"] > found["RNN, gain 0.9"]["factor per step"]
+    without, clipped = training
+    assert clipped["last loss"] < without["last loss"]
+
+
+def test_the_factor_per_step_is_that_of_a_geometric_sequence():
+    assert per_step([0.5**distance for distance in range(101)]) == pytest.approx(0.5)
+
+
+def test_a_fixed_vector_forgets_and_attention_does_not():
+    by_length, _ = run("long-range-recall", tables=2).tables.values()
+    found = by(by_length, "task", "model")
+    for task in ("copy", "recall"):
+        assert found[task, "attention"]["12 pairs"] > 0.9
+        assert found[task, "fixed vector"]["12 pairs"] < found[task, "fixed vector"]["4 pairs"] - 0.1
+
+
+def test_copying_has_its_keys_in_order_and_recall_each_once():
+    for task in ("copy", "recall"):
+        keys, words = draw_pairs(task, batch_size=5, length=7)
+        assert words.shape == keys.shape
+        assert torch.equal(keys.sort(-1).values, torch.arange(7).expand(5, -1))
+        assert torch.equal(keys, torch.arange(7).expand(5, -1)) == (task == "copy")
+
+
+def test_only_recurrent_layers_wait():
+    [rows] = run("sequential-operations").tables.values()
+    for row in rows:
+        assert row["steps in a row"] == (row["words"] if row["layer"] == "recurrent" else 1)
+        assert row["milliseconds"] > 0
+    assert earliest_steps("recurrent", length=4, num_layers=3)[2] == [3, 4, 5, 6]
+    assert earliest_steps("convolution", length=4, num_layers=3)[2] == [3, 3, 3, 3]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("length", [2, 5, 14])
+def test_the_path_is_the_shortest_through_the_cells(kind, length):
+    """Walk back from the cell above the last word, in ever more layers, until the first word is met."""
+    shortest = None
+    for num_layers in range(1, length + 1):
+        frontier, steps = {(num_layers, length - 1)}, 0
+        while frontier and (0, 0) not in frontier:
+            frontier = {cell for layer, place in frontier if layer for cell in cells_read(kind, layer, place, length)}
+            steps += 1
+        if frontier:
+            shortest = min(steps, shortest or steps)
+    assert path_length(kind, length) == shortest
+
+
+def test_multiply_adds_are_those_of_the_products():
+    """Count by the shapes of every product: maps n × d by d × d, scores n × d by d × n, their sum n × n by n × d."""
+    length, size = 5, 3
+    maps, scores = length * size * size, length * length * size
+    assert multiply_adds("attention", length, size) == 4 * maps + 2 * scores
+    assert multiply_adds("recurrent", length, size) == 2 * maps
+    assert multiply_adds("convolution", length, size) == 3 * maps
+
+
+def test_each_layer_hears_what_it_is_built_to_hear():
+    [rows] = run("who-listens").tables.values()
+    found = by(rows, "layer")
+    assert found["dense"]["pairs heard"] == found["attention"]["pairs heard"] == 1
+    assert found["convolution"]["pairs heard"] == pytest.approx(16 / 36)
+    assert found["causal attention"]["pairs heard"] == pytest.approx(21 / 36)
+    assert found["recurrent"]["far / near"] < 0.5 * found["attention"]["far / near"]
+    assert found["dense"]["change by sentence"] == found["convolution"]["change by sentence"] == 0
+    assert found["attention"]["change by sentence"] > 0.2
+
+
+def test_a_learned_width_beats_one_and_the_average():
+    [rows] = run("kernel-regression").tables.values()
+    error = {row["pooling"]: row["error"] for row in rows}
+    assert error["kernel, learned width"] < error["kernel, width 1"] < error["average"]
+
+
+def test_likeness_fails_where_partners_are_opposite():
+    [rows] = run("dissimilar").tables.values()
+    found = by(rows, "partner is", "attention")
+    assert found["alike", "parameter-free"]["right"] > 0.8
+    assert found["opposite", "parameter-free"]["right"] < 0.25
+    assert found["opposite", "parameter-free"]["weight on partner"] < 0.01
+    assert found["opposite", "query, key, value"]["right"] > 0.8
+
+
+@pytest.mark.parametrize(("task", "sign"), [("alike", 1), ("opposite", -1)])
+def test_partners_have_the_same_meaning_or_the_opposite(task, sign):
+    words, numbers, partner = draw_sentences(task, 6)
+    meaning = words[..., :16]
+    assert torch.allclose(meaning.take_along_dim(partner[..., None], 1), sign * meaning)
+    assert torch.equal(partner.gather(1, partner), torch.arange(8).expand(6, -1))
+    assert torch.equal(words[..., 16:].argmax(-1), numbers)
+
+
+def test_dot_products_grow_with_the_width_unless_scaled():
+    [rows] = run("scaling").tables.values()
+    found = by(rows, "score", "width")
+    assert found["dot", 1024]["variance"] == pytest.approx(1024, rel=0.1)
+    assert found["scaled dot", 1024]["variance"] == pytest.approx(1, rel=0.1)
+    assert found["dot", 1024]["largest weight"] > 0.9 > 0.5 > found["scaled dot", 1024]["largest weight"]
+    assert found["dot", 1024]["softmax gradient"] < 0.5 * found["scaled dot", 1024]["softmax gradient"]
+
+
+def test_order_is_seen_by_positions_alone_and_distance_reaches_farther_than_place():
+    [rows] = run("positions").tables.values()
+    found = by(rows, "positions")
+    assert found["none"]["change by order"] < 1e-5
+    assert all(row["change by order"] > 0.01 for name, row in found.items() if name != "none")
+    assert found["relative"]["64 words"] > 0.9
+    assert found["learned"]["16 words"] > 0.7
+    assert found["learned"]["64 words"] < 0.3
+
+
+def test_layers_with_fixed_weights_and_nothing_between_stay_linear():
+    trained, untrained = run("stacking", tables=2).tables.values()
+    found = by(trained, "weights", "between layers")
+    assert found["average", "nothing"]["2 layers"] < 0.65
+    assert found["average", "feed-forward"]["2 layers"] > 0.85
+    faded = by(untrained, "layers")
+    assert faded["attention alone"]["after 16"] < 1e-3 < faded["both, added to their input"]["after 16"]
+
+
+def test_the_majority_is_that_of_words_whose_bits_differ():
+    bits, majority = draw_bits(20)
+    odd = (bits[..., 0] != bits[..., 1]).sum(-1)
+    assert torch.equal(majority[:, 0] > 0, odd >= 4)
+
+
+def test_the_penalty_parts_the_hops():
+    [rows] = run("penalty").tables.values()
+    free, mild, strong = rows
+    assert mild["hops alike"] < 0.5 * free["hops alike"]
+    assert mild["penalty"] < 0.5 * free["penalty"]
+    assert mild["right"] > 0.9
+    assert strong["penalty times"] == 1.0
+
+
+def test_reviews_speak_of_each_thing_once():
+    words, good = draw_reviews(30)
+    for thing in range(len(GOOD)):
+        assert ((words == thing) | (words == thing + len(GOOD))).sum(-1).eq(1).all()
+    assert torch.equal((words < len(GOOD)).sum(-1) > len(GOOD) / 2, good > 0)
+    assert len(GOOD) == len(BAD)
+
+
+def test_like_words_look_at_one_another():
+    [rows] = run("similar-words").tables.values()
+    assert all(row["on one of its group"] > 2 * row["on one of another"] for row in rows)
+    assert all(row["on itself"] > row["on one of its group"] for row in rows)

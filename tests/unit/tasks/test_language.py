@@ -1,0 +1,231 @@
+"""Training language models: every preset learns a pattern, and a run goes on where it stopped."""
+
+import json
+import lzma
+
+import numpy as np
+import pytest
+import torch
+
+import regard
+from regard.config.language import LANGUAGE_PRESETS, TextData
+from regard.data.special import END
+from regard.data.text_tokenizer import TextTokenizer
+from regard.decoding.search import Sampling
+from regard.errors import ArgumentError, ArgumentTypeError, DataError, Interrupted
+from regard.models.language.build import build_network
+from regard.models.language.folder import read_language_config
+from regard.tasks.language import describe_language, encode_corpus, train_language_model
+from regard.tasks.language_job import LanguageJob
+from regard.tasks.language_model import LanguageModel
+from regard.tasks.run_folder import RunFolder
+from regard.tasks.text_corpus import Text, encode_text, find_files, gather_text
+from regard.tasks.translator import load as load_translator
+from regard.training.group import Group
+from regard.training.interruption import Interruption
+from regard.training.job import JobOf, cells, halve
+from regard.training.watch import Watchers
+from unit.tasks.texts import settings, write_text
+
+#: Which sentence comes is one of four in 13 characters or so: exp(log 4 / 13.5), 1.11, is the least there can be.
+WANTED = {"bag": 16.0, "feed-forward": 1.35, "transformer": 1.5}
+
+
+@pytest.fixture
+def text(tmp_path):
+    return write_text(tmp_path / "a.txt")
+
+
+def train(config, folder, **settings):
+    corpus = gather_text(config.data)
+    return train_language_model(config, corpus, RunFolder(folder), command="test", watcher=Watchers(), **settings)
+
+
+@pytest.fixture
+def trained(tmp_path, text):
+    def trained(name, **chosen):
+        train(settings(text, name, **chosen), tmp_path / name)
+        return tmp_path / name
+
+    return trained
+
+
+@pytest.mark.usefixtures("unchecked")  # for speed
+@pytest.mark.parametrize("name", LANGUAGE_PRESETS)
+def test_every_preset_learns_a_pattern(trained, name):
+    folder = trained(name)
+    figures = json.loads((folder / "model" / "figures.json").read_text())["figures"]
+    assert 1.05 < figures["valid_perplexity"] < WANTED.get(name, 1.25)
+    model = regard.load(folder)
+    assert isinstance(model, LanguageModel)
+    again = model.measure(Text((folder.parent / "a.txt",))).perplexity
+    assert 1.05 < again < WANTED.get(name, 1.25)
+    assert "character tokens" in repr(model)
+    if name not in ("bag", "feed-forward"):
+        assert model.generate("the d", max_tokens=8, greedy=True) == "og barks"
+    looks = model.next("the ca", 1).looked_at
+    assert (looks is not None) == (name in ("gru-attention", "transformer"))
+    if looks is not None:
+        assert [token for token, _ in looks] == ["</s>", *"the ca"]
+        assert sum(weight for _, weight in looks) == pytest.approx(1, abs=1e-3)
+    assert "regard generate" in (folder / "model" / "README.md").read_text()
+    assert "Continuations" in (folder / "report.html").read_text()
+
+
+def test_generating(trained):
+    model = regard.load(trained("ngram"))
+    drawn = [model.generate("the ", max_tokens=30, sampling=Sampling(seed=seed)) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert "".join(model.stream("the ", max_tokens=30, sampling=Sampling(seed=1))) == drawn[0]
+    assert len(model.generate(max_tokens=12, sampling=Sampling(top_k=1))) == 12
+    assert model.generate("a", max_tokens=40, greedy=True, no_repeat_ngram=2) != model.generate(
+        "a", max_tokens=40, greedy=True
+    )
+    first = model.next("the do", k=3).tokens[0]
+    assert (first.text, first.probability > 0.9) == ("g", True)
+    with pytest.raises(ArgumentError, match="`max_tokens` must be at least 1; received 0"):
+        model.generate(max_tokens=0)
+    with pytest.raises(ArgumentError, match="`k` must be at least 1; received 0"):
+        model.next("a", 0)
+    with pytest.raises(ArgumentError, match=r"`texts` must be a list of texts; received one string. Write \[\"abc\"\]"):
+        model.perplexity("abc")
+    with pytest.raises(ArgumentError, match="`tokenizer` must have the model's 22 tokens; received 260"):
+        LanguageModel(model.model, TextTokenizer("byte"), model.config)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_prompt_must_be_text(trained):
+    with pytest.raises(ArgumentTypeError, match="`prompt` must be text; received int"):
+        regard.load(trained("bag")).next(3)
+
+
+def test_perplexity_states_its_units(trained):
+    model = regard.load(trained("ngram"))
+    found = model.perplexity(["the dog barks", "a bird sings"])
+    assert (found.tokens, found.characters, found.tokenization) == (27, 27, "character of 22")
+    assert model.perplexity(["zzzz"]).unknown == 4
+    assert found.perplexity < model.perplexity(["gniss drib a ,skrab"]).perplexity
+
+
+def test_a_language_model_is_no_translator(trained):
+    folder = trained("bag")
+    with pytest.raises(DataError, match=r"must hold a translator; received a language model. See `regard generate`"):
+        load_translator(folder)
+    (folder / "model" / "config.json").write_text("{}")
+    with pytest.raises(DataError, match=r"config.json must describe a language model; received another, or none"):
+        read_language_config(folder / "model")
+    (folder / "model" / "config.json").write_text('{"task": "language", "vocabluary": 3}')
+    with pytest.raises(DataError, match="vocabluary: unknown key"):
+        read_language_config(folder / "model")
+
+
+def test_damaged_counts_are_an_error(trained):
+    folder = trained("ngram")
+    (folder / "model" / "model.safetensors").write_bytes(b"x")
+    with pytest.raises(DataError, match="must be a safetensors file; received"):
+        regard.load(folder)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_run_that_was_stopped_goes_on(text, tmp_path):
+    config = settings(text, "gru", steps=6, samples=0)
+    interruption = Interruption()
+
+    class Stop(Watchers):
+        def stepped(self, step):
+            if step == 3:
+                interruption.signal = 15
+
+    corpus = gather_text(config.data)
+    run = RunFolder(tmp_path / "run")
+    with pytest.raises(Interrupted, match="Stopped after step 3"):
+        train_language_model(config, corpus, run, command="", watcher=Stop(), interruption=interruption)
+    figures = train(config, tmp_path / "run").figures
+    assert figures["steps"] == 6
+    assert train(config, tmp_path / "run").figures == figures  # finished
+    whole = train(config, tmp_path / "whole").figures
+    assert figures["valid_loss"] == pytest.approx(whole["valid_loss"], rel=0.05)  # its state was read anew
+
+
+def job_of(config, folder, name):
+    data = encode_corpus(config, gather_text(config.data), RunFolder(folder), group=Group())
+    model = build_network(config.model, vocabulary_size=data.tokenizer.size).eval()
+    return LanguageJob(data.train, data.valid, data.tokenizer, config, carries=model.carries), model, data
+
+
+def test_the_state_goes_from_batch_to_batch(text, tmp_path):
+    job, model, data = job_of(settings(text, "lstm"), tmp_path, "lstm")
+    assert isinstance(job, JobOf)
+    batches = [batch for batch, _ in zip(job.batches, range(3), strict=False)]
+    found = sum(float(job.loss(model, batch).total.detach()) for batch in batches)
+    tokens = torch.cat([batch.tokens for batch in batches], dim=1)
+    target = torch.cat([batch.target for batch in batches], dim=1)
+    said = model.output(model(tokens).features).log_softmax(-1)
+    assert found == pytest.approx(-float(said.gather(-1, target[..., None]).sum().detach()), rel=1e-4)
+    assert data.train[0] == END
+
+
+def test_a_batch_in_parts_costs_the_same(text, tmp_path):
+    job, model, _ = job_of(settings(text, "gru-attention"), tmp_path, "gru-attention")
+    other = job_of(settings(text, "gru-attention"), tmp_path, "gru-attention")[0]
+    batches = [batch for batch, _ in zip(job.batches, range(3), strict=False)]
+    for number, batch in enumerate(batches):
+        whole = float(job.loss(model, batch).total.detach())
+        parts = halve(batch) if number else [batch]  # as if memory had run out after the first
+        assert sum(cells(part) for part in parts) == cells(batch)
+        assert sum(float(other.loss(model, part).total.detach()) for part in parts) == pytest.approx(whole, rel=1e-5)
+
+
+def test_a_resumed_job_reads_again(text, tmp_path):
+    job, model, _ = job_of(settings(text, "lstm"), tmp_path, "lstm")
+    other = job_of(settings(text, "lstm"), tmp_path, "lstm")[0]
+    losses = [float(job.loss(model, batch).total.detach()) for batch, _ in zip(job.batches, range(4), strict=False)]
+    other.batches.restore({"epoch": 0, "batch": 3})
+    assert float(other.loss(model, next(iter(other.batches))).total.detach()) == pytest.approx(losses[3], rel=1e-5)
+
+
+def test_the_end_or_blocks_are_held_out(tmp_path):
+    path = tmp_path / "a.txt.xz"
+    path.write_bytes(lzma.compress("".join(f"line {number}\n" for number in range(100)).encode()))
+    lines = [f"line {number}" for number in range(100)]
+    end = gather_text(TextData(text=str(path), hold_out=0.2))
+    assert [*end.train, *end.valid] == lines
+    assert abs(end.valid.size.characters / 790 - 0.2) < 0.02
+    blocks = gather_text(TextData(text=str(path), hold_out=0.2, division="blocks", block_lines=10))
+    assert sorted([*blocks.train, *blocks.valid]) == sorted(lines)
+    held = [int(line.split()[1]) for line in blocks.valid]
+    assert len(held) == 20
+    assert all(number // 10 * 10 in held for number in held)
+    assert end.fingerprint == blocks.fingerprint
+
+
+def test_files_of_a_folder_and_given_parts(tmp_path):
+    for name in ("b", "a", ".hidden"):
+        (tmp_path / name).write_text(f"{name}\n")
+    corpus = gather_text(TextData(text=str(tmp_path), valid=str(tmp_path / "a"), test=str(tmp_path / "b")))
+    assert (list(corpus.train), list(corpus.valid), list(corpus.test)) == (["a", "b"], ["a"], ["b"])
+    tokens = encode_text(corpus.train, TextTokenizer("character", ["a", "b"]))
+    assert tokens.tolist() == [END, 4, END, 5, END]
+    assert tokens.dtype == np.int32
+
+
+def test_texts_that_cannot_be_used(tmp_path):
+    (tmp_path / "empty.txt").write_text("\n\n")
+    (tmp_path / "latin.txt").write_bytes("é\n".encode("latin-1"))
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(DataError, match=r"data.text: must name a text file or a folder of them; received nothing"):
+        gather_text(TextData())
+    with pytest.raises(DataError, match="The text to train on must have at least one word; received none"):
+        gather_text(TextData(text=str(tmp_path / "empty.txt")))
+    with pytest.raises(DataError, match=r"must be UTF-8; .* Convert the file to UTF-8 first"):
+        gather_text(TextData(text=str(tmp_path / "latin.txt")))
+    with pytest.raises(DataError, match="must hold text files; received an empty folder"):
+        find_files(tmp_path / "folder")
+    with pytest.raises(DataError, match=r"data.hold_out: must be above 0 where data.valid names no text; received 0"):
+        gather_text(TextData(text=str(tmp_path / "latin.txt").replace("latin", "empty"), hold_out=0.0))
+
+
+def test_a_signature_names_the_run(text):
+    assert describe_language(settings(text, "gru")).startswith(
+        "task:language|data:a.txt|tokens:character|model:recurrent-gru|seed:1|"
+    )
