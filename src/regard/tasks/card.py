@@ -4,6 +4,18 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
+class Use(NamedTuple):
+    """What a model is for, as hubs call it, and how it is asked from a shell and from Python."""
+
+    kind: str
+    command: str
+    python: str
+
+
+TRANSLATE = Use("translation", "translate", 'translate(["..."])')
+GENERATE = Use("text-generation", "generate", 'generate("...")')
+
+
 class Card(NamedTuple):
     """What a card tells."""
 
@@ -15,6 +27,7 @@ class Card(NamedTuple):
     command: str
     signature: str
     folder: str
+    use: Use
 
 
 def write_card(card: Card) -> str:
@@ -23,8 +36,8 @@ def write_card(card: Card) -> str:
     return f"""---
 license: {_plain(card.license)}
 library_name: regard
-pipeline_tag: translation
-tags: [translation, attention, regard]
+pipeline_tag: {card.use.kind}
+tags: [{card.use.kind}, attention, regard]
 ---
 # {_cell(card.title)}
 
@@ -33,14 +46,14 @@ tags: [translation, attention, regard]
 ## Use
 
 ```
-regard translate {card.folder} "..."
+regard {card.use.command} {card.folder} "..."
 ```
 
 ```python
 import regard
 
-translator = regard.load("{card.folder}")
-print(translator.translate(["..."]))
+model = regard.load("{card.folder}")
+print(model.{card.use.python})
 ```
 
 ## Data

@@ -18,7 +18,7 @@ from regard.models.build import count_parameters
 from regard.models.language.build import build_network, count_text
 from regard.models.language.folder import AnyLanguageModel, save_language_model
 from regard.models.language.network import LanguageNetwork
-from regard.tasks.language_card import LanguageCard, write_language_card
+from regard.tasks.card import GENERATE, Card, write_card
 from regard.tasks.language_job import VALID_LANES, LanguageJob, TextMeasure
 from regard.tasks.report_page import make_page
 from regard.tasks.run_folder import RunFolder
@@ -185,7 +185,7 @@ def _write(
         name.replace("_", " "): f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}" for name, value in figures.items()
     }
     size = f"{count_parameters(model):,} parameters" if isinstance(model, LanguageNetwork) else "counts"
-    card = LanguageCard(
+    card = Card(
         title=f"Language model trained on {config.data.text}",
         summary=f"A {config.model.kind} model of {size}, trained with regard {__version__}. Tokens: {tokenization}.",
         data=f"{len(data.train) - 1:,} tokens to train on, {len(data.valid.tokens) - 1:,} to validate on.",
@@ -194,8 +194,9 @@ def _write(
         command=command,
         signature=signature,
         folder=str(folder.model),
+        use=GENERATE,
     )
-    (aside / "README.md").write_text(write_language_card(card), encoding="utf-8")
+    (aside / "README.md").write_text(write_card(card), encoding="utf-8")
     (aside / "figures.json").write_text(json.dumps({"figures": figures, "tokenization": tokenization}))
     for path in aside.iterdir():
         flush(path)

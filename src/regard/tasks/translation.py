@@ -20,7 +20,7 @@ from regard.evaluation.bleu import score
 from regard.models.build import Model, build_model, count_parameters
 from regard.models.folder import save_model
 from regard.models.initialize import start_from_counts
-from regard.tasks.card import Card, write_card
+from regard.tasks.card import TRANSLATE, Card, write_card
 from regard.tasks.encoding import TrainingFiles
 from regard.tasks.lengths import check_lengths
 from regard.tasks.pairs import Corpus
@@ -184,6 +184,7 @@ def _write(
         command=command,
         signature=signature,
         folder=str(folder.model),
+        use=TRANSLATE,
     )
     (aside / "README.md").write_text(write_card(card), encoding="utf-8")
     (aside / "figures.json").write_text(json.dumps(figures), encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-from regard.tasks.card import Card, write_card
+from regard.tasks.card import TRANSLATE, Card, write_card
 from regard.tasks.report_page import make_page
 
 EVIL = '<script>alert("x")</script> & more'
@@ -101,6 +101,7 @@ def test_a_card_is_markdown_with_a_head():
             "regard train",
             "task:x|seed:1",
             "runs/a/model",
+            TRANSLATE,
         )
     )
     assert card.startswith('---\nlicense: "CC-BY \\"4.0\\""\n')
