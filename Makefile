@@ -10,7 +10,7 @@ JOBS ?= auto
 
 help:
 	@echo "make install   make .venv and install regard with its development tools"
-	@echo "make demo      train two translators on the built-in corpus and see what attention is for, about four minutes"
+	@echo "make demo      train two translators on the built-in corpus and see what attention is for, two to four minutes"
 	@echo "make test      every test that needs no accelerator and no browser"
 	@echo "make check     ruff (format and lint) and mypy --strict"
 	@echo "make bench     the operator against SDPA, nn.MultiheadAttention, FlexAttention and eager"

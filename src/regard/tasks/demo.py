@@ -54,20 +54,20 @@ FULL = Plan(
     each=40,
     settings={
         "fixed": ("model.hidden_size=192", "train.steps=1200", "train.batch_tokens=768", "train.schedule.rate=0.006"),
-        "bahdanau": ("train.steps=500", "train.batch_tokens=1024", "train.schedule.rate=0.008"),
+        "bahdanau": ("train.steps=700", "train.batch_tokens=1024", "train.schedule.rate=0.008"),
     },
-    minutes="three to four minutes",
+    minutes="two to four minutes",
 )
 FAST = Plan(
     pairs=((1500, 7), (1500, 14)),
     edges=(5, 8, 11),
     each=30,
     settings={
-        "fixed": ("train.steps=400", "train.batch_tokens=384", "train.schedule.rate=0.008"),
+        "fixed": ("train.steps=650", "train.batch_tokens=384", "train.schedule.rate=0.008"),
         "bahdanau": (
             "model.hidden_size=96",
             "model.embedding_size=64",
-            "train.steps=500",
+            "train.steps=850",
             "train.batch_tokens=384",
             "train.schedule.rate=0.012",
         ),

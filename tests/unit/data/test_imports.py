@@ -12,9 +12,13 @@ print(sorted({"torch", "datasets", "pyarrow", "zstandard", "rich"} & sys.modules
 """
 
 
-def test_only_batches_needs_torch_and_nothing_needs_an_extra_to_be_imported():
+#: Tensors are made here.
+BATCHES = ("batches", "text_batches", "token_files")
+
+
+def test_only_batches_need_torch_and_nothing_needs_an_extra_to_be_imported():
     folder = Path(regard.data.corpus.__file__).parent
-    names = [path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", "batches")]
+    names = [path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", *BATCHES)]
     assert "tokenizer" in names
     run = subprocess.run([sys.executable, "-c", PROGRAM, *names, "formats"], capture_output=True, text=True)
     assert run.stdout.strip() == "[]", run.stderr
