@@ -2,15 +2,14 @@
 
 import json
 import os
-import shlex
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.errors import ArgumentError, RegardError, nearest
+from regard.cli.training_run import command_line, joined_run, told_how_it_ended
+from regard.errors import ArgumentError, nearest
 
 if TYPE_CHECKING:
     from regard.tasks.translation import Trained
@@ -109,9 +108,7 @@ def _run(chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool) -> No
 
     compose(chosen, DataSize(pairs=100_000, words=1_000_000), name=preset)  # mistakes before any work
     from regard.cli.progress import Progress
-    from regard.errors import Interrupted, TrainingError
     from regard.tasks.run_folder import RunFolder
-    from regard.training.failure import is_disk_full
 
     leads = os.environ.get("RANK", "0") == "0"
     progress = Progress(quiet=not leads)
@@ -125,51 +122,24 @@ def _run(chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool) -> No
         f"{len(corpus.train):,} pairs to train on, {len(corpus.valid):,} to validate on, {len(corpus.test):,} to test "
         f"with; {settings.train.steps:,} steps of a {settings.model.kind} model"
     )
-    try:
+    with told_how_it_ended(out, progress):
         _report(_train(settings, corpus, RunFolder(out), progress), as_json=as_json)
-    except Interrupted as stopped:
-        progress.say(f"regard: {stopped}")
-        raise typer.Exit(128 + stopped.signal) from None
-    except TrainingError as error:
-        progress.say(f"regard: {error}")
-        raise typer.Exit(1) from None
-    except OSError as error:
-        if not is_disk_full(error):
-            raise
-        progress.say(f"regard: The disk of {out} must have room for the run; it is full. Make room and start again.")
-        raise typer.Exit(1) from None
-    finally:
-        progress.close()
 
 
 def _train(settings: Any, corpus: Any, folder: Any, progress: Any) -> "Trained":
-    from contextlib import nullcontext
-
     from regard.tasks.translation import train_translator
-    from regard.training.group import joined_group
-    from regard.training.interruption import listening
 
-    with joined_group(settings.train.device) as group, folder.locked() if group.leads else nullcontext():
-        problem = ""
-        if group.leads:
-            try:
-                folder.begin(settings, corpus.fingerprint())
-            except RegardError as error:
-                problem = str(error)
-        problem = group.share_text(problem or "-")
-        if problem != "-":
-            raise ArgumentError(problem)
-        with listening() as interruption:
-            return train_translator(
-                settings,
-                corpus,
-                folder,
-                command=_command(),
-                watcher=progress,
-                group=group,
-                interruption=interruption,
-                count=progress.count,
-            )
+    with joined_run(settings, folder, device=settings.train.device, fingerprint=corpus.fingerprint()) as joined:
+        return train_translator(
+            settings,
+            corpus,
+            folder,
+            command=command_line(),
+            watcher=progress,
+            group=joined.group,
+            interruption=joined.interruption,
+            count=progress.count,
+        )
 
 
 def _report(trained: "Trained", *, as_json: bool) -> None:
@@ -186,9 +156,3 @@ def _report(trained: "Trained", *, as_json: bool) -> None:
         f"{figures['steps']:,.0f} steps in {figures['seconds']:,.0f} s\n"
         f"model   {folder.model}\nreport  {folder.report}\n{trained.signature}"
     )
-
-
-def _command() -> str:
-    ranks = int(os.environ.get("WORLD_SIZE", "1"))
-    start = f"torchrun --nproc-per-node={ranks} -m regard" if ranks > 1 else "regard"
-    return f"{start} {shlex.join(sys.argv[1:])}"

@@ -2,14 +2,10 @@
 
 import json
 import os
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from regard.errors import ArgumentError, Interrupted, RegardError, TrainingError
+from regard.cli.training_run import command_line, joined_run, told_how_it_ended
 
 if TYPE_CHECKING:
     from regard.config.classify_run import ClassifyConfig
@@ -38,7 +34,6 @@ def train_classify(chosen: dict[str, Any], preset: str, out: Path, *, as_json: b
     config = compose_classifier(chosen, LabeledSize(texts=10_000, words=200_000), name=preset)  # mistakes first
     from regard.cli.label_progress import LabelProgress
     from regard.tasks.labeled_texts import gather_texts
-    from regard.training.failure import is_disk_full
 
     progress = LabelProgress(quiet=os.environ.get("RANK", "0") != "0")
     progress.say("reading the data")
@@ -51,52 +46,25 @@ def train_classify(chosen: dict[str, Any], preset: str, out: Path, *, as_json: b
         f"{len(corpus.train):,} texts to train on, {len(corpus.valid):,} to validate on, {len(corpus.test):,} to test "
         f"with; {len(corpus.labels)} labels; a {config.model.kind} model"
     )
-    try:
+    with told_how_it_ended(out, progress):
         _report(_train(config, corpus, out, progress), as_json=as_json)
-    except Interrupted as stopped:
-        progress.say(f"regard: {stopped}")
-        raise typer.Exit(128 + stopped.signal) from None
-    except TrainingError as error:
-        progress.say(f"regard: {error}")
-        raise typer.Exit(1) from None
-    except OSError as error:
-        if isinstance(error, RegardError) or not is_disk_full(error):
-            raise
-        progress.say(f"regard: The disk of {out} must have room for the run; it is full. Make room and start again.")
-        raise typer.Exit(1) from None
-    finally:
-        progress.close()
 
 
 def _train(config: "ClassifyConfig", corpus: "LabeledCorpus", out: Path, progress: Any) -> "TrainedClassifier":
-    from contextlib import nullcontext
-
     from regard.tasks.classification import train_classifier
     from regard.tasks.run_folder import RunFolder
-    from regard.training.group import joined_group
-    from regard.training.interruption import listening
 
     folder = RunFolder(out)
-    with joined_group(config.train.device) as group, folder.locked() if group.leads else nullcontext():
-        problem = ""
-        if group.leads:
-            try:
-                folder.begin(config, corpus.fingerprint())
-            except RegardError as error:
-                problem = str(error)
-        problem = group.share_text(problem or "-")
-        if problem != "-":
-            raise ArgumentError(problem)
-        with listening() as interruption:
-            return train_classifier(
-                config,
-                corpus,
-                folder,
-                command=f"regard {shlex.join(sys.argv[1:])}",
-                watcher=progress,
-                group=group,
-                interruption=interruption,
-            )
+    with joined_run(config, folder, device=config.train.device, fingerprint=corpus.fingerprint()) as joined:
+        return train_classifier(
+            config,
+            corpus,
+            folder,
+            command=command_line(),
+            watcher=progress,
+            group=joined.group,
+            interruption=joined.interruption,
+        )
 
 
 def _report(trained: "TrainedClassifier", *, as_json: bool) -> None:

@@ -2,16 +2,12 @@
 
 import json
 import os
-import shlex
-import sys
 from collections.abc import Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from regard.errors import ArgumentError, RegardError
+from regard.cli.training_run import command_line, joined_run, told_how_it_ended
+from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
     from regard.cli.progress import Progress
@@ -25,14 +21,12 @@ def train_language(chosen: Mapping[str, Any], preset: str, out: Path, *, as_json
     """Train a language model on a text: settings `chosen` over those of `preset`, into the run folder `out`."""
     settings = read_language_settings(chosen, preset)  # mistakes before any work
     from regard.cli.progress import Progress
-    from regard.errors import Interrupted, TrainingError
     from regard.tasks.run_folder import RunFolder
     from regard.tasks.text_corpus import gather_text
-    from regard.training.failure import is_disk_full
 
     leads = os.environ.get("RANK", "0") == "0"
     progress = Progress(quiet=not leads)
-    try:
+    with told_how_it_ended(out, progress):
         progress.say("reading the text")
         corpus = gather_text(settings.data, count=lambda doing, lines: progress.count(doing, lines, unit="lines"))
         progress.say(
@@ -40,19 +34,6 @@ def train_language(chosen: Mapping[str, Any], preset: str, out: Path, *, as_json
             f"on; a {settings.model.kind} model of {settings.tokenizer.kind} tokens"
         )
         _report(_train(settings, corpus, RunFolder(out), progress), as_json=as_json)
-    except Interrupted as stopped:
-        progress.say(f"regard: {stopped}")
-        raise typer.Exit(128 + stopped.signal) from None
-    except TrainingError as error:
-        progress.say(f"regard: {error}")
-        raise typer.Exit(1) from None
-    except OSError as error:
-        if not is_disk_full(error):
-            raise
-        progress.say(f"regard: The disk of {out} must have room for the run; it is full. Make room and start again.")
-        raise typer.Exit(1) from None
-    finally:
-        progress.close()
 
 
 def show_language_config(chosen: Mapping[str, Any], preset: str) -> str:
@@ -79,30 +60,18 @@ def _train(
     settings: "LanguageConfig", corpus: "TextCorpus", folder: "RunFolder", progress: "Progress"
 ) -> "TrainedLanguage":
     from regard.tasks.language import train_language_model
-    from regard.training.group import joined_group
-    from regard.training.interruption import listening
 
-    with joined_group(settings.train.device) as group, folder.locked() if group.leads else nullcontext():
-        problem = ""
-        if group.leads:
-            try:
-                folder.begin(settings, corpus.fingerprint)
-            except RegardError as error:
-                problem = str(error)
-        problem = group.share_text(problem or "-")
-        if problem != "-":
-            raise ArgumentError(problem)
+    with joined_run(settings, folder, device=settings.train.device, fingerprint=corpus.fingerprint) as joined:
         progress.say("encoding the text")
-        with listening() as interruption:
-            return train_language_model(
-                settings,
-                corpus,
-                folder,
-                command=_command(),
-                watcher=progress,
-                group=group,
-                interruption=interruption,
-            )
+        return train_language_model(
+            settings,
+            corpus,
+            folder,
+            command=command_line(),
+            watcher=progress,
+            group=joined.group,
+            interruption=joined.interruption,
+        )
 
 
 def _report(trained: "TrainedLanguage", *, as_json: bool) -> None:
@@ -121,9 +90,3 @@ def _report(trained: "TrainedLanguage", *, as_json: bool) -> None:
         f"{figures['tokens']:,.0f} tokens in {figures['seconds']:,.0f} s\n"
         f"model   {folder.model}\nreport  {folder.report}\n{trained.signature}"
     )
-
-
-def _command() -> str:
-    ranks = int(os.environ.get("WORLD_SIZE", "1"))
-    start = f"torchrun --nproc-per-node={ranks} -m regard" if ranks > 1 else "regard"
-    return f"{start} {shlex.join(sys.argv[1:])}"

@@ -1,6 +1,7 @@
 """Stretches of one long text, in an order that can be taken up where it stopped."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -48,7 +49,7 @@ class TextBatch(NamedTuple):
         return [TextBatch(self.tokens[rows], self.target[rows], self.indices[rows], self.number) for rows in parts]
 
 
-class _Text:
+class _Text(ABC):
     """What both orders share: a position, and the epochs' shifts."""
 
     def __init__(
@@ -67,9 +68,9 @@ class _Text:
         self._epoch, self._batch = 0, 0
         self._planned: tuple[int, NDArray[np.int64]] | None = None
 
+    @abstractmethod
     def __len__(self) -> int:
         """How many batches an epoch has."""
-        raise NotImplementedError
 
     def __iter__(self) -> Iterator[TextBatch]:
         """Give the rest of the epoch."""
@@ -78,9 +79,9 @@ class _Text:
             yield self.batch(self._batch - 1)
         self._epoch, self._batch = self._epoch + 1, 0
 
+    @abstractmethod
     def batch(self, number: int) -> TextBatch:
         """Give one batch of the epoch."""
-        raise NotImplementedError
 
     def state(self) -> dict[str, int]:
         """Say where we stand, in plain numbers for a checkpoint."""

@@ -23,6 +23,7 @@ from regard.tasks.classify_page import classifier_card, training_page
 from regard.tasks.labeled_texts import LabeledCorpus
 from regard.tasks.run_folder import RunFolder
 from regard.training.checkpoint import flush, write_text
+from regard.training.failure import needing_room
 from regard.training.group import Group
 from regard.training.interruption import Interruption
 from regard.training.loop import Trainer
@@ -95,7 +96,8 @@ def train_classifier(
         "seconds": time.perf_counter() - begun,
     }
     classifier = Classifier(model, tokenizer, corpus.labels, config.model, max_length=config.data.max_length)
-    _write(config, corpus, folder, classifier, scores, figures, command)
+    with needing_room(folder.path):
+        _write(config, corpus, folder, classifier, scores, figures, command)
     return TrainedClassifier(folder, figures, signature)
 
 

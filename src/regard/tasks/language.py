@@ -12,7 +12,6 @@ from regard.config.language import BagSpec, LanguageConfig, NGramSpec
 from regard.config.show import show_settings
 from regard.data.text_tokenizer import TextTokenizer, train_text_tokenizer
 from regard.data.token_stream import TokenStream
-from regard.errors import TrainingError
 from regard.evaluation.language import Surprise
 from regard.models.build import count_parameters
 from regard.models.language.build import build_network, count_text
@@ -24,7 +23,7 @@ from regard.tasks.report_page import make_page
 from regard.tasks.run_folder import RunFolder
 from regard.tasks.text_corpus import Text, TextCorpus, encode_text
 from regard.training.checkpoint import flush, write_text
-from regard.training.failure import is_disk_full
+from regard.training.failure import needing_room
 from regard.training.group import Group
 from regard.training.interruption import Interruption
 from regard.training.loop import Trainer
@@ -73,15 +72,8 @@ def train_language_model(
     if not group.leads:
         return TrainedLanguage(folder, {}, "", signature)
     figures = _measure(config, model, data) | spent
-    try:
+    with needing_room(folder.path):
         _write(config, corpus, folder, model, data, figures, command)
-    except Exception as error:
-        if is_disk_full(error):
-            raise TrainingError(
-                f"The disk of {folder.path} must have room for the model; it is full. Make room, and give the same "
-                "command again: it goes on from the last checkpoint."
-            ) from error
-        raise
     return TrainedLanguage(folder, figures, data.valid.tokenization, signature)
 
 

@@ -15,7 +15,6 @@ from regard.config.model import RecurrentSpec
 from regard.config.schema import Config
 from regard.config.show import show_settings
 from regard.data.tokenizer import TokenizerPair
-from regard.errors import TrainingError
 from regard.evaluation.bleu import score
 from regard.models.build import Model, build_model, count_parameters
 from regard.models.folder import save_model
@@ -30,7 +29,7 @@ from regard.tasks.translate import translate
 from regard.tasks.translation_job import TranslationJob
 from regard.tasks.vocabulary import count_tokens, find_tokenizers
 from regard.training.checkpoint import flush, write_text
-from regard.training.failure import is_disk_full
+from regard.training.failure import needing_room
 from regard.training.group import Group
 from regard.training.interruption import Interruption
 from regard.training.loop import Trainer
@@ -93,15 +92,8 @@ def train_translator(
     if not group.leads:
         return Trained(folder, {}, signature)
     figures = _measure(model, job, corpus, state)
-    try:
+    with needing_room(folder.path):
         _write(config, corpus, folder, model, tokenizers, figures, command)
-    except Exception as error:
-        if is_disk_full(error):
-            raise TrainingError(
-                f"The disk of {folder.path} must have room for the model; it is full. Make room, and give the same "
-                "command again: it goes on from the last checkpoint."
-            ) from error
-        raise
     return Trained(folder, figures, signature)
 
 

@@ -1,8 +1,13 @@
 """What can go wrong while training, told apart so that each gets its own answer."""
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import torch
+
+from regard.errors import TrainingError
 
 
 def is_disk_full(error: BaseException) -> bool:
@@ -17,3 +22,17 @@ def is_out_of_memory(error: BaseException) -> bool:
         return True
     text = str(error)
     return isinstance(error, RuntimeError) and ("out of memory" in text or "can't allocate memory" in text)
+
+
+@contextmanager
+def needing_room(path: Path) -> Iterator[None]:
+    """Say what to do where the disk is full as the model is written."""
+    try:
+        yield
+    except Exception as error:
+        if not is_disk_full(error):
+            raise
+        raise TrainingError(
+            f"The disk of {path} must have room for the model; it is full. Make room, and give the same command again: "
+            "it goes on from the last checkpoint."
+        ) from error
