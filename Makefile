@@ -5,13 +5,15 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= auto
 
-.PHONY: help install demo test check format bench examples clean
+.PHONY: help install demo test test-browser web check format bench examples clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make install   make .venv and install regard with its development tools"
 	@echo "make demo      train two translators on the built-in corpus and see what attention is for, two to four minutes"
 	@echo "make test      every test that needs no accelerator and no browser"
+	@echo "make test-browser  the studio in a real browser; needs Chromium and Node"
+	@echo "make web       build the studio's page from web/; needs Node"
 	@echo "make check     ruff (format and lint) and mypy --strict"
 	@echo "make bench     the operator against SDPA, nn.MultiheadAttention, FlexAttention and eager"
 	@echo "make examples  run every example; figures go to runs/examples"
@@ -32,7 +34,18 @@ demo: install
 # torch.compile cannot trace jaxtyping's checks, so tests marked `compiled` run in a pass of their own, without them.
 test: install
 	@JAXTYPING_DISABLE=1 $(BIN)/python -m pytest -n $(JOBS) -m "compiled and not gpu"
-	@$(BIN)/python -m pytest -n $(JOBS) -m "not compiled and not gpu"
+	@$(BIN)/python -m pytest -n $(JOBS) -m "not compiled and not gpu and not browser"
+
+# Node is needed to build the studio's page and to test it, never to use it: what is built is committed.
+web/node_modules: web/package-lock.json
+	@cd web && npm ci --silent --ignore-scripts
+	@touch web/node_modules
+
+web: web/node_modules
+	@cd web && npx --no-install tsc --noEmit && node build.mjs
+
+test-browser: install web/node_modules
+	@JAXTYPING_DISABLE=1 $(BIN)/python -m pytest -m browser tests/browser
 
 check: install
 	@$(BIN)/ruff format --check .

@@ -1,28 +1,36 @@
 """Static against learned weights against attention, on four public sets: one table, and what it says.
 
-    python benchmarks/classifiers.py --data FOLDER --out FOLDER [--tasks trec,sst-2] [--seeds 1,2,3] [--device cuda]
+    python benchmarks/classifiers.py --data FOLDER --out FOLDER [--tasks trec,sst-2] [--presets lstm,transformer]
+        [--seeds 1,2,3] [--device cuda] [--table]
 
 FOLDER holds trec6/, sst2/, imdb/ and agnews/ with files of tab-separated columns, the label first. A row that is in
-OUT/rows.jsonl is not measured again, so that a run that was stopped goes on.
+OUT/rows.jsonl is not measured again, so that a run that was stopped goes on. Several processes may be started with the
+same OUT: each takes rows that no other has begun. Without scikit-learn the rows of TF-IDF are left out; they may be
+measured elsewhere and put into rows.jsonl. `--table` measures nothing and writes the table of what is there.
 """
 
 import argparse
+import fcntl
+import importlib.util
 import json
 import platform
-import shutil
 import statistics
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 import torch
 
 from regard.config.classify import CLASSIFIERS
-from regard.config.classify_run import LabeledSize, compose_classifier
+from regard.config.classify_run import LabeledData, LabeledSize, compose_classifier
 from regard.config.read import merge
 from regard.tasks.classification import train_classifier
 from regard.tasks.classifier import load_classifier
-from regard.tasks.labeled_texts import gather_texts
+from regard.tasks.labeled_texts import LabeledCorpus, gather_texts
 from regard.tasks.run_folder import RunFolder
 from regard.training.group import Group, pick_device
 from regard.training.watch import Watchers
@@ -41,7 +49,7 @@ TASKS = {
     "ag-news": {"data": {"corpus": "agnews/train10k.tsv.xz", "test": "agnews/test.tsv.xz", "text": "2+3"}},
     "imdb": {
         "data": {"corpus": "imdb/train.tsv.xz", "test": "imdb/test.tsv.xz", "text": "3", "max_length": 400},
-        "train": {"steps": 4000, "validate_every": 400, "checkpoint_every": 400},
+        "train": {"steps": 2500, "validate_every": 250, "checkpoint_every": 250},
     },
 }
 FAMILIES = {
@@ -62,40 +70,79 @@ def main() -> None:
     parser.add_argument("--presets", default=",".join(CLASSIFIERS))
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    path = given.out / "rows.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
-    for task in given.tasks.split(","):
-        for preset in given.presets.split(","):
-            for seed in [1] if preset == "tf-idf" else map(int, given.seeds.split(",")):  # TF-IDF has no chance in it
-                if not any((row["task"], row["preset"], row["seed"]) == (task, preset, seed) for row in rows):
-                    rows.append(measure(given.data, given.out, task, preset, seed, given.device))
-                    with path.open("a") as file:
-                        file.write(json.dumps(rows[-1]) + "\n")
-                    print(rows[-1], file=sys.stderr, flush=True)
-    table = write_table(rows)
+    if not given.table:
+        measure_missing(given)
+    table = write_table(read_rows(given.out))
     (given.out / "classifiers.md").write_text(table)
     print(table)
 
 
-def measure(data: Path, out: Path, task: str, preset: str, seed: int, device: str) -> dict:
+def measure_missing(given: argparse.Namespace) -> None:
+    """Go through all rows, seed by seed, and measure those that are neither there nor begun by another process."""
+    for task, preset, seed in rows_to_measure(given):
+        with claimed(given.out / f"{task}-{preset}-{seed}.lock") as free:
+            there = {(row["task"], row["preset"], row["seed"]) for row in read_rows(given.out)}
+            if not free or (task, preset, seed) in there:
+                continue
+            row = measure(given.data, task, preset, seed, given.device)
+            with (given.out / "rows.jsonl").open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(row, file=sys.stderr, flush=True)
+
+
+def rows_to_measure(given: argparse.Namespace) -> Iterator[tuple[str, str, int]]:
+    """Give the first seed of all models before the second, and TF-IDF, which has no chance in it, once."""
+    fits_tf_idf = importlib.util.find_spec("sklearn") is not None
+    for number, seed in enumerate(map(int, given.seeds.split(","))):
+        for task in given.tasks.split(","):
+            for preset in given.presets.split(","):
+                if preset != "tf-idf" or (number == 0 and fits_tf_idf):
+                    yield task, preset, seed
+
+
+@contextmanager
+def claimed(path: Path) -> Iterator[bool]:
+    """Hold a row while it is measured, and tell whether it was free; a process that dies lets go of it."""
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def read_rows(out: Path) -> list[dict]:
+    """Read what has been measured."""
+    path = out / "rows.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+@lru_cache(maxsize=1)
+def gather(data: LabeledData) -> LabeledCorpus:
+    """Read a set once for all models of it that follow each other."""
+    return gather_texts(data)
+
+
+def measure(data: Path, task: str, preset: str, seed: int, device: str) -> dict:
     """Train one model, measure it on the test texts, and see whether its shares agree with removal."""
     table = merge(TASKS[task], {"train": {"seed": seed, "device": device}})
     files = {key: str(data / table["data"][key]) for key in ("corpus", "valid", "test") if key in table["data"]}
     table = merge(table, {"data": {**files, "label": "1"}})
     if preset == "tf-idf":
         table = merge(table, {"data": {"max_length": 100_000}})
-    corpus = gather_texts(compose_classifier(table, LabeledSize(texts=1, words=1), name=preset).data)
+    corpus = gather(compose_classifier(table, LabeledSize(texts=1, words=1), name=preset).data)
     config = compose_classifier(table, corpus.size, name=preset)
-    folder = RunFolder(out / "run")
-    shutil.rmtree(folder.path, ignore_errors=True)
-    folder.path.mkdir()
     place = pick_device(device)
-    begun = time.perf_counter()
-    trained = train_classifier(config, corpus, folder, command="", watcher=Watchers(), group=Group(device=place))
-    seconds = time.perf_counter() - begun
-    classifier = load_classifier(folder.model, device=place)
+    with tempfile.TemporaryDirectory() as folder:
+        run = RunFolder(Path(folder))
+        begun = time.perf_counter()
+        trained = train_classifier(config, corpus, run, command="", watcher=Watchers(), group=Group(device=place))
+        seconds = time.perf_counter() - begun
+        classifier = load_classifier(run.model, device=place)
     asked = [text for text in corpus.test.texts if len(text.split()) < 200][:PROBED]
     own, removed = classifier.classify(asked), classifier.classify(asked, by="removal")
     agree = [
@@ -103,7 +150,6 @@ def measure(data: Path, out: Path, task: str, preset: str, seed: int, device: st
         for one, other in zip(own, removed, strict=True)
         if one.heaviest(1) and other.heaviest(1)
     ]
-    shutil.rmtree(folder.path, ignore_errors=True)
     figures = trained.figures
     return {
         "task": task,
@@ -112,6 +158,8 @@ def measure(data: Path, out: Path, task: str, preset: str, seed: int, device: st
         "accuracy": figures["test_accuracy"],
         "macro_f1": figures["test_macro_f1"],
         "calibration_error": figures["test_calibration_error"],
+        "valid_accuracy": figures["valid_accuracy"],
+        "steps": figures["steps"],
         "parameters": figures["parameters"],
         "agrees": sum(agree) / max(len(agree), 1),
         "heaviest": statistics.fmean(max(one.weights, default=0.0) for one in own),
@@ -128,7 +176,8 @@ def write_table(rows: list[dict]) -> str:
     ]
     parts += ["test texts, in percent, mean over seeds ± standard deviation; ECE is the expected calibration error;"]
     parts += ["*largest* the mean share of the word that weighs most; *agrees* how often that word is the one whose"]
-    parts += [f"removal changes the decision most, on up to {PROBED} texts.", ""]
+    parts += [f"removal changes the decision most, on up to {PROBED} texts. Seconds are rough where several rows were"]
+    parts += ["measured at once.", ""]
     for task in TASKS:
         found = [row for row in rows if row["task"] == task]
         if not found:

@@ -93,6 +93,9 @@ if TYPE_CHECKING:
     from regard.attention import (
         lookup as lookup,
     )
+    from regard.inspection.inspected import (
+        inspect as inspect,
+    )
     from regard.tasks.load import (
         load as load,
     )
@@ -130,6 +133,7 @@ _HOMES = {
         "from_torch_mha",
         "lookup",
     ],
+    "regard.inspection.inspected": ["inspect"],
     "regard.tasks.load": ["load"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -78,6 +78,9 @@ def test_a_file_is_measured_and_drawn(run, model, tmp_path):
     assert "confidence" in done.stdout
     html = page.read_text()
     assert "(is metal)" in html
+    assert "Accuracy 66.67 %" in html
+    assert "What was taken for what (measured)" in html
+    assert "<svg" in html
     assert "<b>" not in html
     machine = run("classify", model, "--input", path, "--text", "body", "--label", "kind", "--json")
     *decisions, figures = map(json.loads, machine.stdout.splitlines())
@@ -99,6 +102,7 @@ def test_words_are_painted_by_their_shares():
     [
         (["x", "--input", "b.csv"], "must come from one place; received both texts and --input"),
         (["x", "--label", "kind"], "`--label` must go with --input, whose column it is; received it alone."),
+        (["--input", "a.csv"], "received 'text'. Did you mean txt? A file without a header has columns 1, 2, …. Name"),
         (["--input", "missing.csv"], "must be a file; received a path where there is none"),
         (["x", "--by", "magic"], '`by` must be model, gradient or removal; received "magic"'),
         (["x", "--html", "none/a.html"], "`--html` must be a file to write; none/a.html cannot be written"),
@@ -106,6 +110,7 @@ def test_words_are_painted_by_their_shares():
 )
 def test_mistakes_are_one_paragraph(run, model, monkeypatch, tmp_path, arguments, message):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("txt\nx\n")
     done = run("classify", model, *arguments)
     assert done.returncode == 2
     assert message in done.stderr
@@ -157,5 +162,13 @@ def test_settings_are_shown_with_their_help(unchecked, capsys):
     print_classify_config({}, "structured")
     shown = capsys.readouterr().out
     assert 'kind = "structured"' in shown
+    assert 'metric = "loss"' in shown
     assert "# Looks at the text." in shown
     assert "[data.hold_out]" in shown
+
+
+def test_without_a_preset_an_lstm_with_attention_is_trained(unchecked, capsys):
+    print_classify_config({}, "")
+    shown = capsys.readouterr().out
+    assert 'kind = "recurrent-attention"' in shown
+    assert 'cell = "lstm"' in shown

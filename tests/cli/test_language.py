@@ -1,5 +1,6 @@
 """`regard generate`, `regard perplexity` and training by `--task language`, run as a user runs them."""
 
+import io
 import json
 import sys
 
@@ -59,12 +60,45 @@ def test_generate_and_measure(run, folder):
     assert [one["text"] for one in found["looked_at"]] == ["</s>", *"the d"]
     code, out, _ = run("perplexity", folder, folder.parent / "a.txt")
     assert code == 0
-    assert "(character of 22), 0 of them unknown" in out
+    assert "character of 22; " in out
+    assert " 0 of them unknown; ends of lines counted" in out
     measured = [
         json.loads(run("perplexity", folder, folder.parent / "a.txt", "--json", "--stride", stride)[1])["perplexity"]
         for stride in (0, 8)
     ]
-    assert measured[1] < measured[0] < 3
+    assert max(measured) < 3
+    assert measured[0] != measured[1]
+
+
+def test_evaluate_takes_texts(run, folder, monkeypatch):
+    text = folder.parent / "a.txt"
+    code, out, _ = run("evaluate", folder)
+    assert code == 0
+    assert out.startswith(f"run on valid text of {folder}: ")
+    alias = run("perplexity", folder, text, "--stride", "8", "--json")[1]
+    found = json.loads(run("evaluate", folder, text, "--set", "stride=8", "--json")[1])
+    assert {**found, "tokens_per_second": 0} == {**json.loads(alias), "tokens_per_second": 0}
+    assert "|window:32|stride:8|" in found["signature"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("the dog barks\nZ\n"))
+    code, out, _ = run("evaluate", folder, text, "-")
+    assert code == 0
+    assert [line.split("  ")[0] for line in out.splitlines()[1:4]] == [str(text), "standard input", "all"]
+    assert "cannot be compared: what is unknown was not spelled" in out
+
+
+def test_evaluate_refuses_what_does_not_fit(run, folder):
+    text = folder.parent / "a.txt"
+    code, _, error = run("evaluate", folder, "--source", "a.es", "--target", "a.en")
+    assert code == 2
+    assert "`--source` must be left out for a language model, which is measured on plain text; received a.es" in error
+    assert "`--split` must be left out with text files" in run("evaluate", folder, text, "--split", "valid")[2]
+    assert "strid: unknown key. Did you mean stride?" in run("evaluate", folder, text, "--set", "strid=3")[2]
+    code, _, error = run("evaluate", "--hypotheses", "out.txt", "--source", "a", "--target", "b")
+    assert "Text files" not in error
+    (folder / "model" / "config.json").write_text("{}")
+    code, _, error = run("evaluate", folder, text)
+    assert code == 2
+    assert f"Text files must be left out but for a language model; received {text}" in error
 
 
 def test_mistakes_end_in_a_paragraph(run, folder):
@@ -72,6 +106,7 @@ def test_mistakes_end_in_a_paragraph(run, folder):
     assert code == 2
     assert "`--temperature` must be 0 for the likeliest tokens, or above; received -1.0" in error
     assert run("generate", folder.parent, "a")[0] == 2
+    assert run("generate", folder, "the", "--max-tokens", "0")[1] == ""  # not even the prompt
 
 
 def test_settings_of_the_command_line():

@@ -1,10 +1,12 @@
 """What a run shows on the terminal."""
 
 import io
+import sys
 
 from rich.console import Console
 
 from regard.cli import progress as module
+from regard.cli import watching
 from regard.cli.looks import draw_looks
 from regard.cli.progress import Progress
 from regard.training.watch import Looks, Sample, Validated
@@ -50,3 +52,15 @@ def test_a_terminal_gets_a_live_line(monkeypatch):
     assert progress._status is not None
     progress.close()
     assert progress._status is None
+
+
+def test_what_is_printed_to_a_file_does_not_go_to_the_terminal_of_the_bar(monkeypatch):
+    terminal, file = io.StringIO(), io.StringIO()
+    monkeypatch.setattr(watching, "Console", lambda **_: Console(force_terminal=True, file=terminal))
+    monkeypatch.setattr(sys, "stdout", file)
+    with watching.Watching() as bar:
+        bar("classifying", 1, 2)
+        print("a result")
+    assert file.getvalue() == "a result\n"
+    assert "classifying" in terminal.getvalue()
+    assert "a result" not in terminal.getvalue()

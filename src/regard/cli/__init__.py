@@ -9,21 +9,26 @@ import typer
 from regard import __version__
 from regard.cli import bench
 from regard.cli.align import align
+from regard.cli.ask import ask
+from regard.cli.caption import caption
 from regard.cli.classify import classify
 from regard.cli.compare import compare
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
 from regard.cli.experiment import experiment
 from regard.cli.generate import generate
+from regard.cli.inspect import inspect
 from regard.cli.perplexity import perplexity
+from regard.cli.scene import scene
 from regard.cli.score_links import score_links
+from regard.cli.studio import studio
 from regard.cli.train import train
 from regard.cli.translate import translate
 from regard.errors import RegardError
 
 app = typer.Typer(
     name="regard",
-    help="Attention for sequence models: an operator and a toolkit.",
+    help="Attention for sequence models: an operator, a toolkit and a studio.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -34,13 +39,18 @@ app.command()(demo)
 app.command()(train)
 app.command()(translate)
 app.command()(classify)
+app.command()(ask)
+app.command()(caption)
+app.command()(scene)
 app.command()(generate)
 app.command()(perplexity)
 app.command()(evaluate)
 app.command()(compare)
 app.command()(align)
+app.command()(inspect)
 app.command()(experiment)
 app.command("score-links")(score_links)
+app.command()(studio)
 
 
 def _show_version(wanted: bool) -> None:
@@ -55,7 +65,7 @@ def regard(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Attention for sequence models: an operator and a toolkit."""
+    """Attention for sequence models: an operator, a toolkit and a studio."""
 
 
 def main() -> None:

@@ -201,6 +201,7 @@ def _next(found: "Demonstrated", out: Path, page: Path, seconds: float) -> str:
     return f"""Done in {seconds:.0f} s. Pictures of all this: {page}
 
 Next
+  {command} studio {out}/bahdanau                look at it: steps, beam, every number
   {command} translate {out}/bahdanau "{found.sure}"
   {command} compare {out}/fixed {out}/bahdanau {test}
   {command} align {out}/bahdanau {test} --words marks --draw

@@ -1,4 +1,4 @@
-"""`regard evaluate`: how good a translator is, and where."""
+"""`regard evaluate`: how good a translator is, and where; how surprised a language model is by texts."""
 
 import json
 import math
@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.draw_lengths import draw_lengths
+from regard.cli.evaluate_texts import check_for_language, is_language, measure_texts
 from regard.cli.tables import print_table
 from regard.cli.watching import Watching
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
     from regard.tasks.evaluation import Evaluating, Evaluation
+    from regard.tasks.text_evaluation import MeasuringText
 
 ALL_HEADS = 12
 """Heads that are shown one by one; of more, each layer's mean."""
@@ -22,6 +24,10 @@ ALL_HEADS = 12
 
 def evaluate(
     model: Annotated[Path | None, typer.Argument(help="A run folder or a model folder.")] = None,
+    texts: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="TEXT", help="For a language model: text files or folders; - for a pipe."),
+    ] = None,
     data: Annotated[str, typer.Option(help="A test set: file, folder, dataset, or builtin:es-en.")] = "",
     source: Annotated[str, typer.Option(help="A plain file of source sentences, one a line.")] = "",
     target: Annotated[str, typer.Option(help="The plain file of their references.")] = "",
@@ -39,7 +45,9 @@ def evaluate(
 ) -> None:
     """Score a translator: BLEU, chrF, TER, perplexity, quality by length, and what its attention does.
 
-    Without a test set, it is the one that the run held out.
+    A language model: perplexity, and bits a character and a byte, of texts.
+
+    Without a test set or text, it is what the run held out.
 
     Example: `regard evaluate runs/a`
 
@@ -47,8 +55,23 @@ def evaluate(
 
     Output of any system: `regard evaluate --hypotheses out.txt --source test.es --target test.en`
 
-    Further settings, by `--set`: search.beam, search.length_penalty, data.size, data.seed, samples, seed, device.
+    A language model: `regard evaluate runs/l text.txt --set stride=64`
+
+    Further settings, by `--set`: search.beam, search.length_penalty, data.size, data.seed, samples, seed, device; of a
+    language model stride and device.
     """
+    if model is not None and is_language(model):
+        check_for_language(
+            {"data": data, "source": source, "target": target, "hypotheses": hypotheses}
+            | {"tokenized": tokenized, "bins": bins, "figure": figure}
+        )
+        measure_texts(model, texts or [], _read_measuring(assignments), split=split, as_json=as_json)
+        return
+    if texts:
+        raise ArgumentError(
+            f"Text files must be left out but for a language model; received {texts[0]}. The test set of a translator "
+            "is named by --data, or by --source and --target."
+        )
     settings = read_evaluating(
         data=data, source=source, target=target, split=split, tokenized=tokenized, bins=bins, assignments=assignments
     )
@@ -68,6 +91,13 @@ def evaluate(
     _show(found)
     if figure is not None:
         print(f"figure  {figure}")
+
+
+def _read_measuring(assignments: list[str] | None) -> "MeasuringText":
+    from regard.config.read import parse_assignments, read_settings
+    from regard.tasks.text_evaluation import MeasuringText
+
+    return read_settings(MeasuringText, parse_assignments(assignments or []))
 
 
 def read_evaluating(*, bins: str, tokenized: str, assignments: list[str] | None, **data: str) -> "Evaluating":

@@ -84,7 +84,7 @@ def _readable(text: str) -> str:
     """Make white space visible, and nothing on a terminal harmful."""
     if text == "</s>":
         return "⏎"
-    return "".join("␣" if one == " " else one if one.isprintable() else repr(one)[1:-1] for one in text)
+    return "".join("␣" if one in " ▁" else one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 _SHOWN = 20

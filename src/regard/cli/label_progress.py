@@ -7,11 +7,15 @@ from regard.training.watch import Measured, Validated
 
 
 class LabelProgress(Progress):
-    """Shows texts and accuracy where training a translator shows tokens and BLEU."""
+    """Shows texts, or images, and accuracy where training a translator shows tokens and BLEU."""
+
+    def __init__(self, *, quiet: bool = False, unit: str = "texts") -> None:
+        super().__init__(quiet=quiet)
+        self._unit = unit
 
     def measured(self, measured: Measured) -> None:
         """Show the figures of training."""
-        line = f"loss {measured.loss:.3f}  {measured.tokens_per_second:,.0f} texts/s"
+        line = f"loss {measured.loss:.3f}  {measured.tokens_per_second:,.0f} {self._unit}/s"
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=line)
         elif time.monotonic() - self._last_line > 10.0 or measured.step == self._steps:

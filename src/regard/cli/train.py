@@ -21,7 +21,9 @@ def train(
     source: Annotated[str, typer.Option(help="A plain file of source sentences, one a line.")] = "",
     target: Annotated[str, typer.Option(help="The plain file of their translations.")] = "",
     preset: Annotated[str, typer.Option(help="A named model, such as bahdanau or transformer-tiny.")] = "",
-    task: Annotated[str, typer.Option(help="translate, language or classify.")] = "translate",
+    task: Annotated[
+        str, typer.Option(help="translate, language, classify, images, questions or captions.")
+    ] = "translate",
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting; may be repeated.")
@@ -31,7 +33,7 @@ def train(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Give the figures as one JSON object.")] = False,
 ) -> None:
-    """Train a translator on sentence pairs, a language model on text, or a classifier on labeled texts.
+    """Train a translator on sentence pairs, a language model on text, a classifier on labeled texts or images.
 
     Example: `regard train --source a.es --target a.en --out runs/b`
 
@@ -40,6 +42,10 @@ def train(
     A language model: `regard train --task language --preset lstm --data text.txt --out runs/l`
 
     A classifier: `regard train --task classify --preset lstm-attention --data reviews.csv --out runs/c`
+
+    Of images: `regard train --task images --preset resnet-both --data flowers/ --out runs/f`
+
+    Questions about pictures, and captions: `regard train --task questions --data builtin:shapes --out runs/q`
 
     On several GPUs: `torchrun --nproc-per-node=4 -m regard train …`
     """
@@ -77,10 +83,24 @@ def _dispatch(task: str, chosen: dict[str, Any], preset: str, out: Path | None, 
                 print_classify_config(chosen, preset)
             else:
                 train_classify(chosen, preset, out, as_json=as_json)
+        case "images":
+            from regard.cli.train_images import print_images_config, train_images
+
+            if out is None:
+                print_images_config(chosen, preset)
+            else:
+                train_images(chosen, preset, out, as_json=as_json)
+        case "questions" | "captions":
+            from regard.cli.train_questions import print_picture_config, train_on_pictures
+
+            if out is None:
+                print_picture_config(task, chosen, preset)
+            else:
+                train_on_pictures(task, chosen, preset, out, as_json=as_json)
         case _:
             raise ArgumentError(
-                f"`--task` must be translate, language or classify; received {task}. "
-                f"{nearest(task, ['translate', 'language', 'classify'])}"
+                f"`--task` must be translate, language, classify, images, questions or captions; received {task}. "
+                f"{nearest(task, ['translate', 'language', 'classify', 'images', 'questions', 'captions'])}"
             )
 
 

@@ -47,7 +47,7 @@ def train_classify(chosen: dict[str, Any], preset: str, out: Path, *, as_json: b
         f"with; {len(corpus.labels)} labels; a {config.model.kind} model"
     )
     with told_how_it_ended(out, progress):
-        _report(_train(config, corpus, out, progress), as_json=as_json)
+        report_labels(_train(config, corpus, out, progress), as_json=as_json)
 
 
 def _train(config: "ClassifyConfig", corpus: "LabeledCorpus", out: Path, progress: Any) -> "TrainedClassifier":
@@ -67,7 +67,8 @@ def _train(config: "ClassifyConfig", corpus: "LabeledCorpus", out: Path, progres
         )
 
 
-def _report(trained: "TrainedClassifier", *, as_json: bool) -> None:
+def report_labels(trained: "TrainedClassifier", *, as_json: bool) -> None:
+    """Write the figures of a run that has learned labels, of texts or images."""
     if not trained.figures:
         return  # not the first of several processes
     figures, folder = trained.figures, trained.folder

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ def train_language(chosen: Mapping[str, Any], preset: str, out: Path, *, as_json
     progress = Progress(quiet=not leads)
     with told_how_it_ended(out, progress):
         progress.say("reading the text")
-        corpus = gather_text(settings.data, count=lambda doing, lines: progress.count(doing, lines, unit="lines"))
+        corpus = gather_text(settings.data, count=partial(progress.count, unit="lines"))
         progress.say(
             f"{corpus.train.size.characters:,} characters to train on, {corpus.valid.size.characters:,} to validate "
             f"on; a {settings.model.kind} model of {settings.tokenizer.kind} tokens"
@@ -62,7 +63,6 @@ def _train(
     from regard.tasks.language import train_language_model
 
     with joined_run(settings, folder, device=settings.train.device, fingerprint=corpus.fingerprint) as joined:
-        progress.say("encoding the text")
         return train_language_model(
             settings,
             corpus,
@@ -71,6 +71,7 @@ def _train(
             watcher=progress,
             group=joined.group,
             interruption=joined.interruption,
+            count=partial(progress.count, unit="lines"),
         )
 
 
@@ -84,9 +85,11 @@ def _report(trained: "TrainedLanguage", *, as_json: bool) -> None:
         print(json.dumps({**figures, **places, **told}))
         return
     side, name = ("test", "test") if "test_loss" in figures else ("valid", "validation")
+    unknown = f", {figures[f'{side}_unknown']:,.0f} of {figures[f'{side}_tokens']:,.0f} unknown"
     print(
         f"perplexity {figures[f'{side}_perplexity']:,.2f} a token, "
-        f"{figures[f'{side}_bits_per_character']:.3f} bits a character ({name}; tokens: {trained.tokenization}); "
+        f"{figures[f'{side}_bits_per_character']:.3f} bits a character ({name}; tokens: {trained.tokenization}"
+        f"{unknown if figures[f'{side}_unknown'] else ''}); "
         f"{figures['tokens']:,.0f} tokens in {figures['seconds']:,.0f} s\n"
         f"model   {folder.model}\nreport  {folder.report}\n{trained.signature}"
     )

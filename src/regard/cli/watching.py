@@ -1,5 +1,6 @@
 """Progress of counted work: a bar on a terminal, a plain line now and then elsewhere; always on stderr."""
 
+import sys
 import time
 from types import TracebackType
 
@@ -16,8 +17,15 @@ class Watching:
 
     def __init__(self) -> None:
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn())
-        self._bar = Progress(*columns, TimeRemainingColumn(), console=self._console, transient=True)
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+        )
+        # rich would send what is printed to the terminal of the bar, even where it is to go to a file or a pipe.
+        aside = sys.stdout.isatty()
+        self._bar = Progress(*columns, console=self._console, transient=True, redirect_stdout=aside)
         self._task: TaskID | None = None
         self._what, self._last = "", time.monotonic()
 

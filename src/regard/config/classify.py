@@ -87,12 +87,12 @@ class LastStateSpec(_Network):
 
 @dataclass(frozen=True, kw_only=True)
 class AttentivePoolingSpec(_Network):
-    """A mean of the word vectors weighed by attention: softmax of wᵀ tanh(W x)."""
+    """A mean of the word vectors weighed by attention: softmax of wᵀ tanh(W x) / √d."""
 
     kind: Literal["attentive-pooling"] = "attentive-pooling"
     attention_size: int = 64
     """Width of the layer that compares."""
-    attention_dropout: float = 0.5
+    attention_dropout: float = 0.2
     """Share of attention weights dropped, so that not all hangs on one word."""
 
     def __post_init__(self) -> None:

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from regard.config.checks import check_least
-from regard.config.classify import AttentivePoolingSpec, ClassifierSpec, TfIdfSpec, classifier_preset
+from regard.config.classify import ClassifierSpec, RecurrentAttentionSpec, TfIdfSpec, classifier_preset
 from regard.config.read import merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Train
 from regard.data.split import Fractions
 from regard.data.tokenizer_training import TokenizerConfig
+from regard.errors import ArgumentError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +49,21 @@ class ClassifyConfig:
     """Which texts to train and validate on."""
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     """The vocabulary to learn."""
-    model: ClassifierSpec = field(default_factory=AttentivePoolingSpec)
+    model: ClassifierSpec = field(default_factory=RecurrentAttentionSpec)
     """What to build."""
-    train: Train = field(default_factory=Train)
+    train: Train = field(default_factory=lambda: Train(metric="loss"))
     """How long, how fast, and what to keep."""
+
+    def __post_init__(self) -> None:
+        if self.train.metric not in ("loss", "accuracy", "macro_f1"):
+            raise ArgumentError(
+                f"train.metric: must be loss, accuracy or macro_f1 for a classifier; received {self.train.metric}."
+            )
+        for name in ("r_drop", "bpe_dropout", "guided_alignment"):
+            if getattr(self.train, name):
+                raise ArgumentError(
+                    f"train.{name}: must be 0 for a classifier; received {getattr(self.train, name):g}."
+                )
 
 
 class LabeledSize(NamedTuple):
@@ -70,7 +82,7 @@ def compose_classifier(chosen: Mapping[str, Any], size: LabeledSize, *, name: st
     """
     below = to_table(classifier_preset(name)) if name else {}
     tables = merge({"model": below}, chosen) if below else dict(chosen)
-    read_settings(ClassifyConfig, tables)  # mistakes first
+    read_settings(ClassifyConfig, {"train": {"metric": "loss"}}, tables)  # mistakes first
     return read_settings(ClassifyConfig, _defaults(size, tables), tables)
 
 
@@ -103,8 +115,8 @@ def _defaults(size: LabeledSize, chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rate(chosen: Mapping[str, Any]) -> float:
     """Let what reads word by word, or looks around, learn more slowly than a mean does."""
-    kind = str(chosen.get("model", {}).get("kind", "attentive-pooling"))
-    means = dict.fromkeys(("average", "token-weights", "feed-forward"), 5e-3)
+    kind = str(chosen.get("model", {}).get("kind", "recurrent-attention"))
+    means = dict.fromkeys(("average", "token-weights", "feed-forward", "attentive-pooling"), 5e-3)
     return {**means, "last-state": 1e-3, "transformer-encoder": 5e-4}.get(kind, 2e-3)
 
 

@@ -44,13 +44,13 @@ class FeedForwardLanguageSpec:
     kind: Literal["feed-forward"] = "feed-forward"
     context: int = 5
     """Words it looks at."""
-    embedding_size: int = 128
+    embedding_size: int = 64
     """Width of a word's vector."""
     hidden_size: int = 256
     """Width of the hidden layer."""
     direct: bool = False
     """Connect the vectors with the output, past the hidden layer."""
-    dropout: float = 0.2
+    dropout: float = 0.1
     """Share of features dropped."""
 
     def __post_init__(self) -> None:
@@ -65,9 +65,9 @@ class RecurrentLanguageSpec:
     kind: Literal["recurrent"] = "recurrent"
     cell: Literal["rnn", "lstm", "gru"] = "lstm"
     """The recurrence."""
-    embedding_size: int = 256
+    embedding_size: int = 128
     """Width of a word's vector."""
-    hidden_size: int = 512
+    hidden_size: int = 256
     """Width of the layers; the last is as wide as the embedding where they are tied."""
     num_layers: int = 2
     """How many layers."""
@@ -77,11 +77,11 @@ class RecurrentLanguageSpec:
     """Past states it looks back at; 0 is none."""
     num_heads: int = 1
     """Parts in which it looks back."""
-    dropout: float = 0.3
+    dropout: float = 0.1
     """Share of features dropped before the output, the same all along a stretch."""
-    input_dropout: float = 0.2
+    input_dropout: float = 0.0
     """The same, of the words' vectors."""
-    layer_dropout: float = 0.2
+    layer_dropout: float = 0.0
     """The same, between layers."""
     weight_dropout: float = 0.0
     """Share of connections from state to state dropped."""
@@ -110,21 +110,21 @@ class TransformerLanguageSpec:
     """Every word looks at all before it, within a window."""
 
     kind: Literal["transformer"] = "transformer"
-    size: int = 256
+    size: int = 128
     """Width of the blocks."""
     num_layers: int = 4
     """How many blocks."""
     num_heads: int = 4
     """Parts in which a block looks back."""
-    feed_forward_size: int = 1024
+    feed_forward_size: int = 512
     """Width of the hidden layer of a block."""
     activation: Literal["relu", "gelu", "swiglu"] = "gelu"
     """What bends it."""
     position: Literal["learned", "rotary"] = "rotary"
     """How it knows where a word stands."""
-    context: int = 256
+    context: int = 128
     """Words it can look back at."""
-    dropout: float = 0.2
+    dropout: float = 0.1
     """Share of features dropped, after each half of a block and of the words' vectors."""
     attention_dropout: float = 0.0
     """Share of weights dropped."""
@@ -163,8 +163,8 @@ class TextData:
     """Hold out the end of the text, or blocks of lines from all over it."""
     block_lines: int = 100
     """Lines of such a block."""
-    length: int = 128
-    """Tokens of a window: how far gradients go back. A Transformer's is its context, at most."""
+    length: int = 32
+    """Tokens of a window: how far gradients go back. A Transformer's is its context, at most; unless told, 64."""
     stride: int = 0
     """Tokens that each window adds when a model without a state is measured; 0 is the whole window."""
     license: str = "unknown"
@@ -179,14 +179,14 @@ class TextData:
 
 def _train() -> Train:
     return Train(
-        steps=2000,
-        batch_tokens=4096,
+        steps=2400,
+        batch_tokens=512,
         label_smoothing=0.0,
         metric="loss",
         beta2=0.99,
-        validate_every=200,
+        validate_every=400,
         checkpoint_every=200,
-        schedule=Cosine(rate=2e-3, warm_up=100, final=0.05),
+        schedule=Cosine(rate=4e-3, warm_up=100, final=0.05),
     )
 
 
@@ -211,6 +211,11 @@ class LanguageConfig:
                 raise ArgumentError(
                     f"train.{name}: must be 0 for a language model; received {getattr(self.train, name):g}."
                 )
+        if self.data.stride and not isinstance(self.model, TransformerLanguageSpec):
+            raise ArgumentError(
+                f"data.stride: must be 0 for a model that reads a text from beginning to end; received "
+                f"{self.data.stride}. It is for Transformers."
+            )
         if isinstance(self.model, TransformerLanguageSpec) and self.data.length > self.model.context:
             raise ArgumentError(
                 f"data.length: must be at most model.context, {self.model.context}; received {self.data.length}."
@@ -233,7 +238,7 @@ class SavedLanguageModel:
     """Tokens of a window in training."""
 
 
-#: Named models, in sizes for some megabytes of text.
+#: Named models, in sizes that learn some megabytes of text in a few minutes on one CPU core.
 LANGUAGE_PRESETS: Mapping[str, Callable[[], LanguageSpec]] = {
     "bag": BagSpec,
     "ngram": NGramSpec,
@@ -242,8 +247,13 @@ LANGUAGE_PRESETS: Mapping[str, Callable[[], LanguageSpec]] = {
     "lstm": lambda: RecurrentLanguageSpec(cell="lstm"),
     "gru": lambda: RecurrentLanguageSpec(cell="gru"),
     "gru-attention": lambda: RecurrentLanguageSpec(cell="gru", attention_span=64),
+    "lstm-attention": lambda: RecurrentLanguageSpec(cell="lstm", attention_span=64),
     "transformer": TransformerLanguageSpec,
 }
+
+
+_SUBWORDS, _WORDS = 2000, 20_000
+"""Most tokens of a vocabulary, unless told: of parts of words, and of words or characters."""
 
 
 def language_preset(name: str) -> LanguageSpec:
@@ -268,5 +278,13 @@ def compose_language(chosen: Mapping[str, Any], *, name: str = "") -> LanguageCo
     7
     """
     model = to_table(language_preset(name)) if name else {}
-    below = {"model": model, "train": to_table(_train())}
+    tokenizer = {"vocabulary_size": _SUBWORDS if _kind(chosen, "tokenizer", "bpe") in ("bpe", "unigram") else _WORDS}
+    windows = _kind(chosen, "model", str(model.get("kind"))) == "transformer"
+    below = {"data": {"length": 64 if windows else 32}, "model": model, "tokenizer": tokenizer}
+    below |= {"train": to_table(_train())}
     return read_settings(LanguageConfig, merge(below, chosen))
+
+
+def _kind(chosen: Mapping[str, Any], part: str, otherwise: str) -> str:
+    table = chosen.get(part, {})
+    return str(table.get("kind", otherwise)) if isinstance(table, Mapping) else otherwise

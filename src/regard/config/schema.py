@@ -23,6 +23,10 @@ class Config:
     """How long, how fast, and what to keep."""
 
     def __post_init__(self) -> None:
+        if self.train.metric not in ("bleu", "chrf", "loss"):
+            raise ArgumentError(
+                f"train.metric: must be bleu, chrf or loss for a translator; received {self.train.metric}."
+            )
         if self.train.bpe_dropout and not self.data.tokenizer and self.tokenizer.kind != "bpe":
             raise ArgumentError(
                 f'train.bpe_dropout: must be 0 for tokenizer.kind = "{self.tokenizer.kind}", which has no merges to '

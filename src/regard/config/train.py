@@ -69,7 +69,7 @@ class Plateau(_WarmUp):
 
 
 Schedule: TypeAlias = InverseSquareRoot | Cosine | Linear | Plateau | Constant
-Metric: TypeAlias = Literal["bleu", "chrf", "loss"]
+Metric: TypeAlias = Literal["bleu", "chrf", "loss", "accuracy", "macro_f1"]
 Precision: TypeAlias = Literal["fp32", "tf32", "bf16"]
 
 
@@ -104,7 +104,8 @@ class Train:
     average: int = 5
     """How many of the last checkpoints `result = "average"` takes the mean of."""
     metric: Metric = "bleu"
-    """What the best validation is measured by."""
+    """What the best validation is measured by: bleu, chrf or loss of a translator; loss, accuracy or macro_f1 of a
+    classifier."""
     patience: int = 0
     """Validations in a row without an improvement after which training stops; 0 is never."""
     validate_every: int = 500

@@ -19,6 +19,8 @@ from regard.errors import DataError, nearest
 Bad: TypeAlias = Literal["skip", "refuse"]
 FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 
+_HOW = "Name them by --set data.text=… and data.label=… to train, by --text and --label to classify."
+
 
 class Labeled(NamedTuple):
     """A text and its label."""
@@ -88,7 +90,9 @@ def read_columns(path: Path, names: Sequence[str]) -> Iterator[_Row | BadLine]:
 def split_labeled(records: Sequence[Labeled], fractions: Fractions) -> LabeledSplits:
     """Divide texts by their hash: the same text, whatever its case, white space and label, is on one side only.
 
-    >>> records = [Labeled("A dog", "animal"), Labeled("a  DOG", "pet"), Labeled("A car", "thing")]
+    Texts with a label that no training text has are trained on.
+
+    >>> records = [Labeled("A dog", "a"), Labeled("a  DOG", "b"), *(Labeled(f"Car {n}", "ab"[n % 2]) for n in range(9))]
     >>> sides = split_labeled(records, Fractions(valid=0.5, test=0.0))
     >>> any({"A dog", "a  DOG"} <= {one.text for one in side} for side in sides)
     True
@@ -98,6 +102,7 @@ def split_labeled(records: Sequence[Labeled], fractions: Fractions) -> LabeledSp
         draw = _draw(record.text, fractions.salt)
         held_out = 1 if draw < fractions.valid else 2 if draw < fractions.valid + fractions.test else 0
         sides[held_out].append(record)
+    _give_back(sides)
     for name, share, side in (("valid", fractions.valid, sides.valid), ("test", fractions.test, sides.test)):
         if share and not side:
             raise DataError(
@@ -105,6 +110,15 @@ def split_labeled(records: Sequence[Labeled], fractions: Fractions) -> LabeledSp
                 f"larger share, more texts, or a {name} file of your own."
             )
     return sides
+
+
+def _give_back(sides: LabeledSplits) -> None:
+    """Move texts to the training side whose label, a rare one, would otherwise be held out alone."""
+    known = {one.label for one in sides.train}
+    rare = {comparable(one.text) for side in sides[1:] for one in side if one.label not in known}
+    for side in sides[1:] if rare else ():
+        sides.train.extend(one for one in side if comparable(one.text) in rare)
+        side[:] = [one for one in side if comparable(one.text) not in rare]
 
 
 def drop_held_out(
@@ -123,14 +137,19 @@ def drop_held_out(
     return kept
 
 
-def find_labels(records: Iterable[Labeled]) -> list[str]:
-    """List the labels, numbers in their order, others by their letters; fewer than two are an error."""
+def find_labels(records: Sequence[Labeled]) -> list[str]:
+    """List the labels, numbers in their order, others by their letters; fewer than two, or one a text, are an error."""
     found = {record.label for record in records}
     if len(found) < 2:
         received = f'only "{next(iter(found))}"' if found else "none"
         raise DataError(
             f"The training texts must have at least two labels to choose from; received {received}. Is data.label the "
             "right column?"
+        )
+    if len(records) >= 20 and len(found) > len(records) / 2:
+        raise DataError(
+            f"The training texts must share labels; received {len(found):,} labels for {len(records):,} texts. Is "
+            "data.label the right column?"
         )
     return sorted(found, key=lambda label: (not label.isdecimal(), int(label) if label.isdecimal() else 0, label))
 
@@ -214,12 +233,12 @@ def _column(path: Path, name: str, header: list[str], *, numbered: bool) -> int:
         return int(name) - 1
     if not numbered and name in header:
         return header.index(name)
-    kind = "number a column" if numbered else "name a column"
+    kind = "be numbers of columns" if numbered else "be names in the header"
     near = nearest(name, map(shorten, header))
     advice = "The first is 1." if numbered else f"{near} A file without a header has columns 1, 2, …."
     raise DataError(
-        f"`data.text` and `data.label` must {kind} of {path}, whose first line has {len(header)}; received {name!r}. "
-        f"{advice}"
+        f"The columns of text and label must {kind} of {path}, whose first line has {len(header)}; received {name!r}. "
+        f"{advice} {_HOW}"
     )
 
 
@@ -236,7 +255,8 @@ def _read_objects(path: Path, names: Sequence[str]) -> Iterator[_Row | BadLine]:
         missing = next((name for name in names if name not in row), None)
         if missing is not None and not found:
             raise DataError(
-                f"`data.text` and `data.label` must be keys of {path}; received {missing!r}. {nearest(missing, row)}"
+                f"The columns of text and label must be keys of {path}; received {missing!r}. "
+                f"{nearest(missing, row)} {_HOW}"
             )
         found = True
         cells = [_text(row.get(name)) for name in names]

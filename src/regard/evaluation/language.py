@@ -1,20 +1,25 @@
 """How surprised a language model is by a text, and in which unit that is said."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from regard.errors import ArgumentError, DataError
+from regard.models.language.build import CountingModel
 from regard.models.language.folder import AnyLanguageModel
 from regard.models.language.network import LanguageNetwork
 from regard.models.word_loss import word_loss
 
 _CELLS = 1 << 15
-"""Tokens that are read at once."""
+"""Tokens that a network reads at once."""
+_PORTION = 1 << 18
+"""Tokens that are counted up at once."""
+Count: TypeAlias = Callable[[int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +61,35 @@ class Surprise:
         """The same, for a byte."""
         return self.nats / math.log(2) / self.bytes
 
+    @classmethod
+    def together(cls, several: Sequence["Surprise"]) -> "Surprise":
+        """Add up what several texts cost, measured in the same tokens."""
+        if len({one.tokenization for one in several}) != 1:
+            told = ", ".join(sorted({one.tokenization for one in several})) or "none"
+            raise ArgumentError(f"`several` must be measured in the same tokens; received {told}.")
+        return cls(
+            nats=math.fsum(one.nats for one in several),
+            tokens=sum(one.tokens for one in several),
+            characters=sum(one.characters for one in several),
+            bytes=sum(one.bytes for one in several),
+            unknown=sum(one.unknown for one in several),
+            tokenization=several[0].tokenization,
+        )
+
     def figures(self) -> dict[str, float]:
         """Name them all."""
-        names = ("loss", "perplexity", "bits_per_character", "bits_per_byte", "tokens", "unknown")
+        names = ("loss", "perplexity", "bits_per_character", "bits_per_byte", "tokens", "unknown", "characters")
         return {name: float(getattr(self, name)) for name in names}
 
 
 def total_surprise(
-    model: AnyLanguageModel, tokens: NDArray[np.integer], *, length: int = 128, stride: int = 0, lanes: int = 1
+    model: AnyLanguageModel,
+    tokens: NDArray[np.integer],
+    *,
+    length: int = 128,
+    stride: int = 0,
+    lanes: int = 1,
+    count: Count | None = None,
 ) -> float:
     r"""Sum $-\log p(y_t \mid y_{<t})$ over all tokens but the first, in nats.
 
@@ -72,28 +98,45 @@ def total_surprise(
     - Those that do not read windows of `length` tokens, each `stride` after the one before. Only what is new in a
       window counts, so that with a small stride every token has seen at least length - stride before it. 0 is the
       whole window: quickest, and the first tokens of each have seen little.
+
+    `count` is told how many tokens have been read.
     """
     if len(tokens) < 2:
         raise DataError(f"The text must have at least two tokens, of which the first is given; received {len(tokens)}.")
     if not isinstance(model, LanguageNetwork):
-        return -float(model.log_probabilities(tokens)[1:].sum())
+        return _by_counts(model, tokens, count or _nobody)
     if length < 1 or not 0 <= stride <= length:
         raise ArgumentError(f"`stride` must be from 0 to `length`, {length}; received {stride}.")
     training = model.training
     model.eval()
     try:
         with torch.no_grad():
-            return (
-                _by_lanes(model, tokens, length, lanes) if model.carries else _by_windows(model, tokens, length, stride)
-            )
+            if model.carries:
+                return _by_lanes(model, tokens, length, lanes, count or _nobody)
+            return _by_windows(model, tokens, length, stride, count or _nobody)
     finally:
         model.train(training)
 
 
-def _by_lanes(model: LanguageNetwork, tokens: NDArray[np.integer], length: int, lanes: int) -> float:
-    count = len(tokens) - 1
-    lanes = max(1, min(lanes, count // length))
-    lane = -(-count // lanes)
+def _nobody(tokens: int) -> None:
+    """Tell nobody."""
+
+
+def _by_counts(model: CountingModel, tokens: NDArray[np.integer], count: Count) -> float:
+    """Read a portion at a time, each after the last words of the one before."""
+    total = 0.0
+    for first in range(1, len(tokens), _PORTION):
+        known = max(0, first - model.context)
+        last = min(first + _PORTION, len(tokens))
+        total -= float(model.log_probabilities(tokens[known:last])[first - known :].sum())
+        count(last - 1)
+    return total
+
+
+def _by_lanes(model: LanguageNetwork, tokens: NDArray[np.integer], length: int, lanes: int, count: Count) -> float:
+    number = len(tokens) - 1
+    lanes = max(1, min(lanes, number // length))
+    lane = -(-number // lanes)
     padded = np.zeros(lanes * lane + 1, dtype=np.int64)
     padded[: len(tokens)] = tokens
     rows = np.stack([padded[number * lane : (number + 1) * lane + 1] for number in range(lanes)])
@@ -104,13 +147,14 @@ def _by_lanes(model: LanguageNetwork, tokens: NDArray[np.integer], length: int, 
         heard = model.read(part[:, :-1], model.start(lanes) if state is None else state)
         total += float(word_loss(heard.features, model.output, part[:, 1:]).cross_entropy)
         state = heard.state
+        count(min(number, lanes * min(first + length, lane)))
     return total
 
 
-def _by_windows(model: LanguageNetwork, tokens: NDArray[np.integer], length: int, stride: int) -> float:
+def _by_windows(model: LanguageNetwork, tokens: NDArray[np.integer], length: int, stride: int, count: Count) -> float:
     stride = stride or length
-    count = len(tokens) - 1
-    starts = np.arange(0, max(1, count - length + stride), stride)
+    number = len(tokens) - 1
+    starts = np.arange(0, max(1, number - length + stride), stride)
     rows = max(1, _CELLS // length)
     padded = np.concatenate([tokens, np.zeros(length, dtype=tokens.dtype)]).astype(np.int64)
     total = 0.0
@@ -121,6 +165,7 @@ def _by_windows(model: LanguageNetwork, tokens: NDArray[np.integer], length: int
         target[chosen > 0, : length - stride] = 0  # seen in the window before
         heard = model.read(_placed(model, part[:, :-1]))
         total += float(word_loss(heard.features, model.output, _placed(model, target)).cross_entropy)
+        count(min(number, int(chosen[-1]) + length))
     return total
 
 

@@ -1,40 +1,84 @@
-"""Inspection: look on while a model attends, meddle, and draw what was seen.
+"""Inspection: look on while a model attends, meddle, measure, and draw what was seen.
 
 `with record(model) as trace:` gathers every call of every attention layer; `with intervene(model, …):` forces or masks
-weights. Both act at the one seam, `layers.Attend`. `heatmap`, `head_grid`, `alignment_lines`, `image_overlay` and
-`figure_of` draw; they are imported on first use, since matplotlib takes half a second.
+weights. Both act at the one seam, `layers.Attend`. `trace.save(path)` keeps what was seen.
+
+Readings give a `Map`, numbers with words and a caveat: `weights_of`, `norm_weighted`, `entropy`, `coverage` of a call;
+`rollout`, `flow` of a trace; `gradient_weighted`, `leave_one_out`, `hide_each`, `value_zeroing` of a model that is run.
+`compare`, `difference`, `divergences`, `rank_correlations` set two beside each other; `another_distribution` seeks
+weights that change nothing.
+
+`map.figure()`, `heatmap`, `head_grid`, `alignment_lines`, `image_overlay`, `bars`, `computation_figure` and `figure_of`
+draw; they are imported on first use, since matplotlib takes half a second.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from regard.inspection.compare import compare, difference, divergences, rank_correlations
+from regard.inspection.computation import computation
+from regard.inspection.flow import flow
+from regard.inspection.gradient import gradient_weighted
 from regard.inspection.intervene import intervene
+from regard.inspection.joined import joined
+from regard.inspection.leave_one_out import hide_each, leave_one_out
+from regard.inspection.map import Map, weights_of
+from regard.inspection.norm_weighted import norm_weighted
+from regard.inspection.other_distributions import another_distribution
+from regard.inspection.rank import kendall_tau
 from regard.inspection.record import record
+from regard.inspection.rollout import rollout
 from regard.inspection.seam import attention_layers
+from regard.inspection.spread import coverage, entropy, uniform
 from regard.inspection.trace import Call, Trace
+from regard.inspection.value_zeroing import value_zeroing
 
 if TYPE_CHECKING:
     from regard.inspection.figures import (
         alignment_lines,
+        bars,
+        computation_figure,
         figure_of,
         head_grid,
         heatmap,
         image_overlay,
     )
 
-_FIGURES = ("alignment_lines", "figure_of", "head_grid", "heatmap", "image_overlay")
+_FIGURES = ("alignment_lines", "bars", "computation_figure", "figure_of", "head_grid", "heatmap", "image_overlay")
 
 __all__ = [
     "Call",
+    "Map",
     "Trace",
     "alignment_lines",
+    "another_distribution",
     "attention_layers",
+    "bars",
+    "compare",
+    "computation",
+    "computation_figure",
+    "coverage",
+    "difference",
+    "divergences",
+    "entropy",
     "figure_of",
+    "flow",
+    "gradient_weighted",
     "head_grid",
     "heatmap",
+    "hide_each",
     "image_overlay",
     "intervene",
+    "joined",
+    "kendall_tau",
+    "leave_one_out",
+    "norm_weighted",
+    "rank_correlations",
     "record",
+    "rollout",
+    "uniform",
+    "value_zeroing",
+    "weights_of",
 ]
 
 

@@ -12,7 +12,7 @@ from torch.utils.hooks import RemovableHandle
 from regard.attention import Mask, Position
 from regard.attention.mask import as_mask
 from regard.errors import ArgumentError
-from regard.inspection.seam import Change, attention_layers, four_axes, wrap
+from regard.inspection.seam import Change, four_axes, open_layers, wrap
 from regard.inspection.trace import matching
 from regard.layers.attend import Attend
 
@@ -45,8 +45,8 @@ def intervene(
     ...     layer(x)
     tensor([[[1., 0.], [1., 0.]]])
     """
-    found = attention_layers(model)
     with ExitStack() as stack:
+        found = stack.enter_context(open_layers(model))
         stack.enter_context(torch.compiler.set_stance("force_eager"))
         for pattern, hidden in (mask or {}).items():
             for name in matching(pattern, found):

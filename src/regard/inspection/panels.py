@@ -11,6 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedFormatter, FixedLocator
 
+from regard.inspection.picture import Picture
+from regard.inspection.words import families, readable, short
+
 INK, MUTED, FAINT = "#1d2330", "#667080", "#d9dde3"
 #: Colors for a few things side by side, told apart by color-blind eyes too (Okabe and Ito, 2008).
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5b6472")
@@ -20,15 +23,17 @@ class WordTicks(FixedLocator):
     """Ticks that carry the words they stand for, so that the layout can choose which to show."""
 
     def __init__(self, words: Sequence[str], every: int = 1) -> None:
-        self.words, self.shown = list(words), list(words[::every])
+        self.words = [short(word) for word in words]
+        self.shown = self.words[::every]
         super().__init__([place + 0.5 for place in range(0, len(words), every)])
 
     def put_on(self, axis: Axis) -> None:
         """Label an axis by these words."""
         axis.set_major_locator(self)
         axis.set_major_formatter(FixedFormatter(self.shown))
+        fonts = families(self.words)
         for text in axis.get_majorticklabels():
-            text.set_parse_math(False)
+            text.set(parse_math=False, fontfamily=fonts)
 
 
 class WordLayout(ConstrainedLayoutEngine):
@@ -68,7 +73,7 @@ def _fit_title(axes: Axes, title: str | None) -> None:
     if title is not None:
         inches = axes.get_window_extent().width / axes.figure.dpi
         width = max(12, int(inches * 11.5))
-        axes.title.set_text(textwrap.fill(title, width, break_long_words=False, break_on_hyphens=False))
+        axes.title.set_text(textwrap.fill(readable(title), width, break_long_words=False, break_on_hyphens=False))
 
 
 def _fit_columns(axes: Axes) -> None:
@@ -131,17 +136,18 @@ def panels(
     titles: Sequence[str] = (),
     title: str | None = None,
     widths: Sequence[float] | None = None,
-) -> tuple[Figure, list[Axes]]:
+) -> tuple[Picture, list[Axes]]:
     """Make a figure and its axes, row by row, each about `size` inches; `widths` are those of columns, relative.
 
     >>> figure, (left, right) = panels(1, 2, titles=["scores", "weights"])
     """
-    figure = Figure(figsize=(size[0] * columns, size[1] * rows + 0.35 * (title is not None)), dpi=150)
+    figure = Picture(figsize=(size[0] * columns, size[1] * rows + 0.35 * (title is not None)), dpi=150)
     FigureCanvasAgg(figure)
     figure.set_facecolor("white")
     axes: list[Axes] = list(figure.subplots(rows, columns, squeeze=False, width_ratios=widths).flat)
     for each, words in zip(axes, titles, strict=False):
-        each.set_title(words, loc="center", fontsize=10.5, color=INK, pad=8)
+        each.set_title(readable(words), loc="center", fontsize=10.5, color=INK, pad=8, parse_math=False)
+        each.title.set_fontfamily(families([words]))
     for each in axes:
         each.tick_params(colors=INK, labelsize=9, length=0)
         each.xaxis.label.set(color=MUTED, fontsize=9)
@@ -149,6 +155,8 @@ def panels(
         each.spines[["top", "right"]].set_visible(False)
         each.spines[["left", "bottom"]].set_color(FAINT)
     if title is not None:
-        figure.suptitle(title, fontsize=12.5, color=INK, fontweight="bold")
+        width = max(24, int(size[0] * columns * 9.5))
+        wrapped = textwrap.fill(readable(title), width, break_long_words=False, break_on_hyphens=False)
+        figure.suptitle(wrapped, fontsize=12.5, color=INK, fontweight="bold", parse_math=False)
     figure.set_layout_engine(WordLayout(dict(zip(axes, titles, strict=False))))
     return figure, axes

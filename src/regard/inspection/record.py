@@ -10,7 +10,7 @@ from torch.utils.hooks import RemovableHandle
 
 from regard.attention import Mask, Position, Score, attention
 from regard.attention.score import ScoreFunction
-from regard.inspection.seam import attention_layers, four_axes, wrap
+from regard.inspection.seam import four_axes, open_layers, wrap
 from regard.inspection.trace import Call, Labels, Trace, matching
 from regard.layers.attend import Attend
 
@@ -47,11 +47,11 @@ def record(
     >>> trace[0].weights
     tensor([[[[0.7311, 0.2689], [0.2689, 0.7311]]]])
     """
-    found = attention_layers(model)
     patterns = [layers] if isinstance(layers, str) else layers
-    wanted = dict.fromkeys(name for pattern in patterns for name in matching(pattern, found))
     trace = Trace()
     with ExitStack() as stack:
+        found = stack.enter_context(open_layers(model))
+        wanted = dict.fromkeys(name for pattern in patterns for name in matching(pattern, found))
         stack.enter_context(torch.compiler.set_stance("force_eager"))
         for name in wanted:
             recorder = _Recorder(name, trace, query_labels, key_labels)
@@ -67,7 +67,7 @@ class _Recorder:
         self.name, self.trace, self.step = name, trace, 0
         self.query_labels, self.key_labels = query_labels, key_labels
 
-    def add(self, seen: "_Seen", kept: Tensor | None = None) -> None:
+    def add(self, seen: "Seen", kept: Tensor | None = None) -> None:
         """Add a call, with the weights kept on their way to the context, or else a copy."""
         call = Call(
             layer=self.name,
@@ -86,7 +86,7 @@ def _watch(attend: Attend, recorder: _Recorder) -> list[RemovableHandle]:
     """Look on after each call."""
 
     def look(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        recorder.add(_see(attend, *args, **kwargs))
+        recorder.add(see(attend, *args, **kwargs))
 
     return [attend.register_forward_hook(look, with_kwargs=True)]
 
@@ -108,7 +108,7 @@ def _watch_kept(attend: Attend, recorder: _Recorder) -> list[RemovableHandle]:
 
     def after(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         kept = caught[0]
-        recorder.add(_see(attend, *args, **kwargs), kept)
+        recorder.add(see(attend, *args, **kwargs), kept)
 
     return [
         attend.register_forward_pre_hook(before, with_kwargs=True),
@@ -116,7 +116,9 @@ def _watch_kept(attend: Attend, recorder: _Recorder) -> list[RemovableHandle]:
     ]
 
 
-class _Seen(NamedTuple):
+class Seen(NamedTuple):
+    """What one call computed, with the axes it was given in."""
+
     scores: Tensor
     weights: Tensor
     value_norms: Tensor
@@ -124,7 +126,7 @@ class _Seen(NamedTuple):
 
 
 @torch.no_grad()
-def _see(
+def see(
     attend: Attend,
     query: Tensor,
     key: Tensor,
@@ -136,7 +138,7 @@ def _see(
     position: Position | None = None,
     grouped: bool = False,
     return_weights: bool = False,
-) -> _Seen:
+) -> Seen:
     """Compute a call once more, without dropout, through a normalizer that shows what it was given."""
     shown: list[tuple[Tensor, Tensor | None]] = []
 
@@ -160,7 +162,7 @@ def _see(
     if allowed is not None:
         allowed = allowed.expand(scores.shape).clone()
         scores = scores.masked_fill(~allowed, -torch.inf)
-    return _Seen(scores.clone(), weights.clone(), _norms(key if value is None else value, weights, allowed), allowed)
+    return Seen(scores.clone(), weights.clone(), _norms(key if value is None else value, weights, allowed), allowed)
 
 
 def _norms(value: Tensor, weights: Tensor, allowed: Tensor | None) -> Tensor:

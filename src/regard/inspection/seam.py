@@ -1,6 +1,8 @@
 """The seam: where in a model attention takes place, and how to put something between weights and context there."""
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -8,15 +10,17 @@ from torch import Tensor, nn
 
 from regard.attention import Position
 from regard.errors import ArgumentError
+from regard.inspection.hugging_face import asks_for_attention, stand_ins
 from regard.layers.attend import Attend
 
 Change = Callable[[Tensor], Tensor]
 
 
-def attention_layers(model: nn.Module) -> dict[str, Attend]:
+def attention_layers(model: nn.Module) -> dict[str, nn.Module]:
     """Find every attention layer of a model by its dotted path, where recording and intervening take place.
 
-    A model that is itself a layer goes by the name of its class.
+    It is an `Attend`, or an attention module of a Hugging Face model. A model that is itself a layer goes by the name
+    of its class.
 
     >>> from regard.layers import MultiHeadAttention
     >>> list(attention_layers(nn.ModuleDict({"encoder": MultiHeadAttention(4, 2)})))
@@ -27,17 +31,41 @@ def attention_layers(model: nn.Module) -> dict[str, Attend]:
     model = _unwrapped(model)
     found = {}
     for path, module in model.named_modules():
-        if isinstance(module, Attend):
+        if isinstance(module, Attend) or asks_for_attention(module):
             parts = [part for part in path.split(".") if part and part != "_orig_mod"]
             if parts and parts[-1] == "attend":
                 parts.pop()
             found[".".join(parts) or type(model).__name__] = module
+    if not found and _is_hugging_face(model):
+        raise ArgumentError(
+            "`model` must ask transformers for its attention function; received "
+            f"{type(model).__name__}, which has one of its own. Update transformers, or see its weights by "
+            'attn_implementation="eager" and output_attentions=True.'
+        )
     if not found:
         raise ArgumentError(
             f"`model` must hold a layer that attends through regard.layers.Attend; received {type(model).__name__}, "
             "which holds none."
         )
     return found
+
+
+@contextmanager
+def open_layers(model: nn.Module) -> Iterator[dict[str, Attend]]:
+    """Give for every attention layer the `Attend` whose hooks see its calls, while the context lasts."""
+    found = attention_layers(model)
+    ours = {name: layer for name, layer in found.items() if isinstance(layer, Attend)}
+    others = {name: layer for name, layer in found.items() if name not in ours}
+    if not others:
+        yield ours
+        return
+    with stand_ins(_unwrapped(model), others) as standing:
+        yield {name: ours[name] if name in ours else standing[name] for name in found}
+
+
+def _is_hugging_face(model: nn.Module) -> bool:
+    library = sys.modules.get("transformers")
+    return library is not None and isinstance(model, library.PreTrainedModel)
 
 
 def _unwrapped(model: nn.Module) -> nn.Module:

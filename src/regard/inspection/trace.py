@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import overload
 
 from jaxtyping import Bool, Float
@@ -87,6 +88,19 @@ class Trace(Sequence[Call]):
         """Name the queries, the keys or both, of every call: `trace["decoder.*"].label(key=source)`."""
         for call in self.calls:
             call.label(query=query, key=key)
+
+    def save(self, path: str | Path) -> None:
+        """Write one compressed file, exact to the bit. See `trace_file`."""
+        from regard.inspection.trace_file import save_trace
+
+        save_trace(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Trace":
+        """Read what `save` wrote."""
+        from regard.inspection.trace_file import load_trace
+
+        return load_trace(path)
 
     def __repr__(self) -> str:
         rows = [f"Trace of {_plural(len(self), 'call')}"]

@@ -77,7 +77,63 @@ class TransformerStep(NamedTuple):
     """How much each new token looked at each source token, if asked for."""
 
 
-class TransformerModel(nn.Module):
+class TransformerDecoder(nn.Module):
+    """What says a target word by word while it looks at a memory, whatever the memory was made of.
+
+    Whoever inherits makes the four parts, and the memory.
+    """
+
+    target: TokenEmbedding
+    decoder: nn.ModuleList
+    decoder_norm: nn.Module
+    output: nn.Linear
+
+    def _decoder(self) -> Iterable[TransformerDecoderBlock]:
+        for block in self.decoder:
+            assert isinstance(block, TransformerDecoderBlock)
+            yield block
+
+    def start(self, memory: TransformerMemory, *, capacity: int | None = None) -> TransformerState:
+        """Begin, with nothing said and room for `capacity` tokens."""
+        room = CAPACITY if capacity is None else capacity
+        return TransformerState(tuple(block.start(memory.rows, room) for block in self._decoder()), 0)
+
+    def step(
+        self,
+        tokens: Int[Tensor, "rows new"],
+        state: TransformerState,
+        memory: TransformerMemory,
+        *,
+        weights: bool = False,
+    ) -> TransformerStep:
+        """Hear the next tokens, one or more, and say what may follow each."""
+        check_some("tokens", tokens)
+        state = state.with_room(tokens.size(1))
+        filled = None if torch.compiler.is_compiling() else state.heard  # compiled code keeps its shapes
+        states = self.target(tokens, state.next_positions(tokens.size(1)))
+        kept, looks = [], []
+        for block, own, source in zip(self._decoder(), state.blocks, memory.blocks, strict=True):
+            states, own, _, look = block.step(states, own, source, filled=filled, return_weights=weights)
+            kept.append(own)
+            looks.append(look)
+        log_probabilities = self.output(self.decoder_norm(states)).log_softmax(-1)
+        heard = TransformerState(tuple(kept), state.heard + tokens.size(1))
+        return TransformerStep(log_probabilities, heard, _by_layer(looks))
+
+    def read_along(
+        self, memory: TransformerMemory, target: Int[Tensor, "batch target"], *, weights: bool = False
+    ) -> Read:
+        """Read whole targets, each along its memory, up to the output matrix."""
+        check_some("target", target)
+        states, looks = self.target(target), []
+        for block, own in zip(self._decoder(), memory.blocks, strict=True):
+            given = block(states, own, return_weights=weights)
+            states = given.states if isinstance(given, DecoderBlockOutput) else given
+            looks.append(given.cross_weights if isinstance(given, DecoderBlockOutput) else None)
+        return Read(self.decoder_norm(states), _by_layer(looks))
+
+
+class TransformerModel(TransformerDecoder):
     r"""Wire embeddings and blocks into a sequence-to-sequence model.
 
     $$p(y_i \mid y_{<i}, x) = \text{softmax}(W_o\, \text{decoder}(y_{<i}, \text{encoder}(x)))$$
@@ -122,38 +178,6 @@ class TransformerModel(nn.Module):
         states = self.encoder_norm(states)
         return TransformerMemory(tuple(block.remember(states, mask=padding) for block in self._decoder()))
 
-    def _decoder(self) -> Iterable[TransformerDecoderBlock]:
-        for block in self.decoder:
-            assert isinstance(block, TransformerDecoderBlock)
-            yield block
-
-    def start(self, memory: TransformerMemory, *, capacity: int | None = None) -> TransformerState:
-        """Begin, with nothing said and room for `capacity` tokens."""
-        room = CAPACITY if capacity is None else capacity
-        return TransformerState(tuple(block.start(memory.rows, room) for block in self._decoder()), 0)
-
-    def step(
-        self,
-        tokens: Int[Tensor, "rows new"],
-        state: TransformerState,
-        memory: TransformerMemory,
-        *,
-        weights: bool = False,
-    ) -> TransformerStep:
-        """Hear the next tokens, one or more, and say what may follow each."""
-        check_some("tokens", tokens)
-        state = state.with_room(tokens.size(1))
-        filled = None if torch.compiler.is_compiling() else state.heard  # compiled code keeps its shapes
-        states = self.target(tokens, state.next_positions(tokens.size(1)))
-        kept, looks = [], []
-        for block, own, source in zip(self._decoder(), state.blocks, memory.blocks, strict=True):
-            states, own, _, look = block.step(states, own, source, filled=filled, return_weights=weights)
-            kept.append(own)
-            looks.append(look)
-        log_probabilities = self.output(self.decoder_norm(states)).log_softmax(-1)
-        heard = TransformerState(tuple(kept), state.heard + tokens.size(1))
-        return TransformerStep(log_probabilities, heard, _by_layer(looks))
-
     def read(
         self,
         source: Int[Tensor, "batch source"],
@@ -165,13 +189,7 @@ class TransformerModel(nn.Module):
         """Read whole targets along their sources, up to the output matrix: `output(features)` are the logits."""
         check_some("target", target)
         check_same_rows(source, target)
-        memory = self.encode(source, source_lengths)
-        states, looks = self.target(target), []
-        for block, own in zip(self._decoder(), memory.blocks, strict=True):
-            given = block(states, own, return_weights=weights)
-            states = given.states if isinstance(given, DecoderBlockOutput) else given
-            looks.append(given.cross_weights if isinstance(given, DecoderBlockOutput) else None)
-        return Read(self.decoder_norm(states), _by_layer(looks))
+        return self.read_along(self.encode(source, source_lengths), target, weights=weights)
 
     @overload
     def forward(

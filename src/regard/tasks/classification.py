@@ -1,8 +1,8 @@
 """Train a classifier: from labeled texts and settings to a model folder, a card and a report."""
 
 import json
-import shutil
 import time
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -20,18 +20,18 @@ from regard.models.classify import TfIdfClassifier, build_classifier, fit_tf_idf
 from regard.tasks.classification_job import AnyClassifier, ClassificationJob
 from regard.tasks.classifier import Classifier, cut_texts
 from regard.tasks.classify_page import classifier_card, training_page
+from regard.tasks.finished import FIGURES, model_aside, run_watchers
 from regard.tasks.labeled_texts import LabeledCorpus
 from regard.tasks.run_folder import RunFolder
-from regard.training.checkpoint import flush, write_text
+from regard.training.checkpoint import write_text
 from regard.training.failure import needing_room
 from regard.training.group import Group
 from regard.training.interruption import Interruption
 from regard.training.loop import Trainer
 from regard.training.streams import seed_streams
-from regard.training.watch import MetricsFile, TensorBoard, Watcher, Watchers
+from regard.training.watch import Watcher, Watchers
 
 INVERSE_PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0)
-FIGURES = "figures.json"
 
 
 class TrainedClassifier(NamedTuple):
@@ -80,16 +80,17 @@ def train_classifier(
             job,
             config.train,
             checkpoints=folder.checkpoints,
-            watcher=_watchers(config, folder, watcher) if group.leads else Watchers(),
+            watcher=run_watchers(folder, config.train, watcher) if group.leads else Watchers(),
             group=group,
             interruption=interruption,
+            shorter="shorter texts (data.max_length)",
         )
         steps = trainer.train().step
     if not group.leads:
         return TrainedClassifier(folder, {}, signature)
     model.eval()
     scores = {"valid": job.score(model, *valid)} | ({"test": job.score(model, *test)} if corpus.test.texts else {})
-    figures = _figures(scores) | {
+    figures = label_figures(scores) | {
         "parameters": sum(one.numel() for one in model.state_dict().values()),
         "labels": len(corpus.labels),
         "steps": steps,
@@ -105,7 +106,7 @@ def describe_classifier(config: ClassifyConfig) -> str:
     """Give the signature that results carry.
 
     >>> describe_classifier(ClassifyConfig())
-    'task:classify|data:|model:attentive-pooling|seed:1|version:0.1.0'
+    'task:classify|data:|model:recurrent-attention|seed:1|version:0.1.0'
     """
     return (
         f"task:classify|data:{config.data.corpus}|model:{config.model.kind}|seed:{config.train.seed}"
@@ -133,14 +134,8 @@ def _fit(
     return min(fitted, key=lambda model: job.validate(model).loss)
 
 
-def _watchers(config: ClassifyConfig, folder: RunFolder, watcher: Watcher) -> Watchers:
-    files: list[Watcher] = [MetricsFile(folder.metrics)]
-    if config.train.tensorboard:
-        files.append(TensorBoard(folder.path / "tensorboard"))
-    return Watchers([*files, watcher])
-
-
-def _figures(scores: dict[str, ClassificationScores]) -> dict[str, float]:
+def label_figures(scores: Mapping[str, ClassificationScores]) -> dict[str, float]:
+    """Name the figures of each side, such as test_accuracy."""
     return {
         f"{side}_{name}": value
         for side, one in scores.items()
@@ -162,10 +157,7 @@ def _write(
     figures: dict[str, float],
     command: str,
 ) -> None:
-    """Write the model folder aside and put it in place when it is whole; the report first."""
-    aside = folder.path / ".model-writing"
-    shutil.rmtree(aside, ignore_errors=True)
-    classifier.save(aside)
+    """Write the report, then the model folder."""
     data = (
         f"{config.data.corpus}: {len(corpus.train):,} texts to train on, {len(corpus.valid):,} to validate on, "
         f"{len(corpus.test):,} to test with; labels {', '.join(corpus.labels[:20])}"
@@ -179,9 +171,6 @@ def _write(
         "command": command,
         "signature": describe_classifier(config),
     }
-    card = classifier_card(**told, license=config.data.license, folder=str(folder.model))
-    (aside / "README.md").write_text(card, encoding="utf-8")
-    (aside / FIGURES).write_text(json.dumps(figures), encoding="utf-8")
     side = corpus.test if corpus.test.texts else corpus.valid
     with torch.no_grad():
         shown = classifier.classify(side.texts[:20])
@@ -193,8 +182,8 @@ def _write(
         config=show_settings(config, help=False),
     )
     write_text(folder.report, page)
-    for path in aside.iterdir():
-        flush(path)
-    shutil.rmtree(folder.model, ignore_errors=True)
-    aside.rename(folder.model)  # last: a folder named model is a finished run
-    flush(folder.path)
+    with model_aside(folder) as aside:
+        classifier.save(aside)
+        card = classifier_card(**told, license=config.data.license, folder=str(folder.model))
+        (aside / "README.md").write_text(card, encoding="utf-8")
+        (aside / FIGURES).write_text(json.dumps(figures), encoding="utf-8")

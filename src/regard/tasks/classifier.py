@@ -22,6 +22,7 @@ from regard.data.ragged import Ragged
 from regard.data.tokenizer import Encoded, Tokenizer
 from regard.data.word_spans import compose
 from regard.errors import ArgumentError, ArgumentTypeError, DataError
+from regard.inspection.inspected import Inspection
 from regard.models.build import count_parameters
 from regard.models.classify import Network, build_classifier, gradient_shares, removal_shares
 from regard.models.folder import CONFIG, PARAMETERS
@@ -91,14 +92,21 @@ class Classifier:
     def stream(self, texts: Sequence[str], *, by: By = "model") -> Iterator[Decision]:
         """Label texts some at a time, in order."""
         _check(texts, by)
-        for start in range(0, len(texts), 256):
-            yield from self._some(texts[start : start + 256], by)
+        at_once = 8 if by == "removal" else 256  # which asks once for each word
+        for start in range(0, len(texts), at_once):
+            yield from self._some(texts[start : start + at_once], by)
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Give the probabilities alone, a row for each text: quicker."""
         from regard.tasks.classification_job import predict
 
         return predict(self.model, self.encode(texts), tokens=BATCH_TOKENS, device=self.device)
+
+    def inspect(self, text: str) -> Inspection:
+        """See what every token, and the summary of the text, looks at in every layer and head."""
+        from regard.tasks.inspected import inspect_classifier  # which knows classifiers
+
+        return inspect_classifier(self, text)
 
     def encode(self, texts: Sequence[str]) -> Ragged:
         """Give the tokens that are read of each text."""

@@ -56,6 +56,7 @@ def gather_texts(data: LabeledData) -> LabeledCorpus:
         )
     reports: list[Report] = []
     train = _read(data.corpus, data, reports)
+    find_labels(train)  # mistakes first
     valid = _read(data.valid, data, reports) if data.valid else []
     test = _read(data.test, data, reports) if data.test else []
     if valid or test:

@@ -6,14 +6,16 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from regard import __version__
-from regard.config.language import BagSpec, LanguageConfig, NGramSpec
+from regard.config.language import BagSpec, LanguageConfig, NetworkSpec, NGramSpec
 from regard.config.show import show_settings
 from regard.data.text_tokenizer import TextTokenizer, train_text_tokenizer
 from regard.data.token_stream import TokenStream
 from regard.evaluation.language import Surprise
 from regard.models.build import count_parameters
+from regard.models.initialize import start_from_counts
 from regard.models.language.build import build_network, count_text
 from regard.models.language.folder import AnyLanguageModel, save_language_model
 from regard.models.language.network import LanguageNetwork
@@ -21,7 +23,7 @@ from regard.tasks.card import GENERATE, Card, write_card
 from regard.tasks.language_job import VALID_LANES, LanguageJob, TextMeasure
 from regard.tasks.report_page import make_page
 from regard.tasks.run_folder import RunFolder
-from regard.tasks.text_corpus import Text, TextCorpus, encode_text
+from regard.tasks.text_corpus import Count, Text, TextCorpus, count_tokens, counted, encode_text
 from regard.training.checkpoint import flush, write_text
 from regard.training.failure import needing_room
 from regard.training.group import Group
@@ -58,8 +60,12 @@ def train_language_model(
     watcher: Watcher,
     group: Group | None = None,
     interruption: Interruption | None = None,
+    count: Count | None = None,
 ) -> TrainedLanguage:
-    """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again."""
+    """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again.
+
+    `count` is told how many lines of the text have been looked at before training begins.
+    """
     group = group or Group()
     signature = describe_language(config)
     path = folder.model / "figures.json"
@@ -67,7 +73,7 @@ def train_language_model(
         watcher.noted(f"The run in {folder.path} is finished; these are its figures.")
         found = json.loads(path.read_text(encoding="utf-8"))
         return TrainedLanguage(folder, found["figures"], found["tokenization"], signature)
-    data = encode_corpus(config, corpus, folder, group=group)
+    data = encode_corpus(config, corpus, folder, group=group, count=count)
     model, spent = _fit(config, data, folder, watcher=watcher, group=group, interruption=interruption)
     if not group.leads:
         return TrainedLanguage(folder, {}, "", signature)
@@ -90,15 +96,19 @@ def describe_language(config: LanguageConfig) -> str:
     return f"{kinds}|seed:{config.train.seed}|version:{__version__}"
 
 
-def encode_corpus(config: LanguageConfig, corpus: TextCorpus, folder: RunFolder, *, group: Group) -> Encoded:
+def encode_corpus(
+    config: LanguageConfig, corpus: TextCorpus, folder: RunFolder, *, group: Group, count: Count | None = None
+) -> Encoded:
     """Learn the vocabulary, and turn the texts into tokens, those of training in a file."""
     kept = folder.data / "tokenizer.json"
     if group.leads and not kept.is_file():
         folder.data.mkdir(parents=True, exist_ok=True)
-        write_text(kept, train_text_tokenizer(corpus.train, config.tokenizer).to_json())
+        lines = counted(corpus.train, "learning the vocabulary", count)
+        write_text(kept, train_text_tokenizer(lines, config.tokenizer).to_json())
     file = TokenStream(folder.data / "train.tokens")
     if group.leads:
-        encode_text(corpus.train, TextTokenizer.load(folder.data), file=file, mark=corpus.fingerprint)
+        lines = counted(corpus.train, "encoding the text", count)
+        encode_text(lines, TextTokenizer.load(folder.data), file=file, mark=corpus.fingerprint)
     group.share_text("encoded")  # the others wait for it here
     tokenizer = TextTokenizer.load(folder.data)
 
@@ -113,6 +123,14 @@ def encode_corpus(config: LanguageConfig, corpus: TextCorpus, folder: RunFolder,
     )
 
 
+def start_network(spec: NetworkSpec, data: Encoded, *, seed: int) -> LanguageNetwork:
+    """Build a network that, before it is trained, says every token as often as the text has it."""
+    seed_streams(seed)
+    model = build_network(spec, vocabulary_size=data.tokenizer.size)
+    start_from_counts(model.output, torch.from_numpy(count_tokens(data.train, data.tokenizer.size)))
+    return model
+
+
 def _fit(
     config: LanguageConfig,
     data: Encoded,
@@ -125,16 +143,16 @@ def _fit(
     """Count, or train by gradients."""
     begun, spec, size = time.perf_counter(), config.model, data.tokenizer.size
     if isinstance(spec, BagSpec | NGramSpec):
-        counted = count_text(spec, data.train, vocabulary_size=size)
-        return counted, {"tokens": len(data.train) - 1, "seconds": time.perf_counter() - begun}
-    seed_streams(config.train.seed)
-    model = build_network(spec, vocabulary_size=size)
+        watcher.noted(f"counting {len(data.train) - 1:,} tokens")
+        model = count_text(spec, data.train, vocabulary_size=size)
+        return model, {"tokens": len(data.train) - 1, "seconds": time.perf_counter() - begun}
+    network = start_network(spec, data, seed=config.train.seed)
     files: list[Watcher] = [MetricsFile(folder.metrics)]
     if config.train.tensorboard:
         files.append(TensorBoard(folder.path / "tensorboard"))
     trainer = Trainer(
-        model,
-        LanguageJob(data.train, data.valid, data.tokenizer, config, carries=model.carries, group=group),
+        network,
+        LanguageJob(data.train, data.valid, data.tokenizer, config, carries=network.carries, group=group),
         config.train,
         checkpoints=folder.checkpoints,
         watcher=Watchers([*files, watcher]) if group.leads else Watchers(),
@@ -142,9 +160,9 @@ def _fit(
         interruption=interruption,
     )
     state = trainer.train()
-    model.eval()
-    spent = {"parameters": count_parameters(model), "steps": state.step, "tokens": state.tokens}
-    return model, spent | {"seconds": state.seconds}
+    network.eval()
+    spent = {"parameters": count_parameters(network), "steps": state.step, "tokens": state.tokens}
+    return network, spent | {"seconds": state.seconds}
 
 
 def _measure(config: LanguageConfig, model: AnyLanguageModel, data: Encoded) -> dict[str, float]:

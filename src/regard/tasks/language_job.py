@@ -1,11 +1,10 @@
 """What the loop needs to know of language models: stretches of text, the loss, and the validation."""
 
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from regard.config.language import LanguageConfig
 from regard.data.special import END
@@ -15,6 +14,7 @@ from regard.evaluation.language import Surprise, total_surprise
 from regard.models.language.folder import AnyLanguageModel
 from regard.models.language.network import LanguageNetwork
 from regard.models.word_loss import word_loss
+from regard.tasks.carried_states import CarriedStates
 from regard.tasks.continuation import continue_tokens
 from regard.tasks.text_corpus import Text, count_unknown
 from regard.training.group import Group
@@ -22,8 +22,6 @@ from regard.training.loss import Loss
 from regard.training.watch import Sample, Validated
 
 VALID_LANES = 16
-_AGAIN = 4
-"""Batches that a resumed run reads again, to have a state to go on from."""
 _SHOWN = 40
 """Tokens of a sample."""
 
@@ -35,10 +33,18 @@ class TextMeasure:
         self.tokens, self.size = tokens, text.size
         self.tokenization = f"{tokenizer.kind} of {tokenizer.size:,}"
 
-    def measure(self, model: AnyLanguageModel, *, length: int, stride: int = 0, lanes: int = 1) -> Surprise:
-        """Say how surprised the model is."""
+    def measure(
+        self,
+        model: AnyLanguageModel,
+        *,
+        length: int,
+        stride: int = 0,
+        lanes: int = 1,
+        count: Callable[[int], None] | None = None,
+    ) -> Surprise:
+        """Say how surprised the model is; `count` is told how many tokens have been read."""
         return Surprise(
-            nats=total_surprise(model, self.tokens, length=length, stride=stride, lanes=lanes),
+            nats=total_surprise(model, self.tokens, length=length, stride=stride, lanes=lanes, count=count),
             tokens=len(self.tokens) - 1,
             characters=self.size.characters,
             bytes=self.size.bytes,
@@ -51,8 +57,7 @@ class LanguageJob:
     """Train on one text, validate on another.
 
     A network that carries its state reads the text in lanes, and each batch goes on from the state of the one before,
-    through which gradients do not pass. A run that is resumed reads some batches again to have that state: the same
-    text, by the parameters of now.
+    through which gradients do not pass. That state is part of a checkpoint.
 
     Reference: Werbos (1990); Williams and Peng (1990), for truncated backpropagation through time.
     """
@@ -77,41 +82,26 @@ class LanguageJob:
             rank=self.group.rank,
             ranks=self.group.ranks,
         )
-        self._number, self._before, self._after = -1, None, dict[int, Any]()
+        self._states = CarriedStates(self.batches.rows, batches=config.train.accumulate)
 
     def loss(self, model: nn.Module, batch: TextBatch) -> Loss:
         """Sum the cross-entropy over the tokens of a batch."""
         assert isinstance(model, LanguageNetwork)
         if model.carries:
             lanes = batch.indices - self.group.rank * self.batches.rows
-            heard = model(batch.tokens, self._state(model, batch.number).select(lanes))
-            self._after[int(lanes[0])] = heard.state.detach()
+            heard = model(batch.tokens, self._states.before(model, batch.number, lanes))
+            self._states.keep(batch.number, int(lanes[0]), heard.state)
         else:
             heard = model(batch.tokens)
         return Loss(*word_loss(heard.features, model.output, batch.target, smoothing=self.config.train.label_smoothing))
 
-    def _state(self, model: LanguageNetwork, number: int) -> Any:
-        """Give the state of all lanes before batch `number`; a batch that is too large comes in parts."""
-        if number != self._number:
-            parts = [self._after[lane] for lane in sorted(self._after)]
-            follows = number == self._number + 1 and parts
-            self._before = type(parts[0]).join(parts) if follows and number else None
-            self._number = number
-            self._after.clear()
-        if self._before is None:
-            self._before = self._again(model, number)
-        return self._before
+    def carried(self) -> dict[str, Tensor]:
+        """Give the state that the next batch goes on from."""
+        return self._states.tensors()
 
-    @torch.no_grad()
-    def _again(self, model: LanguageNetwork, number: int) -> Any:
-        """Begin a text, or read what comes before a batch once more."""
-        state = model.start(self.batches.rows)
-        training = model.training
-        model.eval()
-        for earlier in range(max(0, number - _AGAIN), number):
-            state = model.read(self.batches.batch(earlier).tokens.to(self.group.device), state).state
-        model.train(training)
-        return state
+    def carry_on(self, tensors: Mapping[str, Tensor]) -> None:
+        """Go on from what `carried` gave."""
+        self._states.restore(tensors)
 
     def validate(self, model: nn.Module) -> Validated:
         """Measure the held-out text, and let the model go on with the beginning of it."""

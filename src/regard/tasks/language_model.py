@@ -1,6 +1,6 @@
 """A trained language model, ready for use: `regard.load(folder)` gives one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from regard.data.text_tokenizer import TextTokenizer
 from regard.decoding.search import Sampling
 from regard.errors import ArgumentError, ArgumentTypeError
 from regard.evaluation.language import Surprise
+from regard.inspection.inspected import Inspection
 from regard.models.build import count_parameters
 from regard.models.language.folder import AnyLanguageModel, load_language_model
 from regard.models.language.network import LanguageNetwork
@@ -85,24 +86,33 @@ class LanguageModel:
         if max_tokens < 1:
             raise ArgumentError(f"`max_tokens` must be at least 1; received {max_tokens}.")
         told = self._read(prompt)
-        before = self.tokenizer.decode(told)
-        said: list[int] = []
-        shown = len(before)
-        for token in continue_tokens(
+        tokens = continue_tokens(
             self.model,
             [END, *told],
             count=max_tokens,
             sampling=sampling,
             greedy=greedy,
             no_repeat_ngram=no_repeat_ngram,
-        ):
-            said.append(token)
-            text = self.tokenizer.decode([*told, *said])
-            if len(said) < max_tokens:
-                text = text.rstrip("�")  # half a character, whose other bytes are still to come
+        )
+        pieces = self._write(told, tokens)
+        return _without_space(pieces) if prompt.endswith(" ") and self.tokenizer.decode(told)[-1:] != " " else pieces
+
+    def _write(self, told: Sequence[int], tokens: Iterator[int]) -> Iterator[str]:
+        """Turn tokens into text as they come; only the line that is being written is looked at."""
+        line = list(told[len(told) - told[::-1].index(END) :] if END in told else told)
+        shown = len(self.tokenizer.decode(line))
+        for token in tokens:
+            if token == END:
+                yield f"{self.tokenizer.decode(line)[shown:]}\n"
+                line, shown = [], 0
+                continue
+            line.append(token)
+            text = self.tokenizer.decode(line).rstrip("\N{REPLACEMENT CHARACTER}")  # half a character, as yet
             if len(text) > shown:
                 yield text[shown:]
                 shown = len(text)
+        if rest := self.tokenizer.decode(line)[shown:]:
+            yield rest
 
     @torch.no_grad()
     def next(self, prompt: str = "", k: int = 10) -> Next:
@@ -123,6 +133,15 @@ class LanguageModel:
             looks = tuple(zip(map(self.tokenizer.piece, seen), weights[-len(seen) :], strict=True))
         return Next(tuple(NextToken(self.tokenizer.piece(token), value) for token, value in found), looks)
 
+    def inspect(self, text: str = "", *, target: str | None = None) -> Inspection:
+        """See what every token of a text looks back at in every layer and head, and what may follow.
+
+        `target` is read behind it; how likely each of its tokens was is told.
+        """
+        from regard.tasks.inspected import inspect_language_model  # which knows language models
+
+        return inspect_language_model(self, text, target=target)
+
     def perplexity(self, texts: Sequence[str], *, stride: int = 0) -> Surprise:
         """Say how surprising texts are, one after the other, each ended by a line break.
 
@@ -134,10 +153,17 @@ class LanguageModel:
         lines = tuple(line for text in texts for line in text.split("\n"))
         return self.measure(Text(lines=lines), stride=stride)
 
-    def measure(self, text: Text, *, stride: int = 0) -> Surprise:
-        """Do the same for the lines of files."""
+    def measure(self, text: Text, *, stride: int = 0, watch: Callable[[str, int, int], None] | None = None) -> Surprise:
+        """Do the same for the lines of files; `watch` is told how far it is."""
+        if stride and (not isinstance(self.model, LanguageNetwork) or self.model.carries):
+            raise ArgumentError(
+                f"`stride` must be 0 for a model of kind {self.config.model.kind}, which reads a text from beginning "
+                f"to end; received {stride}."
+            )
         tokens = np.asarray(encode_text(text, self.tokenizer))
-        return TextMeasure(text, tokens, self.tokenizer).measure(self.model, length=self.config.length, stride=stride)
+        count = None if watch is None else lambda done: watch("measuring, tokens", done, len(tokens) - 1)
+        measure = TextMeasure(text, tokens, self.tokenizer)
+        return measure.measure(self.model, length=self.config.length, stride=stride, count=count)
 
     def _read(self, prompt: str) -> list[int]:
         if not isinstance(prompt, str):
@@ -148,6 +174,12 @@ class LanguageModel:
         size = f"{count_parameters(self.model):,} parameters, " if isinstance(self.model, LanguageNetwork) else ""
         tokens = f"{self.tokenizer.kind} tokens, {self.tokenizer.size:,}"
         return f"LanguageModel({self.config.model.kind}, {size}{tokens}, on {self.device})"
+
+
+def _without_space(pieces: Iterator[str]) -> Iterator[str]:
+    """Leave out the space that the prompt ends with already, for tokenizers that do not keep it there."""
+    for number, piece in enumerate(pieces):
+        yield piece if number else piece.removeprefix(" ")
 
 
 def load_language(path: str | Path, *, device: torch.device | str = "cpu") -> LanguageModel:

@@ -7,9 +7,15 @@ import torch
 
 from regard.models.language.folder import is_language_model
 from regard.tasks import translator
+from regard.tasks.captioner import TASK as CAPTIONS
+from regard.tasks.captioner import Captioner, load_captioner
 from regard.tasks.classifier import LABELS, Classifier, load_classifier
+from regard.tasks.image_classifier import TASK as IMAGES
+from regard.tasks.image_classifier import ImageClassifier, load_image_classifier
 from regard.tasks.language_model import LanguageModel, load_language
-from regard.tasks.model_folder import find_model
+from regard.tasks.model_folder import find_model, saved_task
+from regard.tasks.question_answerer import TASK as QUESTIONS
+from regard.tasks.question_answerer import QuestionAnswerer, load_question_answerer
 from regard.tasks.translator import MAX_SOURCE_LENGTH, Translator, Unknown
 
 
@@ -20,8 +26,11 @@ def load(
     unknown: Unknown = "replace",
     dictionary: Mapping[str, str] | None = None,
     max_source_length: int = MAX_SOURCE_LENGTH,
-) -> Translator | LanguageModel | Classifier:
-    """Load the model in a model folder, or of the run in a run folder: a `Translator`, `LanguageModel` or `Classifier`.
+) -> Translator | LanguageModel | Classifier | ImageClassifier | QuestionAnswerer | Captioner:
+    """Load the model in a model folder, or of the run in a run folder, whatever it is for.
+
+    It is a `Translator`, a `LanguageModel`, a `Classifier` of texts, an `ImageClassifier`, a `QuestionAnswerer` or a
+    `Captioner`.
 
     `device` may be "auto", for a GPU where there is one. The other settings are those of `Translator`; several folders,
     of translators that share a vocabulary, give one that asks them all.
@@ -30,6 +39,12 @@ def load(
         folder = find_model(path)
         if is_language_model(folder):
             return load_language(path, device=device)
+        if saved_task(folder) == IMAGES:
+            return load_image_classifier(path, device=device)
+        if saved_task(folder) == QUESTIONS:
+            return load_question_answerer(path, device=device)
+        if saved_task(folder) == CAPTIONS:
+            return load_captioner(path, device=device)
         if (folder / LABELS).is_file():
             return load_classifier(path, device=device)
     return translator.load(

@@ -18,26 +18,34 @@ def make_page(
     samples: str = "Translations",
 ) -> str:
     """Write the page from the lines of metrics.jsonl; `samples` is what the sample outputs are called."""
-    train = [line for line in metrics if line.get("event") == "train"]
     valid = [line for line in metrics if line.get("event") == "valid"]
     notes = [str(line["text"]) for line in metrics if line.get("event") == "note" and "text" in line]
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in figures.items())
-    curves = [
-        _figure(
-            "cross-entropy, nats a token", {"train": _points(train, "cross_entropy"), "valid": _points(valid, "loss")}
-        ),
-        _figure("BLEU", {"valid": _points(valid, "bleu")}),
-        _figure("learning rate", {"train": _points(train, "rate")}),
-        _figure("target tokens a second", {"train": _points(train, "tokens_per_second")}),
-    ]
     parts = [
         f"<h1>{escape(title)}</h1><p><small>{escape(signature)}</small></p>",
-        f"<table>{rows}</table><h2>Curves</h2>{''.join(curves)}",
+        f"<table>{rows}</table><h2>Curves</h2>{curves_html(metrics)}",
         f"<h2>{escape(samples)}</h2>{_samples(valid)}",
         f"<h2>Notes</h2><ul>{''.join(f'<li>{escape(note)}</li>' for note in notes)}</ul>" if notes else "",
         f"<h2>Command</h2><pre>{escape(command)}</pre><h2>Settings</h2><pre>{escape(config)}</pre>",
     ]
     return make_html(title, parts)
+
+
+def curves_html(
+    metrics: Sequence[Mapping[str, Any]], *, measure: str = "bleu", called: str = "BLEU", unit: str = "token"
+) -> str:
+    """Draw the loss, a measure of the validations, the rate and the speed over the steps, from metrics.jsonl."""
+    train = [line for line in metrics if line.get("event") == "train"]
+    valid = [line for line in metrics if line.get("event") == "valid"]
+    loss = {"train": _points(train, "cross_entropy"), "valid": _points(valid, "loss")}
+    speed = "target tokens" if unit == "token" else f"{unit}s"
+    curves = [
+        _figure(f"cross-entropy, nats {'an' if unit[0] in 'aeiou' else 'a'} {unit}", loss),
+        _figure(called, {"valid": _points(valid, measure)}),
+        _figure("learning rate", {"train": _points(train, "rate")}),
+        _figure(f"{speed} a second", {"train": _points(train, "tokens_per_second")}),
+    ]
+    return "".join(curves)
 
 
 def _points(lines: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:

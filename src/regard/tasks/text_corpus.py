@@ -21,6 +21,9 @@ from regard.data.token_stream import TokenStream
 from regard.errors import DataError
 
 _AT_ONCE = 4096
+"""Lines encoded at once."""
+_COUNTED = 1 << 22
+"""Tokens counted at once."""
 Count = Callable[[str, int], None]
 
 
@@ -74,12 +77,9 @@ def gather_text(data: TextData, *, count: Count | None = None) -> TextCorpus:
         raise DataError("data.text: must name a text file or a folder of them; received nothing. Give --data.")
     paths = find_files(Path(data.text))
     digest, lengths = hashlib.sha256(), array("q")
-    for line in Text(paths):
-        raw = line.encode()
-        digest.update(raw + b"\n")
+    for line in counted(Text(paths), "reading the text", count):
+        digest.update(line.encode() + b"\n")
         lengths.append(len(line) + 1)
-        if count is not None and len(lengths) % _AT_ONCE == 0:
-            count("reading the text", len(lengths))
     if data.valid:
         train, valid = Text(paths), Text(find_files(Path(data.valid)))
     else:
@@ -115,6 +115,14 @@ def _held_out(lengths: NDArray[np.int64], data: TextData) -> NDArray[np.bool_]:
     return np.repeat(chosen, data.block_lines)[: len(lengths)]
 
 
+def counted(lines: Iterable[str], doing: str, count: Count | None) -> Iterator[str]:
+    """Give the lines, and tell `count` now and then how many there were."""
+    for number, line in enumerate(lines, start=1):
+        if count is not None and number % _AT_ONCE == 0:
+            count(doing, number)
+        yield line
+
+
 def encode_text(
     text: Iterable[str], tokenizer: TextTokenizer, *, file: TokenStream | None = None, mark: str = ""
 ) -> NDArray[np.int32]:
@@ -130,6 +138,18 @@ def encode_text(
         found = file.open(mark=mark)
     assert found is not None
     return found
+
+
+def count_tokens(tokens: NDArray[np.integer], vocabulary_size: int) -> NDArray[np.int64]:
+    """Count how often each token comes, a portion at a time.
+
+    >>> count_tokens(np.array([1, 1, 3]), 4)
+    array([0, 2, 0, 1])
+    """
+    counts = np.zeros(vocabulary_size, dtype=np.int64)
+    for first in range(0, len(tokens), _COUNTED):
+        counts += np.bincount(tokens[first : first + _COUNTED], minlength=vocabulary_size)
+    return counts
 
 
 def count_unknown(tokens: NDArray[np.integer]) -> int:

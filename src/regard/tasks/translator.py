@@ -23,6 +23,7 @@ from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.search import Search
 from regard.errors import ArgumentError, ArgumentTypeError, DataError
 from regard.inspection.alignment import Reading
+from regard.inspection.inspected import Inspection
 from regard.models.build import Model, count_parameters
 from regard.models.folder import load_model
 from regard.models.language.folder import is_language_model
@@ -181,6 +182,12 @@ class Translator:
 
         given = [one if isinstance(one, Pair) else Pair(source=one[0], target=one[1]) for one in pairs]
         return align(self, given, reading=reading or Reading(), words=words)
+
+    def inspect(self, text: str, *, target: str | None = None, search: Search | None = None) -> Inspection:
+        """See where every layer and head looks as the model says `target`, or the best that `search` finds."""
+        from regard.tasks.inspected import inspect_translator  # which knows translators
+
+        return inspect_translator(self, text, target=target, search=search)
 
     def __repr__(self) -> str:
         kinds = " + ".join("recurrent" if isinstance(one, RecurrentModel) else "transformer" for one in self.models)

@@ -70,6 +70,17 @@ class JobOf(Protocol[Given]):
         """Measure the model on held-out data."""
 
 
+@runtime_checkable
+class Carrying(Protocol):
+    """A job whose batches go on from what the ones before them left: a checkpoint holds that too."""
+
+    def carried(self) -> dict[str, Tensor]:
+        """Give what the next batch goes on from."""
+
+    def carry_on(self, tensors: Mapping[str, Tensor]) -> None:
+        """Go on from what `carried` gave."""
+
+
 #: Those of any task, for the loop, which hands batches through without looking inside.
 BatchStream: TypeAlias = BatchStreamOf[Any]
 Job: TypeAlias = JobOf[Any]

@@ -15,7 +15,7 @@ from regard.training.checkpoint import Checkpoint, Checkpoints
 from regard.training.failure import is_disk_full
 from regard.training.group import Group
 from regard.training.interruption import Interruption
-from regard.training.job import Job, endless
+from regard.training.job import Carrying, Job, endless
 from regard.training.memory import peak_memory
 from regard.training.optimizer import load_optimizer, optimizer_tensors
 from regard.training.parameters import MovingAverage, load_tensors, mean_tensors, named_tensors, replaced
@@ -24,7 +24,7 @@ from regard.training.schedule import has_stalled
 from regard.training.shards import whole
 from regard.training.state import State
 from regard.training.streams import capture_streams, restore_streams, seed_streams
-from regard.training.update import Update, Updater
+from regard.training.update import SHORTER, Update, Updater
 from regard.training.watch import Measured, Watcher
 
 
@@ -41,6 +41,7 @@ class Trainer:
         watcher: Watcher,
         group: Group | None = None,
         interruption: Interruption | None = None,
+        shorter: str = SHORTER,
     ) -> None:
         self.group = group or Group()
         shard = settings.shard and self.group.ranks > 1
@@ -49,7 +50,7 @@ class Trainer:
         self.job, self.settings, self.checkpoints, self.watcher = job, settings, checkpoints, watcher
         self.interruption = interruption or Interruption()
         self.state = State()
-        self._updater = Updater(self._trained, job, settings, group=self.group, watcher=watcher)
+        self._updater = Updater(self._trained, job, settings, group=self.group, watcher=watcher, shorter=shorter)
         self._average = MovingAverage(self._trained, settings.ema) if settings.ema else None
         self._tally = _Tally()
 
@@ -136,7 +137,10 @@ class Trainer:
     def _save(self) -> None:
         """Write a checkpoint; a full disk is reported, and tried again at the next one."""
         random, plain = capture_streams()
-        gathered = {name: self.group.gather(one) for name, one in random.items()}
+        carried = self.job.carried() if isinstance(self.job, Carrying) else {}
+        own = {f"random/{name}": one for name, one in random.items()}
+        own |= {f"carried/{name}": one for name, one in carried.items()}
+        gathered = {name: self.group.gather(one) for name, one in own.items()}
         texts = self.group.gather_text(json.dumps(plain))
         tensors = {f"model/{name}": one for name, one in named_tensors(self._trained).items()}
         tensors |= {f"optimizer/{name}": one for name, one in optimizer_tensors(self._updater.optimizer).items()}
@@ -146,7 +150,7 @@ class Trainer:
         if not self.group.leads:
             return
         for name, states in gathered.items():
-            tensors |= {f"random/{rank}/{name}": one for rank, one in enumerate(states)}
+            tensors |= {f"rank-{rank}/{name}": one for rank, one in enumerate(states)}
         state = {
             "run": self.state.to_json(),
             "batches": self.job.batches.state(),
@@ -208,7 +212,10 @@ class Trainer:
         self.job.batches.restore(state["batches"])
         self.state = State.from_json(state["run"])
         rank = self.group.rank
-        restore_streams(_under(f"random/{rank}/", tensors), state["random"][rank])
+        own = _under(f"rank-{rank}/", tensors)
+        restore_streams(_under("random/", own), state["random"][rank])
+        if isinstance(self.job, Carrying):
+            self.job.carry_on(_under("carried/", own))
 
     def _take_result(self) -> None:
         """Give the model the parameters that make the result."""

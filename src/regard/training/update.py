@@ -23,6 +23,9 @@ from regard.training.watch import Watcher
 _PATIENCE = 10
 """Updates in a row that may be left out because the gradient is not finite."""
 
+SHORTER = "shorter sentences (data.clean.max_words)"
+"""What else a translator's run may do where memory is short; other tasks name their own."""
+
 
 class Update(NamedTuple):
     """What an update was: sums over the target tokens of this process, and the number of tokens of all."""
@@ -39,8 +42,18 @@ class Update(NamedTuple):
 class Updater:
     """Makes updates of a model; where it stands is in the state that each call is given."""
 
-    def __init__(self, model: nn.Module, job: Job, settings: Train, *, group: Group, watcher: Watcher) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        job: Job,
+        settings: Train,
+        *,
+        group: Group,
+        watcher: Watcher,
+        shorter: str = SHORTER,
+    ) -> None:
         self.model, self.job, self.settings, self.group, self.watcher = model, job, settings, group, watcher
+        self._shorter = shorter
         self._pass = group.wrap(_Pass(model, job), shard=settings.shard)  # before the optimizer: it may divide them
         self.optimizer = make_optimizer(
             model,
@@ -112,8 +125,8 @@ class Updater:
             raise TrainingError(
                 f"Step {state.step} must fit into memory; it does not: {reason}. The last checkpoint is kept. Take "
                 f"smaller batches (train.batch_tokens = {settings.batch_tokens // 2} with train.accumulate = "
-                f"{2 * settings.accumulate} makes the same steps), shorter sentences (data.clean.max_words) or a "
-                "smaller model, in a new folder."
+                f"{2 * settings.accumulate} makes the same steps), {self._shorter} or a smaller model, in a new "
+                "folder."
             )
         state.largest = cells(largest) // 2
         self.watcher.noted(

@@ -33,6 +33,15 @@ def test_what_is_chosen_lies_over_the_preset():
     assert compose_language({"model": {"kind": "bag"}}, name="lstm").model == BagSpec()
 
 
+def test_the_vocabulary_suits_the_kind_of_token():
+    sizes = {
+        kind: compose_language({"tokenizer": {"kind": kind}}).tokenizer.vocabulary_size for kind in ("bpe", "word")
+    }
+    assert sizes == {"bpe": 2000, "word": 20_000}
+    assert (compose_language({}).data.length, compose_language({}, name="transformer").data.length) == (32, 64)
+    assert compose_language({"tokenizer": {"vocabulary_size": 7}}).tokenizer.vocabulary_size == 7
+
+
 def test_a_tied_last_layer_is_as_wide_as_the_embedding():
     assert RecurrentLanguageSpec(embedding_size=4, hidden_size=6, num_layers=3).sizes == (4, 6, 6, 4)
     assert RecurrentLanguageSpec(embedding_size=4, hidden_size=6, num_layers=1, tie=False).sizes == (4, 6)
@@ -43,9 +52,9 @@ CASES = [
     (lambda: NGramSpec(order=0), "`order` must be at least 1; received 0"),
     (
         lambda: RecurrentLanguageSpec(attention_span=3, num_heads=3),
-        "`num_heads` must divide the width of the last layer, 256; received 3",
+        "`num_heads` must divide the width of the last layer, 128; received 3",
     ),
-    (lambda: TransformerLanguageSpec(num_heads=3), "`num_heads` must divide `size`, 256; received 3"),
+    (lambda: TransformerLanguageSpec(num_heads=3), "`num_heads` must divide `size`, 128; received 3"),
     (lambda: TextData(hold_out=1.0), "`hold_out` must be from 0 to below 1; received 1"),
     (lambda: language_preset("x"), '`preset` must be the name of a language model; received "x". Choose one of bag'),
     (lambda: LanguageConfig(train=Train(metric="bleu")), "train.metric: must be loss for a language model; received"),
@@ -54,8 +63,12 @@ CASES = [
         "train.r_drop: must be 0 for a language model; received 1",
     ),
     (
-        lambda: LanguageConfig(model=TransformerLanguageSpec(context=64)),
-        "data.length: must be at most model.context, 64; received 128",
+        lambda: LanguageConfig(model=TransformerLanguageSpec(context=16)),
+        "data.length: must be at most model.context, 16; received 32",
+    ),
+    (
+        lambda: LanguageConfig(data=TextData(stride=16)),
+        "data.stride: must be 0 for a model that reads a text from beginning to end; received 16. It is for Transfor",
     ),
 ]
 

@@ -47,7 +47,7 @@ def test_numbers_are_taken_for_the_type_they_are_asked_as():
         ({"sides": "ab"}, 'sides: must be a list; received "ab".'),
         (
             {"train": {"metric": "blue"}},
-            'train.metric: must be one of bleu, chrf, loss; received "blue". Did you mean bleu?',
+            'train.metric: must be one of bleu, chrf, loss, accuracy, macro_f1; received "blue". Did you mean bleu?',
         ),
         (
             {"train": {"schedule": {"kind": "cosin"}}},

@@ -74,7 +74,7 @@ def test_bad_lines_are_counted_or_refused(write):
         (
             "a.csv",
             "txt,label\nx,1\n",
-            "must name a column of .*, whose first line has 2; received 'text'. Did you mean txt",
+            "must be names in the header of .*, whose first line has 2; received 'text'. Did you mean txt",
         ),
         ("a.tsv", "", "must have at least one line; received an empty file."),
         ("a.jsonl", "", "must have at least one line; received an empty file."),
@@ -97,7 +97,7 @@ def test_mistakes_in_a_file_are_named(write, name, text, message):
 def test_a_column_beyond_the_last_is_named(write):
     path = write("a.tsv", "1\tx\n")
     with pytest.raises(
-        DataError, match=r"must number a column of .*, whose first line has 2; received '3'. The first is 1"
+        DataError, match=r"must be numbers of columns of .*, whose first line has 2; received '3'. The first is 1"
     ):
         list(read_labeled(path, text="3", label="1"))
 
@@ -120,6 +120,24 @@ def test_the_same_text_is_never_on_two_sides():
     assert {one.text for one in again.valid} == {one.text for one in sides.valid}
     other = split_labeled(records, Fractions(valid=0.2, test=0.2, salt="b"))
     assert {one.text for one in other.valid} != {one.text for one in sides.valid}
+
+
+def test_a_rare_label_is_trained_on():
+    records = [Labeled(f"text {number}", "ab"[number % 2]) for number in range(200)]
+    plain = split_labeled(records, Fractions(valid=0.2, test=0.2))
+    odd = [Labeled(plain.valid[0].text.upper(), "rare"), Labeled("x", "b"), Labeled("X", "rarer")]
+    sides = split_labeled([*records, *odd], Fractions(valid=0.2, test=0.2))
+    for side in sides:
+        assert {one.label for one in side} <= {one.label for one in sides.train}
+    assert plain.valid[0] in sides.train  # the same text as that with the rare label
+    assert sum(map(len, sides)) == 203
+
+
+def test_a_label_for_each_text_is_no_label():
+    records = [Labeled("x", str(number)) for number in range(30)]
+    message = "The training texts must share labels; received 30 labels for 30 texts. Is data.label the right column"
+    with pytest.raises(DataError, match=message):
+        find_labels(records)
 
 
 def test_a_side_that_stays_empty_is_an_error():

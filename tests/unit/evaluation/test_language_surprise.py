@@ -1,6 +1,7 @@
 """How surprised a language model is: lanes, windows and strides."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,9 +9,11 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError, DataError
+from regard.evaluation import language
 from regard.evaluation.language import Surprise, total_surprise
 from regard.models.language.bag import BagModel
 from regard.models.language.build import build_network
+from regard.models.language.ngram import NGramModel
 from unit.models.language.networks import SPECS
 
 TOKENS = np.random.default_rng(0).integers(4, 11, 60)
@@ -60,6 +63,31 @@ def test_windows_count_every_token_once(stride):
 def test_counting_models_need_no_windows():
     model = BagModel.fit(TOKENS, vocabulary_size=11, smoothing=1.0)
     assert total_surprise(model, TOKENS) == pytest.approx(-model.log_probabilities(TOKENS)[1:].sum())
+
+
+def test_counts_are_read_in_portions(monkeypatch):
+    model = NGramModel.fit(TOKENS, vocabulary_size=11, order=3)
+    whole, told = total_surprise(model, TOKENS), []
+    monkeypatch.setattr(language, "_PORTION", 7)
+    assert total_surprise(model, TOKENS, count=told.append) == pytest.approx(whole, rel=1e-12)
+    assert told == [7, 14, 21, 28, 35, 42, 49, 56, 59]
+
+
+@pytest.mark.parametrize("name", ["lstm", "transformer"])
+def test_progress_ends_at_the_last_token(name):
+    told = []
+    total_surprise(build_network(SPECS[name], vocabulary_size=11), TOKENS, length=8, count=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 59
+
+
+def test_several_texts_together():
+    one = Surprise(nats=2.0, tokens=4, characters=8, bytes=16, unknown=1, tokenization="byte of 260")
+    both = Surprise.together([one, replace(one, nats=4.0)])
+    assert (both.nats, both.tokens, both.characters, both.bytes, both.unknown) == (6.0, 8, 16, 32, 2)
+    other = replace(one, tokenization="bpe of 9")
+    with pytest.raises(ArgumentError, match="`several` must be measured in the same tokens; received bpe of 9, byte"):
+        Surprise.together([one, other])
 
 
 def test_units():

@@ -3,7 +3,9 @@
 import torch
 from torch import nn
 
-from regard.attention import Attended
+from regard.attention import Attended, ScaledDot
+from regard.attention.mask import Dense
+from regard.layers.attend import Attend
 from regard.layers.pooling import AttentionPooling
 from regard.layers.structured import StructuredSelfAttention
 from regard.layers.token_weights import TokenWeights
@@ -50,19 +52,34 @@ class LastSummary(nn.Module):
 class AttentiveSummary(nn.Module):
     r"""Weigh words by attention with a question of its own, compared through a tanh layer.
 
-    $$\alpha = \text{softmax}(w^\top \tanh(W H^\top)), \qquad c = \sum_j \alpha_j h_j$$
+    $$\alpha = \text{softmax}(w^\top \tanh(W H^\top) / \sqrt{d}), \qquad c = \sum_j \alpha_j h_j$$
+
+    where $d$ is `attention_size`.
 
     Reference: Yang et al. (2016), equations 5 to 7; Zhou et al. (2016), equations 9 to 11.
-    Differs: the tanh layer has no bias; Zhou et al. put a tanh around $c$, which is left out.
+    Differs: scores are divided by $\sqrt{d}$. As printed, AdamW moves them $d$ numbers at a time, much faster than it
+    moves a word's vector: the weights settle on the words that say something in the first steps, and what is weighed
+    by nearly nothing learns nearly nothing from then on. The tanh layer has no bias; Zhou et al. put a tanh around $c$.
     """
 
     def __init__(self, size: int, attention_size: int, *, dropout: float = 0.0) -> None:
         super().__init__()
-        self.attention = StructuredSelfAttention(size, attention_size, dropout=dropout)
+        self.hidden = nn.Linear(size, attention_size, bias=False)
+        self.question = nn.Parameter(torch.empty(1, attention_size))
+        self.attend = Attend(dropout=dropout)
+        for matrix in (self.hidden.weight, self.question):
+            nn.init.xavier_uniform_(matrix)
 
     def forward(self, sentence: Sentence) -> Summary:
         """Take the weighed mean."""
-        found = self.attention(sentence.states, mask=sentence.mask, return_weights=True)
+        found = self.attend(
+            self.question.expand(sentence.states.size(0), -1, -1),
+            torch.tanh(self.hidden(sentence.states)),
+            sentence.states,
+            score=ScaledDot(),
+            mask=Dense(sentence.mask.unsqueeze(1)),
+            return_weights=True,
+        )
         assert isinstance(found, Attended)
         return Summary(found.context.squeeze(1), found.weights.squeeze(1))
 

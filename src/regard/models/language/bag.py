@@ -42,6 +42,11 @@ class BagModel:
         """How many tokens it knows."""
         return len(self.counts)
 
+    @property
+    def context(self) -> int:
+        """How many words before it a word depends on."""
+        return 0
+
     def log_probabilities(self, tokens: NDArray[np.integer]) -> NDArray[np.float64]:
         """Say how likely each token of a text is."""
         found: NDArray[np.float64] = self._logarithms[tokens]

@@ -60,6 +60,11 @@ class NGramModel:
         """How many words the longest n-grams have."""
         return len(self.levels)
 
+    @property
+    def context(self) -> int:
+        """How many words before it a word depends on."""
+        return self.order - 1
+
     @classmethod
     def fit(cls, tokens: NDArray[np.integer], *, vocabulary_size: int, order: int) -> "NGramModel":
         """Count a text."""

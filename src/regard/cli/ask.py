@@ -1,0 +1,105 @@
+"""`regard ask`: a picture and a question in, an answer out, with where each word looked."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from regard.tasks.question_answerer import Answer
+    from regard.tasks.word_maps import WordMaps
+
+KINDS = (".png", ".svg", ".pdf", ".html")
+
+
+def ask(
+    model: Annotated[Path, typer.Argument(help="The folder of a model for questions, or of a finished run.")],
+    picture: Annotated[Path, typer.Argument(help="A picture; `regard scene a.png` draws one.")],
+    questions: Annotated[
+        list[str] | None, typer.Argument(metavar="QUESTION", help="Questions; else they are read, one a line.")
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw the picture with a map for each word; .html for several questions.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line: answer, probabilities, maps.")] = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
+) -> None:
+    """Ask about a picture, and see where each word of the question looked.
+
+    Example: `regard ask runs/shapes scene.png "what colour is the circle?"`
+
+    Drawn: `regard ask runs/shapes scene.png "what colour is the circle?" --figure looks.png`
+
+    A picture to try: `regard scene scene.png`
+    """
+    if figure is not None:
+        check_picture_figure(figure)
+    from regard.tasks.picture_input import read_any_picture
+    from regard.tasks.question_answerer import load_question_answerer
+
+    answerer = load_question_answerer(model, device=device)
+    pixels = read_any_picture(picture, size=answerer.image_size)
+    if not questions and sys.stdin.isatty():
+        print("regard: a question and Enter; Ctrl-D ends.", file=sys.stderr)
+    answers = []
+    for question in questions or (line.strip() for line in sys.stdin if line.strip()):
+        answer = answerer.ask_pixels(pixels, [question])[0]
+        answers.append(answer)
+        _show(answer, as_json=as_json)
+    if figure is not None:
+        _draw(answers, figure)
+
+
+def check_picture_figure(path: Path) -> None:
+    """Refuse a kind of figure that cannot be written, before anything is computed."""
+    if path.suffix.lower() not in KINDS:
+        raise ArgumentError(f"`--figure` must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}; received {path}.")
+
+
+def write_figure(looks: "WordMaps", path: Path, *, title: str, page: str) -> None:
+    """Write maps as what the name ends in: the page given, or a figure."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix.lower() == ".html":
+            path.write_text(page, encoding="utf-8")
+        else:
+            looks.figure(title=title).savefig(path)
+    except OSError as error:
+        raise ArgumentError(
+            f"`--figure` must be a file to write; {path} cannot be written ({error.strerror})."
+        ) from error
+
+
+def _draw(answers: "list[Answer]", path: Path) -> None:
+    from regard.tasks.question_page import Asking, answers_page
+
+    if not answers:
+        raise ArgumentError("`--figure` must have a question to draw; received none.")
+    if len(answers) > 1 and path.suffix.lower() != ".html":
+        raise ArgumentError(
+            f"`--figure` must end in .html for several questions; received {path} for {len(answers)} of them."
+        )
+    page = answers_page([Asking(one) for one in answers], title="Questions about a picture")
+    first = answers[0]
+    write_figure(first.looks, path, title=f"{first.question} {first.answer}", page=page)
+
+
+def _show(answer: "Answer", *, as_json: bool) -> None:
+    from regard.tasks.word_maps import chances
+
+    if answer.unknown:
+        never = ", ".join(dict.fromkeys(answer.unknown))
+        print(f"regard: the model has never seen: {never}", file=sys.stderr)
+    if as_json:
+        known = {"question": answer.question, "answer": answer.answer, "probabilities": answer.probabilities}
+        print(json.dumps({**known, "unknown": answer.unknown, "words": answer.looks.to_json()}, ensure_ascii=False))
+        return
+    print(f"{answer.answer}  ({chances(answer.likeliest(3))})\n")
+    for line in answer.looks.text(width=max(20, shutil.get_terminal_size().columns)):
+        print(line)
+    print()

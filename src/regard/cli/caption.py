@@ -1,0 +1,48 @@
+"""`regard caption`: a picture in, a sentence out, with where the model looked for each word."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli.ask import check_picture_figure, write_figure
+
+
+def caption(
+    model: Annotated[Path, typer.Argument(help="The folder of a model for captions, or of a finished run.")],
+    picture: Annotated[Path, typer.Argument(help="A picture; `regard scene a.png` draws one.")],
+    beam: Annotated[int, typer.Option(help="Captions kept in the search; 1 takes the likeliest word each time.")] = 1,
+    n_best: Annotated[int, typer.Option(help="Captions to give, best first; at most --beam.")] = 1,
+    figure: Annotated[Path | None, typer.Option(help="Draw the picture with a map for each word; .html too.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line: text, probability, maps.")] = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
+) -> None:
+    """Describe a picture, and see where the model looked for each word.
+
+    Example: `regard caption runs/captions scene.png`
+
+    Drawn: `regard caption runs/captions scene.png --beam 5 --figure looks.html`
+
+    A picture to try: `regard scene scene.png`
+    """
+    if figure is not None:
+        check_picture_figure(figure)
+    from regard.tasks.captioner import load_captioner
+    from regard.tasks.captions import captions_page
+
+    found = load_captioner(model, device=device).caption(picture, beam=beam, n_best=n_best)
+    for one in found:
+        if as_json:
+            words = one.looks.to_json()
+            print(json.dumps({"text": one.text, "probability": one.probability, "words": words}, ensure_ascii=False))
+        else:
+            print(f"{one.text}  ({one.probability:.3f})")
+    if not as_json:
+        print()
+        for line in found[0].looks.text(width=max(20, shutil.get_terminal_size().columns)):
+            print(line)
+    if figure is not None:
+        page = captions_page([(one, None) for one in found], title="A picture described")
+        write_figure(found[0].looks, figure, title=found[0].text, page=page)

@@ -1,0 +1,154 @@
+"""`regard classify` with an image classifier: pictures in, labels out, with the places and channels it weighed."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from regard.data.images.labeled import LabeledImages
+    from regard.tasks.image_classifier import ImageClassifier, ImageDecision, ImageInspection
+
+MOST_DRAWN = 100
+"""Pictures on a page."""
+
+
+class Wanted(NamedTuple):
+    """What to show of the decisions."""
+
+    as_json: bool
+    html: Path | None
+    figure: Path | None
+
+
+def classify_images(
+    model: Path, pictures: list[str], source: Path | None, wanted: Wanted, *, device: str = "auto"
+) -> None:
+    """Label pictures, or measure against the labels of the images `source`."""
+    if pictures and source is not None:
+        raise ArgumentError("The images must come from one place; received both pictures and --input. Leave out one.")
+    if source is None and not pictures:
+        pictures = [line.rstrip("\n") for line in sys.stdin if line.strip()]
+    for name in pictures:
+        if not Path(name).is_file():
+            raise ArgumentError(
+                f"Each PICTURE must be a file, since {model} is an image classifier; received {name!r}, which is none."
+            )
+    if wanted.figure is not None and (len(pictures) != 1 or wanted.figure.suffix not in (".png", ".svg", ".pdf")):
+        raise ArgumentError(
+            "`--figure` must be a file ending in .png, .svg or .pdf, for one picture; received "
+            f"{wanted.figure} for {len(pictures)} pictures. --html draws several."
+        )
+    from regard.tasks.image_classifier import load_image_classifier
+
+    classifier = load_image_classifier(model, device=device)
+    if source is not None:
+        _measure(classifier, _read_set(classifier, source), wanted)
+        return
+    read = classifier.read(pictures)
+    found = zip(pictures, classifier.inspect_pixels(read), [None] * len(pictures), strict=True)
+    _show_all(found, wanted, total=len(pictures))
+
+
+def _read_set(classifier: "ImageClassifier", source: Path) -> "LabeledImages":
+    """Read labeled images at the size and in the colors the network knows."""
+    from regard.data.images.labeled import rename_labels
+    from regard.data.images.read import read_images, rename_classes
+
+    height, width = classifier.image_size
+    images = read_images(str(source), size=height if source.is_dir() else 0, channels=classifier.channels)
+    if not source.is_dir() and not set(images.names) <= set(classifier.labels):
+        images = rename_classes(images, classifier.labels)  # numbers of labels that were given names
+    images = rename_labels(images, classifier.labels, side="measured")
+    if images.pixels.shape[1:] != (classifier.channels, height, width):
+        raise ArgumentError(
+            f"The images of {source} must be of shape {(classifier.channels, height, width)}, which the model was "
+            f"trained on; received {images.pixels.shape[1:]}."
+        )
+    return images
+
+
+def _measure(classifier: "ImageClassifier", images: "LabeledImages", wanted: Wanted) -> None:
+    from regard.cli.classify import measure_labels
+
+    gold = [classifier.labels[label] for label in images.labels]
+    names = [images.place(index) for index in range(len(images))]
+    found = zip(names, classifier.inspect_pixels(images.pixels), gold, strict=True)
+    kept = _show_all(found, wanted, total=len(images), quiet=True)
+    measure_labels(list(zip(kept, gold, strict=True)), classifier.labels, as_json=wanted.as_json, unit="images")
+
+
+def _show_all(
+    found: "Iterator[tuple[str, ImageInspection, str | None]]",
+    wanted: Wanted,
+    *,
+    total: int,
+    quiet: bool = False,
+) -> "list[ImageDecision]":
+    """Write each decision as it comes, and the page and the figure at the end."""
+    from regard.cli.watching import Watching
+
+    sections: list[str] = []
+    decisions: list[ImageDecision] = []
+    with Watching() as watching:
+        for number, (name, inspection, gold) in enumerate(found, start=1):
+            decisions.append(inspection.decision)
+            if wanted.as_json:
+                known = {} if gold is None else {"true_label": gold}
+                print(json.dumps({"picture": name, **as_table(inspection), **known}, ensure_ascii=False))
+            elif not quiet:
+                _show(name, inspection.decision)
+            if wanted.html is not None and len(sections) < MOST_DRAWN:
+                from regard.tasks.image_page import inspection_html
+
+                sections.append(inspection_html(name, inspection, gold))
+            if wanted.figure is not None:
+                _write(wanted.figure, "--figure", inspection)
+            if quiet and number % 100 == 0:
+                watching("classifying", number, total)
+    if wanted.html is not None:
+        from regard.tasks.image_page import inspections_page
+
+        title = f"{len(decisions):,} images, classified"
+        _write(wanted.html, "--html", inspections_page(sections, title=title))
+    return decisions
+
+
+def as_table(inspection: "ImageInspection") -> dict[str, Any]:
+    """Give an inspection as plain values: the last block of each stage, and its strongest channels."""
+    places = {
+        one.name: [[round(weight, 4) for weight in row] for row in one.weights.tolist()]
+        for one in inspection.last_places()
+    }
+    channels = {
+        one.name: {str(channel): round(float(one.weights[channel]), 4) for channel in best}
+        for one, best in inspection.strongest()
+    }
+    decision = inspection.decision
+    return {
+        "label": decision.label,
+        "probabilities": decision.probabilities,
+        "places": places,
+        "channels": channels,
+    }
+
+
+def _show(name: str, decision: "ImageDecision") -> None:
+    from regard.tasks.image_page import chances
+
+    print(f"{decision.label}\t{decision.probability:.4f}\t{chances(decision)}\t{name}")
+
+
+def _write(path: Path, flag: str, what: "str | ImageInspection") -> None:
+    try:
+        if isinstance(what, str):
+            path.write_text(what, encoding="utf-8")
+        else:
+            what.figure().savefig(path)
+    except OSError as error:
+        raise ArgumentError(
+            f"`{flag}` must be a file to write; {path} cannot be written ({error.strerror})."
+        ) from error

@@ -1,0 +1,95 @@
+"""`regard evaluate` and `regard perplexity` of a language model: how surprised it is by texts."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regard.cli.tables import print_table
+from regard.cli.watching import Watching
+from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from regard.tasks.text_corpus import Text
+    from regard.tasks.text_evaluation import MeasuringText, TextEvaluation
+
+
+def is_language(model: Path) -> bool:
+    """Tell whether a path is that of a language model or of its run; one that is nothing at all is not."""
+    from regard.models.language.folder import is_language_model
+    from regard.tasks.run_folder import RunFolder
+
+    return is_language_model(model) or is_language_model(RunFolder(model).model)
+
+
+def check_for_language(given: Mapping[str, object]) -> None:
+    """Refuse flags that a language model has no use for."""
+    for name, value in given.items():
+        if value:
+            raise ArgumentError(
+                f"`--{name}` must be left out for a language model, which is measured on plain text; received {value}. "
+                "Write: regard evaluate MODEL TEXT…"
+            )
+
+
+def measure_texts(
+    model: Path, paths: Sequence[Path], settings: "MeasuringText", *, split: str = "", as_json: bool = False
+) -> None:
+    """Measure a language model on files, or on what its run held out, and print what was found."""
+    from regard.tasks.comparison import system_names
+    from regard.tasks.language_model import load_language
+    from regard.tasks.text_evaluation import evaluate_texts, find_run_text
+
+    if paths and split:
+        raise ArgumentError(f"`--split` must be left out with text files, which are read whole; received {split}.")
+    loaded = load_language(model, device=settings.device)
+    texts = dict(map(read_text, paths)) if paths else dict([find_run_text(model, split)])
+    with Watching() as watching:
+        found = evaluate_texts(loaded, texts, name=system_names([model])[0], stride=settings.stride, watch=watching)
+    if as_json:
+        from regard.cli.evaluate import print_json
+
+        print_json(found.table())
+        return
+    show_texts(found)
+
+
+def read_text(path: Path) -> tuple[str, "Text"]:
+    """Find a text file or the files of a folder, and name it; `-` is what is piped in."""
+    from regard.tasks.text_corpus import Text, find_files
+
+    if str(path) == "-":
+        return "standard input", Text(lines=tuple(line.rstrip("\n") for line in sys.stdin))
+    return str(path), Text(find_files(path))
+
+
+def show_texts(found: "TextEvaluation") -> None:
+    """Print the figures, of each text where there are several."""
+    one = found.total
+    if len(found.texts) > 1:
+        rows = [
+            [
+                name,
+                f"{text.perplexity:,.2f}",
+                f"{text.bits_per_character:.4f}",
+                f"{text.bits_per_byte:.4f}",
+                f"{text.tokens:,}",
+                f"{text.unknown:,}",
+            ]
+            for name, text in [*found.texts.items(), ("all", one)]
+        ]
+        print_table(["", "perplexity", "bits a character", "bits a byte", "tokens", "unknown"], rows)
+        print()
+    else:
+        print(f"{found.name} on {next(iter(found.texts))}: {one.characters:,} characters\n")
+    size = "counts" if found.parameters is None else f"{found.parameters:,} parameters"
+    print(
+        f"perplexity  {one.perplexity:,.2f} a token ({one.loss:.4f} nats), {one.bits_per_character:.4f} bits a "
+        f"character, {one.bits_per_byte:.4f} bits a byte\n"
+        f"tokens      {one.tokenization}; {one.tokens:,}, {one.unknown:,} of them unknown; ends of lines counted\n"
+        f"read        {found.reading}\n"
+        f"model       {size}, {found.tokens_per_second:,.0f} tokens/s"
+    )
+    if one.unknown:
+        print("\nnote: bits a character and a byte cannot be compared: what is unknown was not spelled")
+    print(f"\n{found.signature}")

@@ -1,0 +1,45 @@
+"""`regard scene`: draw a picture of shapes, with its caption and questions that have one answer each."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.errors import ArgumentError
+
+
+def scene(
+    out: Annotated[Path, typer.Argument(help="The picture to write, such as scene.png.")],
+    seed: Annotated[int, typer.Option(help="Another number, another picture.")] = 0,
+    shapes: Annotated[int, typer.Option(help="How many shapes, 1 to 5; 0 leaves it to chance.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything that is true of it, as one JSON object.")] = False,
+) -> None:
+    """Draw a picture of shapes for `regard ask` and `regard caption`, and say what is true of it.
+
+    Example: `regard scene scene.png --seed 3`
+    """
+    from random import Random
+
+    from PIL import Image
+
+    from regard.data.scenes import Asker, caption_scene, draw_scene, paint_scene
+
+    random = Random(f"regard scene/{seed}")
+    drawn = draw_scene(random, num_shapes=shapes or None)
+    asked = Asker().ask(drawn, random)
+    try:
+        Image.fromarray(paint_scene(drawn).transpose(1, 2, 0)).save(out)
+    except (OSError, ValueError) as error:
+        raise ArgumentError(
+            f"`OUT` must be a picture to write, such as scene.png; {out} cannot be ({error})."
+        ) from error
+    if as_json:
+        questions = [one._asdict() for one in asked]
+        truth = [asdict(one) for one in drawn.shapes]
+        print(json.dumps({"caption": caption_scene(drawn), "shapes": truth, "questions": questions}))
+        return
+    print(caption_scene(drawn))
+    for one in asked:
+        print(f"  {one.text}  {one.answer}")

@@ -1,0 +1,95 @@
+"""`regard studio`: a local page to look at models with."""
+
+import contextlib
+import os
+import socket
+import sys
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from regard.studio.models import Models
+
+_ADDRESS = "127.0.0.1"
+_PORT = 8765
+_TRIES = 20
+
+
+def studio(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="MODEL", help="Model or run folders; else a small one is trained.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="The port; else 8765 or the next that is free.")] = None,
+    open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+) -> None:
+    """Open a page that shows what models attend to, with their real numbers. It is served to this machine alone.
+
+    Example: `regard studio runs/demo/bahdanau`
+
+    Without a model the studio trains a small translator in under a minute, and keeps it for the next time. Ctrl-C ends.
+    """
+    import uvicorn
+
+    from regard.studio.server import create_app
+
+    listening = listen(port)
+    with contextlib.closing(listening):
+        models = _open(folders or [])
+        address = f"http://{_ADDRESS}:{listening.getsockname()[1]}/"
+        print(address, flush=True)
+        print("regard: the studio is served to this machine alone; Ctrl-C ends it.", file=sys.stderr)
+        if open_page and _has_screen():
+            webbrowser.open(address)
+        config = uvicorn.Config(
+            create_app(models), log_level="warning", access_log=False, server_header=False, ws="none"
+        )
+        try:
+            uvicorn.Server(config).run(sockets=[listening])
+        except KeyboardInterrupt:
+            pass
+        finally:
+            if models.preparation is not None:
+                models.preparation.stop()
+
+
+def listen(port: int | None) -> socket.socket:
+    """Listen on a port of this machine: the one asked for, or the first free one of a few."""
+    if port is not None and not 0 <= port <= 65535:
+        raise ArgumentError(f"`--port` must be from 0 to 65535; received {port}.")
+    tried = [port] if port is not None else [*range(_PORT, _PORT + _TRIES), 0]
+    for one in tried:
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        if sys.platform != "win32":  # there it would share a port that somebody else listens on
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((_ADDRESS, one))
+            listening.listen(128)
+        except OSError as error:
+            listening.close()
+            reason = error.strerror or str(error)
+        else:
+            return listening
+    raise ArgumentError(f"`--port` must be free; received {port}: {reason}. Leave it out for one that is.")
+
+
+def _has_screen() -> bool:
+    """Say whether there is a screen: elsewhere a browser of text would take over the terminal."""
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _open(folders: list[Path]) -> "Models":
+    from regard.studio.models import Models
+    from regard.studio.preparing import Preparation, cache_folder
+
+    if folders:
+        return Models(folders)
+    models = Models(preparation=Preparation(cache_folder()).start())
+    models.refresh()
+    if models.preparation is not None:
+        print("regard: no model was named, so a small one is trained; the page shows how far it is.", file=sys.stderr)
+    return models

@@ -1,0 +1,138 @@
+"""Everything that training an image classifier is made of, and settings that suit the data where none are chosen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from regard.config.checks import check_least
+from regard.config.read import merge, read_settings
+from regard.config.show import to_table
+from regard.config.train import Train
+from regard.config.vision import ImageEncoderSpec, ResidualSpec, image_preset
+from regard.data.split import Fractions
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageData:
+    """Which images to train and validate on."""
+
+    corpus: str = ""
+    """A folder with a sub-folder of pictures for each class, an IDX file, or a CIFAR file; * in a name is several."""
+    labels: str = ""
+    """The labels of an IDX file, where they do not lie beside it."""
+    valid: str = ""
+    """Images to validate on; without them, some are held out."""
+    test: str = ""
+    """Images to test with; without them, some are held out."""
+    names: tuple[str, ...] = ()
+    """What the labels of an IDX or CIFAR file, numbers from 0, are called."""
+    image_size: int = 0
+    """Height and width that images are stretched to; 0 is 32 for a folder, and what they have for IDX and CIFAR."""
+    gray: bool = False
+    """Read the pictures of a folder in gray."""
+    flip: bool = False
+    """Mirror half of the training images: for what has no left and right, unlike digits."""
+    shift: int = 0
+    """Pixels that training images are moved by, at most, in each direction."""
+    bad: Literal["skip", "refuse"] = "refuse"
+    """What to do with a picture that cannot be read: leave it out and count it, or stop."""
+    license: str = "unknown"
+    """The license of the data, for the model card."""
+    hold_out: Fractions = field(default_factory=lambda: Fractions(valid=0.1, test=0.1))
+    """How much to hold out where no images are given."""
+
+    def __post_init__(self) -> None:
+        check_least(self, 0, "image_size", "shift")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImagesConfig:
+    """A run: data, network and training."""
+
+    data: ImageData = field(default_factory=ImageData)
+    """Which images to train and validate on."""
+    model: ImageEncoderSpec = field(default_factory=ResidualSpec)
+    """What to build."""
+    train: Train = field(default_factory=Train)
+    """How long, how fast, and what to keep; train.batch_tokens counts images."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedImageClassifier:
+    """What config.json in an image classifier's folder says."""
+
+    version: str
+    """The version of regard that wrote it."""
+    task: Literal["images"]
+    """What the model is for."""
+    model: ImageEncoderSpec
+    """What to build."""
+    height: int
+    """Height of the images."""
+    width: int
+    """Width of the images."""
+    channels: int
+    """Colors of the images: 3, or 1 for gray."""
+    num_labels: int
+    """Labels to choose from."""
+
+    def __post_init__(self) -> None:
+        check_least(self, 1, "height", "width", "channels", "num_labels")
+
+
+class ImagesSize(NamedTuple):
+    """How much there is to train on."""
+
+    images: int
+    channels: int
+    height: int
+    width: int
+
+
+TYPICAL = ImagesSize(images=5_000, channels=3, height=32, width=32)
+"""What settings are shown for where there is no data."""
+
+
+def compose_images(chosen: Mapping[str, Any], size: ImagesSize, *, name: str = "") -> ImagesConfig:
+    """Give the settings of a run: those `chosen`, for the rest the preset `name`'s, and what suits the data.
+
+    >>> config = compose_images({}, TYPICAL, name="resnet-both")
+    >>> config.model.attention, config.data.flip, config.data.shift, config.train.steps
+    ('both', True, 4, 1600)
+    """
+    below = to_table(image_preset(name)) if name else {}
+    tables = merge({"model": below}, chosen) if below else dict(chosen)
+    read_settings(ImagesConfig, tables)  # mistakes first
+    return read_settings(ImagesConfig, _defaults(size, tables), tables)
+
+
+def _defaults(size: ImagesSize, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Take forty epochs of a small set and fewer of a large one; mirror colored pictures, and no gray digits."""
+    train = chosen.get("train", {})
+    batch = int(train.get("batch_tokens", max(8, min(128, size.images // 8))))
+    epoch = max(1, -(-size.images // batch))
+    steps = int(train.get("steps", max(200, min(40 * epoch, max(2000, 3 * epoch)))))
+    validate_every = int(train.get("validate_every", max(10, steps // 10)))
+    transforms = chosen.get("model", {}).get("kind") == "vision-transformer"
+    rate = 1e-3 if transforms else 3e-3
+    return {
+        "data": {
+            "flip": size.channels == 3,
+            "shift": min(size.height, size.width) // (8 if size.channels == 3 else 14),
+        },
+        "train": {
+            "steps": steps,
+            "batch_tokens": batch,
+            "validate_every": validate_every,
+            "checkpoint_every": validate_every,
+            "keep_checkpoints": 1,
+            "log_every": max(1, min(50, steps // 20)),
+            "label_smoothing": 0.05,
+            "weight_decay": 0.05,
+            "metric": "loss",
+            "result": "last",
+            "samples": 0,
+            "beta2": 0.99,
+            "schedule": {"kind": "cosine", "rate": rate, "warm_up": max(1, steps // 20), "final": 0.0},
+        },
+    }

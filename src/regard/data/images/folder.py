@@ -1,0 +1,85 @@
+"""A folder of pictures: one sub-folder for each class, named as the class is."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.images.labeled import LabeledImages
+from regard.data.images.picture import SUFFIXES, read_picture
+from regard.data.labeled import Bad
+from regard.data.report import Report
+from regard.errors import DataError
+
+
+def read_image_folder(
+    folder: Path,
+    *,
+    size: tuple[int, int],
+    channels: int = 3,
+    bad: Bad = "refuse",
+    report: Report | None = None,
+    count: Callable[[int], None] | None = None,
+) -> LabeledImages:
+    """Read the pictures of every class, each stretched to `size`, (height, width).
+
+    Files that do not end in the name of a picture format are left out and counted in `report`; a picture that cannot be
+    read is refused, or left out likewise where `bad` is "skip". `count` is told how many were read.
+    """
+    report = Report(title=str(folder)) if report is None else report
+    classes = find_classes(folder)
+    pixels: list[NDArray[np.uint8]] = []
+    labels: list[int] = []
+    places: list[str] = []
+    for number, name in enumerate(classes):
+        before = len(labels)
+        for path in sorted((folder / name).iterdir()):
+            if path.name.startswith("."):
+                continue
+            if path.suffix.lower() not in SUFFIXES:
+                report.drop("no picture", place=name, text=path.name)
+                continue
+            try:
+                pixels.append(read_picture(path, size=size, channels=channels))
+            except DataError as error:
+                if bad == "refuse":
+                    raise DataError(f"{error} Remove it, or leave such pictures out with data.bad = skip.") from error
+                report.drop("unreadable", place=name, text=path.name)
+                continue
+            report.keep()
+            labels.append(number)
+            places.append(f"{name}/{path.name}")
+            if count is not None:
+                count(len(labels))
+        if len(labels) == before:
+            raise DataError(_without_pictures(folder / name))
+    return LabeledImages(
+        pixels=np.stack(pixels), labels=np.array(labels, dtype=np.int64), names=tuple(classes), places=tuple(places)
+    )
+
+
+def find_classes(folder: Path) -> list[str]:
+    """Name the classes, the sub-folders of a folder, by their letters."""
+    classes = sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    if len(classes) >= 2:
+        return classes
+    files = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
+    received = f'only "{classes[0]}"' if classes else "none"
+    beside = f", beside files such as {files[0]}. Name a file, or" if files else "."
+    raise DataError(
+        f"{folder} must hold at least two sub-folders of pictures, one for each class; received {received}{beside} "
+        f"{'put' if files else 'Put'} the pictures of each class into a sub-folder."
+    )
+
+
+def _without_pictures(folder: Path) -> str:
+    inside = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
+    folders = [name for name in inside if (folder / name).is_dir()]
+    if folders:
+        return (
+            f"{folder} must hold the pictures of a class; received only folders such as {folders[0]}. Name the folder "
+            f"whose sub-folders are the classes: {folder}?"
+        )
+    received = f"files such as {inside[0]}" if inside else "an empty folder"
+    return f"{folder} must hold pictures ({', '.join(SUFFIXES)}) of a class; received {received}."

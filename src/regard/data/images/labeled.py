@@ -1,0 +1,108 @@
+"""Images with labels, held as bytes, and their division into sides that share no image."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int64, UInt8
+
+from regard.data.report import Report
+from regard.data.split import Fractions
+from regard.errors import DataError, nearest
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LabeledImages:
+    """Images of one size, with the numbers of their labels."""
+
+    pixels: UInt8[np.ndarray, "images channels height width"]
+    labels: Int64[np.ndarray, " images"]
+    """Places in `names`."""
+    names: tuple[str, ...]
+    """What the labels are called."""
+    places: tuple[str, ...] = ()
+    """Where each image comes from, where it has a file of its own."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def select(self, chosen: Sequence[int] | Int64[np.ndarray, " chosen"]) -> "LabeledImages":
+        """Give some of the images, in this order."""
+        indices = np.asarray(chosen, dtype=np.int64)
+        places = tuple(self.places[index] for index in indices) if self.places else ()
+        return LabeledImages(pixels=self.pixels[indices], labels=self.labels[indices], names=self.names, places=places)
+
+    def place(self, index: int) -> str:
+        """Name an image for people."""
+        return self.places[index] if self.places else f"image {index + 1:,}"
+
+    def digests(self, salt: str = "") -> list[bytes]:
+        """Give a number for the pixels of each image."""
+        key = hashlib.blake2b(salt.encode(), digest_size=16).digest()
+        return [hashlib.blake2b(one.tobytes(), digest_size=8, key=key).digest() for one in self.pixels]
+
+
+class ImageSplits(NamedTuple):
+    """Three sets, each in the order its images came."""
+
+    train: LabeledImages
+    valid: LabeledImages
+    test: LabeledImages
+
+
+def split_images(images: LabeledImages, fractions: Fractions) -> ImageSplits:
+    """Divide images by a hash of their pixels, the same way every time: an image that is there twice is on one side.
+
+    >>> pixels = np.arange(200, dtype=np.uint8).reshape(200, 1, 1, 1)
+    >>> images = LabeledImages(pixels=pixels, labels=np.zeros(200, dtype=np.int64), names=("a",))
+    >>> sides = split_images(images, Fractions(valid=0.2, test=0.1))
+    >>> sum(map(len, sides)), 20 < len(sides.valid) < 60
+    (200, True)
+    """
+    draws = np.array([int.from_bytes(one, "big") / 2.0**64 for one in images.digests(fractions.salt)])
+    valid = draws < fractions.valid
+    test = ~valid & (draws < fractions.valid + fractions.test)
+    for name, share, side in (("valid", fractions.valid, valid), ("test", fractions.test, test)):
+        if share and not side.any():
+            raise DataError(
+                f"`{name}` = {share:g} must hold out at least one image; received none of {len(images):,}. Give a "
+                f"larger share, more images, or a {name} set of your own."
+            )
+    return ImageSplits(*(images.select(np.flatnonzero(side)) for side in (~valid & ~test, valid, test)))
+
+
+def drop_held_out_images(
+    images: LabeledImages, held_out: Sequence[LabeledImages], *, report: Report | None = None
+) -> LabeledImages:
+    """Leave out images that are, pixel by pixel, among those `held_out`."""
+    report = Report(title="held out elsewhere") if report is None else report
+    known = {digest for side in held_out for digest in side.digests()}
+    kept = []
+    for index, digest in enumerate(images.digests()):
+        if digest in known:
+            report.drop("held out", place=images.place(index), text=images.names[images.labels[index]])
+        else:
+            report.keep()
+            kept.append(index)
+    return images if len(kept) == len(images) else images.select(kept)
+
+
+def rename_labels(images: LabeledImages, names: Sequence[str], *, side: str) -> LabeledImages:
+    """Number the labels by `names`, those of the training images.
+
+    >>> images = LabeledImages(pixels=np.zeros((1, 1, 2, 2), np.uint8), labels=np.array([0]), names=("b",))
+    >>> rename_labels(images, ["a", "b"], side="test").labels
+    array([1])
+    """
+    known = {name: number for number, name in enumerate(names)}
+    used = {int(label) for label in np.unique(images.labels)}
+    for label in sorted(used):
+        if images.names[label] not in known:
+            raise DataError(
+                f'The {side} images must have labels that the training images have; received "{images.names[label]}". '
+                f"{nearest(images.names[label], names)}"
+            )
+    table = np.array([known.get(name, 0) for name in images.names], dtype=np.int64)
+    return LabeledImages(pixels=images.pixels, labels=table[images.labels], names=tuple(names), places=images.places)

@@ -1,0 +1,108 @@
+"""Read labeled images, whatever they are kept in: a folder by class, an IDX file or CIFAR files."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from regard.data.compressed import missing_file, open_decompressed
+from regard.data.images.cifar import read_cifar
+from regard.data.images.folder import read_image_folder
+from regard.data.images.idx import read_idx_images
+from regard.data.images.labeled import LabeledImages
+from regard.data.images.picture import SUFFIXES, resize_images
+from regard.data.labeled import Bad
+from regard.data.report import Report
+from regard.errors import DataError
+
+PICTURE_SIZE = 32
+"""Height and width that pictures of a folder are brought to where none is set."""
+
+
+def read_images(
+    path: str,
+    *,
+    labels: str = "",
+    size: int = 0,
+    channels: int = 3,
+    bad: Bad = "refuse",
+    report: Report | None = None,
+    count: Callable[[int], None] | None = None,
+) -> LabeledImages:
+    """Read a folder with a sub-folder for each class, an IDX file with its labels, or one or more CIFAR files.
+
+    What a file is, it says itself, whatever its name. A path with * in it names several files of one set. `size` is the
+    height and width that images are stretched to; 0 leaves those of IDX and CIFAR as they are, and makes the pictures
+    of a folder 32 pixels high and wide. `channels` is 3 for colors or 1 for gray, in a folder of pictures.
+    """
+    place = Path(path)
+    if place.is_dir():
+        fitted = (size or PICTURE_SIZE,) * 2
+        return read_image_folder(
+            place, size=(fitted[0], fitted[1]), channels=channels, bad=bad, report=report, count=count
+        )
+    found = sorted(place.parent.glob(place.name)) if "*" in place.name else [place]
+    if not found:
+        raise DataError(f"{path} must name at least one file; received a pattern that none has.")
+    images = join_images([_read_file(one, Path(labels) if labels else None) for one in found])
+    if report is not None:
+        report.kept += len(images)
+    if not size:
+        return images
+    pixels = resize_images(images.pixels, (size, size))
+    return LabeledImages(pixels=pixels, labels=images.labels, names=images.names, places=images.places)
+
+
+def _read_file(path: Path, labels: Path | None) -> LabeledImages:
+    if not path.is_file():
+        raise DataError(missing_file(path))
+    if path.suffix.lower() in SUFFIXES:
+        raise DataError(
+            f"{path} must be a folder with a sub-folder of pictures for each class, or an IDX or CIFAR file; received "
+            "one picture. Name the folder."
+        )
+    with open_decompressed(path) as stream:
+        start = stream.read(4)
+    if start[:3] == b"\0\0\x08" and start[3:] in (b"\1", b"\2", b"\3", b"\4"):
+        return read_idx_images(path, labels)
+    return read_cifar(path)
+
+
+def rename_classes(images: LabeledImages, names: Sequence[str]) -> LabeledImages:
+    """Call the labels of a file, which are numbers, by `names`: label 0 by the first.
+
+    >>> images = LabeledImages(pixels=np.zeros((1, 1, 2, 2), np.uint8), labels=np.array([0]), names=("1",))
+    >>> rename_classes(images, ["cat", "dog"]).names
+    ('dog',)
+    """
+    unnamed = [name for name in images.names if not name.isdecimal() or int(name) >= len(names)]
+    if unnamed:
+        raise DataError(
+            f"`data.names` must name every label from 0; received {len(names)} names, and label {unnamed[0]} has none."
+        )
+    called = tuple(names[int(name)] for name in images.names)
+    return LabeledImages(pixels=images.pixels, labels=images.labels, names=called, places=images.places)
+
+
+def join_images(parts: Sequence[LabeledImages]) -> LabeledImages:
+    """Put several files of one set together.
+
+    >>> one = LabeledImages(pixels=np.zeros((1, 1, 2, 2), np.uint8), labels=np.array([0]), names=("7",))
+    >>> two = LabeledImages(pixels=np.zeros((1, 1, 2, 2), np.uint8), labels=np.array([0]), names=("3",))
+    >>> joined = join_images([one, two])
+    >>> joined.names, joined.labels.tolist()
+    (('3', '7'), [1, 0])
+    """
+    shapes = {part.pixels.shape[1:] for part in parts}
+    if len(shapes) != 1:
+        raise DataError(f"The files of a set must have images of one shape; received {sorted(shapes)}.")
+    names = sorted({name for part in parts for name in part.names}, key=lambda name: (len(name), name))
+    table = {name: number for number, name in enumerate(names)}
+    labels = [np.array([table[name] for name in part.names], dtype=np.int64)[part.labels] for part in parts]
+    places = tuple(place for part in parts for place in part.places)
+    return LabeledImages(
+        pixels=np.concatenate([part.pixels for part in parts]),
+        labels=np.concatenate(labels),
+        names=tuple(names),
+        places=places if len(places) == sum(map(len, parts)) else (),
+    )

@@ -1,0 +1,103 @@
+"""Read questions about pictures from a folder: easy-VQA's own form, or pictures beside JSON Lines."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import UInt8
+
+from regard.data.images.picture import read_picture
+from regard.data.lines import read_lines
+from regard.data.records import BadLine
+from regard.data.scenes.easy_vqa import find_easy_vqa, read_easy_vqa
+from regard.data.scenes.kinds import guess_kind
+from regard.data.scenes.sides import Asked, QuestionSide
+from regard.errors import DataError, nearest
+
+SIDES = ("train", "valid", "test")
+_KEYS = ("image", "question", "answer")
+
+
+def read_questions(
+    path: Path, *, image_size: int, count: Callable[[int], None] | None = None
+) -> dict[str, QuestionSide]:
+    """Read the sides that a folder holds, or a JSON Lines file, which is all to train on.
+
+    A folder holds train.jsonl, and valid.jsonl and test.jsonl where there are such; or one questions.jsonl; or what
+    easy-VQA comes in. Each line is an object with `image`, a path from the file on, `question`, `answer` and, if one
+    likes, `kind`. Pictures are stretched to `image_size`.
+    """
+    if path.is_file():
+        return {"train": read_jsonl(path, image_size=image_size, count=count)}
+    if not path.is_dir():
+        raise DataError(_nothing_there(path))
+    packed = find_easy_vqa(path)
+    if packed:
+        return {side: read_easy_vqa(place, image_size=image_size, count=count) for side, place in packed.items()}
+    files = {side: path / f"{side}.jsonl" for side in SIDES if (path / f"{side}.jsonl").is_file()}
+    if not files and (path / "questions.jsonl").is_file():
+        files = {"train": path / "questions.jsonl"}
+    if "train" not in files:
+        raise DataError(
+            f"{path} must hold train.jsonl or questions.jsonl, lines with image, question and answer, or easy-VQA's "
+            f"train.tar.xz or train/questions.json; received {_inside(path)}."
+        )
+    return {side: read_jsonl(file, image_size=image_size, count=count) for side, file in files.items()}
+
+
+def read_jsonl(path: Path, *, image_size: int, count: Callable[[int], None] | None = None) -> QuestionSide:
+    """Read a file of questions and the pictures it names, each once."""
+    places: dict[str, int] = {}
+    pictures: list[UInt8[np.ndarray, "3 height width"]] = []
+    asked: list[Asked] = []
+    for number, line in enumerate(read_lines(path), start=1):
+        if isinstance(line, BadLine):
+            raise DataError(str(line))
+        if not line.strip():
+            continue
+        record = _parse(line, f"{path}, line {number}")
+        name = record["image"]
+        if name not in places:
+            places[name] = len(pictures)
+            pictures.append(read_picture(path.parent / name, size=(image_size, image_size)))
+            if count is not None:
+                count(len(pictures))
+        kind = str(record.get("kind") or guess_kind(record["question"], record["answer"]))
+        asked.append(Asked(places[name], record["question"], record["answer"], kind))
+    if not asked:
+        raise DataError(f"{path} must have at least one question; received none.")
+    asked.sort(key=lambda one: one.picture)
+    return QuestionSide(pictures=np.stack(pictures), questions=tuple(asked))
+
+
+def _parse(line: str, place: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise DataError(f"{place} must be a JSON object; received text that is not ({error}).") from error
+    if not isinstance(record, dict):
+        raise DataError(f"{place} must be a JSON object; received {type(record).__name__}.")
+    for key in _KEYS:
+        value = record.get(key)
+        if isinstance(value, int | float) and key == "answer":  # a count may be written as a number
+            record[key] = value = f"{value:g}"
+        if not isinstance(value, str) or not value.strip():
+            near = nearest(key, [str(one) for one in record]) if key not in record else ""
+            raise DataError(
+                f"{place} must have text under the key {key}; received {json.dumps(value, ensure_ascii=False)}. "
+                f"{near}".rstrip()
+            )
+    return record
+
+
+def _nothing_there(path: Path) -> str:
+    beside = sorted(entry.name for entry in path.parent.iterdir())[:50] if path.parent.is_dir() else []
+    advice = nearest(path.name, beside) if beside else "Check the path."
+    return f"`--data` must be builtin:shapes, a folder or a JSON Lines file; {path} is not there. {advice}"
+
+
+def _inside(path: Path) -> str:
+    names = sorted(entry.name for entry in path.iterdir())
+    return f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}" if names else "an empty folder"

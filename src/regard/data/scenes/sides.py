@@ -1,0 +1,150 @@
+"""Sides of a corpus: pictures as bytes, with what is asked or said of them; drawn, divided, kept apart."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int64, UInt8
+
+from regard.data.scenes.captions import caption_scene
+from regard.data.scenes.paint import paint_scene
+from regard.data.scenes.questions import Asker, Question
+from regard.data.scenes.scene import Scene, draw_scene
+from regard.data.split import Fractions
+from regard.errors import DataError
+
+Count = Callable[[int], None]
+ROUNDS = 3
+"""How often each kind of question is asked of a picture."""
+
+
+class Asked(NamedTuple):
+    """A question about one of the pictures."""
+
+    picture: int
+    text: str
+    answer: str
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class QuestionSide:
+    """Pictures of one size, and questions about them in the order of the pictures."""
+
+    pictures: UInt8[np.ndarray, "pictures 3 height width"]
+    questions: tuple[Asked, ...]
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def select(self, chosen: Sequence[int] | Int64[np.ndarray, " chosen"]) -> "QuestionSide":
+        """Take some pictures, with their questions."""
+        indices = np.asarray(chosen, dtype=np.int64)
+        place = {int(index): number for number, index in enumerate(indices)}
+        questions = [one._replace(picture=place[one.picture]) for one in self.questions if one.picture in place]
+        questions.sort(key=lambda one: one.picture)
+        return QuestionSide(pictures=self.pictures[indices], questions=tuple(questions))
+
+    def digests(self, salt: str = "") -> list[bytes]:
+        """Give a number for the pixels of each picture."""
+        key = hashlib.blake2b(salt.encode(), digest_size=16).digest()
+        return [hashlib.blake2b(one.tobytes(), digest_size=8, key=key).digest() for one in self.pictures]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CaptionSide:
+    """Pictures of one size, and a caption for each."""
+
+    pictures: UInt8[np.ndarray, "pictures 3 height width"]
+    captions: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.captions)
+
+
+def draw_scenes(counts: Mapping[str, int], *, seed: int = 0) -> dict[str, list[Scene]]:
+    """Draw scenes for several sides, such as test, valid and train, in that order; none is drawn twice.
+
+    A side depends on the seed and on those before it, not on those after: a larger training side leaves the test as it
+    is.
+
+    >>> sides = draw_scenes({"test": 2, "train": 3})
+    >>> [len(scenes) for scenes in sides.values()]
+    [2, 3]
+    """
+    seen: set[str] = set()
+    sides: dict[str, list[Scene]] = {}
+    for side, count in counts.items():
+        scenes = sides[side] = []
+        for number in range(count):
+            random = Random(f"{seed}/{side}/{number}")
+            scene = draw_scene(random)
+            while scene.key() in seen:
+                scene = draw_scene(random)
+            seen.add(scene.key())
+            scenes.append(scene)
+    return sides
+
+
+def draw_questions(counts: Mapping[str, int], *, seed: int = 0, count: Count | None = None) -> dict[str, QuestionSide]:
+    """Draw scenes for several sides, and ask of each some three times, a question of every kind that suits it.
+
+    No question is asked twice of a scene. `count` is told how many are drawn.
+    """
+    sides = {}
+    for side, scenes in draw_scenes(counts, seed=seed).items():
+        asker = Asker()
+        asked = [
+            Asked(number, *question)
+            for number, scene in enumerate(scenes)
+            for question in _ask(asker, scene, Random(f"{seed}/{side}/{number}/questions"))
+        ]
+        sides[side] = QuestionSide(pictures=_paint(scenes, count), questions=tuple(asked))
+    return sides
+
+
+def _ask(asker: Asker, scene: Scene, random: Random) -> list[Question]:
+    asked = [question for _ in range(ROUNDS) for question in asker.ask(scene, random)]
+    return list({question.text: question for question in asked}.values())
+
+
+def draw_captions(counts: Mapping[str, int], *, seed: int = 0, count: Count | None = None) -> dict[str, CaptionSide]:
+    """Draw the same scenes, and describe each."""
+    return {
+        side: CaptionSide(pictures=_paint(scenes, count), captions=tuple(map(caption_scene, scenes)))
+        for side, scenes in draw_scenes(counts, seed=seed).items()
+    }
+
+
+def _paint(scenes: Sequence[Scene], count: Count | None) -> UInt8[np.ndarray, "pictures 3 height width"]:
+    painted = []
+    for number, scene in enumerate(scenes, start=1):
+        painted.append(paint_scene(scene))
+        if count is not None and number % 100 == 0:
+            count(number)
+    return np.stack(painted)
+
+
+def split_questions(side: QuestionSide, fractions: Fractions) -> tuple[QuestionSide, QuestionSide, QuestionSide]:
+    """Divide pictures by a hash of their pixels, so that equal ones, and their questions, are on one side."""
+    draws = np.array([int.from_bytes(one, "big") / 2.0**64 for one in side.digests(fractions.salt)])
+    valid = draws < fractions.valid
+    test = ~valid & (draws < fractions.valid + fractions.test)
+    for name, share, held in (("valid", fractions.valid, valid), ("test", fractions.test, test)):
+        if share and not held.any():
+            raise DataError(
+                f"`{name}` = {share:g} must hold out at least one picture; received none of {len(draws):,}. Give a "
+                f"larger share, more pictures, or a {name} file of your own."
+            )
+    train, valid_side, test_side = (side.select(np.flatnonzero(one)) for one in (~valid & ~test, valid, test))
+    return train, valid_side, test_side
+
+
+def drop_shared(side: QuestionSide, others: Sequence[QuestionSide]) -> QuestionSide:
+    """Leave out pictures that are, pixel by pixel, on one of the other sides."""
+    known = {digest for other in others for digest in other.digests()}
+    kept = [index for index, digest in enumerate(side.digests()) if digest not in known]
+    return side if len(kept) == len(side.pictures) else side.select(kept)

@@ -1,0 +1,1 @@
+"""Networks that read images, and what is built on them."""

@@ -1,0 +1,71 @@
+"""From a spec to a network that answers questions about pictures."""
+
+import torch
+from torch import nn
+
+from regard.config.questions import QuestionSpec
+from regard.config.vision import ImageEncoderSpec
+from regard.layers.decoder_block import TransformerDecoderBlock
+from regard.layers.encoder_block import TransformerEncoderBlock
+from regard.layers.feed_forward import FeedForward
+from regard.layers.multi_head import MultiHeadAttention
+from regard.layers.sinusoidal import SinusoidalPositions
+from regard.models.embedding import TokenEmbedding
+from regard.models.hypotheses import CrossAttention
+from regard.models.vision.build import build_image_encoder
+from regard.models.vision.places import Look, Places
+from regard.models.vision.questions import AttentiveWords, QuestionNetwork, RecurrentWords
+
+
+def build_question_network(
+    spec: QuestionSpec, *, vocabulary_size: int, num_answers: int, image_size: int
+) -> QuestionNetwork:
+    """Make a network with fresh parameters, for square pictures in three colors.
+
+    >>> network = build_question_network(QuestionSpec(), vocabulary_size=20, num_answers=5, image_size=64)
+    >>> network(torch.rand(2, 3, 64, 64), torch.ones(2, 4, dtype=torch.long), torch.tensor([4, 3])).logits.shape
+    torch.Size([2, 5])
+    """
+    positions = SinusoidalPositions(spec.size) if spec.reader == "transformer" else None
+    embedding = TokenEmbedding(vocabulary_size, spec.size, positions=positions, dropout=spec.dropout)
+    nn.init.normal_(embedding.table.weight, std=0.5)
+    return QuestionNetwork(
+        places=build_places(spec.image, size=spec.size, image_size=image_size, look=spec.look),
+        embedding=embedding,
+        words=_reader(spec),
+        blocks=[
+            build_looking_block(spec.size, spec.num_heads, spec.feed_forward_size, dropout=spec.dropout)
+            for _ in range(spec.num_looks)
+        ],
+        num_answers=num_answers,
+        dropout=spec.dropout,
+    )
+
+
+def build_places(spec: ImageEncoderSpec, *, size: int, image_size: int, look: Look = "places") -> Places:
+    """Make what reads a picture into places; how many there are is seen by trying."""
+    encoder = build_image_encoder(spec, image_size=image_size, channels=3).eval()
+    with torch.no_grad():
+        grid = encoder.features(torch.zeros(1, 3, image_size, image_size)).grid
+    places = Places(encoder.train(), size=size, grid=grid, look=look)
+    for positions in (places.rows, places.columns):  # beside features of unit variance, smaller ones are not heard
+        nn.init.normal_(positions.table, std=0.5)
+    return places
+
+
+def build_looking_block(size: int, num_heads: int, hidden_size: int, *, dropout: float) -> TransformerDecoderBlock:
+    """Make a block whose words hear each other, look at a picture and think it over."""
+    return TransformerDecoderBlock(
+        MultiHeadAttention(size, num_heads),
+        CrossAttention(size, num_heads),
+        FeedForward(size, hidden_size, activation="gelu", dropout=dropout),
+        dropout=dropout,
+    )
+
+
+def _reader(spec: QuestionSpec) -> RecurrentWords | AttentiveWords:
+    if spec.reader == "gru":
+        return RecurrentWords(spec.size)
+    feed_forward = FeedForward(spec.size, spec.feed_forward_size, activation="gelu", dropout=spec.dropout)
+    attention = MultiHeadAttention(spec.size, spec.num_heads)
+    return AttentiveWords([TransformerEncoderBlock(attention, feed_forward, dropout=spec.dropout)])

@@ -1,0 +1,131 @@
+"""Questions about pictures: each word looks at the places of a picture, and all words together answer."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attention import Padding
+from regard.layers.decoder_block import DecoderBlockOutput, TransformerDecoderBlock
+from regard.layers.encoder_block import TransformerEncoderBlock
+from regard.layers.recurrent import RecurrentEncoder
+from regard.models.embedding import TokenEmbedding
+from regard.models.prediction import check_lengths, check_some
+from regard.models.vision.places import Places
+
+
+class Answered(NamedTuple):
+    """What a network says to questions, and where their words looked."""
+
+    logits: Float[Tensor, "questions answers"]
+    weights: Float[Tensor, "questions layers heads words places"] | None
+    """How much each word looked at each place of the picture, if asked for."""
+    grid: tuple[int, int]
+    """Rows and columns of the places."""
+
+
+class RecurrentWords(nn.Module):
+    """Read the words of a question both ways, one after the other."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.encoder = RecurrentEncoder("gru", size, size // 2, bidirectional=True)
+
+    def forward(
+        self, embedding: Float[Tensor, "questions words size"], lengths: Int[Tensor, " questions"]
+    ) -> Float[Tensor, "questions words size"]:
+        """Give a state for each word."""
+        states: Tensor = self.encoder(embedding, lengths).memory
+        return states
+
+
+class AttentiveWords(nn.Module):
+    """Let the words of a question look at each other."""
+
+    def __init__(self, blocks: Iterable[TransformerEncoderBlock]) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(blocks)
+
+    def forward(
+        self, embedding: Float[Tensor, "questions words size"], lengths: Int[Tensor, " questions"]
+    ) -> Float[Tensor, "questions words size"]:
+        """Give a state for each word."""
+        mask = Padding(lengths.to(embedding.device))
+        for block in self.blocks:
+            embedding = block(embedding, mask=mask)
+        return embedding
+
+
+class QuestionNetwork(nn.Module):
+    r"""Let the words of a question look at a picture, a few times, and read the answer from all of them.
+
+    $$q^0 = \text{words}(x), \qquad q^l_j = \text{block}_l\big(q^{l-1}_j;\ \text{self}(q^{l-1}),\
+    \text{cross}(q^{l-1}_j, m)\big), \qquad \text{logits} = W \phi\Big(\tfrac{1}{n} \sum_j q^L_j\Big)$$
+
+    where $m$ are the places of the picture: word $j$ is the query, the places are keys and values. A block is that of a
+    Transformer's decoder, without its causal mask: words hear each other, look at the picture, think it over.
+
+    A picture is read once for all of its questions: `owners` says which picture each question is about.
+
+    Reference: Yang et al. (2016), section 3.3, arXiv:1511.02274 (several looks at the places of a picture, led by the
+    question); Tan and Bansal (2019), section 2.2, arXiv:1908.07490 (word by word, through cross-attention).
+    Differs: only words look at places, never places at words.
+    """
+
+    def __init__(
+        self,
+        *,
+        places: Places,
+        embedding: TokenEmbedding,
+        words: RecurrentWords | AttentiveWords,
+        blocks: Iterable[TransformerDecoderBlock],
+        num_answers: int,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        size = embedding.table.embedding_dim
+        self.places = places
+        self.embedding = embedding
+        self.words = words
+        self.blocks = nn.ModuleList(blocks)
+        self.norm = nn.LayerNorm(size)
+        self.hidden = nn.Linear(size, size)
+        self.dropout = nn.Dropout(dropout)
+        self.output = nn.Linear(size, num_answers)
+
+    def forward(
+        self,
+        image: Float[Tensor, "pictures channels height width"],
+        tokens: Int[Tensor, "questions words"],
+        lengths: Int[Tensor, " questions"],
+        owners: Int[Tensor, " questions"] | None = None,
+        *,
+        weights: bool = False,
+    ) -> Answered:
+        """Give a logit for each answer to each question; without `owners` there is one question a picture."""
+        check_some("tokens", tokens)
+        check_lengths(lengths, tokens)
+        features, grid = self.places(image)
+        states = self.words(self.embedding(tokens), lengths)
+        padding = Padding(lengths.to(tokens.device))
+        looks = []
+        for block in self.blocks:
+            assert isinstance(block, TransformerDecoderBlock)
+            memory = block.remember(features)
+            memory = memory if owners is None else memory.select(owners)
+            given = block(states, memory, mask=padding, return_weights=weights)
+            states = given.states if isinstance(given, DecoderBlockOutput) else given
+            looks.append(given.cross_weights if isinstance(given, DecoderBlockOutput) else None)
+        summary = _mean_of_words(self.norm(states), lengths)
+        logits = self.output(self.dropout(torch.relu(self.hidden(summary))))
+        found = [one for one in looks if one is not None]
+        return Answered(logits, torch.stack(found, dim=1) if found else None, grid)
+
+
+def _mean_of_words(states: Tensor, lengths: Tensor) -> Tensor:
+    lengths = lengths.to(states.device)
+    real = torch.arange(states.size(1), device=states.device) < lengths.unsqueeze(-1)
+    total: Tensor = states.masked_fill(~real.unsqueeze(-1), 0.0).sum(1)
+    return total / lengths.clamp_min(1).unsqueeze(-1)

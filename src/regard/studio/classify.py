@@ -1,0 +1,139 @@
+"""The view Classify: a label with its probability, and the words that were weighed, in three ways."""
+
+from typing import Any
+
+import torch
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from regard.data.pair import words as divide_words
+from regard.errors import ArgumentError
+from regard.inspection.intervene import intervene
+from regard.inspection.seam import attention_layers
+from regard.models.classify import Network
+from regard.studio.models import Models
+from regard.studio.tensors import EXACT, pack
+from regard.tasks.classifier import By, Classifier, Decision
+from regard.tasks.classify_page import MEANING
+
+MAX_LETTERS = 50_000
+MAX_REMOVED = 200
+"""Words up to which each is left out in turn: it takes as many readings as there are words."""
+MAX_MAPPED = 256
+"""Tokens of a text whose maps are drawn."""
+MAX_LABELS = 50
+
+
+class Text(BaseModel):
+    """A text for a classifier; the first that is open where none is named."""
+
+    model_config = ConfigDict(extra="forbid")
+    model: str = Field("", max_length=200)
+    text: str = Field(max_length=MAX_LETTERS)
+
+
+def router(models: Models) -> APIRouter:
+    """Give the view's verbs."""
+    made = APIRouter(prefix="/classify")
+
+    @made.post("/read")
+    def read(asked: Text) -> dict[str, Any]:
+        with models.borrow(asked.model, Classifier) as classifier:
+            told = tell_decision(classifier, asked.text)
+        return told | {"others": others(models, asked, told["words"])}
+
+    @made.post("/maps")
+    def maps(asked: Text) -> dict[str, Any]:
+        with models.borrow(asked.model, Classifier) as classifier:
+            return tell_maps(classifier, asked.text)
+
+    return made
+
+
+def tell_decision(classifier: Classifier, text: str) -> dict[str, Any]:
+    """Write the label, and the shares of the words by the model, by gradient and by removal."""
+    _check(text)
+    own = _decide(classifier, text, "model")
+    count = len(own.words)
+    removed = None if count > MAX_REMOVED else _decide(classifier, text, "removal")
+    ranked = sorted(own.probabilities.items(), key=lambda item: -item[1])[:MAX_LABELS]
+    return {
+        "label": own.label,
+        "labels": len(own.probabilities),
+        "probabilities": [{"name": name, "probability": probability} for name, probability in ranked],
+        "words": list(own.words),
+        "cut": own.cut,
+        "kind": classifier.spec.kind,
+        "meaning": MEANING[classifier.spec.kind],
+        "weighs": classifier.spec.kind not in ("feed-forward", "last-state"),
+        "shares": {
+            "model": list(own.weights),
+            "gradient": list(_decide(classifier, text, "gradient").weights),
+            "removal": None if removed is None else list(removed.weights),
+        },
+        "skipped": f"Not measured for more than {MAX_REMOVED} words." if removed is None else "",
+        "uniform": uniform(classifier, text, own.label),
+    }
+
+
+@torch.no_grad()
+def uniform(classifier: Classifier, text: str, label: str) -> float | None:
+    """Give the probability of the label if every look of every layer were uniform; none where nothing looks."""
+    if not isinstance(classifier.model, Network):
+        return None
+    names = list(attention_layers(classifier.model))
+    if not names:
+        return None
+    ids = torch.tensor([classifier.encode([text])[0].tolist()], device=classifier.device)
+    with intervene(
+        classifier.model, weights={name: lambda own: torch.full_like(own, 1 / own.size(-1)) for name in names}
+    ):
+        logits = classifier.model(ids, torch.tensor([ids.size(1)])).logits[0]
+    return float(logits.double().softmax(-1)[classifier.labels.index(label)])
+
+
+def others(models: Models, asked: Text, words: list[str]) -> list[dict[str, Any]]:
+    """Give the shares by the other open classifiers of the same kind, labels and words: the same with other seeds."""
+    chosen = models.find(asked.model, Classifier)
+    found = []
+    for one in models.all("classifier"):
+        if one.name == chosen.name or one.thing.spec != chosen.thing.spec or one.thing.labels != chosen.thing.labels:
+            continue
+        with one.lock:
+            decision = _decide(one.thing, asked.text, "model")
+        if list(decision.words) == words:
+            found.append({"name": one.name, "label": decision.label, "shares": list(decision.weights)})
+    return found
+
+
+def tell_maps(classifier: Classifier, text: str) -> dict[str, Any]:
+    """Write where every token, and every look that sums the text up, looks."""
+    _check(text)
+    count = len(classifier.encode([text])[0])
+    if not isinstance(classifier.model, Network) or not attention_layers(classifier.model):
+        return {"maps": [], "skipped": "This model has no attention: there is no map of it."}
+    if count > MAX_MAPPED:
+        return {"maps": [], "skipped": f"Not drawn for more than {MAX_MAPPED} tokens; these are {count}."}
+    trace = classifier.inspect(text).trace
+    if sum(call.weights.numel() for call in trace) > EXACT:
+        return {"maps": [], "skipped": "Not drawn: this model has too many heads for so long a text."}
+    told = [
+        {
+            "layer": call.layer,
+            "reads": call.layer.split(".")[0] == "reader",
+            "queries": [str(one) for one in call.query_labels or range(call.weights.size(2))],
+            "keys": [str(one) for one in call.key_labels or range(call.weights.size(3))],
+            "weights": pack(call.weights[0]),
+        }
+        for call in trace
+    ]
+    return {"maps": told, "skipped": ""}
+
+
+def _decide(classifier: Classifier, text: str, by: By) -> Decision:
+    return classifier.classify([text], by=by)[0]
+
+
+def _check(text: str) -> None:
+    if not divide_words(text):
+        raise ArgumentError("`text` must have at least one word; received none. Type a text.")

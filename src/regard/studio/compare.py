@@ -1,0 +1,121 @@
+"""The view Compare: two models, or two heads of one, on the same sentence; quality by length; training as it goes."""
+
+from typing import Any, Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from regard.data.special import END
+from regard.decoding.search import Search
+from regard.errors import ArgumentError
+from regard.studio.compare_curves import read_on, run_folders, state_of
+from regard.studio.compare_lengths import Lengths
+from regard.studio.looking import look, read_source
+from regard.studio.models import Models
+from regard.studio.translate import MAX_LETTERS, MAX_OUTPUT, Sentence, tell
+from regard.tasks.translator import Translator
+
+MAX_MODELS = 8
+
+
+class Pair(Sentence):
+    """A sentence for two models, and what both are made to say."""
+
+    other: str = Field("", max_length=200)
+    say: Literal["first", "second", "given"] = "first"
+    """Whose translation: that of `model`, of `other`, or `target`."""
+    target: str = Field("", max_length=MAX_LETTERS)
+
+
+class Names(BaseModel):
+    """Open models, by their names."""
+
+    model_config = ConfigDict(extra="forbid")
+    models: list[str] = Field(min_length=1, max_length=MAX_MODELS)
+
+
+class Reading(BaseModel):
+    """A run, and how much of its figures is known already."""
+
+    model_config = ConfigDict(extra="forbid")
+    run: str = Field(max_length=200)
+    offset: int = Field(0, ge=0)
+    file: str = Field("", max_length=100)
+
+
+class Nothing(BaseModel):
+    """Nothing has to be said."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def router(models: Models) -> APIRouter:
+    """Give the view's verbs."""
+    made = APIRouter(prefix="/compare")
+    lengths = Lengths(models)
+
+    @made.post("/look")
+    def look_at(asked: Pair) -> dict[str, Any]:
+        return look_twice(models, asked)
+
+    @made.post("/measure")
+    def measure(asked: Names) -> dict[str, Any]:
+        lengths.begin(asked.models)
+        return lengths.tell(asked.models)
+
+    @made.post("/lengths")
+    def measured(asked: Names) -> dict[str, Any]:
+        return lengths.tell(asked.models)
+
+    @made.post("/runs")
+    def runs(asked: Nothing) -> dict[str, Any]:
+        return {"runs": [state_of(name, folder) for name, folder in run_folders(models).items()]}
+
+    @made.post("/curve")
+    def curve(asked: Reading) -> dict[str, Any]:
+        known = run_folders(models)
+        if asked.run not in known:
+            raise ArgumentError(
+                f'`run` must be one that the studio was started with; received "{asked.run[:80]}". '
+                f"{'Known: ' + ', '.join(known) if known else 'None is'}."
+            )
+        return state_of(asked.run, known[asked.run]) | read_on(known[asked.run].metrics, asked.offset, asked.file)
+
+    return made
+
+
+def look_twice(models: Models, asked: Pair) -> dict[str, Any]:
+    """Let both models translate, then make both say the same, and see where each looks meanwhile."""
+    names = [models.find(name, Translator).name for name in (asked.model, asked.other or asked.model)]
+    outputs = [_translate(models, name, asked.text) for name in dict.fromkeys(names)]
+    outputs = outputs if len(outputs) == 2 else outputs * 2
+    target = asked.target if asked.say == "given" else outputs[asked.say == "second"]["text"]
+    looks = [_force(models, name, asked.text, target) for name in dict.fromkeys(names)]
+    return {
+        "models": names,
+        "outputs": outputs,
+        "target": target,
+        "looks": looks if len(looks) == 2 else looks * 2,
+    }
+
+
+def _translate(models: Models, name: str, text: str) -> dict[str, Any]:
+    """Give the best of a beam."""
+    with models.borrow(name, Translator) as translator:
+        source, cut = read_source(translator, text)
+        longest = min(2 * len(source.ids) + 20, MAX_OUTPUT, translator.reach.target or MAX_OUTPUT)
+        best = translator.search([text], Search(max_length=longest))[0][0]
+        return {"text": best.text, "score": best.score, "log_probability": best.log_probability, "cut": cut}
+
+
+def _force(models: Models, name: str, text: str, target: str) -> dict[str, Any]:
+    """See where a model looks as it says a text, and how likely it finds that."""
+    with models.borrow(name, Translator) as translator:
+        source, _ = read_source(translator, text)
+        tokens = [*translator.tokenizers.target.encode(target).ids, END]
+        most = min(MAX_OUTPUT, translator.reach.target or MAX_OUTPUT)
+        if len(tokens) > most:
+            raise ArgumentError(
+                f"`target` must have at most {most - 1} tokens of {name}; received {len(tokens) - 1}. Shorten it."
+            )
+        return tell(look(translator, source, tokens), translator)

@@ -1,0 +1,152 @@
+"""Quality by length, of runs that know what they held out: read where it was measured, else measured on demand."""
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.data.pair import words
+from regard.decoding.search import Search
+from regard.errors import ArgumentError, DataError, RegardError
+from regard.studio.models import Models
+from regard.tasks.comparison import common_held_out
+from regard.tasks.evaluation import Evaluating, evaluate
+from regard.tasks.held_out import Choice, HeldOut, run_of
+from regard.tasks.translator import Translator, load
+
+FILE = "evaluation.json"
+"""What `regard evaluate RUN --json` printed, in the folder of the run."""
+MOST = 300
+"""Sentences that are translated; of more, every n-th."""
+NUM_BINS = 5
+SAMPLES = 200
+
+
+class Lengths:
+    """Measures in a thread of its own, on a model of its own, so that the other views need not wait."""
+
+    def __init__(self, models: Models) -> None:
+        self._models, self._lock = models, threading.Lock()
+        self._found: dict[str, dict[str, Any]] = {}
+        self._progress: dict[str, Any] | None = None
+        self._error = ""
+
+    def begin(self, names: Sequence[str]) -> None:
+        """Begin to measure those that were not measured yet on the same sentences, unless one is at it already."""
+        for name in names:
+            self._models.find(name, Translator)
+            if run_of(self._models.folders[name]) is None:
+                raise ArgumentError(
+                    f"`models` must be opened by the folder of their run, which knows what was held out; {name} has no "
+                    "config.toml beside it. Measure it by hand: regard evaluate FOLDER --data PAIRS."
+                )
+        with self._lock:
+            if self._progress is not None:
+                return
+            self._progress, self._error = {"model": names[0], "stage": "reading the pairs", "done": 0, "total": 0}, ""
+        threading.Thread(target=self._run, args=(list(names),), daemon=True).start()
+
+    def tell(self, names: Sequence[str]) -> dict[str, Any]:
+        """Give what is known of these models, and how far the measuring is."""
+        found = {}
+        for name in names:
+            self._models.find(name, Translator)
+            known = self._found.get(name) or read_results(self._models, name)
+            if known:
+                found[name] = known
+        with self._lock:
+            return {"results": found, "progress": self._progress, "error": self._error or None}
+
+    def _run(self, names: list[str]) -> None:
+        try:
+            paths = [self._models.folders[name] for name in names]
+            held_out = thinned(_held_out(paths))
+            settings = Evaluating(search=Search(), bins=edges_of(held_out), samples=SAMPLES)
+            for name, path in zip(names, paths, strict=True):
+                if self._found.get(name, {}).get("fingerprint") == held_out.fingerprint:
+                    continue
+                found = evaluate(
+                    load(path),
+                    held_out,
+                    settings,
+                    name=name,
+                    watch=lambda stage, done, total, name=name: self._watch(name, stage, done, total),  # type: ignore[misc]
+                )
+                self._found[name] = tell_results(found.table(), source="measured here")
+        except (RegardError, OSError) as error:
+            self._error = str(error)
+        finally:
+            with self._lock:
+                self._progress = None
+
+    def _watch(self, name: str, stage: str, done: int, total: int) -> None:
+        with self._lock:
+            self._progress = {"model": name, "stage": stage, "done": done, "total": total}
+
+
+def _held_out(paths: Sequence[Path]) -> HeldOut:
+    """Find the pairs that all runs held out to test with, or else to validate with."""
+    try:
+        return common_held_out(paths, Choice())
+    except DataError as error:
+        try:
+            return common_held_out(paths, Choice(split="valid"))
+        except RegardError:
+            raise error from None
+
+
+def thinned(held_out: HeldOut) -> HeldOut:
+    """Take every n-th pair, so that at most `MOST` are left."""
+    every = -(-len(held_out.pairs) // MOST)
+    if every == 1:
+        return held_out
+    name = f"{held_out.name}, one of {every} pairs"
+    return replace(held_out, pairs=held_out.pairs[::every], name=name, report=None, lines=())
+
+
+def edges_of(held_out: HeldOut) -> tuple[int, ...]:
+    """Divide the sources by length into bins of about equally many."""
+    lengths = sorted(len(words(source)) for source in held_out.sources)
+    cuts = np.quantile(lengths, np.linspace(0, 1, NUM_BINS + 1)[1:-1])
+    found = sorted({int(np.ceil(cut)) for cut in cuts} - {0})
+    return tuple(found) or (lengths[-1] + 1,)
+
+
+def read_results(models: Models, name: str) -> dict[str, Any] | None:
+    """Read what was measured before, in the folder of the run; nothing where that is not there, or not what it was."""
+    run = run_of(models.folders[name])
+    if run is None:
+        return None
+    try:
+        return tell_results(json.loads((run.path / FILE).read_text(encoding="utf-8")), source=FILE)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def tell_results(table: dict[str, Any], *, source: str) -> dict[str, Any]:
+    """Write the figures by length for the page, from the table of an evaluation."""
+    return {
+        "test_set": str(table["test_set"]),
+        "fingerprint": str(table["fingerprint"]),
+        "sentences": int(table["sentences"]),
+        "source": source,
+        "scores": {name: float(found["value"]) for name, found in table["scores"].items()},
+        "bins": [
+            {
+                "low": int(one["low"]),
+                "high": None if one["high"] is None else int(one["high"]),
+                "mean_length": float(one["mean_length"]),
+                "sentences": int(one["sentences"]),
+                "few": bool(one["few"]),
+                **{name: {part: float(one[name][part]) for part in ("value", "low", "high")} for name in _METRICS},
+            }
+            for one in table["by_length"]
+        ],
+    }
+
+
+_METRICS = ("BLEU", "chrF")

@@ -1,0 +1,60 @@
+"""Sentences to begin with: those of the lectures and of the built-in corpora, for models that know their words."""
+
+from typing import NamedTuple
+
+from regard.data.pair import words
+from regard.data.special import UNKNOWN
+from regard.tasks.translator import Translator
+
+
+class Example(NamedTuple):
+    """A sentence, what to look for in it, and its translation in the corpus."""
+
+    text: str
+    about: str
+    reference: str
+
+
+EXAMPLES: dict[str, tuple[Example, ...]] = {
+    "builtin:es-en": (
+        Example("Yo soy de Canadá", "from the lectures", "I am from Canada"),
+        Example("¿Me puedes traer un tenedor?", "from the lectures", "Can you bring me a fork?"),
+        Example("A Elena le gustan las playas", "many to one", "Elena likes beaches"),
+        Example("¿Buscaste al enfermero?", "one to many", "Did you look for the nurse?"),
+        Example(
+            "¿Por qué comió María la ensalada la semana pasada?",
+            "another order of words",
+            "Why did Maria eat the salad last week?",
+        ),
+        Example(
+            "Ella durmió en nuestro jardín grande y después descansó en el parque bonito",
+            "longer",
+            "She slept in our big garden and then rested in the pretty park",
+        ),
+    ),
+    "builtin:hi-en": (
+        Example("Ham baajaar gaye the", "from the lectures", "We had gone to the market"),
+        Example("Kyaa main kal baag gayii thii?", "one to many", "Had I gone to the garden yesterday?"),
+        Example(
+            "Main shikshak ke saath nadii laut rahaa huun",
+            "another order of words",
+            "I am returning to the river with the teacher",
+        ),
+    ),
+}
+"""For each built-in corpus: chosen by their gold links, which say what a map of them should show."""
+
+
+def examples_for(translator: Translator) -> tuple[Example, ...]:
+    """Give the sentences of the corpus whose words the translator knows best; none where it knows few."""
+    shares = {name: _known(translator, examples) for name, examples in EXAMPLES.items()}
+    best = max(shares, key=lambda name: shares[name])
+    return EXAMPLES[best] if shares[best] > 0.5 else ()
+
+
+def _known(translator: Translator, examples: tuple[Example, ...]) -> float:
+    """Give the share of tokens that are words: a tokenizer of another language knows none, or cuts them to pieces."""
+    encoded = translator.tokenizers.source.encode_batch([one.text for one in examples])
+    tokens = [token for index in range(len(encoded)) for token in encoded[index].tolist()]
+    known = sum(len(words(one.text)) for one in examples) - tokens.count(UNKNOWN)
+    return known / max(1, len(tokens))

@@ -1,0 +1,112 @@
+"""Who may ask: this machine alone, from the studio's own page, and not without end.
+
+A stranger's page, open in the same browser, can send requests to loopback too. So a request must name loopback as its
+host, which a stranger's domain that resolves to 127.0.0.1 does not, and where a browser says which page it comes from,
+that must be the studio.
+"""
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+MAX_BODY = 8 * 2**20
+"""Bytes of a request; a picture is the largest there is."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+class Guard:
+    """Let through what `hosts` may ask, refuse the rest, and put the safety headers on every answer."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Iterable[str] = LOOPBACK, max_body: int = MAX_BODY) -> None:
+        self.app, self.hosts, self.max_body = app, frozenset(hosts), max_body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        status, refusal = self.refuse(scope["method"], headers)
+        if refusal:
+            await JSONResponse({"error": refusal}, status, HEADERS)(scope, receive, send)
+            return
+        body = await self._read(receive)
+        if body is None:
+            await JSONResponse({"error": self._too_large()}, 413, HEADERS)(scope, receive, send)
+            return
+        messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def again() -> Message:
+            return messages.pop() if messages else await receive()
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                added = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message["headers"] = [*message["headers"], *added]
+            await send(message)
+
+        await self.app(scope, again, guarded)
+
+    async def _read(self, receive: Receive) -> bytes | None:
+        """Give the body, or none where it is too large."""
+        body, more = bytearray(), True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > self.max_body:
+                return None
+        return bytes(body)
+
+    def refuse(self, method: str, headers: Headers) -> tuple[int, str]:
+        """Give the status and the reason for which a request is refused, or no reason."""
+        host = headers.get("host", "")
+        if _name(host) not in self.hosts:
+            return (
+                403,
+                f"`Host` must be this machine; received {host[:80]!r}. Open the address that the studio printed.",
+            )
+        origin = headers.get("origin")
+        if origin is not None and origin != f"http://{host}":
+            return 403, f"`Origin` must be the studio's own page; received {origin[:80]!r}."
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return 403, f"`Sec-Fetch-Site` must be same-origin; received {headers['sec-fetch-site'][:80]!r}."
+        if method == "POST" and headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            return 415, "`Content-Type` must be application/json."
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > self.max_body:
+            return 413, self._too_large()
+        return 200, ""
+
+    def _too_large(self) -> str:
+        return f"A request must have at most {self.max_body:,} bytes; received more. Send less."
+
+
+def _name(host: str) -> str:
+    """Give the host without its port, or nothing where it is none.
+
+    >>> _name("localhost:8000"), _name("[::1]:8000"), _name("127.0.0.1@evil.example"), _name("")
+    ('localhost', '::1', '', '')
+    """
+    try:
+        parts = urlsplit(f"//{host}")
+        known = not (parts.username or parts.path or parts.query or parts.fragment) and (parts.port or 0) >= 0
+    except ValueError:
+        return ""
+    return (parts.hostname or "") if known and "@" not in host else ""

@@ -1,0 +1,156 @@
+"""The models that a studio has open: each loaded once, asked by one visitor at a time."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from regard.errors import ArgumentError, DataError, nearest
+from regard.models.folder import CONFIG
+from regard.studio.examples import examples_for
+from regard.studio.preparing import Preparation
+from regard.tasks.classifier import Classifier
+from regard.tasks.language_model import LanguageModel
+from regard.tasks.load import load
+from regard.tasks.run_folder import RunFolder
+from regard.tasks.translator import Translator
+
+Thing = TypeVar("Thing")
+
+
+class Opened(NamedTuple):
+    """A model under the name the page knows it by."""
+
+    name: str
+    kind: str
+    """translator, classifier, language or vision."""
+    thing: Any
+    about: dict[str, Any]
+    """What the page is told of it."""
+    lock: threading.RLock
+    """Held by whoever asks the model: recording and meddling act on the model itself."""
+
+
+class Models:
+    """Loads each folder once, when the studio starts or when training has made it.
+
+    A run that has no model yet is kept in mind: its curves can be looked at, and its model is opened once it is there.
+    `preparation`: the training of a first model, where none was given.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path | str] = (),
+        *,
+        preparation: Preparation | None = None,
+        load: Callable[[Path], Any] = load,
+    ) -> None:
+        self._load, self._opened, self._lock = load, dict[str, Opened](), threading.Lock()
+        self._opening = threading.Lock()
+        self.preparation = preparation
+        self.folders: dict[str, Path] = {}
+        """Where each model came from, by its name; and runs that have none yet."""
+        for path in map(Path, paths):
+            if is_under_way(path):
+                self.folders[self._name(path)] = path
+            else:
+                self.open(path)
+
+    def open(self, path: Path) -> Opened:
+        """Load the model of a folder and give it a name: the folder's, numbered where it is taken."""
+        thing = self._load(path)
+        with self._lock:
+            name = self._name(path)
+            self.folders[name] = path
+            self._opened[name] = Opened(name, kind_of(thing), thing, describe(name, thing), threading.RLock())
+        return self._opened[name]
+
+    def _name(self, path: Path) -> str:
+        """Give a name that no other folder has; a run has the same before and after its model is there."""
+        stem = path.resolve().parent.name if path.resolve().name == "model" else path.resolve().name
+        name, number = stem, 2
+        while name in self._opened or self.folders.get(name, path) != path:
+            name, number = f"{stem}-{number}", number + 1
+        return name
+
+    def refresh(self) -> None:
+        """Open what training has made, once it is there."""
+        with self._lock:
+            made = self.preparation.result() if self.preparation else None
+            if made is not None:
+                self.preparation = None
+        if made is not None:
+            self.open(made)
+        with self._opening:  # one at a time, lest a model be opened twice
+            waiting = [path for name, path in self.folders.items() if name not in self._opened]
+            for path in waiting:
+                if not is_under_way(path):
+                    with suppress(DataError, OSError):  # it is still being written: the next time
+                        self.open(path)
+
+    def all(self, kind: str | None = None) -> list[Opened]:
+        """Give those of one kind, or all, in the order they were named."""
+        return [one for one in list(self._opened.values()) if kind in (None, one.kind)]
+
+    @contextmanager
+    def borrow(self, name: str, wanted: type[Thing]) -> Iterator[Thing]:
+        """Give the model of that name, or the first of its kind for "", and let nobody else at it meanwhile."""
+        found = self.find(name, wanted)
+        with found.lock:
+            yield found.thing
+
+    def find(self, name: str, wanted: type[Thing]) -> Opened:
+        """Give the model of that name and type, or the first of its type for ""; anything else is an error."""
+        fitting = {one.name: one for one in self.all() if isinstance(one.thing, wanted)}
+        if not fitting:
+            raise ArgumentError(
+                f"`model` must be a {wanted.__name__}; received none: no such model is open. "
+                "Start the studio with one: regard studio FOLDER."
+            )
+        if not name:
+            return next(iter(fitting.values()))
+        if name not in fitting:
+            raise ArgumentError(f'`model` must be one that is open; received "{name[:80]}". {nearest(name, fitting)}')
+        return fitting[name]
+
+    def overview(self) -> dict[str, Any]:
+        """Tell the page what is open and what is being made."""
+        from regard import __version__
+
+        self.refresh()
+        return {
+            "version": __version__,
+            "models": [one.about for one in self.all()],
+            "preparing": self.preparation.progress() if self.preparation else None,
+        }
+
+
+def is_under_way(path: Path) -> bool:
+    """Tell whether a folder is that of a run that has no model yet."""
+    run = RunFolder(path)
+    return run.config.is_file() and not (run.model / CONFIG).is_file()
+
+
+def kind_of(thing: object) -> str:
+    """Say what kind of model was loaded."""
+    match thing:
+        case Translator():
+            return "translator"
+        case LanguageModel():
+            return "language"
+        case Classifier():
+            return "classifier"
+        case _:
+            return "vision"
+
+
+def describe(name: str, thing: object) -> dict[str, Any]:
+    """Tell the page of one model."""
+    examples = examples_for(thing) if isinstance(thing, Translator) else ()
+    return {
+        "name": name,
+        "kind": kind_of(thing),
+        "about": str(thing),
+        "examples": [one._asdict() for one in examples],
+    }

@@ -1,0 +1,86 @@
+"""The studio's server: one page, and a POST for each thing a view asks."""
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from regard.errors import RegardError
+from regard.studio import compare, mechanisms, steps, translate, what_if
+from regard.studio.guard import LOOPBACK, Guard
+from regard.studio.models import Models
+
+ROUTERS: tuple[Callable[[Models], APIRouter], ...] = (
+    translate.router,
+    steps.router,
+    what_if.router,
+    mechanisms.router,
+    compare.router,
+)
+"""What each view adds: a function from the open models to its verbs."""
+_TYPES = {"index.html": "text/html", "studio.js": "text/javascript", "studio.css": "text/css"}
+
+
+def create_app(models: Models, *, hosts: Iterable[str] = LOOPBACK) -> FastAPI:
+    """Make the server. It answers requests that name one of `hosts` and come from its own page."""
+    app = FastAPI(title="regard studio", docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_exception_handler(RegardError, _refused)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(HTTPException, _failed)
+    app.add_middleware(Guard, hosts=hosts)
+
+    @app.get("/")
+    def index() -> Response:
+        return static("index.html")
+
+    @app.get("/{name}")
+    def page_file(name: str) -> Response:
+        if name not in _TYPES:
+            raise HTTPException(404, f"There is no /{name[:80]}.")
+        return static(name)
+
+    @app.post("/api/overview")
+    def overview() -> dict[str, Any]:
+        return models.overview()
+
+    for make in ROUTERS:
+        app.include_router(make(models), prefix="/api")
+    return app
+
+
+@cache
+def read_static(name: str) -> bytes:
+    """Read one of the built files, which lie beside this one."""
+    return (files("regard.studio") / "static" / name).read_bytes()
+
+
+def static(name: str) -> Response:
+    """Answer with one of the built files."""
+    return Response(read_static(name), media_type=_TYPES[name])
+
+
+def _refused(request: Request, error: Exception) -> JSONResponse:
+    """Hand on what the library says of bad input, as the command line does."""
+    return JSONResponse({"error": _sendable(str(error))}, 422)
+
+
+def _malformed(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    wrong = error.errors()[0]
+    place = ".".join(str(part) for part in wrong["loc"][1:]) or "the request"
+    return JSONResponse({"error": f"`{place}` is not as it must be: {wrong['msg']}."}, 422)
+
+
+def _sendable(text: str) -> str:
+    """Replace halves of surrogate pairs, which no encoding takes."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _failed(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": str(error.detail)}, error.status_code)

@@ -1,0 +1,35 @@
+"""Step by step as one file: every query of one layer, with all numbers, without a model."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from regard.studio.models import Models
+from regard.studio.page import Answer, Recorded, make_page
+from regard.studio.steps import Apart, Reading, read_text, take_apart
+from regard.tasks.classifier import Classifier
+from regard.tasks.language_model import LanguageModel
+from regard.tasks.translator import Translator
+
+MAX_LOOKS = 256
+"""Looks that are recorded: queries times heads."""
+
+
+def steps_page(model: Translator | LanguageModel | Classifier, text: str, *, target: str | None = None) -> str:
+    """Give a page that takes every look of a layer apart, as the view Step by step does."""
+    return make_page(record_steps(model, text, target=target))
+
+
+def record_steps(model: Translator | LanguageModel | Classifier, text: str, *, target: str | None = None) -> Recorded:
+    """Ask whatever a visitor may ask of the layer that is shown first; of many looks, the first."""
+    models = Models(["model"], load=lambda path: model)
+    (opened,) = models.all()
+    asked: dict[str, Any] = {"model": opened.name, "text": text, "target": target}
+    read = read_text(opened, Reading(**asked))
+    answers = [Answer("steps/read", asked, read)]
+    layer = next(one for one in read["layers"] if one["name"] == read["layer"])
+    places = [(head, query) for query in range(len(layer["queries"])) for head in range(layer["heads"])]
+    for head, query in places[:MAX_LOOKS]:
+        body = asked | {"target": read["target"], "layer": layer["name"], "head": head, "query": query}
+        answers.append(Answer("steps/apart", body, take_apart(opened, Apart(**body))))
+    state = {"text": text} | ({} if target is None else {"target": target})
+    return Recorded("steps", f"steps?{urlencode(state)}", [opened.about], answers)

@@ -1,0 +1,90 @@
+"""What the loop needs to know of captions: batches, the loss, and the validation."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.config.train import Train
+from regard.data.ragged import Ragged
+from regard.data.scenes.batches import CaptionBatch, CaptionBatches
+from regard.data.scenes.sides import CaptionSide
+from regard.data.special import END, PAD, START
+from regard.data.tokenizer import Tokenizer
+from regard.decoding import greedy
+from regard.evaluation.bleu import score
+from regard.models.vision.captions import CaptionModel, as_source
+from regard.tasks.classifier import cut_texts
+from regard.training.group import Group
+from regard.training.loss import Loss, smoothed_cross_entropy
+from regard.training.watch import Validated
+
+AT_ONCE = 128
+"""Pictures that are described at once."""
+
+
+class CaptionScores(NamedTuple):
+    """How good captions are."""
+
+    exact: float
+    """Share that is, word for word, what the grammar says."""
+    bleu: float
+
+
+class EncodedCaptions:
+    """One side as numbers, its pictures on the device that reads them."""
+
+    def __init__(self, side: CaptionSide, tokenizer: Tokenizer, *, max_length: int, device: torch.device) -> None:
+        self.side, self.tokenizer, self.max_length = side, tokenizer, max_length
+        self.pixels: Tensor = torch.from_numpy(side.pictures).to(device)
+        self.texts: Ragged = cut_texts(tokenizer.encode_batch(side.captions), max_length)
+
+    def image(self, pictures: Tensor) -> Tensor:
+        """Give pictures with colors from 0 to 1."""
+        return self.pixels[pictures].float() / 255
+
+
+class CaptionJob:
+    """Train on some pictures, validate on others."""
+
+    def __init__(self, train: EncodedCaptions, valid: EncodedCaptions, settings: Train, *, group: Group) -> None:
+        self.settings, self.group, self.train, self.valid = settings, group, train, valid
+        self.batches = CaptionBatches(
+            train.texts, size=settings.batch_tokens, seed=settings.seed, rank=group.rank, ranks=group.ranks
+        )
+
+    def loss(self, model: nn.Module, batch: CaptionBatch) -> Loss:
+        """Sum the cross-entropy over the words."""
+        logits = model(self.train.image(batch.indices), batch.target_input)
+        smoothing = self.settings.label_smoothing
+        return smoothed_cross_entropy(logits, batch.target_output, smoothing=smoothing, padding=PAD)
+
+    def validate(self, model: nn.Module) -> Validated:
+        """Measure the loss on all held-out captions, and say some of them."""
+        total, tokens = 0.0, 0
+        for batch in CaptionBatches(self.valid.texts, size=AT_ONCE, shuffle=False):
+            there = batch.to(self.group.device)
+            logits = model(self.valid.image(there.indices), there.target_input)
+            total += float(smoothed_cross_entropy(logits, there.target_output, padding=PAD).cross_entropy)
+            tokens += batch.num_tokens
+        scores = self.score(model, self.valid, most=self.settings.valid_sentences)
+        return Validated(loss=total / max(1, tokens), figures={"exact": scores.exact, "bleu": scores.bleu})
+
+    def score(self, model: nn.Module, side: EncodedCaptions, *, most: int | None = None) -> CaptionScores:
+        """Describe pictures greedily, and compare with their captions."""
+        assert isinstance(model, CaptionModel)
+        said = describe(model, side, most=most)
+        gold = [side.tokenizer.normalize(one) for one in side.side.captions[: len(said)]]
+        exact = sum(one == true for one, true in zip(said, gold, strict=True)) / max(1, len(gold))
+        return CaptionScores(exact, score(said, gold).bleu)
+
+
+@torch.no_grad()
+def describe(model: CaptionModel, side: EncodedCaptions, *, most: int | None = None) -> list[str]:
+    """Describe the first pictures of a side, or all."""
+    said: list[str] = []
+    for start in range(0, len(side.side) if most is None else min(most, len(side.side)), AT_ONCE):
+        pixels = side.pixels[start : start + AT_ONCE]
+        found = greedy(model, as_source(pixels), start=START, end=END, max_length=side.max_length + 1)
+        said += [side.tokenizer.decode(one.tokens) for one in found]
+    return said[:most]

@@ -1,0 +1,159 @@
+"""A model that describes pictures, with its words: a picture in, a caption out, with a map for each word."""
+
+import json
+from dataclasses import dataclass
+from math import exp
+from pathlib import Path
+from typing import Literal
+
+import torch
+from jaxtyping import UInt8
+from safetensors.torch import save_file
+from torch import Tensor
+
+from regard import __version__
+from regard.config.captions import CaptionSpec, SavedCaptions
+from regard.config.read import read_settings
+from regard.config.show import to_table
+from regard.data.special import END, START
+from regard.data.tokenizer import Tokenizer
+from regard.decoding import Hypothesis, Search, decode
+from regard.errors import ArgumentError, DataError
+from regard.models.build import count_parameters
+from regard.models.folder import CONFIG, PARAMETERS
+from regard.models.vision.build_captions import build_caption_model
+from regard.models.vision.captions import CaptionModel, as_source
+from regard.tasks.model_folder import find_device, find_model, saved_task
+from regard.tasks.picture_input import AnyPicture, read_any_picture
+from regard.tasks.question_answerer import TOKENIZER
+from regard.tasks.word_maps import WordMaps
+from regard.training.checkpoint import read_tensors, write_text
+
+TASK: Literal["captions"] = "captions"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Caption:
+    """What a model says of a picture."""
+
+    text: str
+    probabilities: tuple[float, ...]
+    """Of each word, given those before it; the last is that of ending there, where it ended."""
+    looks: WordMaps
+    """Where the model looked for each word."""
+    finished: bool
+    """False where the longest length came before the end."""
+
+    @property
+    def probability(self) -> float:
+        """That of the whole caption."""
+        product = 1.0
+        for one in self.probabilities:
+            product *= one
+        return product
+
+
+class Captioner:
+    """A trained model that describes pictures. `load_captioner` reads one from a folder."""
+
+    def __init__(
+        self,
+        model: CaptionModel,
+        tokenizer: Tokenizer,
+        spec: CaptionSpec,
+        *,
+        image_size: int = 64,
+        max_length: int = 40,
+    ) -> None:
+        self.model, self.tokenizer, self.spec = model.eval(), tokenizer, spec
+        self.image_size, self.max_length = image_size, max_length
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(self.model.parameters()).device
+
+    def caption(self, image: AnyPicture, *, beam: int = 1, n_best: int = 1) -> list[Caption]:
+        """Describe a picture in `n_best` ways, best first: greedily, or with a beam.
+
+        `image` is a path, a Pillow image, an array of bytes, or a tensor from 0 to 1.
+        """
+        return self.caption_pixels(read_any_picture(image, size=self.image_size), beam=beam, n_best=n_best)
+
+    def caption_pixels(
+        self, pixels: UInt8[Tensor, "3 height width"], *, beam: int = 1, n_best: int = 1
+    ) -> list[Caption]:
+        """Describe a picture of the size that the model reads."""
+        search = Search(beam=beam, n_best=n_best, max_length=self.max_length + 1)
+        source = as_source(pixels.unsqueeze(0)).to(self.device)
+        found = decode(self.model, source, search=search, start=START, end=END, weights=True)[0]
+        return [self._caption(one, pixels) for one in found]
+
+    def save(self, folder: Path) -> None:
+        """Write model.safetensors, config.json and tokenizer.json. Nothing is pickled."""
+        folder.mkdir(parents=True, exist_ok=True)
+        config = SavedCaptions(
+            version=__version__,
+            task=TASK,
+            model=self.spec,
+            vocabulary_size=self.tokenizer.size,
+            image_size=self.image_size,
+            max_length=self.max_length,
+        )
+        tensors = {name: one.detach().cpu().contiguous() for name, one in self.model.state_dict().items()}
+        save_file(tensors, folder / PARAMETERS, metadata={"format": "pt"})
+        write_text(folder / TOKENIZER, self.tokenizer.to_json())
+        write_text(folder / CONFIG, json.dumps(to_table(config), indent=2) + "\n")
+
+    def __repr__(self) -> str:
+        size, kind = count_parameters(self.model), self.spec.image.kind
+        return f"Captioner({kind}, {size:,} parameters, {self.tokenizer.size} words, on {self.device})"
+
+    def _caption(self, found: Hypothesis, pixels: Tensor) -> Caption:
+        tokens = [token for token in found.tokens if token != END]
+        assert found.weights is not None
+        grid = self._grid(found.weights.size(-1))
+        weights = found.weights.float().cpu()[:, :, : len(tokens)].unflatten(-1, grid)
+        return Caption(
+            text=self.tokenizer.decode(tokens),
+            probabilities=tuple(exp(one) for one in found.log_probabilities),
+            looks=WordMaps(
+                image=pixels.cpu().float() / 255, words=tuple(self.tokenizer.pieces(tokens)), weights=weights
+            ),
+            finished=found.finished,
+        )
+
+    def _grid(self, places: int) -> tuple[int, int]:
+        rows = self.model.places.rows.table.size(0)
+        return rows, places // rows
+
+
+def load_captioner(path: str | Path, *, device: torch.device | str = "cpu") -> Captioner:
+    """Load the model in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
+    folder = find_model(path)
+    config = _read_config(folder)
+    place = find_device(device)
+    with torch.random.fork_rng():
+        model = build_caption_model(config.model, vocabulary_size=config.vocabulary_size, image_size=config.image_size)
+    try:
+        model.load_state_dict(read_tensors(folder / PARAMETERS))
+        tokenizer = Tokenizer.from_json((folder / TOKENIZER).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RuntimeError) as error:
+        if isinstance(error, DataError):
+            raise
+        first = str(error).strip().splitlines()[0]
+        raise DataError(f"{folder} must be a whole folder of a model for captions; received: {first}") from error
+    size, most = config.image_size, config.max_length
+    return Captioner(model.to(place), tokenizer, config.model, image_size=size, max_length=most)
+
+
+def _read_config(folder: Path) -> SavedCaptions:
+    if saved_task(folder) != TASK:
+        raise DataError(
+            f"`path` must be the folder of a model for captions; {folder} holds a model of another kind. Train one "
+            "with `regard train --task captions`."
+        )
+    try:
+        return read_settings(SavedCaptions, json.loads((folder / CONFIG).read_text(encoding="utf-8")))
+    except ArgumentError as error:
+        raise DataError(f"{folder / CONFIG}: {error}") from error

@@ -1,0 +1,196 @@
+"""Train to describe pictures: from pictures and settings to a model folder, a card and a report."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import torch
+
+from regard import __version__
+from regard.config.captions import CaptionConfig
+from regard.config.show import show_settings
+from regard.data.scenes.sides import CaptionSide
+from regard.data.tokenizer_training import train_tokenizer
+from regard.models.build import count_parameters
+from regard.models.vision.build_captions import build_caption_model
+from regard.tasks.caption_data import CaptionCorpus
+from regard.tasks.caption_job import CaptionJob, CaptionScores, EncodedCaptions
+from regard.tasks.captioner import Caption, Captioner
+from regard.tasks.card import Card, Use, write_card
+from regard.tasks.finished import FIGURES, model_aside, run_watchers
+from regard.tasks.page import make_html
+from regard.tasks.question_data import color_statistics
+from regard.tasks.questions import SHOWN, TOKENS, TrainedOnPictures
+from regard.tasks.report_page import curves_html
+from regard.tasks.run_folder import RunFolder
+from regard.tasks.word_maps import CAVEAT
+from regard.training.checkpoint import write_text
+from regard.training.failure import needing_room
+from regard.training.group import Group
+from regard.training.interruption import Interruption
+from regard.training.loop import Trainer
+from regard.training.streams import seed_streams
+from regard.training.watch import Watcher, Watchers, read_metrics
+
+CAPTION = Use("image-to-text", "caption", 'caption("picture.png")[0].text')
+
+
+def train_captions(
+    config: CaptionConfig,
+    corpus: CaptionCorpus,
+    folder: RunFolder,
+    *,
+    command: str,
+    watcher: Watcher,
+    group: Group | None = None,
+    interruption: Interruption | None = None,
+) -> TrainedOnPictures:
+    """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again."""
+    group = group or Group()
+    signature = describe_captions(config)
+    finished = folder.model / FIGURES
+    if finished.is_file():
+        watcher.noted(f"The run in {folder.path} is finished; these are its figures.")
+        return TrainedOnPictures(folder, json.loads(finished.read_text(encoding="utf-8")), signature)
+    captioner = _fresh(config, corpus)
+    train, valid, test = (
+        EncodedCaptions(side, captioner.tokenizer, max_length=config.data.max_length, device=group.device)
+        for side in (corpus.train, corpus.valid, corpus.test)
+    )
+    job = CaptionJob(train, valid, config.train, group=group)
+    begun = time.perf_counter()
+    trainer = Trainer(
+        captioner.model,
+        job,
+        config.train,
+        checkpoints=folder.checkpoints,
+        watcher=run_watchers(folder, config.train, watcher) if group.leads else Watchers(),
+        group=group,
+        interruption=interruption,
+    )
+    state = trainer.train()
+    seconds = time.perf_counter() - begun
+    if not group.leads:
+        return TrainedOnPictures(folder, {}, signature)
+    captioner.model.eval()
+    scores = {name: job.score(captioner.model, side) for name, side in (("valid", valid), ("test", test))}
+    figures = caption_figures(corpus, scores) | {
+        "words": captioner.tokenizer.size,
+        "parameters": count_parameters(captioner.model),
+        "steps": state.step,
+        "step_seconds": state.seconds / max(1, state.step),
+        "seconds": seconds,
+    }
+    with needing_room(folder.path):
+        _write(config, corpus, folder, captioner, figures, command)
+    return TrainedOnPictures(folder, figures, signature)
+
+
+def describe_captions(config: CaptionConfig) -> str:
+    """Give the signature that results carry.
+
+    >>> describe_captions(CaptionConfig())
+    'task:captions|data:|model:residual|seed:1|version:0.1.0'
+    """
+    return (
+        f"task:captions|data:{config.data.corpus}|model:{config.model.image.kind}|seed:{config.train.seed}"
+        f"|version:{__version__}"
+    )
+
+
+def caption_figures(corpus: CaptionCorpus, scores: Mapping[str, CaptionScores]) -> dict[str, float]:
+    """Name the figures of each side, beside the share that the commonest training caption gets right."""
+    commonest = Counter(corpus.train.captions).most_common(1)[0][0]
+    figures: dict[str, float] = {}
+    for side, one in scores.items():
+        captions = (corpus.valid if side == "valid" else corpus.test).captions
+        figures |= {
+            f"{side}_exact": one.exact,
+            f"{side}_bleu": one.bleu,
+            f"{side}_majority": captions.count(commonest) / len(captions),
+        }
+    return figures
+
+
+def told_captions(figures: Mapping[str, float]) -> dict[str, str]:
+    """Name the figures for people."""
+    shown = {}
+    for side, name in (("test", "test"), ("valid", "validation")):
+        shown[f"right word for word, {name}"] = f"{100 * figures[f'{side}_exact']:.2f} %"
+        shown[f"BLEU, {name}"] = f"{figures[f'{side}_bleu']:.2f}"
+        shown[f"always the commonest caption, {name}"] = f"{100 * figures[f'{side}_majority']:.2f} %"
+    return shown | {name: f"{figures[name]:,.0f}" for name in ("words", "parameters", "steps", "seconds")}
+
+
+def captions_page(captions: Sequence[tuple[Caption, str | None]], *, title: str) -> str:
+    """Write a page of captions with a map for each word, beside the right ones where they are known."""
+    shown = "".join(caption_html(one, gold) for one, gold in captions)
+    return make_html(title, [f"<h1>{escape(title)}</h1><p><small>{escape(CAVEAT)}</small></p>{shown}"])
+
+
+def caption_html(caption: Caption, gold: str | None = None) -> str:
+    """Draw one caption, as part of a page."""
+    mistake = f"<p>It is: {escape(gold)}</p>" if gold is not None and gold != caption.text else ""
+    alt = f"{caption.text}: where the model looked for each word."
+    return f"<section><h2>{escape(caption.text)}</h2>{mistake}{caption.looks.html(alt=alt)}</section>"
+
+
+def _fresh(config: CaptionConfig, corpus: CaptionCorpus) -> Captioner:
+    tokenizer = train_tokenizer(corpus.train.captions, TOKENS)
+    seed_streams(config.train.seed)
+    size = config.data.image_size
+    model = build_caption_model(config.model, vocabulary_size=tokenizer.size, image_size=size)
+    mean, spread = color_statistics(corpus.train.pictures)
+    model.places.encoder.standardize.fit(mean=mean, spread=spread)
+    return Captioner(model, tokenizer, config.model, image_size=size, max_length=config.data.max_length)
+
+
+def _write(
+    config: CaptionConfig,
+    corpus: CaptionCorpus,
+    folder: RunFolder,
+    captioner: Captioner,
+    figures: dict[str, float],
+    command: str,
+) -> None:
+    """Write the report, then the model folder."""
+    data = (
+        f"{config.data.corpus}: {len(corpus.train):,} pictures to train on, {len(corpus.valid):,} to validate on, "
+        f"{len(corpus.test):,} to test with, each with a caption."
+    )
+    title, signature, told = "Captions for pictures of shapes", describe_captions(config), told_captions(figures)
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in told.items())
+    curves = curves_html(read_metrics(folder.metrics), measure="exact", called="right word for word", unit="word")
+    parts = [
+        f"<h1>{escape(title)}</h1><p><small>{escape(signature)}</small></p><p>{escape(data)}</p><table>{rows}</table>",
+        f"<h2>Curves</h2>{curves}<h2>Pictures</h2><p><small>{escape(CAVEAT)}</small></p>",
+        *_examples(captioner, corpus.test),
+        f"<h2>Command</h2><pre>{escape(command)}</pre>",
+        f"<h2>Settings</h2><pre>{escape(show_settings(config, help=False))}</pre>",
+    ]
+    write_text(folder.report, make_html(title, parts))
+    card = Card(
+        title=title,
+        summary=f"A Transformer's decoder that looks at the places of a picture ({config.model.image.kind}); "
+        f"{figures['parameters']:,.0f} parameters, trained with regard {__version__} in {figures['steps']:,.0f} steps.",
+        data=data,
+        license="MIT, drawn by regard",
+        figures=told,
+        command=command,
+        signature=signature,
+        folder=str(folder.model),
+        use=CAPTION,
+    )
+    with model_aside(folder) as aside:
+        captioner.save(aside)
+        (aside / "README.md").write_text(write_card(card), encoding="utf-8")
+        (aside / FIGURES).write_text(json.dumps(figures), encoding="utf-8")
+
+
+def _examples(captioner: Captioner, side: CaptionSide) -> list[str]:
+    shown = []
+    for picture, gold in list(zip(side.pictures, side.captions, strict=True))[:SHOWN]:
+        shown.append(caption_html(captioner.caption_pixels(torch.from_numpy(picture))[0], gold))
+    return shown

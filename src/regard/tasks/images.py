@@ -1,0 +1,154 @@
+"""Train an image classifier: from labeled images and settings to a model folder, a card and a report."""
+
+import json
+import time
+
+from regard import __version__
+from regard.config.image_run import ImagesConfig
+from regard.config.show import show_settings
+from regard.evaluation.classification import ClassificationScores
+from regard.models.build import count_parameters
+from regard.models.vision.build import build_image_encoder
+from regard.tasks.card import Card, Use, write_card
+from regard.tasks.classification import TrainedClassifier, label_figures
+from regard.tasks.classify_page import told
+from regard.tasks.finished import FIGURES, model_aside, run_watchers
+from regard.tasks.image_classifier import ImageClassifier
+from regard.tasks.image_job import ImageJob
+from regard.tasks.image_page import images_report
+from regard.tasks.labeled_images import ImageCorpus
+from regard.tasks.run_folder import RunFolder
+from regard.training.checkpoint import write_text
+from regard.training.failure import needing_room
+from regard.training.group import Group
+from regard.training.interruption import Interruption
+from regard.training.loop import Trainer
+from regard.training.streams import seed_streams
+from regard.training.watch import Watcher, Watchers, read_metrics
+
+CLASSIFY = Use("image-classification", "classify", 'classify(["picture.png"])')
+SHOWN = 4
+"""Images in the report."""
+
+
+def train_image_classifier(
+    config: ImagesConfig,
+    corpus: ImageCorpus,
+    folder: RunFolder,
+    *,
+    command: str,
+    watcher: Watcher,
+    group: Group | None = None,
+    interruption: Interruption | None = None,
+) -> TrainedClassifier:
+    """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again."""
+    group = group or Group()
+    signature = describe_images(config)
+    finished = folder.model / FIGURES
+    if finished.is_file():
+        watcher.noted(f"The run in {folder.path} is finished; these are its figures.")
+        return TrainedClassifier(folder, json.loads(finished.read_text(encoding="utf-8")), signature)
+    seed_streams(config.train.seed)
+    size = corpus.size
+    model = build_image_encoder(
+        config.model,
+        image_size=(size.height, size.width),
+        channels=size.channels,
+        num_labels=len(corpus.labels),
+    )
+    mean, spread = corpus.colors()
+    model.standardize.fit(mean=mean, spread=spread)
+    job = ImageJob(corpus.train, corpus.valid, config, group=group)
+    begun = time.perf_counter()
+    trainer = Trainer(
+        model,
+        job,
+        config.train,
+        checkpoints=folder.checkpoints,
+        watcher=run_watchers(folder, config.train, watcher) if group.leads else Watchers(),
+        group=group,
+        interruption=interruption,
+    )
+    state = trainer.train()
+    if not group.leads:
+        return TrainedClassifier(folder, {}, signature)
+    model.eval()
+    scores = {"valid": job.score(model, corpus.valid)}
+    if len(corpus.test):
+        scores["test"] = job.score(model, corpus.test)
+    figures = label_figures(scores) | {
+        "parameters": count_parameters(model),
+        "labels": len(corpus.labels),
+        "steps": state.step,
+        "step_seconds": state.seconds / max(1, state.step),
+        "seconds": time.perf_counter() - begun,
+    }
+    classifier = ImageClassifier(
+        model, corpus.labels, config.model, image_size=(size.height, size.width), channels=size.channels
+    )
+    with needing_room(folder.path):
+        _write(config, corpus, folder, classifier, scores, figures, command)
+    return TrainedClassifier(folder, figures, signature)
+
+
+def describe_images(config: ImagesConfig) -> str:
+    """Give the signature that results carry.
+
+    >>> describe_images(ImagesConfig())
+    'task:images|data:|model:residual-none|seed:1|version:0.1.0'
+    """
+    spec = config.model
+    kind = f"{spec.kind}-{spec.attention}" if spec.kind == "residual" else spec.kind
+    return f"task:images|data:{config.data.corpus}|model:{kind}|seed:{config.train.seed}|version:{__version__}"
+
+
+def _write(
+    config: ImagesConfig,
+    corpus: ImageCorpus,
+    folder: RunFolder,
+    classifier: ImageClassifier,
+    scores: dict[str, ClassificationScores],
+    figures: dict[str, float],
+    command: str,
+) -> None:
+    """Write the report, then the model folder."""
+    size, labels = corpus.size, ", ".join(corpus.labels[:20])
+    data = (
+        f"{config.data.corpus}: {len(corpus.train):,} images of {size.width} × {size.height} pixels to train on, "
+        f"{len(corpus.valid):,} to validate on, {len(corpus.test):,} to test with; labels {labels}"
+        f"{', …' if len(corpus.labels) > 20 else ''}."
+    )
+    title, signature = f"Image classifier trained on {config.data.corpus}", describe_images(config)
+    held_out = corpus.test if len(corpus.test) else corpus.valid
+    side = held_out.select(range(min(SHOWN, len(held_out))))
+    found = list(classifier.inspect_pixels(side.pixels))
+    gold = [side.names[label] for label in side.labels]
+    page = images_report(
+        title=title,
+        data=data,
+        figures=figures,
+        labels=corpus.labels,
+        scores=scores,
+        inspections=[(side.place(index), found[index], gold[index]) for index in range(len(side))],
+        metrics=read_metrics(folder.metrics),
+        command=command,
+        signature=signature,
+        config=show_settings(config, help=False),
+    )
+    write_text(folder.report, page)
+    card = Card(
+        title=title,
+        summary=f"A {config.model.kind} network of {figures['parameters']:,.0f} parameters for images of {size.width} "
+        f"× {size.height} pixels, trained with regard {__version__} for {figures['steps']:,.0f} steps.",
+        data=data,
+        license=config.data.license,
+        figures=told(figures),
+        command=command,
+        signature=signature,
+        folder=str(folder.model),
+        use=CLASSIFY,
+    )
+    with model_aside(folder) as aside:
+        classifier.save(aside)
+        (aside / "README.md").write_text(write_card(card), encoding="utf-8")
+        (aside / FIGURES).write_text(json.dumps(figures), encoding="utf-8")

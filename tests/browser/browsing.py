@@ -1,0 +1,64 @@
+"""A studio that is running, and a browser that visits it: nothing else can be reached."""
+
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+
+from regard.cli.studio import listen
+from regard.studio.models import Models
+from regard.studio.server import create_app
+
+ROOT = Path(__file__).parents[2]
+AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
+
+
+def find_chromium() -> str:
+    """Give the path of the system's Chromium."""
+    for name in ("chromium", "chromium-browser", "google-chrome", "chrome"):
+        found = shutil.which(name)
+        if found:
+            return found
+    raise FileNotFoundError("Browser tests need Chromium: apt-get install chromium.")
+
+
+@contextmanager
+def serving(models: Models) -> Iterator[str]:
+    """Serve a studio on a free port and give its address."""
+    listening = listen(0)
+    server = uvicorn.Server(uvicorn.Config(create_app(models), log_level="warning", access_log=False, ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        listening.close()
+
+
+def violations(page) -> list[str]:
+    """Run axe on what is shown, and list what it finds wrong."""
+    page.evaluate(AXE.read_text(encoding="utf-8") + "\n;0")
+    found = page.evaluate("async () => (await axe.run(document)).violations")
+    return [f"{one['id']}: {one['help']}: {node['html'][:160]}" for one in found for node in one["nodes"]]
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Write a number as the page does."""
+    if value != 0 and abs(value) < 0.5 * 10**-digits:
+        mantissa, exponent = f"{value:.1e}".split("e")
+        return f"{mantissa}e{int(exponent)}".replace("-", "−")
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def read_table(page) -> list[list[str]]:
+    """Open the table of numbers under a matrix and give its cells."""
+    page.locator(".matrix details summary").click()
+    page.locator(".matrix table tbody tr").first.wait_for()
+    rows = page.locator(".matrix table tbody tr").all()
+    return [row.locator("td").all_inner_texts() for row in rows]

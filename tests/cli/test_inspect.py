@@ -1,0 +1,124 @@
+"""`regard inspect`, run as a user runs it."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+import regard
+from regard.cli import main
+from regard.config.presets import preset
+from regard.inspection import Trace
+from unit.inspection.hugging_face_models import make_model, make_tokenizer
+from unit.tasks.translators import make_folder
+
+TRANSFORMER = replace(preset("transformer-tiny"), size=8, num_heads=2, feed_forward_size=8)
+SOURCE, TARGET = "El libro es azul.", "the book is blue"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return make_folder(tmp_path_factory.mktemp("model"), TRANSFORMER)
+
+
+@pytest.fixture
+def run(unchecked, monkeypatch, capsys):
+    """Run the command line in this process, which has torch already."""
+
+    def run(*arguments):
+        words = ["regard", "inspect", *map(str, arguments)]
+        monkeypatch.setattr(sys, "argv", words)
+        code = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        shown = capsys.readouterr()
+        return subprocess.CompletedProcess(words, code, shown.out, shown.err)
+
+    return run
+
+
+def test_weights_are_drawn_in_the_terminal(run, model):
+    done = run(model, SOURCE, "--target", TARGET)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:2] == [TARGET, "decoder.2.cross_attention, mean of 2 heads"]
+    assert lines[-1].split()[0] == "</s>"
+    assert done.stderr == ""
+
+
+def test_figures_for_machines(run, model):
+    done = run(model, SOURCE, "--target", TARGET, "--layer", "decoder.0.cross*", "--json")
+    found = json.loads(done.stdout)
+    expected = regard.load(model).inspect(SOURCE, target=TARGET)
+    assert found == expected.to_json("decoder.0.cross_attention")
+    assert found["query"] == list(expected.target_tokens)
+
+
+def test_pages_figures_and_traces_are_written(run, model, tmp_path):
+    files = [tmp_path / name for name in ("page.html", "figure.png", "figure.svg", "looks.trace")]
+    hostile = "<img src=x onerror=alert(1)> azul"
+    done = run(model, hostile, "--target", TARGET, "--head", 1, *(part for file in files for part in ("--out", file)))
+    assert done.returncode == 0, done.stderr
+    assert all(file.stat().st_size > 1000 for file in files)
+    page = files[0].read_text()
+    assert "<img" not in page
+    assert "</html>" in page
+    kept, fresh = Trace.load(files[3]), regard.load(model).inspect(hostile, target=TARGET).trace
+    assert kept.layers == fresh.layers
+    assert all(torch.equal(one.weights, other.weights) for one, other in zip(kept, fresh, strict=True))
+
+
+def test_a_translation_makes_the_page_of_the_studio(run, model, tmp_path):
+    done = run(model, SOURCE, "--out", tmp_path / "page.html")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text()
+    assert "translate/search" in page
+    assert "libro" in page
+
+
+def test_hugging_face_folders_are_read(run, tmp_path):
+    network, tokenizer = make_model("gpt2"), make_tokenizer()
+    network.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    done = run(tmp_path, "the cat", "--device", "cpu")
+    assert done.returncode == 0, done.stderr
+    best = regard.inspect(network, tokenizer, "the cat").likely[0]
+    lines = done.stdout.splitlines()
+    assert lines[0] == "transformer.h.1.attn, mean of 4 heads"
+    assert lines[-1].startswith(f"likely: {best.text} {best.probability:.3f}, ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--out", "x.gif"], "`--out` must end in .trace, .html, .png, .svg, .pdf; received x.gif. "),
+        (
+            ["--out", "nowhere/x.html"],
+            "`--out` must be a file to write; nowhere/x.html cannot be written (No such file",
+        ),
+        (
+            ["--layer", "decoder.9"],
+            'the name must be that of an attention layer; received "decoder.9". Choose one of encoder.0',
+        ),
+        (["--head", "2"], "`head` must be from 0 to 1; received 2."),
+    ],
+)
+def test_mistakes_are_one_paragraph_and_exit_code_2(run, model, arguments, message):
+    done = run(model, SOURCE, "--target", TARGET, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"regard: {message}")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_models_that_read_more_than_text_are_for_python(run, model, monkeypatch):
+    monkeypatch.setattr("regard.tasks.load.load", lambda path, device: object())
+    done = run(model, SOURCE)
+    assert done.returncode == 2
+    message = "regard: `model` must be one that reads text alone; received object. Inspect it in Python.\n"
+    assert done.stderr == message

@@ -1,0 +1,173 @@
+"""`regard scene`, `ask`, `caption` and the training behind them, run as a user runs them."""
+
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+from PIL import Image
+
+from regard.cli import main
+from regard.cli.train_questions import print_picture_config, train_on_pictures
+from regard.config.read import parse_assignments
+from regard.errors import ArgumentError
+from unit.tasks.picture_run import TINY, make_answerer, make_captioner
+
+
+@pytest.fixture(scope="module")
+def answerer(tmp_path_factory):
+    return make_answerer(tmp_path_factory.mktemp("q") / "run")[0].folder.path
+
+
+@pytest.fixture(scope="module")
+def captioner(tmp_path_factory):
+    return make_captioner(tmp_path_factory.mktemp("c") / "run", data={"max_length": 6})[0].folder.path
+
+
+@pytest.fixture
+def run(unchecked, monkeypatch, capsys):
+    """Run the command line in this process, which has torch already."""
+
+    def run(*arguments):
+        words = ["regard", *map(str, arguments)]
+        monkeypatch.setattr(sys, "argv", words)
+        code = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        shown = capsys.readouterr()
+        return subprocess.CompletedProcess(words, code, shown.out, shown.err)
+
+    return run
+
+
+@pytest.fixture
+def picture(run, tmp_path):
+    path = tmp_path / "scene.png"
+    assert run("scene", path, "--shapes", "2").returncode == 0
+    return path
+
+
+def test_a_scene_is_drawn_and_told(run, tmp_path):
+    done = run("scene", tmp_path / "a.png", "--seed", "3", "--shapes", "2")
+    assert done.returncode == 0, done.stderr
+    caption, *questions = done.stdout.splitlines()
+    assert caption.startswith("a")
+    assert "how many" in done.stdout or "number" in done.stdout
+    with Image.open(tmp_path / "a.png") as drawn:
+        assert drawn.size == (64, 64)
+    truth = json.loads(run("scene", tmp_path / "b.png", "--seed", "3", "--shapes", "2", "--json").stdout)
+    assert truth["caption"] == caption
+    assert len(truth["shapes"]) == 2
+    assert len(truth["questions"]) == len(questions)
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_a_question_is_answered_and_shown(run, answerer, picture):
+    done = run("ask", answerer, picture, "what colour is the zebra?")
+    assert done.returncode == 0, done.stderr
+    first, _, words, *rest = done.stdout.splitlines()
+    assert "(" in first
+    assert words.split()[:2] == ["what", "colour"]
+    assert set("".join(rest[:8])) <= set("·░▒▓█ ")
+    assert done.stderr == "regard: the model has never seen: zebra\n"
+
+
+def test_questions_for_machines_and_from_standard_input(run, answerer, picture, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("is there a circle?\n\nhow many shapes are there?\n"))
+    done = run("ask", answerer, picture, "--json")
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert first["question"] == "is there a circle?"
+    assert sum(first["probabilities"].values()) == pytest.approx(1)
+    assert [one["word"] for one in second["words"]] == ["how", "many", "shapes", "are", "there", "?"]
+    assert len(second["words"][0]["map"]) == 8
+
+
+def test_maps_are_drawn(run, answerer, captioner, picture, tmp_path):
+    assert run("ask", answerer, picture, "<b>?", "--figure", tmp_path / "a.png").returncode == 0
+    with Image.open(tmp_path / "a.png") as drawn:
+        assert drawn.width > 300
+    assert run("ask", answerer, picture, "<b>?", "is it?", "--figure", tmp_path / "a.html").returncode == 0
+    page = (tmp_path / "a.html").read_text()
+    assert "&lt;b&gt;?" in page
+    assert "<b>" not in page
+    assert run("caption", captioner, picture, "--figure", tmp_path / "c.html").returncode == 0
+    assert '<div class="maps">' in (tmp_path / "c.html").read_text()
+
+
+def test_a_picture_is_described(run, captioner, picture):
+    done = run("caption", captioner, picture, "--beam", "2", "--n-best", "2")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split("\n\n")[0].splitlines()) == 2
+    found = json.loads(run("caption", captioner, picture, "--json").stdout)
+    assert found["text"].split() == " ".join(one["word"] for one in found["words"]).replace(" ,", ",").split()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x?", "--figure", "a.gif"], "`--figure` must end in .png, .svg, .pdf or .html; received a.gif."),
+        (["x?", "y?", "--figure", "a.png"], "`--figure` must end in .html for several questions; received a.png for 2"),
+        (
+            ["x?", "--figure", "scene.png/a.png"],
+            "`--figure` must be a file to write; scene.png/a.png cannot be written",
+        ),
+        ([""], '`question` must have at least one word; received "".'),
+    ],
+)
+def test_mistakes_are_one_paragraph(run, answerer, picture, monkeypatch, arguments, message):
+    monkeypatch.chdir(picture.parent)
+    done = run("ask", answerer, picture, *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_other_mistakes(run, answerer, picture, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    done = run("ask", answerer, picture, "--figure", tmp_path / "a.png")
+    assert "`--figure` must have a question to draw; received none." in done.stderr
+    done = run("ask", answerer, tmp_path / "none.png", "x?")
+    assert (done.returncode, "none.png must be a file" in done.stderr) == (2, True)
+    done = run("caption", answerer, picture)
+    assert "must be the folder of a model for captions" in done.stderr
+    done = run("scene", tmp_path / "none" / "a.png")
+    assert "`OUT` must be a picture to write, such as scene.png" in done.stderr
+    done = run("scene", tmp_path / "a.png", "--shapes", "7")
+    assert "`num_shapes` must be from 1 to 5; received 7." in done.stderr
+
+
+def choose(*more):
+    return {**TINY, **parse_assignments(more)}
+
+
+def test_training_goes_from_shapes_to_a_model(unchecked, capsys, tmp_path):
+    train_on_pictures("questions", choose(), "cnn-mean", tmp_path / "q")
+    shown = capsys.readouterr()
+    assert "right, percent  model  majority  question alone" in shown.out
+    assert f"model   {tmp_path}/q/model" in shown.out
+    assert "task:questions|data:builtin:shapes|model:residual-mean|seed:1|" in shown.out
+    assert "pictures to train on" in shown.err
+    assert "step 2: valid loss" in shown.err
+    train_on_pictures("questions", choose(), "cnn-mean", tmp_path / "q", as_json=True)  # which is finished
+    assert json.loads(capsys.readouterr().out)["steps"] == 2
+    with pytest.raises(ArgumentError, match=r"train.seed was 1, now 2"):
+        train_on_pictures("questions", {**TINY, "train": {**TINY["train"], "seed": 2}}, "cnn-mean", tmp_path / "q")
+
+
+def test_training_on_captions(unchecked, capsys, tmp_path):
+    train_on_pictures("captions", {**TINY, "data": {**TINY["data"], "max_length": 6}}, "", tmp_path / "c")
+    shown = capsys.readouterr()
+    assert shown.out.startswith("right word for word ")
+    assert "BLEU" in shown.err
+
+
+def test_settings_are_shown_with_their_help(unchecked, capsys):
+    print_picture_config("questions", {}, "vit")
+    shown = capsys.readouterr().out
+    assert "[model.image]" in shown
+    assert 'kind = "vision-transformer"' in shown
+    print_picture_config("captions", {"data": {**TINY["data"]}}, "")
+    assert "# Blocks of the decoder." in capsys.readouterr().out

@@ -1,0 +1,158 @@
+"""Questions come from folders of one's own, and from easy-VQA, packed or not."""
+
+import json
+import tarfile
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from regard.data.scenes.read import read_questions
+from regard.data.scenes.sides import Asked, drop_shared, split_questions
+from regard.data.split import Fractions
+from regard.errors import DataError
+
+
+def write_picture(path, level):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.full((10, 12, 3), level, dtype=np.uint8)).save(path)
+
+
+def write_lines(path, records):
+    path.write_text("\n".join(record if isinstance(record, str) else json.dumps(record) for record in records))
+
+
+@pytest.fixture
+def own(tmp_path):
+    for number in range(30):
+        write_picture(tmp_path / "pictures" / f"{number}.png", 8 * number)
+    records = [
+        {"image": f"pictures/{number}.png", "question": f"how bright, {ask}?", "answer": number}
+        for ask in "ab"
+        for number in range(30)
+    ]
+    write_lines(tmp_path / "train.jsonl", [*records, ""])
+    return tmp_path
+
+
+def test_a_folder_of_ones_own(own):
+    side = read_questions(own, image_size=8)["train"]
+    assert side.pictures.shape == (30, 3, 8, 8)
+    assert side.questions[:2] == (
+        Asked(0, "how bright, a?", "0", "count"),
+        Asked(0, "how bright, b?", "0", "count"),
+    )
+    write_lines(own / "test.jsonl", [{"image": "pictures/3.png", "question": "x?", "answer": "y", "kind": "z"}])
+    told = []
+    sides = read_questions(own, image_size=8, count=told.append)
+    assert sides["test"].questions == (Asked(0, "x?", "y", "z"),)
+    assert told[-1] == 1
+    assert len(drop_shared(sides["train"], [sides["test"]]).pictures) == 29
+    assert read_questions(own / "train.jsonl", image_size=8).keys() == {"train"}
+    (own / "train.jsonl").rename(own / "questions.jsonl")
+    (own / "test.jsonl").unlink()
+    assert read_questions(own, image_size=8).keys() == {"train"}
+
+
+def test_equal_pictures_stay_on_one_side(own):
+    write_picture(own / "pictures" / "again.png", 80)
+    with (own / "train.jsonl").open("a") as file:
+        file.write(json.dumps({"image": "pictures/again.png", "question": "q?", "answer": "no"}) + "\n")
+    side = read_questions(own, image_size=8)["train"]
+    parts = split_questions(side, Fractions(valid=0.3, test=0.3))
+    assert sum(len(part) for part in parts) == len(side) == 61
+    seen = [set(part.digests()) for part in parts]
+    assert sum(map(len, seen)) == len(set.union(*seen))
+    [home] = [part for part in parts if any(one.answer == "no" for one in part.questions)]
+    assert any(one.answer == "10" for one in home.questions)
+    with pytest.raises(DataError, match=r"`valid` = 0.0001 must hold out at least one picture; received none of 31\."):
+        split_questions(side, Fractions(valid=0.0001, test=0.3))
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ('{"image": ', r"train.jsonl, line 1 must be a JSON object; received text that is not"),
+        ("[1]", r"train.jsonl, line 1 must be a JSON object; received list\."),
+        ({"image": "0.png", "question": "q"}, r"must have text under the key answer; received null\."),
+        ({"imag": "0.png"}, r"must have text under the key image; received null\. Did you mean imag\?"),
+        ({"image": "no.png", "question": "q", "answer": "a"}, r"no.png must be a file; received a path where there"),
+    ],
+)
+def test_mistakes_in_lines_say_where(tmp_path, record, message):
+    write_lines(tmp_path / "train.jsonl", [record])
+    with pytest.raises(DataError, match=message):
+        read_questions(tmp_path, image_size=8)
+
+
+def test_other_mistakes(tmp_path):
+    with pytest.raises(DataError, match=r"must be builtin:shapes, a folder or a JSON Lines file; .*none is not there"):
+        read_questions(tmp_path / "none", image_size=8)
+    with pytest.raises(DataError, match=r"must hold train.jsonl or questions.jsonl, .*; received an empty folder\."):
+        read_questions(tmp_path, image_size=8)
+    (tmp_path / "train.jsonl").write_text("\n")
+    with pytest.raises(DataError, match=r"train.jsonl must have at least one question; received none\."):
+        read_questions(tmp_path, image_size=8)
+    (tmp_path / "train.jsonl").write_bytes(b'{"image": "\xff"}\n')
+    with pytest.raises(DataError, match=r"train.jsonl, line 1 must be UTF-8; received byte 0xff"):
+        read_questions(tmp_path, image_size=8)
+
+
+def write_easy(folder, questions):
+    for number in (0, 7):
+        write_picture(folder / "images" / f"{number}.png", 100 + number)
+    (folder / "questions.json").write_text(questions if isinstance(questions, str) else json.dumps(questions))
+
+
+def test_easy_vqa_packed_and_unpacked(tmp_path):
+    asked = [
+        ["what color is the shape?", "gray", 7],
+        ["is there a circle?", "no", 0],
+        ["what is the gray shape?", "x", 0],
+    ]
+    write_easy(tmp_path / "train", asked)
+    write_easy(tmp_path / "test", asked[1:])
+    sides = read_questions(tmp_path, image_size=64)
+    assert sides.keys() == {"train", "test"}
+    assert [one.picture for one in sides["train"].questions] == [0, 0, 1]
+    assert [one.kind for one in sides["train"].questions] == ["yes/no", "shape", "color"]
+    packed = tmp_path / "packed"
+    packed.mkdir()
+    with tarfile.open(packed / "train.tar.xz", "w:xz") as archive:
+        archive.add(tmp_path / "train", arcname="train")
+    again = read_questions(packed, image_size=64)["train"]
+    assert again.questions == sides["train"].questions
+    assert (again.pictures == sides["train"].pictures).all()
+
+
+def test_damaged_easy_vqa(tmp_path):
+    write_easy(tmp_path / "train", [["q?", "a", 0]])
+    archive = tmp_path / "packed" / "train.tar.xz"
+    archive.parent.mkdir()
+    with tarfile.open(archive, "w:xz") as opened:
+        opened.add(tmp_path / "train", arcname="train")
+    archive.write_bytes(archive.read_bytes()[:200])
+    with pytest.raises(DataError, match=r"train.tar.xz must be a whole tar archive; received a damaged one"):
+        read_questions(archive.parent, image_size=8)
+    for text, message in (
+        ("{", r"must have a questions.json that is JSON; received:"),
+        ("{}", r"must have a questions.json that is a list; received dict\."),
+        ("[]", r"must have at least one question in questions.json; received none\."),
+        (
+            '[["q?", "a", 5]]',
+            r"question 1 must be \[question, answer, number of a picture\]; received \[\"q\?\", \"a\", 5\]",
+        ),
+    ):
+        write_easy(tmp_path / "train", text)
+        with pytest.raises(DataError, match=message):
+            read_questions(tmp_path, image_size=8)
+    write_easy(tmp_path / "train", [["q?", "a", 0]])
+    (tmp_path / "train" / "images" / "0.png").write_bytes(b"no picture")
+    with pytest.raises(DataError, match=r"0.png must be a picture that can be read"):
+        read_questions(tmp_path, image_size=8)
+    with tarfile.open(archive, "w:xz") as opened:
+        opened.add(tmp_path / "train", arcname="train")
+    with pytest.raises(
+        DataError, match=r"train.tar.xz, train/images/0.png must be a picture that can be read; received"
+    ):
+        read_questions(archive.parent, image_size=8)

@@ -1,0 +1,36 @@
+"""Small runs on pictures that several tests make."""
+
+from regard.config.captions import compose_captions
+from regard.config.picture_data import PictureSize
+from regard.config.questions import compose_questions
+from regard.config.read import merge
+from regard.tasks.caption_data import gather_captions
+from regard.tasks.captions import train_captions
+from regard.tasks.question_data import gather_questions
+from regard.tasks.questions import train_questions
+from regard.tasks.run_folder import RunFolder
+from regard.training.watch import Watchers
+
+IMAGE = {"kind": "residual", "widths": (4, 4, 6, 8), "num_blocks": 1}
+TINY = {
+    "data": {"corpus": "builtin:shapes", "scenes": 16, "held_out_scenes": 6},
+    "model": {"size": 8, "num_heads": 2, "feed_forward_size": 8, "image": IMAGE},
+    "train": {"steps": 2, "batch_tokens": 8, "threads": 1, "validate_every": 2, "device": "cpu", "valid_sentences": 2},
+}
+SIZE = PictureSize(pictures=16, words=500)
+
+
+def make_answerer(path, *, preset="", **changes):
+    """Train into a folder, and give what came of it and the corpus."""
+    config = compose_questions(merge(TINY, changes), SIZE, name=preset)
+    corpus, folder = gather_questions(config.data), RunFolder(path)
+    folder.begin(config, corpus.fingerprint())
+    return train_questions(config, corpus, folder, command="regard train", watcher=Watchers()), corpus
+
+
+def make_captioner(path, **changes):
+    """Likewise for captions."""
+    config = compose_captions(merge(TINY, changes), SIZE)
+    corpus, folder = gather_captions(config.data), RunFolder(path)
+    folder.begin(config, corpus.fingerprint())
+    return train_captions(config, corpus, folder, command="regard train", watcher=Watchers()), corpus

@@ -1,0 +1,87 @@
+"""From pictures to a model folder that describes, and back."""
+
+import json
+
+import pytest
+import torch
+
+import regard
+from regard.config.captions import caption_preset
+from regard.config.picture_data import PictureData
+from regard.errors import ArgumentError, DataError
+from regard.tasks.caption_data import gather_captions
+from regard.tasks.captioner import Captioner, load_captioner
+from regard.tasks.captions import captions_page
+from unit.tasks.picture_run import make_captioner
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return make_captioner(tmp_path_factory.mktemp("captions") / "run", data={"max_length": 6})
+
+
+@pytest.fixture(scope="module")
+def captioner(run):
+    return load_captioner(run[0].folder.path)
+
+
+def test_a_run_leaves_figures_a_report_and_a_card(run):
+    trained, corpus = run
+    assert trained.figures["steps"] == 2
+    assert 0 <= trained.figures["test_exact"] <= 1
+    assert trained.figures["test_majority"] <= 1 / 3
+    page = trained.folder.report.read_text()
+    assert page.count('<div class="maps">') == 6
+    assert corpus.test.captions[0] in page
+    assert "pipeline_tag: image-to-text" in (trained.folder.model / "README.md").read_text()
+    again, _ = make_captioner(trained.folder.path, data={"max_length": 6})
+    assert again.figures == trained.figures
+
+
+def test_a_picture_is_described_with_a_map_for_each_word(run, captioner):
+    picture = torch.from_numpy(run[1].test.pictures[0]).float() / 255
+    [caption] = captioner.caption(picture)
+    assert len(caption.looks.words) == caption.looks.maps.size(0)
+    assert caption.looks.weights.shape[3:] == (8, 8)
+    if caption.looks.words:
+        torch.testing.assert_close(caption.looks.maps.sum((1, 2)), torch.ones(len(caption.looks.words)))
+    assert len(caption.probabilities) == len(caption.looks.words) + caption.finished
+    assert 0 < caption.probability <= 1
+    assert caption.text.replace(",", " ,").split() == list(caption.looks.words)
+
+
+def test_a_beam_gives_several(run, captioner):
+    found = captioner.caption_pixels(torch.from_numpy(run[1].test.pictures[0]), beam=3, n_best=3)
+    assert len({one.text for one in found}) == 3
+    page = captions_page([(found[0], "<gold>"), (found[1], None)], title="<t>")
+    assert "&lt;gold&gt;" in page
+    assert "<t>" not in page
+
+
+def test_regard_loads_it(run):
+    loaded = regard.load(run[0].folder.path)
+    assert isinstance(loaded, Captioner)
+    assert repr(loaded).startswith("Captioner(residual, ")
+
+
+def test_mistakes(run, tmp_path):
+    with pytest.raises(
+        ArgumentError, match=r"`--data` must be builtin:shapes, whose pictures have captions; received x\."
+    ):
+        gather_captions(PictureData(corpus="x"))
+    with pytest.raises(ArgumentError, match=r"`preset` must be the name of a model for captions; received \"v\"\."):
+        caption_preset("v")
+    for path in run[0].folder.model.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "tokenizer.json").unlink()
+    with pytest.raises(DataError, match=r"must be a whole folder of a model for captions; received: "):
+        load_captioner(tmp_path)
+    table = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**table, "max_length": 0}))
+    with pytest.raises(DataError, match=r"config.json: `max_length` must be at least 1; received 0\."):
+        load_captioner(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps({**table, "task": "questions"}))
+    with pytest.raises(
+        DataError, match=r"must be the folder of a model for captions; .* holds a model of another kind"
+    ):
+        load_captioner(tmp_path)

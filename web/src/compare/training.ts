@@ -1,0 +1,106 @@
+// Training curves, read on while a run goes.
+
+import { alertBox, panel } from "../controls.ts";
+import { fill, h } from "../dom.ts";
+import { curve, type Series } from "../draw/curve.ts";
+import type { Host } from "../host.ts";
+import { number } from "../tensor.ts";
+
+type Line = { event: "train" | "valid" | "note"; text?: string } & Record<string, number | null | string | undefined>;
+
+interface Run {
+  run: string;
+  state: "finished" | "going" | "stopped" | "begun";
+  steps: number | null;
+}
+
+interface CurveAnswer extends Run {
+  lines: Line[];
+  offset: number;
+  file: string;
+  anew: boolean;
+  more: boolean;
+}
+
+interface Known extends Run {
+  lines: Line[];
+  offset: number;
+  file: string;
+}
+
+const EVERY = 1500;
+const STATES = { finished: "finished", going: "going on", stopped: "stopped, no new figures for a while", begun: "has begun, no figures yet" };
+/** What is drawn, where the file has it: of training and of validation. */
+const FIGURES: { title: string; train?: string; valid?: string; digits?: number; zero?: boolean }[] = [
+  { title: "cross-entropy, nats a token", train: "cross_entropy", valid: "loss" }, { title: "BLEU", valid: "bleu", digits: 1, zero: true }, { title: "chrF", valid: "chrf", digits: 1, zero: true },
+  { title: "accuracy", valid: "accuracy", zero: true }, { title: "learning rate", train: "rate", digits: 6 }, { title: "gradient norm", train: "gradient_norm" },
+  { title: "target tokens a second", train: "tokens_per_second", digits: 0, zero: true },
+];
+
+/** Draw the panel and keep it up to date; gives what ends it. */
+export function trainingPanel(element: HTMLElement, host: Host): () => void {
+  const alert = alertBox(), states = h("div", { role: "status" }), pictures = h("div", { class: "curves" });
+  const known = new Map<string, Known>();
+  let ended = false, timer = 0, drawn = "";
+  fill(element, panel("Training", h("p", { class: "dim small meaning" }, "What each run that the studio was started with has written to its metrics.jsonl. Of a run that goes on, new figures appear by themselves."), alert.element, states, pictures));
+  const update = async () => {
+    try {
+      const { runs } = await host.ask<{ runs: Run[] }>("compare/runs");
+      for (const run of runs) await read(run.run);
+      if (ended) return;
+      alert.say("");
+      draw();
+      if ([...known.values()].some((one) => one.state === "going" || one.state === "begun")) timer = window.setTimeout(() => void update(), EVERY);
+    } catch (error) {
+      if (!ended) alert.say((error as Error).message);
+    }
+  };
+  const read = async (name: string) => {
+    for (let more = true; more && !ended;) {
+      const before = known.get(name) ?? { lines: [], offset: 0, file: "" };
+      const answer = await host.ask<CurveAnswer>("compare/curve", { run: name, offset: before.offset, file: before.file });
+      known.set(name, { ...answer, lines: answer.anew ? answer.lines : [...before.lines, ...answer.lines] });
+      more = answer.more;
+    }
+  };
+  const draw = () => {
+    const runs = [...known.values()];
+    fill(states, runs.length ? h("ul", { class: "list runs" }, runs.map((one) => h("li", null, h("b", null, one.run), `: ${STATES[one.state]}`, ...progress(one)))) :
+      h("p", null, "None of the folders that are open is that of a run. Name one: ", h("code", null, "regard studio runs/mine"), " also while it trains."));
+    const stamp = runs.map((one) => `${one.run} ${one.file} ${one.offset}`).join();
+    if (stamp === drawn) return; // nothing new, and whoever reads a curve is not disturbed
+    drawn = stamp;
+    const folds = [...pictures.querySelectorAll("details")].map((one) => one.open), focused = [...pictures.querySelectorAll(".stage")].indexOf(document.activeElement!);
+    const last = Math.max(1, ...runs.flatMap((run) => run.lines.map((line) => (typeof line.step === "number" ? line.step : 0))));
+    fill(pictures, FIGURES.map((figure) => {
+      const series = runs.flatMap((run, color) => seriesOf(run, color, figure));
+      return series.length ? curve({ series, xTitle: "step", yTitle: figure.title, label: `${figure.title} over the steps`, digits: figure.digits, zero: figure.zero, between: [0, last] }) : null;
+    }), runs.flatMap((run) => run.lines.filter((line) => line.event === "note").slice(-5).map((line) => h("p", { class: "small dim" }, `${run.run}: ${line.text}`))));
+    [...pictures.querySelectorAll("details")].forEach((one, index) => (one.open = folds[index] ?? false));
+    if (focused >= 0) pictures.querySelectorAll<HTMLElement>(".stage")[focused]?.focus({ preventScroll: true });
+  };
+  void update();
+  return () => {
+    ended = true;
+    clearTimeout(timer);
+  };
+}
+
+function progress(run: Known): (string | HTMLElement)[] {
+  const last = [...run.lines].reverse().find((line) => typeof line.step === "number");
+  if (!last) return [];
+  const loss = [...run.lines].reverse().find((line) => line.event === "train" && typeof line.cross_entropy === "number");
+  const told = ` · step ${Number(last.step).toLocaleString("en-US")}${run.steps ? ` of ${run.steps.toLocaleString("en-US")}` : ""}${loss ? ` · cross-entropy ${number(Number(loss.cross_entropy), 3)}` : ""}`;
+  return [told, ...(run.steps && run.state === "going" ? [h("progress", { "aria-label": `Steps of ${run.run}`, max: run.steps, value: Number(last.step) })] : [])];
+}
+
+function seriesOf(run: Known, color: number, figure: (typeof FIGURES)[number]): Series[] {
+  const points = (event: string, name: string | undefined) => !name ? [] : run.lines.flatMap((line) =>
+    line.event === event && typeof line.step === "number" && typeof line[name] === "number" ? [{ x: line.step, y: line[name] as number }] : []);
+  const both = figure.train !== undefined && figure.valid !== undefined;
+  const train = points("train", figure.train), valid = points("valid", figure.valid);
+  return [
+    ...(train.length ? [{ name: both ? `${run.run}, training` : run.run, points: train, color }] : []),
+    ...(valid.length ? [{ name: both ? `${run.run}, validation` : run.run, points: valid, color, dashed: both, dots: true }] : []),
+  ];
+}

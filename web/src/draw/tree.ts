@@ -1,0 +1,79 @@
+// The tree that beam search grew: a column for each step, what was kept and what was cut off.
+
+import { h, s, visible } from "../dom.ts";
+import { number } from "../tensor.ts";
+import { clip } from "./matrix.ts";
+
+export interface Node {
+  token: string;
+  id: number;
+  log_probability: number;
+  score: number;
+  parent: number;
+  kept: boolean;
+  ended: boolean;
+}
+
+const ACROSS = 112, DOWN = 28, LEFT = 54, TOP = 26;
+
+/** Draw it. `onpick` gets the token numbers from the first step to the node, where it `can` be looked at. */
+export function tree(steps: Node[][], picked: number[], can: (path: number[]) => boolean, onpick: (path: number[]) => void): HTMLElement {
+  const says = h("output", { class: "readout", "aria-live": "polite" }, "Each column is a step; point at a hypothesis, or use the arrow keys.");
+  const rows = Math.max(1, ...steps.map((step) => step.length));
+  const width = LEFT + steps.length * ACROSS + 10, height = TOP + rows * DOWN + 6;
+  const x = (step: number) => LEFT + step * ACROSS, y = (place: number) => TOP + place * DOWN + DOWN / 2;
+  const path = (step: number, place: number): number[] => {
+    const ids: number[] = [];
+    for (let i = step, at = place; i >= 0; at = steps[i]![at]!.parent, i--) ids.unshift(steps[i]![at]!.id);
+    return ids;
+  };
+  const onPath = (step: number, place: number) => {
+    const own = path(step, place);
+    return own.length <= picked.length && own.every((id, index) => id === picked[index]);
+  };
+  const elements: SVGElement[][] = steps.map(() => []);
+  let current: [number, number] = [0, 0];
+  const focus = (step: number, place: number) => {
+    const next = elements[step]?.[place];
+    if (!next) return;
+    elements[current[0]]![current[1]]!.setAttribute("tabindex", "-1");
+    current = [step, place];
+    next.setAttribute("tabindex", "0");
+    next.focus();
+    next.scrollIntoView({ block: "nearest", inline: "nearest" });
+  };
+  const edges: SVGElement[] = [], nodes: SVGElement[] = [];
+  steps.forEach((step, i) => step.forEach((node, place) => {
+    const from = i ? x(i - 1) + ACROSS - 18 : 24, top = i ? y(node.parent) : y(0);
+    const on = onPath(i, place), classes = `${node.kept ? "kept" : "cut"}${on ? " on" : ""}`;
+    edges.push(s("path", { class: `edge ${classes}`, d: `M${from} ${top}C${from + 14} ${top} ${x(i) - 14} ${y(place)} ${x(i)} ${y(place)}` }));
+    const word = visible(node.token);
+    const fate = node.ended ? "complete" : node.kept ? "kept" : "cut off";
+    const able = can(path(i, place));
+    const pick = () => able && onpick(path(i, place));
+    const tell = () => (says.textContent =
+      `step ${i + 1}, “${word}”: probability ${number(Math.exp(node.log_probability))}, score of the hypothesis ${number(node.score, 3)}, ${fate}`);
+    const element = s("g", {
+      class: `node ${classes}${node.ended ? " ended" : ""}`, role: "button", tabindex: i + place === 0 ? 0 : -1,
+      "aria-label": `${clip(word, ACROSS - 58)} ${Math.exp(node.log_probability).toFixed(2)}: ${word}, ${fate}`, "aria-pressed": String(on && i === picked.length - 1), "aria-disabled": able ? null : "true",
+      onclick: pick, onpointerenter: tell, onfocus: tell,
+      onkeydown: (event: KeyboardEvent) => {
+        if (event.key === "ArrowUp") focus(i, place - 1);
+        else if (event.key === "ArrowDown") focus(i, place + 1);
+        else if (event.key === "ArrowLeft") focus(i - 1, node.parent);
+        else if (event.key === "ArrowRight") focus(i + 1, Math.max(0, steps[i + 1]?.findIndex((child) => child.parent === place) ?? 0));
+        else if (event.key === "Enter" || event.key === " ") pick();
+        else return;
+        event.preventDefault();
+      },
+    }, s("rect", { x: x(i), y: y(place) - 11, width: ACROSS - 18, height: 22, rx: 6 }),
+      s("text", { x: x(i) + 7, y: y(place) }, clip(word, ACROSS - 58)), " ",
+      s("text", { x: x(i) + ACROSS - 24, y: y(place), class: "end small" }, Math.exp(node.log_probability).toFixed(2)));
+    elements[i]!.push(element);
+    nodes.push(element);
+  }));
+  const heads = steps.map((_, i) => s("text", { x: x(i) + 7, y: 12, class: "small" }, `step ${i + 1}`));
+  return h("figure", { class: "tree" }, h("div", { class: "tree-stage" },
+    s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": `Beam tree of ${steps.length} steps` },
+      s("text", { x: 0, y: y(0), class: "small" }, "<s>"), heads, edges, nodes)), says);
+}

@@ -1,0 +1,33 @@
+// The panel beside every map: what weights were checked against, and what they are not.
+
+import { panel } from "./controls.ts";
+import { h, type Child } from "./dom.ts";
+import { entropy, number } from "./tensor.ts";
+
+export interface Fact {
+  name: string;
+  value: string;
+  note?: string;
+}
+
+export const NOT_IMPORTANCE =
+  "Weights say where a layer looked, not why the model said what it did: other weights can give the same words, and a large weight on a short vector moves little.";
+
+/** How flat a row of weights is, beside the flattest there is. */
+export function uniformFacts(row: number[]): Fact[] {
+  const flat = Math.log(row.length), own = entropy(row);
+  return [
+    { name: "Uniform baseline", value: number(1 / row.length), note: `each of ${row.length} places, if it looked everywhere alike` },
+    { name: "Largest weight", value: number(Math.max(...row)), note: `${(Math.max(...row) * row.length).toFixed(1)} × uniform` },
+    { name: "Entropy", value: `${number(own, 2)} nats`, note: `uniform has ${number(flat, 2)}` },
+  ];
+}
+
+/** Draw the panel: facts as a list of terms, then whatever a view adds, then the sentence. */
+export function honesty(facts: Fact[], ...more: Child[]): HTMLElement {
+  const made = panel("What this does and does not show", h("dl", { class: "facts" }, facts.map((fact) => [
+    h("dt", null, fact.name), h("dd", null, h("b", null, fact.value), fact.note ? h("span", { class: "dim" }, ` ${fact.note}`) : null)])),
+    ...more, h("p", { class: "caution" }, NOT_IMPORTANCE));
+  made.classList.add("honesty");
+  return made;
+}

@@ -1,0 +1,289 @@
+// The explorer: small tables, any score, normalizer, mask and position, and what the operator makes of them.
+
+import { alertBox, panel, select, type Choice } from "../controls.ts";
+import { code } from "../draw/code.ts";
+import { grid } from "../draw/grid.ts";
+import { fill, h, m, type Child } from "../dom.ts";
+import {
+  contextEquation, equation, filled, mi, mo, NORMALIZERS, normalizerEquation, num, POSITIONS, positionEquation, scoreEquation, SCORES, total, work,
+} from "../equations.ts";
+import type { Host } from "../host.ts";
+import type { State } from "../state.ts";
+import { pairs, type ScoreAnswer } from "../steps/answer.ts";
+import { build, number } from "../tensor.ts";
+import { weigh, type NormalizerInfo } from "../weighing.ts";
+import {
+  MASK_KINDS, NORMALIZER_KINDS, POSITION_KINDS, PRESETS, SCORE_KINDS, type Mechanism, type Preset, type Setting, type Sizes,
+} from "./catalogue.ts";
+import { numberField, readTable, sizeOf, tableField, writeTable, type Table } from "./fields.ts";
+
+interface Answer {
+  query: Table;
+  key: Table;
+  compared: Table;
+  added: Table | null;
+  scores: Table;
+  mask: boolean[][] | null;
+  normalized: Table;
+  factors: Table | null;
+  weights: Table;
+  extra: Table | null;
+  context: Table;
+  turned: boolean;
+  score: ScoreAnswer[];
+  code: string;
+}
+
+type Part = "score" | "normalizer" | "mask" | "position";
+const KINDS: Record<Part, Mechanism[]> = { score: SCORE_KINDS, normalizer: NORMALIZER_KINDS, mask: MASK_KINDS, position: POSITION_KINDS };
+const MASKS: Record<string, { title: string; says: string }> = {
+  Causal: { title: "Causal", says: "A query sees its own place and those before; the last query stands at the last key." },
+  Window: { title: "Window", says: "A query sees so many places before and after its own." },
+  Padding: { title: "Padding", says: "Keys behind the end of the sentence are not seen." },
+  Documents: { title: "Documents", says: "A query sees the keys of its own document only." },
+};
+const TITLES: Record<Part, Record<string, { title: string; says: string }>> = { score: SCORES, normalizer: NORMALIZERS, mask: MASKS, position: POSITIONS };
+const TABLES = [["q", "Queries"], ["k", "Keys"], ["v", "Values"]] as const;
+const LETTER = { q: "q", k: "k", v: "v" } as const;
+
+export class AttentionExplorer {
+  readonly element = h("div", { class: "stack" });
+  private alert = alertBox();
+  private presets = h("div", { class: "chips", role: "group", "aria-label": "Presets" });
+  private sizeControls = h("div", { class: "row" });
+  private tables = h("div", { class: "tables" });
+  private parts = h("div", { class: "mechanism-parts" });
+  private results = h("div", { class: "stack" });
+  private status = h("p", { role: "status", class: "hidden-caption" });
+  private asked = 0;
+  private answer: Answer | null = null;
+
+  constructor(private host: Host, private state: State) {
+    if (!state.get("q")) this.apply(PRESETS[0]!);
+    this.drawPresets();
+    this.drawSizes();
+    this.drawTables();
+    this.drawParts();
+    this.element.append(
+      panel("Numbers", host.live ? null : h("p", { class: "note" }, "A recording: these numbers cannot be changed here. `regard studio` computes others."), this.presets, this.sizeControls, this.tables),
+      panel("Mechanism", this.parts), this.alert.element, this.status, this.results);
+    if (!host.live) for (const control of this.element.querySelectorAll<HTMLInputElement>("button, input, select")) control.disabled = true;
+    void this.ask();
+  }
+
+  end(): void {
+    this.asked = -1;
+  }
+
+  private get sizes(): Sizes {
+    const most = (value: number, least = 1, limit = 6) => Math.min(Math.max(value, least), limit);
+    const [queries, width] = sizeOf(this.state.get("q", "1,0")), [keys] = sizeOf(this.state.get("k", "1,0;0,1")), [, values] = sizeOf(this.state.get("v", "1,0"));
+    return { queries: most(queries), keys: most(keys), width: most(width, 1, 4), values: most(values, 1, 4) };
+  }
+
+  private table(name: "q" | "k" | "v"): Table {
+    const { queries, keys, width, values } = this.sizes;
+    const [rows, columns] = { q: [queries, width], k: [keys, width], v: [keys, values] }[name] as [number, number];
+    return readTable(this.state.get(name), rows, columns, (row, column) => (row % columns === column ? 1 : 0));
+  }
+
+  private chosen(part: Part): Mechanism | null {
+    const optional = part === "mask" || part === "position";
+    return KINDS[part].find((one) => one.kind === this.state.get(part)) ?? (optional ? null : KINDS[part][0]!);
+  }
+
+  private apply(preset: Preset): void {
+    this.state.set({ ...preset.values, row: null, column: null });
+  }
+
+  private drawPresets(): void {
+    fill(this.presets, PRESETS.map((preset) => h("button", { type: "button", class: "chip", title: preset.about, onclick: () => {
+      this.apply(preset);
+      this.drawSizes();
+      this.drawTables();
+      this.drawParts();
+      void this.ask();
+    } }, preset.title)));
+  }
+
+  private drawSizes(): void {
+    const sizes = this.sizes;
+    const counts = (least: number, most: number): Choice[] => Array.from({ length: most - least + 1 }, (_, i) => ({ value: String(i + least), text: String(i + least) }));
+    const change = (changed: Partial<Sizes>) => {
+      const now = { ...this.sizes, ...changed }, old = { q: this.table("q"), k: this.table("k"), v: this.table("v") };
+      const grown = (table: Table, rows: number, columns: number) => writeTable(readTable(writeTable(table), rows, columns, (row, column) => (row % columns === column ? 1 : 0)));
+      this.state.set({ q: grown(old.q, now.queries, now.width), k: grown(old.k, now.keys, now.width), v: grown(old.v, now.keys, now.values) });
+      this.drawTables();
+      this.drawParts();
+      void this.ask();
+    };
+    fill(this.sizeControls,
+      select("Number of queries", counts(1, 6), String(sizes.queries), (value) => change({ queries: Number(value) })),
+      select("Number of keys", counts(1, 6), String(sizes.keys), (value) => change({ keys: Number(value) })),
+      select("Width of queries and keys", counts(1, 4), String(sizes.width), (value) => change({ width: Number(value) })),
+      select("Width of values", counts(1, 4), String(sizes.values), (value) => change({ values: Number(value) })));
+  }
+
+  private drawTables(): void {
+    fill(this.tables, TABLES.map(([name, label]) => {
+      const table = this.table(name);
+      return tableField({
+        label, table, rowNames: table.map((_, row) => `${LETTER[name]}${row + 1}`), columnNames: table[0]!.map((_, column) => String(column + 1)),
+        onchange: (now) => this.edited(name, now),
+      });
+    }));
+  }
+
+  /** Keep what was typed and compute; while something is no number, say so instead. */
+  private edited(key: string, now: Table): void {
+    if (now.some((row) => row.some((value) => !Number.isFinite(value)))) {
+      this.asked++;
+      this.alert.say("A field holds no number. Type one.");
+      return;
+    }
+    this.state.set({ [key]: writeTable(now) });
+    void this.ask();
+  }
+
+  private drawParts(): void {
+    const labels: Record<Part, string> = { score: "Score", normalizer: "Normalizer", mask: "Mask", position: "Position" };
+    fill(this.parts, (Object.keys(KINDS) as Part[]).map((part) => {
+      const optional = part === "mask" || part === "position";
+      const choices = [...(optional ? [{ value: "", text: "None" }] : []), ...KINDS[part].map((one) => ({ value: one.kind, text: TITLES[part][one.kind]!.title }))];
+      const below = h("div", { class: "settings" });
+      const draw = () => {
+        const own = this.chosen(part);
+        fill(below, own ? [h("p", { class: "dim small" }, TITLES[part][own.kind]!.says), own.settings.map((setting) => this.field(setting))] : null);
+      };
+      draw();
+      return h("div", { class: "mechanism-part" }, select(labels[part], choices, this.chosen(part)?.kind ?? "", (kind) => {
+        this.state.set({ [part]: kind });
+        draw();
+        void this.ask();
+      }), below);
+    }));
+  }
+
+  private field(setting: Setting): HTMLElement {
+    const sizes = this.sizes, { key, label } = setting;
+    if (setting.kind === "choice") {
+      return select(label, setting.choices!.map((one) => ({ value: one, text: one })), this.state.get(key, setting.choices![0]), (value) => {
+        this.state.set({ [key]: value });
+        void this.ask();
+      });
+    }
+    if (!setting.shape) {
+      return numberField(label, this.scalar(setting), setting, (value) => {
+        if (!Number.isFinite(value) && setting.kind !== "limit") return this.edited(key, [[NaN]]);
+        this.state.set({ [key]: Number.isFinite(value) ? String(value) : "all" });
+        void this.ask();
+      });
+    }
+    const table = this.settingTable(setting);
+    return tableField({
+      label, table, whole: setting.kind === "places", rowNames: table.map((_, row) => setting.rowName!(row, sizes)), columnNames: table[0]!.map((_, column) => setting.columnName!(column, sizes)),
+      onchange: (now) => this.edited(key, now),
+    });
+  }
+
+  private scalar(setting: Setting): number {
+    const text = this.state.get(setting.key);
+    return text === "all" ? NaN : this.state.number(setting.key, setting.initial(0, 0));
+  }
+
+  private settingTable(setting: Setting): Table {
+    const [rows, columns] = setting.shape!(this.sizes);
+    return readTable(this.state.get(setting.key), rows, columns, setting.initial);
+  }
+
+  private choice(part: Part): object | null {
+    const own = this.chosen(part);
+    if (!own) return null;
+    const settings = own.settings.map((setting) => {
+      const value = setting.kind === "choice" ? this.state.get(setting.key, setting.choices![0])
+        : setting.shape ? (setting.kind === "table" ? this.settingTable(setting) : this.settingTable(setting)[0]!)
+        : Number.isFinite(this.scalar(setting)) ? this.scalar(setting) : null;
+      return [setting.name, value];
+    });
+    return { kind: own.kind, ...Object.fromEntries(settings) };
+  }
+
+  private async ask(): Promise<void> {
+    const number = ++this.asked;
+    const body = { query: this.table("q"), key: this.table("k"), value: this.table("v"), score: this.choice("score"), normalizer: this.choice("normalizer"), mask: this.choice("mask"), position: this.choice("position") };
+    try {
+      const answer = await this.host.ask<Answer>("mechanisms/attend", body);
+      if (number !== this.asked) return;
+      this.alert.say("");
+      this.answer = answer;
+      this.results.removeAttribute("aria-busy");
+      this.draw();
+    } catch (error) {
+      if (number !== this.asked) return;
+      this.alert.say((error as Error).message);
+      this.results.setAttribute("aria-busy", "true"); // what is shown is not of these numbers
+    }
+  }
+
+  private draw(): void {
+    const answer = this.answer!, { queries, keys, values } = this.sizes;
+    const row = Math.min(Math.max(this.state.number("row", 0), 0), queries - 1), column = Math.min(Math.max(this.state.number("column", 0), 0), keys - 1);
+    const queryNames = Array.from({ length: queries }, (_, i) => `q${i + 1}`), keyNames = Array.from({ length: keys }, (_, i) => `k${i + 1}`);
+    const features = Array.from({ length: values }, (_, i) => String(i + 1));
+    const most = (table: Table) => Math.max(1e-9, ...table.flat().map(Math.abs));
+    const masked = answer.mask ? (r: number, c: number) => !answer.mask![r]![c] : undefined;
+    const pick = (r: number, c: number) => {
+      this.state.set({ row: r || null, column: c || null });
+      const own = document.activeElement?.closest("[data-grid]")?.getAttribute("data-grid");
+      this.draw();
+      if (own) this.results.querySelector<HTMLElement>(`[data-grid="${own}"] [aria-selected="true"]`)?.focus();
+    };
+    const open = answer.mask?.[row]![column] ?? true;
+    this.status.textContent = open ? `q${row + 1} and k${column + 1}: score ${number(answer.scores[row]![column]!)}, weight ${number(answer.weights[row]![column]!)}` : `q${row + 1} and k${column + 1}: masked`;
+    const shared = { rows: queryNames, columns: keyNames, chosen: [row, column] as [number, number], onpick: pick };
+    const cell = (name: string, title: string, ...inside: Child[]) => h("div", { class: "flow-part", "data-grid": name }, h("h3", null, title), ...inside);
+    fill(this.results, panel("Scores → weights → context", h("div", { class: "flow" },
+      cell("scores", "Scores e", grid({ ...shared, values: answer.scores, caption: "Scores", signed: true, maximum: most(answer.scores), masked })),
+      cell("weights", "Weights α", grid({ ...shared, values: answer.weights, caption: "Weights", masked }), h("p", { class: "dim small" }, "rows sum to ", answer.weights.map((weights) => number(weights.reduce((sum, one) => sum + one, 0), 3)).join(", "))),
+      cell("context", "Context c", grid({ rows: queryNames, columns: features, values: answer.context, caption: "Context", signed: true, maximum: most(answer.context) }))),
+      answer.added || answer.factors || answer.turned ? h("details", { class: "numbers" }, h("summary", null, "What the position does"), h("div", { class: "flow" },
+        answer.added ? cell("added", "Added to scores", grid({ rows: queryNames, columns: keyNames, values: answer.added, caption: "Added to scores", signed: true, maximum: most(answer.added) })) : null,
+        answer.factors ? cell("factors", "Weights multiplied by", grid({ rows: queryNames, columns: keyNames, values: answer.factors, caption: "Factors of the weights" })) : null,
+        answer.extra ? cell("extra", "Added to the context", grid({ rows: queryNames, columns: features, values: answer.extra, caption: "Added to the context", signed: true, maximum: most(answer.extra) })) : null,
+        answer.turned ? [cell("turned-q", "Queries, turned", grid({ rows: queryNames, columns: answer.query[0]!.map((_, i) => String(i + 1)), values: answer.query, caption: "Queries, turned", signed: true, maximum: most(answer.query) })),
+          cell("turned-k", "Keys, turned", grid({ rows: keyNames, columns: answer.key[0]!.map((_, i) => String(i + 1)), values: answer.key, caption: "Keys, turned", signed: true, maximum: most(answer.key) }))] : null)) : null),
+      h("div", { class: "columns even" }, this.pairPanel(answer, row, column), this.rowPanel(answer, row, keyNames), this.contextPanel(answer, row)),
+      panel("Python", code(answer.code, "Runs as it stands")));
+  }
+
+  /** The chosen score with its numbers. */
+  private pairPanel(answer: Answer, row: number, column: number): HTMLElement {
+    const keys = build(answer.key.length, answer.key[0]!.length, (r, c) => answer.key[r]![c]!);
+    const pair = pairs(answer.score[row]!, answer.query[row]!, keys)(column), worked = work(pair), place = this.chosen("position");
+    return panel(`The score of q${row + 1} and k${column + 1}`, h("div", null, scoreEquation(pair.kind), worked ? filled(pair, worked).slice(1) : null, place && !answer.factors ? positionEquation(place.kind) : null,
+      answer.added ? h("p", { class: "figures-line" }, `with what the position adds: ${number(answer.compared[row]![column]!)} + ${number(answer.added[row]![column]!)} = ${number(answer.scores[row]![column]!)}`) : null,
+      answer.mask && !answer.mask[row]![column] ? h("p", { class: "note" }, "Masked: not looked at.") : null));
+  }
+
+  /** From the chosen row's scores to its weights. */
+  private rowPanel(answer: Answer, row: number, names: string[]): HTMLElement {
+    const normalizer = this.choice("normalizer") as NormalizerInfo, scores = answer.scores[row]!;
+    const weighed = weigh(normalizer, scores, (key) => answer.mask?.[row]![key] ?? true)!;
+    const notes = weighed.notes.map((one) => `${one.name} = ${number(one.value)}`).join(" · ");
+    return panel(`The weights of q${row + 1}`, normalizerEquation(normalizer.kind), answer.factors ? positionEquation(this.chosen("position")!.kind) : null, notes ? h("p", { class: "figures-line" }, notes) : null,
+      h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "From scores to weights" }, h("table", null,
+        h("thead", null, h("tr", null, h("th", { scope: "col", class: "text" }, "Key"), ["e", ...weighed.heads, ...(answer.factors ? ["× window"] : []), "α"].map((head) => h("th", { scope: "col" }, head)))),
+        h("tbody", null, names.map((name, key) => h("tr", null, h("th", { scope: "row", class: "text" }, name),
+          h("td", null, weighed.rows[key] ? number(scores[key]!) : "masked"), weighed.heads.map((_, index) => h("td", null, weighed.rows[key] ? number(weighed.rows[key]![index]!) : "")),
+          answer.factors ? h("td", null, number(answer.factors[row]![key]!)) : null,
+          h("td", null, h("b", null, number(answer.weights[row]![key]!)))))))));
+  }
+
+  /** The chosen row's values, weighted and added up, a line for each feature. */
+  private contextPanel(answer: Answer, row: number): HTMLElement {
+    const values = this.table("v"), weights = answer.weights[row]!;
+    return panel(`The context of q${row + 1}`, contextEquation(), answer.context[row]!.map((value, feature) => equation(
+      m("msub", null, mi("c"), m("mn", null, String(feature + 1))), mo("="), ...total(weights.map((weight, key) => [weight, values[key]![feature]!]), 6),
+      answer.extra ? [mo("+"), num(answer.extra[row]![feature]!)] : null, mo("="), num(value, 6))));
+  }
+}

@@ -1,0 +1,42 @@
+// One step of decoding: what was said so far, what might come next, and where the model looks for it.
+
+import { panel, slider } from "../controls.ts";
+import { bars } from "../draw/bars.ts";
+import { h, visible } from "../dom.ts";
+import { stepMatrix, type Choice, type Look } from "../looking.ts";
+import { rowOf } from "../tensor.ts";
+
+const MOST = 24;
+
+export function stepPanel(look: Look, choice: Choice | null, step: number, change: (step: number) => void): HTMLElement {
+  const last = look.candidates.length - 1;
+  const body = h("div", { class: "step" });
+  const draw = (at: number) => body.replaceChildren(...stepParts(look, choice, at));
+  draw(step);
+  return panel("Step by step through decoding",
+    slider("Decoding step", { min: 0, max: last, value: step, show: (at) => `${at + 1} of ${last + 1}` }, (at) => {
+      draw(at);
+      change(at);
+    }), body);
+}
+
+function stepParts(look: Look, choice: Choice | null, step: number): HTMLElement[] {
+  const taken = look.target.ids[step];
+  const prefix = look.target.tokens.slice(0, step).map(visible);
+  const shown = h("p", { class: "prefix" }, h("span", { class: "dim" }, "<s> "), prefix.join(" "), prefix.length ? " " : "",
+    h("mark", null, taken === undefined ? "?" : visible(look.target.tokens[step]!)));
+  const next = h("div", null, h("h3", null, "What may come next"), bars(look.candidates[step]!.map((one) => ({
+    label: visible(one.token), value: one.probability, chosen: one.id === taken,
+  })), { label: "Probabilities of the next token" }));
+  if (!choice) return [shown, next];
+  const across: Choice = choice.map === "cross" ? choice : { ...choice, map: "cross", layer: Math.min(choice.layer, look.maps[0]!.layers.length - 1) };
+  const row = rowOf(stepMatrix(look, across), step);
+  const most = Math.max(...row), least = [...row].sort((a, b) => b - a)[MOST - 1] ?? 0;
+  const shownBars = look.source.tokens.map((token, index) => ({
+    label: visible(token), value: row[index]!, mark: 1 / row.length, chosen: row[index] === most,
+  })).filter((bar) => bar.value >= least).slice(0, MOST);
+  const where = h("div", null, h("h3", null, look.maps[0]!.weights.exact ? "Where it looks for it" : "Where it looks for it, rounded"), bars(shownBars, { label: "Weights on source tokens at this step" }),
+    row.length > MOST ? h("p", { class: "dim small" }, `The ${shownBars.length} heaviest of ${row.length}, in the order of the source.`) : null,
+    h("p", { class: "dim small" }, h("i", { class: "tick-key", "aria-hidden": "true" }), ` uniform, ${(1 / row.length).toFixed(4)} each`));
+  return [shown, h("div", { class: "halves" }, next, where)];
+}

@@ -1,0 +1,36 @@
+// Mechanisms: every score, normalizer, mask and position on numbers that the visitor edits. No model is needed.
+
+import { segmented } from "../controls.ts";
+import { fill, h } from "../dom.ts";
+import { AttentionExplorer } from "../mechanisms/attention.ts";
+import { SoftDictionary } from "../mechanisms/dictionary.ts";
+import { Waves } from "../mechanisms/waves.ts";
+import type { View } from "../view.ts";
+
+const PARTS = [
+  { value: "attention", text: "Attention" },
+  { value: "waves", text: "Sinusoids" },
+  { value: "dictionary", text: "Soft dictionary" },
+];
+
+export const view: View = {
+  id: "mechanisms",
+  title: "Mechanisms",
+  lede: "Change any number, any part of the computation, and see what becomes of it. The library's operator computes; no model is needed.",
+  render(element, host, state) {
+    let shown: { element: HTMLElement; end(): void } | null = null;
+    const body = h("div");
+    const draw = () => {
+      shown?.end();
+      const part = state.get("part", "attention");
+      shown = part === "waves" ? new Waves(host, state) : part === "dictionary" ? new SoftDictionary(host, state) : new AttentionExplorer(host, state);
+      fill(body, shown.element);
+    };
+    draw();
+    element.append(segmented("Part", PARTS, state.get("part", "attention"), (part) => {
+      state.set({ part: part === "attention" ? null : part });
+      draw();
+    }), body);
+    return () => shown?.end();
+  },
+};

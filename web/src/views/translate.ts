@@ -1,0 +1,307 @@
+// Type a sentence, see what the model says and where it looks.
+
+import { alertBox, panel, select } from "../controls.ts";
+import { fill, h, visible } from "../dom.ts";
+import { lines } from "../draw/lines.ts";
+import { matrix, rowSum } from "../draw/matrix.ts";
+import { tree, type Node } from "../draw/tree.ts";
+import type { Host } from "../host.ts";
+import { choose, readLook, type Choice, type Chosen, type Look, type LookAnswer, type Side } from "../looking.ts";
+import type { State } from "../state.ts";
+import { at, number, slice, unpackExact, type Matrix, type Packed } from "../tensor.ts";
+import { choiceControls, isMean, readChoice } from "../translate/choice.ts";
+import { checksPanel, readChecks, type Checks, type HonestyAnswer } from "../translate/checks.ts";
+import { stepPanel } from "../translate/steps.ts";
+import type { View } from "../view.ts";
+
+interface SearchAnswer {
+  source: Side;
+  cut: number;
+  read: number;
+  attends: boolean;
+  outputs: { text: string; tokens: number[]; score: number; log_probability: number; finished: boolean }[];
+  tree: Node[][];
+}
+
+export const view: View = {
+  id: "translate",
+  title: "Translate",
+  lede: "Type a sentence and see where the model looks while it says each word.",
+  needs: "translator",
+  render(element, host, state) {
+    const page = new Translate(host, state);
+    element.append(page.element);
+    page.begin();
+    return () => page.end();
+  },
+};
+
+class Translate {
+  readonly element = h("div", { class: "stack" });
+  private alert = alertBox();
+  private results = h("div", { class: "stack", "aria-live": "off" });
+  private text: HTMLTextAreaElement;
+  private asked = 0;
+  private found: SearchAnswer | null = null;
+  private look: Look | null = null;
+  private checks: Checks | null = null;
+  private picked: number[] = [];
+  private said = h("div");
+  private parts = { best: h("div"), map: h("div"), honesty: h("div"), steps: h("div"), tree: h("div") };
+
+  constructor(private host: Host, private state: State) {
+    const models = host.overview.models.filter((model) => model.kind === "translator");
+    const model = models.find((one) => one.name === state.get("model")) ?? models[0]!;
+    this.text = h("textarea", {
+      id: "sentence", rows: 1, spellcheck: "false", disabled: !host.live, placeholder: "A sentence in the source language",
+      onkeydown: (event: KeyboardEvent) => {
+        if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+        event.preventDefault();
+        this.submit();
+      },
+    });
+    this.text.value = state.get("text") || model.examples[0]?.text || "";
+    const form = h("form", { class: "ask", onsubmit: (event: Event) => (event.preventDefault(), this.submit()) },
+      h("label", { for: "sentence", class: "small dim" }, "Sentence"), this.text,
+      h("div", { class: "row" }, h("button", { type: "submit", class: "primary", disabled: !host.live }, "Translate"),
+        models.length > 1 ? select("Model", models.map((one) => ({ value: one.name, text: one.name })), model.name, (name) => this.again({ model: name })) : null,
+        select("Beam", [1, 2, 3, 5, 8, 12].map((width) => ({ value: String(width), text: width === 1 ? "1, greedy" : String(width) })), String(this.beam), (width) => this.again({ beam: width })),
+        h("p", { class: "dim small about" }, model.about)),
+      host.live ? null : h("p", { class: "note" }, "A recording: this sentence alone can be looked at, from every side. To type others, run `regard studio`."),
+      model.examples.length && host.live ? h("div", { class: "chips", role: "group", "aria-label": "Examples" }, model.examples.map((one) =>
+        h("button", { type: "button", class: "chip", title: one.reference, onclick: () => {
+          this.text.value = one.text;
+          this.submit();
+        } }, one.text, h("span", { class: "dim" }, ` · ${one.about}`)))) : null);
+    if (!host.live) for (const control of form.querySelectorAll("select")) control.disabled = true;
+    this.element.append(h("section", { class: "panel", "aria-label": "Sentence and translation" }, form, this.said), this.alert.element, this.results);
+  }
+
+  begin(): void {
+    if (this.text.value.trim()) void this.search();
+    else this.text.focus();
+  }
+
+  end(): void {
+    this.asked = -1;
+  }
+
+  private get beam(): number {
+    return Math.min(Math.max(Math.round(this.state.number("beam", 5)), 1), 12);
+  }
+
+  private get sentence(): { model: string; text: string } {
+    return { model: this.state.get("model"), text: this.text.value };
+  }
+
+  private submit(): void {
+    this.state.set({ text: this.text.value, pick: null, path: null, step: null }, { push: true });
+    void this.search();
+  }
+
+  private again(values: Record<string, string>): void {
+    this.state.set({ ...values, pick: null, path: null, step: null, layer: null, head: null });
+    void this.search();
+  }
+
+  /** Ask the model, unless something newer was asked meanwhile. */
+  private async search(): Promise<void> {
+    const number = ++this.asked;
+    this.alert.say("");
+    this.results.setAttribute("aria-busy", "true");
+    try {
+      const found = await this.host.ask<SearchAnswer>("translate/search", { ...this.sentence, beam: this.beam });
+      if (number !== this.asked) return;
+      this.results.removeAttribute("aria-busy");
+      this.found = found;
+      const path = this.state.get("path");
+      const pick = found.outputs[this.state.number("pick", 0)] ?? found.outputs[0];
+      await this.show(path ? path.split(".").map(Number) : pick?.tokens ?? []);
+    } catch (error) {
+      if (number !== this.asked) return;
+      this.alert.say((error as Error).message);
+      this.results.removeAttribute("aria-busy");
+      fill(this.results);
+      fill(this.said);
+    }
+  }
+
+  /** Look at one hypothesis, and measure what its weights are checked against once it is drawn. */
+  private async show(tokens: number[]): Promise<void> {
+    const number = ++this.asked;
+    try {
+      const look = await readLook(await this.host.ask<LookAnswer>("translate/look", { ...this.sentence, tokens }));
+      if (number !== this.asked) return;
+      this.look = look;
+      this.checks = null;
+      this.picked = tokens;
+      this.draw();
+      const asked = { ...this.sentence, tokens };
+      if (!look.maps.length || !tokens.length || !this.host.knows("translate/honesty", asked)) return;
+      const checks = await readChecks(await this.host.ask<HonestyAnswer>("translate/honesty", asked));
+      if (number !== this.asked) return;
+      this.checks = checks;
+      this.drawHonesty();
+    } catch (error) {
+      if (number === this.asked) this.alert.say((error as Error).message);
+    }
+  }
+
+  private get step(): number {
+    const most = this.look!.candidates.length - 1;
+    return Math.min(Math.max(Math.round(this.state.number("step", 0)), 0), most);
+  }
+
+  private choice(): Choice | null {
+    return this.look!.maps.length ? readChoice(this.look!, this.state) : null;
+  }
+
+  private draw(): void {
+    this.parts = { best: h("div"), map: h("div", { class: "map" }), honesty: h("div"), steps: h("div"), tree: h("div") };
+    this.drawOutput();
+    this.drawMap();
+    this.drawHonesty();
+    this.drawSteps();
+    this.drawTree();
+    fill(this.results, h("div", { class: "columns" }, h("div", { class: "stack" }, this.parts.map, this.parts.steps),
+      h("div", { class: "stack" }, this.parts.honesty, this.parts.best)), this.parts.tree);
+  }
+
+  private drawOutput(): void {
+    const { outputs, cut, read } = this.found!;
+    const own = this.picked.join();
+    const shown = outputs.find((one) => one.tokens.join() === own);
+    const said = shown?.text ?? this.look!.target.tokens.map(visible).join(" ");
+    fill(this.said,
+      h("p", { class: "said", role: "status", lang: "und" }, visible(said) || h("span", { class: "dim" }, "(nothing)"),
+        shown || !this.look!.target.tokens.length || this.look!.finished ? null : h("span", { class: "dim" }, " … a hypothesis that search had")),
+      cut ? h("p", { class: "note" }, `The sentence is too long: the first ${read - 1} tokens were read, ${cut} were left out.`) : null,
+      shown && !shown.finished ? h("p", { class: "note" }, "The longest length came before the end of the sentence.") : null);
+    fill(this.parts.best, outputs.length > 1 ? panel(`The ${outputs.length} best of the beam`, h("ol", { class: "list nbest" }, outputs.map((one, index) => h("li", null,
+      h("button", { type: "button", "aria-pressed": String(one.tokens.join() === own), onclick: () => {
+        this.state.set({ pick: index || null, path: null, step: null });
+        void this.show(one.tokens);
+      } }, h("span", { class: "text" }, visible(one.text) || "(nothing)"),
+        h("span", { class: "figures" }, `p ${number(Math.exp(one.log_probability))}`, h("span", { class: "dim" }, ` score ${number(one.score, 3)}`))))))) : null);
+  }
+
+  private drawMap(): void {
+    const choice = this.choice();
+    if (!choice) {
+      fill(this.parts.map, panel("Attention", h("p", null, "This model has no attention: it reads the sentence into one fixed vector, so there is nothing to look at. Open one that attends: regard studio runs/demo/bahdanau.")));
+      return;
+    }
+    const look = this.look!, chosen = choose(look, choice);
+    const redraw = () => {
+      this.drawMap();
+      this.drawHonesty();
+      this.drawSteps();
+    };
+    const picture = this.state.get("picture", "matrix");
+    const controls = choiceControls(look, choice, this.state, () => {
+      const focused = document.activeElement?.closest(".choices") ? labelOf(document.activeElement as HTMLInputElement) : null;
+      redraw();
+      if (focused) this.parts.map.querySelector<HTMLElement>(focused)?.focus();
+    });
+    const label = `${title(choice)}: ${chosen.rowTitle} by ${chosen.columnTitle}`;
+    const own = choice.map === "cross" ? chosen.rowOfToken[this.step] : undefined;
+    const pick = (row: number) => choice.map === "cross" && this.move(chosen.rowOfToken.indexOf(row));
+    const shared = { matrix: chosen.matrix, rows: chosen.rows, columns: chosen.columns, rowTitle: chosen.rowTitle, columnTitle: chosen.columnTitle, label, selectedRow: own ?? null, apart: chosen.end === null ? [] : [chosen.end] };
+    const drawn = picture === "lines"
+      ? lines({ ...shared, onpick: pick })
+      : matrix({ ...shared, maximum: this.state.get("scale") === "largest" ? largest(chosen.matrix) : 1, masked: chosen.masked, onpick: (row) => pick(row), describe: (row, column) => this.describe(chosen, choice, row, column) });
+    fill(this.parts.map, panel(title(choice), controls, h("p", { class: "dim small meaning" }, meaning(look, choice)), drawn));
+  }
+
+  private describe(chosen: Chosen, choice: Choice, row: number, column: number): string {
+    const names = `${chosen.rows[row]} → ${chosen.columns[column]}`;
+    if (chosen.masked?.(row, column)) return `${names}: masked, could not be looked at`;
+    const own = this.look!.maps.find((one) => one.id === choice.map)!;
+    if (!own.weights.exact && choice.measure === "weights") void this.tellExactly(chosen, choice, row, column);
+    const end = column === chosen.end ? " · the end of the source, no word" : "";
+    return `${names}: ${own.weights.exact ? "" : "about "}${number(at(chosen.matrix, row, column))} · row sums to ${number(rowSum(chosen.matrix, row))}${end}`;
+  }
+
+  /** Many weights come rounded; the row that is pointed at is asked for once more. */
+  private async tellExactly(chosen: Chosen, choice: Choice, row: number, column: number): Promise<void> {
+    const tokens = chosen.rowOfToken.flatMap((own, token) => (own === row ? [token] : []));
+    const places = choice.unit === "words" && choice.map !== "target"
+      ? this.look!.source.word_of.flatMap((word, place) => (word === column ? [place] : [])) : [column];
+    if (tokens.length !== 1 || choice.hideEnd) return;
+    const body = { ...this.sentence, tokens: this.picked, map: choice.map, row: chosen.tensorRow(tokens[0]!) };
+    const answer = await this.host.ask<{ weights: Packed }>("translate/row", body).catch(() => null);
+    const readout = this.parts.map.querySelector(".readout");
+    const names = `${chosen.rows[row]} → ${chosen.columns[column]}`;
+    if (!answer || !readout?.textContent?.startsWith(`${names}: about`)) return;
+    const exact = unpackExact(answer.weights), [layers, heads, length] = exact.shape as [number, number, number];
+    const layer = slice({ ...exact, shape: [layers, heads, length] }, choice.layer);
+    const own = choice.head < 0 ? Array.from({ length: heads }, (_, head) => head) : [choice.head];
+    const weight = own.reduce((sum, head) => sum + places.reduce((all, place) => all + at(layer, head, place), 0), 0) / own.length;
+    readout.textContent = `${names}: ${number(weight)}`;
+  }
+
+  private move(step: number): void {
+    if (step < 0) return;
+    this.state.set({ step });
+    const inside = this.parts.map.contains(document.activeElement);
+    this.drawMap();
+    this.drawHonesty();
+    this.drawSteps();
+    if (inside) this.parts.map.querySelector<HTMLElement>(".stage")?.focus();
+  }
+
+  private drawHonesty(): void {
+    const choice = this.choice();
+    fill(this.parts.honesty, choice ? checksPanel(this.look!, choice, this.step, this.checks, this.host.knows("translate/honesty", { ...this.sentence, tokens: this.picked })) : null);
+  }
+
+  private drawSteps(): void {
+    fill(this.parts.steps, stepPanel(this.look!, this.choice(), this.step, (step) => {
+      this.state.set({ step });
+      this.drawMap();
+      this.drawHonesty();
+    }));
+  }
+
+  private drawTree(): void {
+    const steps = this.found!.tree;
+    fill(this.parts.tree, steps.length ? panel("What search considered", h("p", { class: "dim small" },
+      "Beam search keeps the best hypotheses of each step and cuts the others off. Choose one to see where the model looked for it."),
+      tree(steps, this.picked, (path) => this.host.knows("translate/look", { ...this.sentence, tokens: path }), (path) => {
+        const output = this.found!.outputs.findIndex((one) => one.tokens.join() === path.join());
+        this.state.set({ path: output >= 0 ? null : path.join("."), pick: output > 0 ? output : null, step: Math.max(0, path.length - 1) });
+        void this.show(path);
+      })) : null);
+  }
+}
+
+function title(choice: Choice): string {
+  const names = { cross: "Where the translation looks", source: "Where the source looks at itself", target: "Where the translation looks at itself" };
+  return names[choice.map];
+}
+
+/** Say in words what the numbers are. */
+function meaning(look: Look, choice: Choice): string {
+  const map = look.maps.find((one) => one.id === choice.map)!;
+  if (choice.measure === "rollout") return "Rollout: the weights of all layers multiplied, half of each state carried along. What a row lacks to one lies on the translation itself.";
+  const which = [map.layers.length > 1 ? `layer ${choice.layer + 1}` : "", isMean(look, choice) ? `average of ${map.weights.shape[1]} heads` : map.weights.shape[1]! > 1 ? `head ${choice.head + 1}` : ""].filter(Boolean).join(", ");
+  const when = choice.map !== "cross" ? "" : choice.when === "produced" ? "Each row: when the model was about to say the word." : "Each row: one step later, when the word was the model's newest input.";
+  const unit = choice.unit === "words" ? "Of a word in several tokens: sums over the source, means over the translation." : "";
+  const norms = choice.measure === "norms" ? "Weights times the length of what they carry, rows made to sum to one." : "";
+  const end = choice.hideEnd ? "The column </s> is left out and rows are made to sum to one again." : "";
+  return [which ? `${which[0]!.toUpperCase()}${which.slice(1)}.` : "", when, norms, end, unit].filter(Boolean).join(" ");
+}
+
+function largest(matrix: Matrix): number {
+  let most = 0;
+  for (let i = 0; i < matrix.data.length; i++) most = Math.max(most, matrix.data[i]!);
+  return most || 1;
+}
+
+/** A selector that finds the same control after it was drawn anew. */
+function labelOf(control: HTMLInputElement): string | null {
+  if (control.type === "radio") return `input[type=radio][value="${control.value}"]`;
+  if (control.type === "checkbox") return `.choices .check:nth-child(${[...control.closest(".choices")!.children].indexOf(control.closest(".check")!) + 1}) input`;
+  const index = [...document.querySelectorAll(".choices select")].indexOf(control);
+  return index < 0 ? null : `.choices .field:nth-child(${[...control.closest(".choices")!.children].indexOf(control.closest(".field")!) + 1}) select`;
+}

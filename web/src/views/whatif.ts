@@ -1,0 +1,337 @@
+// What if: pull at the weights of a step, hide or replace source words, and see what the model says instead.
+
+import { alertBox, panel, segmented, select } from "../controls.ts";
+import { fill, h, unique, visible } from "../dom.ts";
+import { honesty, uniformFacts } from "../honesty.ts";
+import type { Host } from "../host.ts";
+import type { State } from "../state.ts";
+import { number } from "../tensor.ts";
+import type { View } from "../view.ts";
+import { anotherPanel } from "../whatif/another.ts";
+import { asked, meanRow, readMeddling, writeMeddling, type Begun, type Changed, type Meddling } from "../whatif/answer.ts";
+import { beforeAfter, likeliest, translations } from "../whatif/outcome.ts";
+import { pullableBars, type Bars } from "../whatif/weights.ts";
+
+const CLEAR = { step: null, layer: null, head: null, pin: null, mask: null, swap: null, when: null };
+
+export const view: View = {
+  id: "whatif",
+  title: "What if",
+  lede: "Pull at a weight, hide a word or put another in its place, and see at once what the model would say.",
+  needs: "translator",
+  render(element, host, state) {
+    const page = new WhatIf(host, state);
+    element.append(page.element);
+    page.begin();
+    return () => page.end();
+  },
+};
+
+class WhatIf {
+  readonly element = h("div", { class: "stack" });
+  private alert = alertBox();
+  private results = h("div", { class: "stack" });
+  private text: HTMLTextAreaElement;
+  private asked = 0;
+  private begun: Begun | null = null;
+  private changed: Changed | null = null;
+  private own: Meddling | null = null;
+  private selected = 0;
+  private bars: Bars | null = null;
+  /** One request at a time; what changed meanwhile is asked for when it is answered. */
+  private busy = false;
+  private waiting = false;
+  private parts = { tools: h("div"), outcome: h("div"), honesty: h("div"), live: h("p", { class: "hidden-caption", role: "status" }) };
+
+  constructor(private host: Host, private state: State) {
+    const models = host.overview.models.filter((model) => model.kind === "translator");
+    const model = models.find((one) => one.name === state.get("model")) ?? models[0]!;
+    const id = unique("text");
+    this.text = h("textarea", { id, rows: 2, spellcheck: "false", disabled: !host.live, placeholder: "A sentence in the source language", onkeydown: (event: KeyboardEvent) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      this.submit();
+    } });
+    this.text.value = state.get("text") || model.examples[0]?.text || "";
+    const form = h("form", { class: "ask", onsubmit: (event: Event) => (event.preventDefault(), this.submit()) },
+      h("label", { for: id, class: "small dim" }, "Sentence"), this.text,
+      h("div", { class: "row" }, h("button", { type: "submit", class: "primary", disabled: !host.live }, "Translate"),
+        models.length > 1 && host.live ? select("Model", models.map((one) => ({ value: one.name, text: one.name })), model.name, (name) => {
+          this.state.set({ ...CLEAR, model: name });
+          void this.read();
+        }) : null),
+      host.live ? null : h("p", { class: "note" }, "A recording: there is no model here to meddle with. To try, run `regard studio`."),
+      model.examples.length && host.live ? h("div", { class: "chips", role: "group", "aria-label": "Examples" }, model.examples.map((one) =>
+        h("button", { type: "button", class: "chip", title: one.about, onclick: () => {
+          this.text.value = one.text;
+          this.submit();
+        } }, one.text))) : null);
+    this.element.append(h("section", { class: "panel", "aria-label": "Sentence to translate" }, form), this.alert.element, this.results, this.parts.live);
+  }
+
+  begin(): void {
+    if (this.text.value.trim()) void this.read();
+    else this.text.focus();
+  }
+
+  end(): void {
+    this.asked = -1;
+  }
+
+  private get sentence(): { model: string; text: string } {
+    return { model: this.state.get("model"), text: this.text.value };
+  }
+
+  private submit(): void {
+    this.state.set({ ...CLEAR, text: this.text.value }, { push: true });
+    void this.read();
+  }
+
+  /** Translate undisturbed, then do what the address says. */
+  private async read(): Promise<void> {
+    const number = ++this.asked;
+    this.alert.say("");
+    this.results.setAttribute("aria-busy", "true");
+    try {
+      const begun = await this.host.ask<Begun>("whatif/begin", this.sentence);
+      if (number !== this.asked) return;
+      this.begun = begun;
+      this.changed = null;
+      const map = begun.look.maps[0];
+      if (!map) {
+        fill(this.results, panel("Attention", h("p", null, "This model has no attention: it reads the sentence into one fixed vector, so there is nothing to pull at. Open one that attends: regard studio runs/demo/bahdanau.")));
+        return;
+      }
+      const [layers, heads] = map.weights.shape as [number, number];
+      this.own = readMeddling(this.state, { steps: begun.tokens.length, layers, heads, places: begun.look.source.tokens.length });
+      this.selected = [...this.own.pinned.keys(), ...this.own.replaced.keys(), ...this.own.hidden][0] ?? 0;
+      this.draw();
+      await this.change();
+    } catch (error) {
+      if (number !== this.asked) return;
+      this.alert.say((error as Error).message);
+      fill(this.results);
+    } finally {
+      if (number === this.asked) this.results.removeAttribute("aria-busy");
+    }
+  }
+
+  /** Ask what comes of it, as soon as the last answer is there. */
+  private async change(): Promise<void> {
+    this.waiting = true;
+    if (this.busy) return;
+    this.busy = true;
+    const number = this.asked;
+    try {
+      while (this.waiting && number === this.asked) {
+        this.waiting = false;
+        const answer = await this.host.ask<Changed>("whatif/change", { ...this.sentence, tokens: this.begun!.tokens, ...asked(this.own!) });
+        if (number !== this.asked) return;
+        this.alert.say("");
+        this.changed = answer;
+        if (!this.waiting) this.show();
+      }
+    } catch (error) {
+      if (number === this.asked) this.alert.say((error as Error).message);
+    } finally {
+      this.busy = false;
+      if (this.waiting && number === this.asked) void this.change();
+    }
+  }
+
+  private act(change: (own: Meddling) => void): void {
+    change(this.own!);
+    writeMeddling(this.state, this.own!);
+    void this.change();
+  }
+
+  /** Choosing another step or layer draws everything anew; what is being pulled at is only updated. */
+  private again(change: (own: Meddling) => void): void {
+    change(this.own!);
+    writeMeddling(this.state, this.own!);
+    const focused = this.results.querySelectorAll(FOCUSABLE);
+    const place = [...focused].indexOf(document.activeElement!);
+    this.draw();
+    [...this.results.querySelectorAll<HTMLElement>(FOCUSABLE)][place]?.focus({ preventScroll: true });
+    void this.change();
+  }
+
+  private draw(): void {
+    const { look, tokens, text, cut } = this.begun!, own = this.own!;
+    const [layers, heads] = look.maps[0]!.weights.shape as [number, number];
+    this.parts = { ...this.parts, tools: h("div", { class: "tools" }), outcome: h("div", { class: "outcome" }), honesty: h("div") };
+    this.bars = pullableBars(look.source.tokens.length, "Weights on the source tokens; arrow keys pull, 0 and 1 force, Delete lets go, M masks the word", {
+      pull: (place, share) => this.act((now) => {
+        this.selected = place;
+        if (share === null) now.pinned.delete(place);
+        else now.pinned.set(place, share);
+        this.foresee();
+      }),
+      mask: (place) => this.mask(place),
+      select: (place) => {
+        if (place === this.selected) return;
+        this.selected = place;
+        this.refresh();
+        this.drawTools();
+      },
+    });
+    const steps = h("div", { class: "chips steps-of", role: "group", "aria-label": "Word about to be said" }, tokens.map((_, step) => h("button", {
+      type: "button", class: "chip", "aria-pressed": String(step === own.step), onclick: () => this.again((now) => (now.step = step)),
+    }, visible(look.target.tokens[step]!))));
+    const controls = h("div", { class: "row choices" },
+      layers > 1 ? select("Layer", [{ value: "-1", text: "all layers" }, ...names(layers)], String(own.layer), (value) => this.again((now) => (now.layer = Number(value)))) : null,
+      heads > 1 ? select("Head", [{ value: "-1", text: "all heads" }, ...names(heads)], String(own.head), (value) => this.again((now) => (now.head = Number(value)))) : null,
+      segmented("Weights and masks hold", [{ value: "step", text: "at this step" }, { value: "onward", text: "from here on" }], own.onward ? "onward" : "step",
+        (value) => this.act((now) => (now.onward = value === "onward"))));
+    const averaged = (layers > 1 && own.layer < 0) || (heads > 1 && own.head < 0);
+    fill(this.results,
+      panel("Translation, undisturbed", h("p", { class: "said", lang: "und" }, visible(text) || h("span", { class: "dim" }, "(nothing)")),
+        cut ? h("p", { class: "note" }, `The sentence is too long: ${cut} tokens were left out.`) : null,
+        h("p", { class: "dim small" }, "Greedy decoding, the likeliest token each time, so that what differs comes from what you change. Choose the word that is about to be said:"), steps),
+      h("div", { class: "columns" },
+        h("div", { class: "sides" },
+          panel(`Where it looks to say “${visible(look.target.tokens[own.step] ?? "")}”`, controls,
+            this.bars.element,
+            h("p", { class: "dim small" }, h("i", { class: "tick-key", "aria-hidden": "true" }), ` the model's own weight${averaged ? "; bars are averages of the layers and heads chosen, and a pinned weight is forced on each" : ""}`),
+            this.parts.tools),
+          panel("What it says then", this.parts.outcome)),
+        this.parts.honesty),
+      anotherPanel({
+        host: this.host, body: { ...this.sentence, tokens, step: own.step, layer: own.layer }, tokens: look.source.tokens.map((_, place) => this.nameOf(place)),
+        layerName: (layer) => (layers > 1 ? `layer ${layer + 1} of ${layers}` : ""), tolerance: this.state.get("tolerance", "0.01"),
+        chose: (tolerance) => this.state.set({ tolerance: tolerance === "0.01" ? null : tolerance }),
+        take: layers === 1 && heads === 1 ? (weights) => {
+          this.act((now) => weights.forEach((weight, place) => now.pinned.set(place, Number(weight.toFixed(4)))));
+          this.bars!.element.scrollIntoView({ block: "nearest" });
+        } : null,
+      }));
+    this.changed = null;
+    this.refresh();
+    this.drawTools();
+  }
+
+  private get row(): number[] {
+    const { look } = this.begun!, own = this.own!;
+    return this.changed ? meanRow(this.changed.weights, own.layer, own.head) : look.source.tokens.map(() => 0);
+  }
+
+  /** Bars follow the pointer before the model has answered: the others share what is left. */
+  private foresee(): void {
+    if (!this.changed) return;
+    const row = this.row, own = this.own!;
+    const taken = Math.min([...own.pinned.values()].reduce((sum, one) => sum + one, 0), 1);
+    const rest = row.reduce((sum, weight, place) => (own.pinned.has(place) ? sum : sum + weight), 0);
+    this.refresh(row.map((weight, place) => own.pinned.get(place) ?? (rest > 0 ? (weight / rest) * (1 - taken) : 0)));
+  }
+
+  private refresh(row = this.row): void {
+    const { look } = this.begun!, own = this.own!;
+    const undisturbed = this.changed ? meanRow(this.changed.own, own.layer, own.head) : row;
+    this.bars!.show(look.source.tokens.map((_, place) => ({
+      token: this.nameOf(place), weight: row[place]!, own: undisturbed[place]!, pinned: own.pinned.has(place), hidden: own.hidden.has(place),
+      instead: own.replaced.has(place) ? this.changed?.source.tokens[place] ?? own.replaced.get(place)! : null,
+    })), this.selected);
+  }
+
+  /** The token; of a word that the model does not know, the word. */
+  private nameOf(place: number): string {
+    const { tokens, words, word_of } = this.begun!.look.source;
+    return tokens[place] === "<unk>" ? `${words[word_of[place]!]} (<unk>)` : tokens[place]!;
+  }
+
+  private mask(place: number): void {
+    const wordOf = this.begun!.look.source.word_of;
+    const places = wordOf.flatMap((word, one) => (word === wordOf[place] ? [one] : []));
+    this.act(({ hidden, pinned }) => {
+      const on = !hidden.has(place);
+      for (const one of places) {
+        if (on) hidden.add(one);
+        else hidden.delete(one);
+        if (on) pinned.delete(one);
+      }
+    });
+    this.refresh();
+    this.drawTools();
+  }
+
+  /** What can be done to the token that is selected. */
+  private drawTools(): void {
+    const { look } = this.begun!, own = this.own!, place = this.selected;
+    const button = (text: string, act: () => void, { pressed, disabled = !this.host.live }: { pressed?: boolean; disabled?: boolean } = {}) => h("button", {
+      type: "button", class: "button small", disabled, "aria-pressed": pressed === undefined ? null : String(pressed), onclick: act,
+    }, text);
+    const pin = (share: number | null) => () => this.act((now) => {
+      if (share === null) now.pinned.delete(place);
+      else now.pinned.set(place, share);
+      this.foresee();
+      this.drawTools();
+    });
+    const end = place === look.source.tokens.length - 1;
+    const focused = [...this.parts.tools.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement!);
+    fill(this.parts.tools,
+      h("div", { class: "row tool-row", role: "group", "aria-label": `Do to ${visible(this.nameOf(place))}` },
+        h("b", { class: "token-name" }, visible(this.nameOf(place))),
+        button("Zero", pin(0), { pressed: own.pinned.get(place) === 0 }), button("Force to 1", pin(1), { pressed: own.pinned.get(place) === 1 }),
+        button("Let go", pin(null)),
+        button("Mask the word", () => this.mask(place), { pressed: own.hidden.has(place) }),
+        button("Reset all", () => {
+          this.state.set({ pin: null, mask: null, swap: null });
+          this.again((now) => {
+            now.pinned.clear();
+            now.hidden.clear();
+            now.replaced.clear();
+          });
+        }, { disabled: !this.host.live })),
+      end ? h("p", { class: "dim small" }, "</s> is the end of the source: it can be pulled at and masked, not replaced.") : this.swapping(place));
+    [...this.parts.tools.querySelectorAll<HTMLElement>(FOCUSABLE)][focused]?.focus({ preventScroll: true });
+  }
+
+  private swapping(place: number): HTMLElement {
+    const id = unique("swap"), list = h("datalist", { id: unique("tokens") });
+    const input = h("input", { id, type: "text", list: list.id, autocomplete: "off", spellcheck: "false", disabled: !this.host.live, value: this.own!.replaced.get(place) ?? "", oninput: async () => {
+      const found = await this.host.ask<{ tokens: string[] }>("whatif/tokens", { model: this.sentence.model, text: input.value.slice(0, 100) }).catch(() => null);
+      if (found) fill(list, found.tokens.map((token) => h("option", { value: token.replace(/^▁/, "") })));
+    } });
+    return h("form", { class: "row swap", onsubmit: (event: Event) => {
+      event.preventDefault();
+      const text = input.value.trim();
+      this.act((now) => {
+        if (text) now.replaced.set(place, text);
+        else now.replaced.delete(place);
+      });
+    } }, h("div", { class: "field" }, h("label", { for: id }, "Read another token in its place"), input, list),
+      h("button", { type: "submit", class: "button", disabled: !this.host.live }, "Replace"));
+  }
+
+  private show(): void {
+    this.refresh();
+    if (!this.parts.tools.contains(document.activeElement)) this.drawTools();
+    const changed = this.changed!, own = this.own!;
+    const first = likeliest(changed.candidates, "before"), second = likeliest(changed.candidates, "after");
+    const same = first === second;
+    const word = same ? `“${visible(first.token)}” stays the likeliest` : `“${visible(first.token)}” gives way to “${visible(second.token)}”`;
+    fill(this.parts.outcome,
+      h("p", { class: "moved" }, h("b", null, number(changed.change)), h("span", { class: "dim" }, " total variation distance of the next word's probabilities · "), word),
+      beforeAfter(changed.candidates, "Probabilities of the next token, before and after"),
+      h("h3", null, "The translation from there on"), translations(changed.before, changed.after));
+    const row = this.row, sum = row.reduce((all, one) => all + one, 0);
+    const notes = [
+      own.pinned.size ? "Pinned weights are forced; the others keep their proportions and share what is left, so that the row keeps its sum. Pinned weights of more than one in all are divided by their sum." : "",
+      own.hidden.size ? "A masked word is hidden from every layer and head that looks at the source. Its neighbors were read beside it, so their states may still tell of it." : "",
+      own.replaced.size ? "A replaced token is read by the model from the start; what was said before this step is kept." : "",
+      sum < 1e-6 ? "Nothing is left to look at: the context is zero." : "",
+    ].filter(Boolean);
+    fill(this.parts.honesty, honesty([
+      { name: "Row as it is used now", value: `sums to ${number(sum)}` },
+      ...uniformFacts(row),
+      { name: "Change of the prediction", value: number(changed.change), note: "0: none, 1: no word in common" },
+    ], notes.map((note) => h("p", { class: "small" }, note))));
+    this.parts.live.textContent = `Prediction moved by ${number(changed.change, 2)}; ${word}. It says: ${changed.after.text || "nothing"}.`;
+  }
+}
+
+const FOCUSABLE = "button, select, input, summary, [tabindex='0']";
+
+function names(count: number): { value: string; text: string }[] {
+  return Array.from({ length: count }, (_, index) => ({ value: String(index), text: `${index + 1} of ${count}` }));
+}

@@ -1,0 +1,101 @@
+// Another distribution, same prediction: a search for weights far from the model's own that change nothing.
+
+import { alertBox, panel, select } from "../controls.ts";
+import { fill, h, visible } from "../dom.ts";
+import type { Host } from "../host.ts";
+import { at, number, slice, unpackExact, type Matrix, type Packed } from "../tensor.ts";
+import type { Another } from "./answer.ts";
+import { beforeAfter, likeliest } from "./outcome.ts";
+
+const LARGEST = Math.log(2);
+const TOLERANCES = ["0.01", "0.05", "0.1"];
+
+export interface Finding {
+  host: Host;
+  /** What to send beside the tolerance. */
+  body: object;
+  tokens: string[];
+  /** How the layer that is searched in is called; empty where there is one. */
+  layerName: (layer: number) => string;
+  tolerance: string;
+  chose: (tolerance: string) => void;
+  /** Pin these weights; null where heads have weights of their own. */
+  take: ((weights: number[]) => void) | null;
+}
+
+/** Draw the panel. Nothing is searched before the visitor asks for it. */
+export function anotherPanel(finding: Finding): HTMLElement {
+  const alert = alertBox(), result = h("div", { class: "another-result", "aria-live": "polite" });
+  let tolerance = TOLERANCES.includes(finding.tolerance) ? finding.tolerance : TOLERANCES[0]!;
+  const button = h("button", { type: "button", class: "primary", disabled: !finding.host.live, onclick: async () => {
+    alert.say("");
+    button.disabled = true;
+    fill(result, h("p", { class: "dim" }, "Searching, a few seconds…"), h("progress", { "aria-label": "Searching" }));
+    try {
+      const found = await finding.host.ask<Another>("whatif/another", { ...finding.body, tolerance: Number(tolerance) });
+      fill(result, told(found, finding));
+    } catch (error) {
+      fill(result);
+      alert.say((error as Error).message);
+    }
+    button.disabled = false;
+  } }, "Search for other weights");
+  return panel("Another distribution, same prediction?",
+    h("p", { class: "dim small meaning" }, "Jain and Wallace (2019) ask: could the model have looked elsewhere and said the same? The search moves the weights of this step as far away as it can (Jensen-Shannon divergence) while the prediction moves by at most ε (total variation distance)."),
+    h("div", { class: "row" }, select("Prediction may move by ε", TOLERANCES.map((one) => ({ value: one, text: one })), tolerance, (chosen) => {
+      tolerance = chosen;
+      finding.chose(chosen);
+    }), button), alert.element, result);
+}
+
+function told(found: Another, finding: Finding): HTMLElement[] {
+  const own = rows(found.own), other = rows(found.other);
+  const heads = own.rows, where = finding.layerName(found.layer);
+  const first = mean(own), second = mean(other);
+  return [
+    h("p", { class: "verdict" }, verdict(found)),
+    h("dl", { class: "facts across" },
+      fact("Divergence of the weights", number(found.divergence), `of at most ${number(LARGEST)}`),
+      fact("Change of the prediction", number(found.change), `ε is ${found.tolerance}`),
+      fact("With uniform weights instead", number(found.uniform.change), `change, at a divergence of ${number(found.uniform.divergence)}`)),
+    h("div", { class: "halves" },
+      h("div", null, h("h3", null, `Weights: ${where ? `${where}, ` : ""}the model's own and the others`),
+        heads > 1 ? h("p", { class: "dim small" }, `Each of the ${heads} heads was given weights of its own; shown is their average.`) : null,
+        h("ol", { class: "bars twin", "aria-label": "Own and other weights" }, finding.tokens.map((token, place) => h("li", null,
+          h("span", { class: "name" }, visible(token)),
+          h("span", { class: "track", "aria-hidden": "true" }, h("span", { class: "bar before", style: { width: `${100 * first[place]!}%` } }), h("span", { class: "bar after", style: { width: `${100 * second[place]!}%` } })),
+          h("span", { class: "number" }, h("span", null, number(first[place]!)), h("span", { class: "dim", "aria-label": "becomes" }, " → "), h("b", null, number(second[place]!))))))),
+      h("div", null, h("h3", null, "What comes next, with each"), beforeAfter(found.candidates, "Probabilities with own and other weights"))),
+    h("p", { class: "dim small" }, found.caveat),
+    ...(finding.take && heads === 1 ? [h("p", null, h("button", { type: "button", class: "button", onclick: () => finding.take!(second) }, "Pin these weights above"))] : []),
+  ];
+}
+
+function verdict(found: Another): string {
+  const same = likeliest(found.candidates, "before") === likeliest(found.candidates, "after");
+  if (!found.found) {
+    return `None found: in ${found.steps} steps of search the prediction always moved by more than ε; the least was ${number(found.change)}. That does not show that there is none.`;
+  }
+  const share = found.divergence / LARGEST;
+  const degree = share > 0.5 ? "Found, and far away" : share > 0.1 ? "Found, at some distance" : "Found only close by";
+  const reading = share > 0.5 ? "so what these weights show is one of several stories that give the same answer"
+    : share > 0.1 ? "so the weights could differ somewhat and the answer would stay"
+    : "so at this step the answer holds the weights nearly fast";
+  return `${degree}: ${Math.round(100 * share)} % of the largest divergence there is, and the prediction moves by ${number(found.change)}${same ? "" : ", enough to change the likeliest word"}; ${reading}.`;
+}
+
+function fact(name: string, value: string, note: string): HTMLElement {
+  return h("div", null, h("dt", null, name), h("dd", null, h("b", null, value), h("span", { class: "dim" }, ` ${note}`)));
+}
+
+function rows(packed: Packed): Matrix {
+  return slice(unpackExact(packed));
+}
+
+function mean(heads: Matrix): number[] {
+  return Array.from({ length: heads.columns }, (_, place) => {
+    let sum = 0;
+    for (let head = 0; head < heads.rows; head++) sum += at(heads, head, place);
+    return sum / heads.rows;
+  });
+}

@@ -1,0 +1,112 @@
+// What the verbs of What if answer, and what is done to a step.
+
+import type { LookAnswer, Side } from "../looking.ts";
+import type { State } from "../state.ts";
+import { at, build, slice, unpackExact, type Matrix, type Packed } from "../tensor.ts";
+
+export interface Begun {
+  look: LookAnswer;
+  tokens: number[];
+  text: string;
+  cut: number;
+}
+
+export interface Candidate {
+  id: number;
+  token: string;
+  before: number;
+  after: number;
+}
+
+export interface Said {
+  tokens: string[];
+  ids: number[];
+  text: string;
+}
+
+export interface Changed {
+  source: Side;
+  candidates: Candidate[];
+  change: number;
+  own: Packed;
+  weights: Packed;
+  before: Said;
+  after: Said;
+}
+
+export interface Another {
+  layer: number;
+  own: Packed;
+  other: Packed;
+  steps: number;
+  caveat: string;
+  candidates: Candidate[];
+  divergence: number;
+  change: number;
+  tolerance: number;
+  found: boolean;
+  uniform: { divergence: number; change: number; found: boolean };
+}
+
+/** What the visitor has done; it stands in the address. */
+export interface Meddling {
+  step: number;
+  /** −1: all. */
+  layer: number;
+  head: number;
+  pinned: Map<number, number>;
+  hidden: Set<number>;
+  replaced: Map<number, string>;
+  onward: boolean;
+}
+
+/** Read it from the address; places that the sentence does not have are left out. */
+export function readMeddling(state: State, { steps, layers, heads, places }: { steps: number; layers: number; heads: number; places: number }): Meddling {
+  const entries = (name: string) => state.get(name).split(",").filter(Boolean).map((one) => one.split(/:(.*)/s) as [string, string | undefined]);
+  const inside = (place: number, most: number) => Number.isInteger(place) && place >= 0 && place < most;
+  const whole = (name: string, most: number) => {
+    const value = state.number(name, -1);
+    return inside(value, most) ? value : -1;
+  };
+  const pinned = new Map<number, number>(), hidden = new Set<number>(), replaced = new Map<number, string>();
+  for (const [place, share] of entries("pin")) {
+    if (inside(Number(place), places) && Number(share) >= 0 && Number(share) <= 1) pinned.set(Number(place), Number(share));
+  }
+  for (const [place] of entries("mask")) if (inside(Number(place), places)) hidden.add(Number(place));
+  for (const [place, text] of entries("swap")) if (inside(Number(place), places - 1) && text) replaced.set(Number(place), decodeURIComponent(text));
+  return {
+    step: Math.max(0, whole("step", steps)), layer: layers > 1 ? whole("layer", layers) : -1, head: heads > 1 ? whole("head", heads) : -1,
+    pinned, hidden, replaced, onward: state.get("when") === "onward",
+  };
+}
+
+/** Write it into the address. */
+export function writeMeddling(state: State, own: Meddling): void {
+  state.set({
+    step: own.step, layer: own.layer < 0 ? null : own.layer, head: own.head < 0 ? null : own.head, when: own.onward ? "onward" : null,
+    pin: [...own.pinned].map(([place, share]) => `${place}:${Number(share.toFixed(4))}`).join(","),
+    mask: [...own.hidden].join(","),
+    swap: [...own.replaced].map(([place, text]) => `${place}:${encodeURIComponent(text)}`).join(","),
+  });
+}
+
+/** The same as the server wants it. */
+export function asked(own: Meddling): object {
+  return {
+    step: own.step, layer: own.layer, head: own.head, onward: own.onward, hidden: [...own.hidden],
+    pinned: [...own.pinned].map(([place, share]) => ({ place, share })),
+    replaced: [...own.replaced].map(([place, text]) => ({ place, text })),
+  };
+}
+
+/** The row of the chosen layers and heads: their mean, where there are several. `packed` is (layers, heads, source). */
+export function meanRow(packed: Packed, layer: number, head: number): number[] {
+  const tensor = unpackExact(packed);
+  const [layers, heads, places] = tensor.shape as [number, number, number];
+  const all = (most: number, chosen: number) => (chosen < 0 ? Array.from({ length: most }, (_, index) => index) : [Math.min(chosen, most - 1)]);
+  const rows: Matrix[] = all(layers, layer).map((one) => {
+    const own = slice(tensor, one);
+    return build(1, places, (_, place) => all(heads, head).reduce((sum, index) => sum + at(own, index, place), 0) / all(heads, head).length);
+  });
+  return Array.from({ length: places }, (_, place) => rows.reduce((sum, row) => sum + at(row, 0, place), 0) / rows.length);
+}

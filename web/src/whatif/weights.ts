@@ -1,0 +1,92 @@
+// Weights as bars that can be pulled: with the pointer, or with the arrow keys. What is pinned stays; the rest shares.
+
+import { h, visible } from "../dom.ts";
+import { number } from "../tensor.ts";
+
+export interface Place {
+  token: string;
+  /** What is read there instead. */
+  instead: string | null;
+  weight: number;
+  /** The model's own, undisturbed. */
+  own: number;
+  pinned: boolean;
+  hidden: boolean;
+}
+
+export interface Pulling {
+  /** `share` from 0 to 1, or null to let go. */
+  pull(place: number, share: number | null): void;
+  mask(place: number): void;
+  select(place: number): void;
+}
+
+export interface Bars {
+  element: HTMLElement;
+  /** Show other numbers, without losing the focus or what is being dragged. */
+  show(places: Place[], selected: number): void;
+  focus(place: number): void;
+}
+
+/** Draw a row for each source token. */
+export function pullableBars(count: number, label: string, pulling: Pulling): Bars {
+  const rows = Array.from({ length: count }, (_, place) => bar(place, pulling));
+  return {
+    element: h("ol", { class: "pulls", "aria-label": label }, rows.map((row) => row.element)),
+    show: (places, selected) => rows.forEach((row, place) => row.show(places[place]!, place === selected)),
+    focus: (place) => rows[place]?.track.focus(),
+  };
+}
+
+function bar(place: number, pulling: Pulling) {
+  const name = h("span", { class: "name" }), value = h("span", { class: "number" });
+  const filled = h("span", { class: "bar" }), own = h("span", { class: "tick" }), thumb = h("span", { class: "thumb" });
+  let now = 0, hidden = false;
+  const set = (share: number) => {
+    if (!hidden) pulling.pull(place, Math.min(Math.max(share, 0), 1));
+  };
+  const at = (event: PointerEvent) => {
+    const box = track.getBoundingClientRect();
+    return Math.round(((event.clientX - box.left) / box.width) * 200) / 200;
+  };
+  const track = h("div", {
+    class: "track", role: "slider", tabindex: 0, "aria-valuemin": 0, "aria-valuemax": 1,
+    onfocus: () => pulling.select(place),
+    onpointerdown: (event: PointerEvent) => {
+      if (event.button !== 0) return;
+      track.setPointerCapture(event.pointerId);
+      track.focus();
+      set(at(event));
+      event.preventDefault();
+    },
+    onpointermove: (event: PointerEvent) => track.hasPointerCapture(event.pointerId) && set(at(event)),
+    onkeydown: (event: KeyboardEvent) => {
+      const steps: Record<string, number> = { ArrowRight: 0.01, ArrowUp: 0.01, ArrowLeft: -0.01, ArrowDown: -0.01, PageUp: 0.1, PageDown: -0.1 };
+      if (event.key in steps) set(Math.round((now + steps[event.key]!) * 100) / 100);
+      else if (event.key === "Home" || event.key === "0") set(0);
+      else if (event.key === "End" || event.key === "1") set(1);
+      else if (event.key === "Delete" || event.key === "Backspace") pulling.pull(place, null);
+      else if (event.key === "m") pulling.mask(place);
+      else return;
+      event.preventDefault();
+    },
+  }, filled, own, thumb);
+  const element = h("li", { onclick: () => pulling.select(place) }, name, track, value);
+  return {
+    element, track,
+    show(shown: Place, selected: boolean): void {
+      now = shown.weight;
+      hidden = shown.hidden;
+      const told = shown.instead === null ? visible(shown.token) : `${visible(shown.token)} → ${visible(shown.instead)}`;
+      element.className = [selected ? "selected" : "", shown.pinned ? "pinned" : "", shown.hidden ? "masked" : "", shown.instead === null ? "" : "swapped"].join(" ");
+      name.textContent = told;
+      value.textContent = shown.hidden ? "masked" : number(shown.weight);
+      filled.style.width = thumb.style.left = `${Math.min(100 * shown.weight, 100)}%`;
+      own.style.left = `${Math.min(100 * shown.own, 100)}%`;
+      track.setAttribute("aria-label", `Weight on ${told}`);
+      track.setAttribute("aria-valuenow", String(Number(shown.weight.toFixed(4))));
+      track.setAttribute("aria-valuetext", shown.hidden ? "masked" : `${number(shown.weight)}${shown.pinned ? ", pinned" : ""}; the model's own ${number(shown.own)}`);
+      track.setAttribute("aria-disabled", String(shown.hidden));
+    },
+  };
+}
