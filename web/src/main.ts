@@ -64,8 +64,6 @@ function mount(): void {
   state.view = view.id;
   document.title = `${view.title} · regard studio`;
   fill(menu, views.map((one) => h("a", { href: state.link(one.id, { model: state.get("model") || null, text: state.get("text") || null }), "aria-current": one === view ? "page" : null }, one.title)));
-  const current = menu.querySelector<HTMLElement>("[aria-current]");
-  if (current) menu.scrollLeft = current.offsetLeft - menu.offsetLeft - 40; // on a phone the menu is wider than the screen
   const body = h("div", { class: `view ${view.id}` });
   fill(main, h("div", { class: "head" }, h("h1", null, view.title), h("p", { class: "lede" }, view.lede)), body);
   if (missing(view)) {

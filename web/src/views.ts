@@ -1,5 +1,7 @@
 // The views, in the order of the menu. To add one: write views/<name>.ts that exports `view`, and name it here.
 
+import { view as ask } from "./views/ask.ts";
+import { view as classify } from "./views/classify.ts";
 import { view as compare } from "./views/compare.ts";
 import { view as mechanisms } from "./views/mechanisms.ts";
 import { view as steps } from "./views/steps.ts";
@@ -7,4 +9,4 @@ import { view as translate } from "./views/translate.ts";
 import { view as whatIf } from "./views/whatif.ts";
 import type { View } from "./view.ts";
 
-export const VIEWS: View[] = [translate, steps, whatIf, mechanisms, compare];
+export const VIEWS: View[] = [translate, steps, whatIf, mechanisms, compare, ask, classify];

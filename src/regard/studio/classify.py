@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from regard.data.pair import words as divide_words
 from regard.errors import ArgumentError
 from regard.inspection.intervene import intervene
-from regard.inspection.seam import attention_layers
-from regard.models.classify import Network
+from regard.studio.attending import alike, attending
 from regard.studio.models import Models
 from regard.studio.tensors import EXACT, pack
 from regard.tasks.classifier import By, Classifier, Decision
@@ -79,15 +78,11 @@ def tell_decision(classifier: Classifier, text: str) -> dict[str, Any]:
 @torch.no_grad()
 def uniform(classifier: Classifier, text: str, label: str) -> float | None:
     """Give the probability of the label if every look of every layer were uniform; none where nothing looks."""
-    if not isinstance(classifier.model, Network):
-        return None
-    names = list(attention_layers(classifier.model))
+    names = attending(classifier.model)
     if not names:
         return None
     ids = torch.tensor([classifier.encode([text])[0].tolist()], device=classifier.device)
-    with intervene(
-        classifier.model, weights={name: lambda own: torch.full_like(own, 1 / own.size(-1)) for name in names}
-    ):
+    with intervene(classifier.model, weights=dict.fromkeys(names, alike)):
         logits = classifier.model(ids, torch.tensor([ids.size(1)])).logits[0]
     return float(logits.double().softmax(-1)[classifier.labels.index(label)])
 
@@ -110,7 +105,7 @@ def tell_maps(classifier: Classifier, text: str) -> dict[str, Any]:
     """Write where every token, and every look that sums the text up, looks."""
     _check(text)
     count = len(classifier.encode([text])[0])
-    if not isinstance(classifier.model, Network) or not attention_layers(classifier.model):
+    if not attending(classifier.model):
         return {"maps": [], "skipped": "This model has no attention: there is no map of it."}
     if count > MAX_MAPPED:
         return {"maps": [], "skipped": f"Not drawn for more than {MAX_MAPPED} tokens; these are {count}."}

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from regard.data.pair import words
 from regard.data.special import UNKNOWN
+from regard.tasks.classifier import Classifier
+from regard.tasks.language_model import LanguageModel
 from regard.tasks.translator import Translator
 
 
@@ -44,8 +46,41 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
 }
 """For each built-in corpus: chosen by their gold links, which say what a map of them should show."""
 
+PASSAGE = (
+    "We found a small restaurant near the harbor. It looked plain, but the cooks knew their work, and the soup tasted "
+    "as if it had simmered all day."
+)
+"""A passage such as the lectures have: whoever reads it must find what "it", "their" and the other "it" stand for."""
+REFERENTS = {"It": "restaurant", "their": "cooks", "it": "soup"}
+"""What a reader takes the pronouns of the passage for."""
+READING = {
+    Classifier: (Example("A good book, though too long.", "two minds", ""),),
+    LanguageModel: (Example("The cat sat on the", "short", ""),),
+}
+_ABOUT = "a restaurant: what are it and their?"
 
-def examples_for(translator: Translator) -> tuple[Example, ...]:
+
+def examples_for(thing: object) -> tuple[Example, ...]:
+    """Give texts that a model knows the words of: for a translator those of its corpus, for others English ones."""
+    match thing:
+        case Translator():
+            return _examples_of_translator(thing)
+        case Classifier() | LanguageModel() if _knows_english(thing):
+            spaced = isinstance(thing, LanguageModel) and thing.tokenizer.kind == "space"
+            passage = " ".join(words(PASSAGE)) if spaced else PASSAGE  # its words stand between spaces
+            return (*READING[type(thing)], Example(passage, _ABOUT, ""))
+        case _:
+            return ()
+
+
+def _knows_english(thing: Classifier | LanguageModel) -> bool:
+    """Tell whether three quarters of the passage's tokens are known, be they words, parts of words, or letters."""
+    encoded = thing.tokenizer.encode(" ".join(words(PASSAGE)))
+    ids = encoded if isinstance(encoded, list) else encoded.ids
+    return ids.count(UNKNOWN) <= len(ids) / 4
+
+
+def _examples_of_translator(translator: Translator) -> tuple[Example, ...]:
     """Give the sentences of the corpus whose words the translator knows best; none where it knows few."""
     shares = {name: _known(translator, examples) for name, examples in EXAMPLES.items()}
     best = max(shares, key=lambda name: shares[name])

@@ -147,10 +147,9 @@ def kind_of(thing: object) -> str:
 
 def describe(name: str, thing: object) -> dict[str, Any]:
     """Tell the page of one model."""
-    examples = examples_for(thing) if isinstance(thing, Translator) else ()
     return {
         "name": name,
         "kind": kind_of(thing),
         "about": str(thing),
-        "examples": [one._asdict() for one in examples],
+        "examples": [one._asdict() for one in examples_for(thing)],
     }

@@ -12,8 +12,8 @@ from regard.data.special import END, START
 from regard.decoding import Search, decode
 from regard.inspection.change import total_variation
 from regard.inspection.intervene import intervene
-from regard.inspection.seam import attention_layers
 from regard.models.vision.captions import as_source
+from regard.studio.attending import alike, attending
 from regard.tasks.captioner import Captioner
 from regard.tasks.image_classifier import ImageClassifier
 from regard.tasks.question_answerer import QuestionAnswerer
@@ -86,7 +86,9 @@ def check_label(thing: ImageClassifier, pixels: UInt8[Tensor, "channels height w
 
 def _check(model: nn.Module, predict: Predict, image: Tensor, said: Sequence[int], grid: tuple[int, int]) -> Checks:
     return Checks(
-        covering(predict, image, grid), gradient_of_covering(predict, image, said, grid), _uniform(model, predict, image, said)
+        covering(predict, image, grid),
+        gradient_of_covering(predict, image, said, grid),
+        _uniform(model, predict, image, said),
     )
 
 
@@ -116,8 +118,8 @@ def gradient_of_covering(
     $$g_{ij} = \Big\lvert \sum_{p \in j} (x_p - \bar x)^\top \frac{\partial \log p(y_i \mid y_{<i}, x)}{\partial x_p}
     \Big\rvert$$
 
-    where $p$ are the pixels of place $j$ and $\bar x$ is the mean color: gradient times input, where no input is a place
-    in the mean color. The picture is read once for each word, all in one batch, so that one backward pass gives all.
+    where $p$ are the pixels of place $j$ and $\bar x$ is the mean color: gradient times input, counted from the mean
+    color. The picture is read once for each word, all in one batch, so that one backward pass gives all.
 
     Reference: Simonyan, Vedaldi and Zisserman (2014), section 3, arXiv:1312.6034.
     """
@@ -135,10 +137,10 @@ def gradient_of_covering(
 @torch.no_grad()
 def _uniform(model: nn.Module, predict: Predict, image: Tensor, said: Sequence[int]) -> list[float] | None:
     """Give the log-probabilities of what was said if words looked at all places alike."""
-    names = [name for name in attention_layers(model) if "cross" in name]
+    names = attending(model, "cross")
     if not names:
         return None
-    with intervene(model, weights={name: lambda own: torch.full_like(own, 1 / own.size(-1)) for name in names}):
+    with intervene(model, weights=dict.fromkeys(names, alike)):
         found = predict(image)[0]
     return [float(found[place, one]) for place, one in enumerate(said)]
 

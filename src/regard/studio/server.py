@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from regard.errors import RegardError
-from regard.studio import compare, mechanisms, steps, translate, what_if
+from regard.studio import classify, compare, mechanisms, passage, pictures, steps, translate, what_if
 from regard.studio.guard import LOOPBACK, Guard
 from regard.studio.models import Models
 
@@ -21,6 +21,9 @@ ROUTERS: tuple[Callable[[Models], APIRouter], ...] = (
     what_if.router,
     mechanisms.router,
     compare.router,
+    pictures.router,
+    classify.router,
+    passage.router,
 )
 """What each view adds: a function from the open models to its verbs."""
 _TYPES = {"index.html": "text/html", "studio.js": "text/javascript", "studio.css": "text/css"}

@@ -51,8 +51,8 @@ class WordMaps:
         from regard.inspection.panels import panels
 
         titles = ["the picture", *self.words]
-        across = min(_ACROSS, len(titles))
-        down = -(-len(titles) // across)
+        down = -(-len(titles) // _ACROSS)
+        across = -(-len(titles) // down)
         figure, axes = panels(down, across, size=(1.7, 1.85), titles=titles, title=title)
         axes[0].imshow(self.image.permute(1, 2, 0).numpy(), interpolation="nearest")
         axes[0].axis("off")

@@ -3,6 +3,7 @@
 import { alertBox, panel, select } from "../controls.ts";
 import { fill, h, unique, visible } from "../dom.ts";
 import type { Host, ModelInfo } from "../host.ts";
+import { askPassage } from "../passage.ts";
 import type { State } from "../state.ts";
 import { readApart, type Apart, type ApartAnswer, type Reading } from "../steps/answer.ts";
 import { addPanel, checkPanel, comparePanel, weighPanel } from "../steps/panels.ts";
@@ -34,6 +35,7 @@ class Steps {
   private choices = h("div");
   private status = h("p", { role: "status", class: "hidden-caption" });
   private results = h("div", { class: "stack" });
+  private passage = h("div");
   private text: HTMLTextAreaElement;
   private target: HTMLInputElement;
   private model: ModelInfo;
@@ -66,7 +68,7 @@ class Steps {
           this.target.value = "";
           this.submit();
         } }, one.text))) : null);
-    this.element.append(h("section", { class: "panel", "aria-label": "Text to read" }, form), this.alert.element, this.status, this.choices, this.results);
+    this.element.append(h("section", { class: "panel", "aria-label": "Text to read" }, form), this.alert.element, this.status, this.choices, this.results, this.passage);
   }
 
   end(): void {
@@ -102,7 +104,7 @@ class Steps {
       const reading = await this.host.ask<Reading>("steps/read", { ...this.sentence, target: this.target.value.trim() || null });
       if (number !== this.asked) return;
       this.reading = reading;
-      await this.take();
+      await Promise.all([this.take(), this.tellPassage()]);
     } catch (error) {
       if (number !== this.asked) return;
       this.alert.say((error as Error).message);
@@ -111,6 +113,12 @@ class Steps {
     } finally {
       this.results.removeAttribute("aria-busy");
     }
+  }
+
+  /** Say what the model does with pronouns, where it reads without translating. */
+  private async tellPassage(): Promise<void> {
+    const asked = this.sentence, made = this.model.kind === "translator" ? null : await askPassage(this.host, asked);
+    if (asked.text === this.text.value) fill(this.passage, made);
   }
 
   private get layer(): Reading["layers"][number] {

@@ -1,0 +1,50 @@
+// What a model does with words that stand for others: which words "it" and "their" look at, as it was just measured.
+
+import { panel } from "./controls.ts";
+import { h, visible, type Child } from "./dom.ts";
+import type { Host } from "./host.ts";
+import { number } from "./tensor.ts";
+
+interface Looked {
+  word: string;
+  place: number;
+  seen: number;
+  uniform: number;
+  top: { word: string; place: number; weight: number }[];
+  referent: { word: string; place: number; weight: number; rank: number; head: string; head_weight: number } | null;
+}
+
+interface PassageAnswer {
+  looks: Looked[];
+  heads: number;
+  why: string;
+  unknown: string[];
+}
+
+const PRONOUN = /\b(it|its|they|them|their|he|him|his|she|her)\b/i;
+
+/** Ask for it where the text has such a word; null where there is nothing to tell. */
+export async function askPassage(host: Host, body: { model: string; text: string }): Promise<HTMLElement | null> {
+  if (!PRONOUN.test(body.text) || !host.live) return null;
+  const answer = await host.ask<PassageAnswer>("passage/look", body).catch(() => null);
+  return answer && (answer.looks.length || answer.why !== "no pronoun") ? passagePanel(answer) : null;
+}
+
+function passagePanel({ looks, heads, why, unknown }: PassageAnswer): HTMLElement {
+  const made = panel("What it does with “it” and “their”",
+    why ? h("p", null, why) : h("p", { class: "dim small" }, `Measured now: the mean over all ${heads} heads in which words look at words.`),
+    looks.length ? h("ul", { class: "pronouns" }, looks.map((one) => h("li", null, ...sentence(one, heads)))) : null,
+    unknown.length ? h("p", { class: "note" }, `Words this model does not know, and so cannot look for: ${unknown.map(visible).join(", ")}.`) : null,
+    h("p", { class: "caution" }, "A look at a word is not yet understanding it: compare with the share that looking everywhere alike would give."));
+  made.classList.add("passage");
+  return made;
+}
+
+function sentence({ word, place, seen, uniform, top, referent }: Looked, heads: number): Child[] {
+  const said: Child[] = [h("b", null, `“${visible(word)}”`), h("span", { class: "dim" }, ` (word ${place + 1}) `), "looks most at ",
+    ...top.flatMap((one, index): Child[] => [index ? ", " : "", h("b", null, `“${visible(one.word)}”`), ` ${number(one.weight)}`]),
+    h("span", { class: "dim" }, `; uniform would be ${number(uniform)}. `)];
+  if (!referent) return said;
+  return [...said, "A reader takes it for ", h("b", null, `“${visible(referent.word)}”`), `: the model gives that ${number(referent.weight)}, rank ${referent.rank} of ${seen}. `,
+    heads > 1 ? h("span", { class: "dim" }, `Of ${heads} heads the one that looks there most is ${referent.head}, with ${number(referent.head_weight)}; of many, one will by chance.`) : null];
+}

@@ -1,0 +1,210 @@
+// Classify: a text, its label, and how much each word counted, by three measures that need not agree.
+
+import { alertBox, panel, segmented, select } from "../controls.ts";
+import { mapsPanel, type MapsAnswer } from "../classify/maps.ts";
+import { markWord, scale, shadedText } from "../classify/words.ts";
+import { fill, h, unique, visible } from "../dom.ts";
+import { bars } from "../draw/bars.ts";
+import { honesty, uniformFacts, type Fact } from "../honesty.ts";
+import type { Host, ModelInfo } from "../host.ts";
+import { askPassage } from "../passage.ts";
+import type { State } from "../state.ts";
+import { kendall, number } from "../tensor.ts";
+import type { View } from "../view.ts";
+
+type Measure = "model" | "removal" | "gradient";
+
+interface ReadAnswer {
+  label: string;
+  labels: number;
+  probabilities: { name: string; probability: number }[];
+  words: string[];
+  cut: number;
+  kind: string;
+  meaning: string;
+  weighs: boolean;
+  shares: { model: number[]; gradient: number[]; removal: number[] | null };
+  skipped: string;
+  uniform: number | null;
+  others: { name: string; label: string; shares: number[] }[];
+}
+
+const COMMANDS = "regard train --task classify --data reviews.csv --out runs/reviews\nregard studio runs/reviews";
+const MEASURES: Record<Measure, { title: string; says: string }> = {
+  model: { title: "The model's own weights", says: "" },
+  removal: { title: "Removal", says: "how much the label's logit changes without the word" },
+  gradient: { title: "Saliency", says: "gradient times input: the same to first order" },
+};
+
+export const view: View = {
+  id: "classify",
+  title: "Classify",
+  lede: "Label a text and see how much each word counted: by the model's own weights, by leaving words out, and by gradients.",
+  render(element, host, state) {
+    const models = host.overview.models.filter((model) => model.kind === "classifier");
+    if (!models.length) {
+      element.append(h("div", { class: "panel" }, h("p", null, "This view needs a text classifier, and none is open. Train one on a table of texts and labels, and open it:"),
+        h("pre", null, COMMANDS), h("p", { class: "dim small" }, "reviews.csv has the columns text and label; others are named by --set data.text=… and --set data.label=….")));
+      return;
+    }
+    const page = new Classify(host, state, models);
+    element.append(page.element);
+    void page.read();
+    return () => page.end();
+  },
+};
+
+/** The first words of a long text. */
+function shortened(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 44).replace(/\W+\w*$/, "")} …` : text;
+}
+
+class Classify {
+  readonly element = h("div", { class: "stack" });
+  private alert = alertBox();
+  private form = h("section", { class: "panel", "aria-label": "Text to label" });
+  private parts = { label: h("div"), words: h("div"), honesty: h("div"), passage: h("div"), maps: h("div") };
+  private results = h("div", { class: "stack" });
+  private says = h("output", { class: "readout", "aria-live": "polite" });
+  private text: HTMLTextAreaElement;
+  private model: ModelInfo;
+  private found: ReadAnswer | null = null;
+  private asked = 0;
+
+  constructor(private host: Host, private state: State, private models: ModelInfo[]) {
+    this.model = models.find((one) => one.name === state.get("model")) ?? models[0]!;
+    this.text = h("textarea", { id: unique("text"), rows: 2, spellcheck: "false", disabled: !host.live, placeholder: "A text", onkeydown: (event: KeyboardEvent) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      this.submit();
+    } });
+    this.text.value = state.get("text") || this.model.examples[0]?.text || "A good book, though too long.";
+    this.drawForm();
+    this.results.append(this.parts.label, h("div", { class: "columns" }, this.parts.words, this.parts.honesty), this.parts.passage, this.parts.maps);
+    this.element.append(this.form, this.alert.element, this.results);
+  }
+
+  end(): void {
+    this.asked = -1;
+  }
+
+  private drawForm(): void {
+    const { models, model, host } = this;
+    fill(this.form, h("form", { class: "ask", onsubmit: (event: Event) => (event.preventDefault(), this.submit()) },
+      h("label", { for: this.text.id, class: "small dim" }, "Text"), this.text,
+      h("div", { class: "row" }, h("button", { type: "submit", class: "primary", disabled: !host.live }, "Classify"),
+        models.length > 1 ? select("Model", models.map((one) => ({ value: one.name, text: one.name })), model.name, (name) => {
+          this.model = models.find((one) => one.name === name)!;
+          this.state.set({ model: name, layer: null, head: null, row: null });
+          this.drawForm();
+          this.form.querySelector("select")?.focus();
+          void this.read();
+        }) : null,
+        h("p", { class: "dim small about" }, model.about)),
+      model.examples.length && host.live ? h("div", { class: "chips", role: "group", "aria-label": "Examples" }, model.examples.map((one) =>
+        h("button", { type: "button", class: "chip", title: one.text, onclick: () => {
+          this.text.value = one.text;
+          this.submit();
+        } }, shortened(one.text), h("span", { class: "dim" }, ` · ${one.about}`)))) : null));
+  }
+
+  private submit(): void {
+    this.state.set({ text: this.text.value, word: null, row: null }, { push: true });
+    void this.read();
+  }
+
+  async read(): Promise<void> {
+    if (!this.text.value.trim()) return this.text.focus();
+    const number = ++this.asked, body = { model: this.model.name, text: this.text.value };
+    this.alert.say("");
+    this.results.setAttribute("aria-busy", "true");
+    try {
+      const found = await this.host.ask<ReadAnswer>("classify/read", body);
+      if (number !== this.asked) return;
+      this.found = found;
+      this.drawLabel();
+      this.drawWords();
+      const [maps, passage] = await Promise.all([this.host.ask<MapsAnswer>("classify/maps", body), askPassage(this.host, body)]);
+      if (number !== this.asked) return;
+      fill(this.parts.passage, passage);
+      fill(this.parts.maps, mapsPanel(maps, this.state));
+    } catch (error) {
+      if (number !== this.asked) return;
+      this.alert.say((error as Error).message);
+      for (const part of Object.values(this.parts)) fill(part);
+    } finally {
+      if (number === this.asked) this.results.removeAttribute("aria-busy");
+    }
+  }
+
+  private drawLabel(): void {
+    const found = this.found!;
+    fill(this.parts.label, panel("Label", h("p", { class: "said", role: "status" }, visible(found.label), h("span", { class: "dim small" }, ` ${number(found.probabilities[0]!.probability)}`)),
+      found.cut ? h("p", { class: "note" }, `The text is too long for this model: its last ${found.cut.toLocaleString("en")} tokens were not read.`) : null,
+      bars(found.probabilities.slice(0, 8).map((one, index) => ({ label: visible(one.name), value: one.probability, chosen: index === 0 })), { label: "Probabilities of the labels" }),
+      found.labels > 8 ? h("p", { class: "dim small" }, `The likeliest 8 of ${found.labels} labels.`) : null));
+  }
+
+  private get measures(): Measure[] {
+    return (["model", "removal", "gradient"] as const).filter((one) => this.found!.shares[one] !== null);
+  }
+
+  private drawWords(): void {
+    const found = this.found!, wanted = this.state.get("by", "all");
+    const by = wanted === "all" || !this.measures.includes(wanted as Measure) ? this.measures : [wanted as Measure];
+    const choices = [{ value: "all", text: "Side by side" }, ...this.measures.map((one) => ({ value: one, text: MEASURES[one].title }))];
+    const meaning = (one: Measure) => (one === "model" ? found.meaning : MEASURES[one].says);
+    fill(this.parts.words, panel("The words it weighed", segmented("How words are weighed", choices, wanted, (value) => {
+      this.state.set({ by: value === "all" ? null : value });
+      this.drawWords();
+      this.parts.words.querySelector<HTMLElement>("input:checked")?.focus();
+    }), found.weighs ? null : h("p", { class: "note" }, "This model has no weights of its own: what stands for them is its saliency."),
+    by.map((one) => h("section", { class: "measure", "aria-label": MEASURES[one].title }, h("h3", null, MEASURES[one].title, h("span", { class: "dim" }, ` · ${meaning(one)}`)),
+      shadedText({ words: found.words, shares: found.shares[one]!, label: MEASURES[one].title, chosen: this.word, onpick: (word) => this.pick(word) }))),
+    this.says, scale(found.words.length), found.skipped ? h("p", { class: "dim small" }, `Removal: ${found.skipped}`) : null, this.table()));
+    this.tell();
+    this.drawHonesty();
+  }
+
+  private get word(): number {
+    return Math.min(Math.max(Math.round(this.state.number("word", -1)), -1), this.found!.words.length - 1);
+  }
+
+  private pick(word: number): void {
+    if (word === this.word) return;
+    this.state.set({ word });
+    markWord(this.parts.words, word);
+    this.tell();
+  }
+
+  private tell(): void {
+    const found = this.found!, word = this.word, count = found.words.length;
+    if (word < 0) return void (this.says.textContent = "Point at a word, or use the arrow keys.");
+    const names: Record<Measure, string> = { model: "own weight", removal: "removal", gradient: "saliency" };
+    this.says.textContent = `“${visible(found.words[word]!)}”: ${this.measures.map((one) => `${names[one]} ${number(found.shares[one]![word]!)} (${(found.shares[one]![word]! * count).toFixed(1)} × equal)`).join(" · ")}`;
+  }
+
+  private table(): HTMLElement {
+    const found = this.found!;
+    return h("details", { class: "numbers" }, h("summary", null, "Numbers as a table"), h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Shares of the words" }, h("table", null,
+      h("thead", null, h("tr", null, h("th", { scope: "col", class: "text" }, "word"), this.measures.map((one) => h("th", { scope: "col" }, MEASURES[one].title)))),
+      h("tbody", null, found.words.map((word, index) => h("tr", null, h("th", { scope: "row" }, visible(word)), this.measures.map((one) => h("td", null, number(found.shares[one]![index]!)))))))));
+  }
+
+  private drawHonesty(): void {
+    const found = this.found!, own = found.shares.model, facts: Fact[] = uniformFacts(own);
+    if (found.uniform !== null) facts.push({ name: "If all looks were uniform", value: number(found.uniform), note: `probability of “${visible(found.label)}”; with its own weights ${number(found.probabilities[0]!.probability)}` });
+    const pairs: [string, Measure, Measure][] = [["own weights and removal", "model", "removal"], ["own weights and saliency", "model", "gradient"], ["removal and saliency", "removal", "gradient"]];
+    for (const [name, one, other] of pairs) {
+      const first = found.shares[one], second = found.shares[other];
+      if (!first || !second) continue;
+      const tau = kendall(first, second);
+      facts.push({ name: `Rank correlation: ${name}`, value: Number.isFinite(tau) ? `τ ${number(tau, 2)}` : "none", note: Number.isFinite(tau) ? "1 is the same order, 0 none in common" : "all words have the same share" });
+    }
+    const heaviest = own.indexOf(Math.max(...own)), seeds = [own[heaviest]!, ...found.others.map((one) => one.shares[heaviest]!)];
+    facts.push(found.others.length
+      ? { name: "Seed-to-seed band", value: `${number(Math.min(...seeds), 2)} to ${number(Math.max(...seeds), 2)}`, note: `share of “${visible(found.words[heaviest]!)}” in ${seeds.length} models of this kind` }
+      : { name: "Seed-to-seed band", value: "none", note: "one model of this kind is open; open several: regard studio A B C" });
+    fill(this.parts.honesty, honesty(facts, h("p", { class: "dim small" }, "Shares say how much a word was heard, not whether it spoke for or against the label.")));
+  }
+}
