@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +33,8 @@ from regard.config.captions import CAPTION_MODELS, compose_captions
 from regard.config.picture_data import BUILTIN
 from regard.config.questions import QUESTION_MODELS, compose_questions
 from regard.config.read import merge
+from regard.data.images.pixels import color_statistics
+from regard.data.tokenizer import Tokenizer
 from regard.data.tokenizer_training import train_tokenizer
 from regard.models.build import count_parameters
 from regard.models.vision.build_captions import build_caption_model
@@ -40,7 +43,7 @@ from regard.tasks.caption_data import gather_captions
 from regard.tasks.caption_job import CaptionJob, EncodedCaptions
 from regard.tasks.captioner import Captioner
 from regard.tasks.question_answerer import QuestionAnswerer
-from regard.tasks.question_data import color_statistics, gather_questions
+from regard.tasks.question_data import gather_questions
 from regard.tasks.question_job import EncodedQuestions, QuestionJob
 from regard.tasks.questions import TOKENS, answer_figures
 from regard.tasks.run_folder import RunFolder
@@ -57,11 +60,11 @@ SETS: dict[str, dict[str, Any]] = {
     },
     "shapes": {
         "data": {"corpus": BUILTIN, "scenes": 30_000, "held_out_scenes": 1000},
-        "train": {"steps": 4000, "batch_tokens": 128},
+        "train": {"steps": 5000, "batch_tokens": 128},
     },
     "captions": {
         "data": {"corpus": BUILTIN, "scenes": 30_000, "held_out_scenes": 1000},
-        "train": {"steps": 4000, "batch_tokens": 128, "valid_sentences": 256},
+        "train": {"steps": 5000, "batch_tokens": 128, "valid_sentences": 256},
     },
 }
 BARS = {"easy-vqa": 0.99, "shapes": 0.97}
@@ -123,8 +126,8 @@ def measure_missing(given: argparse.Namespace, there: set[tuple[str, str]], path
         for row in pool.imap_unordered(train, [(given, *one) for one in wanted]):
             rows.append(row)
             say(json.dumps(row))
-    for row in rows:
-        row["step_ms"] = 1000 * probe(make_kit(given, row["set"], row["preset"], steps=2 * PROBE), given)
+    for row in sorted(rows, key=lambda row: row["set"]):
+        row["step_ms"] = 1000 * probe(make_kit(given, row["set"], row["preset"], steps=2 * PROBE))
         with path.open("a") as file:
             file.write(json.dumps(row) + "\n")
     return rows
@@ -155,41 +158,47 @@ def settings(given: argparse.Namespace, name: str, preset: str, corpus: Any, *, 
     return (compose_captions if name == "captions" else compose_questions)(table, size, name=preset)
 
 
+@lru_cache(maxsize=1)
+def encoded(name: str, device: str, max_length: int) -> tuple[Tokenizer, list[Any], tuple[list[float], list[float]]]:
+    """Turn a set into numbers, once in each process."""
+    corpus, place = CORPORA[name], pick_device(device)
+    sides = (corpus.train, corpus.valid, corpus.test)
+    colors = color_statistics(corpus.train.pictures)
+    if name == "captions":
+        words = train_tokenizer(corpus.train.captions, TOKENS)
+        return words, [EncodedCaptions(one, words, max_length=max_length, device=place) for one in sides], colors
+    words = train_tokenizer((one.text for one in corpus.train.questions), TOKENS)
+    asked = [EncodedQuestions(one, words, corpus.answers, max_length=max_length, device=place) for one in sides]
+    return words, asked, colors
+
+
 def make_kit(given: argparse.Namespace, name: str, preset: str, *, steps: int) -> Kit:
     """Build a fresh model and its job."""
     corpus = CORPORA[name]
     config = settings(given, name, preset, corpus, steps=steps)
-    group = Group(device=pick_device(given.device))
-    sides = (corpus.train, corpus.valid, corpus.test)
-    seed_streams(config.train.seed)
     size, most = config.data.image_size, config.data.max_length
+    words, (train, valid, test), (mean, spread) = encoded(name, given.device, most)
+    group = Group(device=pick_device(given.device))
+    seed_streams(config.train.seed)
     if name == "captions":
-        words = train_tokenizer(corpus.train.captions, TOKENS)
         model: Any = build_caption_model(config.model, vocabulary_size=words.size, image_size=size)
-        said = [EncodedCaptions(side, words, max_length=most, device=group.device) for side in sides]
-        caption_job = CaptionJob(*said[:2], config.train, group=group)
-        job: Any = caption_job
+        job: Any = CaptionJob(train, valid, config.train, group=group)
         user: Any = Captioner(model, words, config.model, image_size=size, max_length=most)
-
-        def score(model: torch.nn.Module) -> dict[str, float]:
-            found = caption_job.score(model, said[2])
-            return {"accuracy": found.exact, "bleu": found.bleu}
     else:
-        words = train_tokenizer((one.text for one in corpus.train.questions), TOKENS)
         answers = corpus.answers
         model = build_question_network(
             config.model, vocabulary_size=words.size, num_answers=len(answers), image_size=size
         )
-        asked = [EncodedQuestions(side, words, answers, max_length=most, device=group.device) for side in sides]
-        question_job = QuestionJob(*asked[:2], answers, config.train, group=group)
-        job = question_job
+        job = QuestionJob(train, valid, answers, config.train, group=group)
         user = QuestionAnswerer(model, words, answers, config.model, image_size=size, max_length=most)
 
-        def score(model: torch.nn.Module) -> dict[str, float]:
-            found = answer_figures(corpus, {"test": question_job.score(model, asked[2])[0]})
-            return {name.removeprefix("test_"): value for name, value in found.items()}
+    def score(model: torch.nn.Module) -> dict[str, float]:
+        found = job.score(model, test)
+        if name == "captions":
+            return {"accuracy": found.exact, "bleu": found.bleu}
+        figures = answer_figures(corpus, {"test": found[0]})
+        return {key.removeprefix("test_"): value for key, value in figures.items()}
 
-    mean, spread = color_statistics(corpus.train.pictures)
     model.places.encoder.standardize.fit(mean=mean, spread=spread)
     return Kit(model.train(), job, config, score, user)
 
@@ -198,7 +207,7 @@ def train(task: tuple[argparse.Namespace, str, str]) -> dict:
     """Train one model for as long as it has, and measure it on the test side."""
     given, name, preset = task
     torch.set_num_threads(1)
-    cost = probe(make_kit(given, name, preset, steps=2 * PROBE), given)
+    cost = probe(make_kit(given, name, preset, steps=2 * PROBE))
     steps = max(20, min(SETS[name]["train"]["steps"], int(given.seconds / cost)))
     kit = make_kit(given, name, preset, steps=steps)
     begun = time.perf_counter()
@@ -235,7 +244,7 @@ def run(kit: Kit) -> None:
         ).train()
 
 
-def probe(kit: Kit, given: argparse.Namespace) -> float:
+def probe(kit: Kit) -> float:
     """Say how many seconds a step takes, its batch included."""
     from regard.training.job import endless
     from regard.training.precision import matrix_products

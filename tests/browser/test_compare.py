@@ -162,6 +162,18 @@ def test_training_is_followed_while_it_goes(with_runs):
     assert [row[:3] for row in rows] == [["done", "50", "25.0"], ["done", "100", "50.0"], ["going", "80", "40.0"]]
 
 
+def test_losses_are_worded_for_the_task_where_it_is_known(with_runs, open_page):
+    page, (done, _) = with_runs("compare?part=training")
+    titles = page.locator(".curve-title")
+    titles.first.wait_for()
+    told = titles.all_inner_texts()
+    assert told[0] == "loss"  # of one run nothing is known yet
+    with serving(Models([done.path])) as served:
+        page = open_page(f"{served}#compare?part=training")
+        page.locator(".curve-title").first.wait_for()
+        assert page.locator(".curve-title").first.inner_text() == "cross-entropy, nats a target token"
+
+
 def test_quality_by_length_is_measured_with_progress(with_runs):
     page, _ = with_runs("compare?part=lengths")
     page.get_by_text("Not measured yet: done.").wait_for()

@@ -2,6 +2,8 @@
 
 import subprocess
 
+import pytest
+
 from browser.browsing import ROOT, serving, violations
 from regard.studio.models import Models
 
@@ -60,6 +62,18 @@ def test_every_view_opens_from_the_menu(visit):
         page.get_by_role("heading", level=1, name=name, exact=True).wait_for()
         assert page.locator("nav a[aria-current]").inner_text() == name
     page.keyboard.press("Tab")
+
+
+@pytest.mark.parametrize("width", [390, 320])
+def test_the_whole_menu_is_seen_on_a_phone(visit, width):
+    page = visit("compare", width=width)
+    page.locator("nav a[aria-current]").wait_for()
+    for link in page.locator("nav a").all():
+        box = link.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert violations(page) == []
 
 
 def test_an_unknown_view_falls_back_to_the_first(visit):

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from browser.browsing import number, read_table, violations
 from regard.data.pair import words
@@ -13,8 +14,10 @@ from regard.inspection.alignment import Reading, choose_weights, word_weights
 from regard.inspection.rank import kendall_tau
 from regard.studio.honesty import measure
 from regard.studio.looking import look, read_source
+from regard.studio.tensors import pack, pack_weights
 from regard.studio.translate import find
 from regard.tasks.translator import Translator
+from unit.studio.visiting import unpacked
 
 TEXT = "El libro está en la mesa."
 
@@ -270,23 +273,163 @@ def test_too_much_is_refused_in_an_alert(visit):
     page.get_by_role("alert").filter(has_text="received nothing to translate").wait_for()
 
 
+LONG = "el libro " * 60
+
+
+def cell(found, weights, row, column):
+    """Write a cell of tokens as the page does."""
+    names = f"{found.target.tokens[row]} → {found.source.tokens[column]}"
+    return f"{names}: {number(float(weights[row, column]))} · row sums to {number(float(weights[row].double().sum()))}"
+
+
+def rounding(page, *, masked=None):
+    """Make the server send every map as it sends very large ones, and list the exact rows that are asked for."""
+    asked = []
+
+    def answer(route):
+        told = route.fetch().json()
+        for one in told["maps"]:
+            weights = unpacked(one["weights"])
+            one["weights"] = pack_weights(weights, exact=0)
+            one["mask"] = one["mask"] if masked is None else pack(masked(weights).float())
+        route.fulfill(json=told)
+
+    page.route("**/api/translate/look", answer)
+    page.on("request", lambda request: request.url.endswith("/row") and asked.append(request.post_data_json["row"]))
+    page.reload()
+    shown(page)
+    return asked
+
+
 def test_a_large_map_is_dragged_zoomed_and_told_exactly(visit, models):
-    text = "el libro " * 60
-    page = shown(visit(f"translate?{urlencode({'text': text, 'unit': 'tokens'})}"))
+    page = shown(visit(f"translate?{urlencode({'text': LONG, 'unit': 'tokens'})}"))
+    found = seen(models, text=LONG)
+    weights = found.maps[0].weights[0, 0, : len(found.target.tokens)]
     canvas = page.locator("canvas.large")
-    canvas.hover(position={"x": 300, "y": 30})
-    said = page.locator(".matrix .readout").inner_text()
-    found = seen(models, text=text)
-    weights = found.maps[0].weights[0, 0]
-    told = float(re.search(r": (?:about )?([\d.e−]+)", said).group(1).replace("−", "-"))
-    assert float((weights - told).abs().min()) < 1e-4
+    box = canvas.bounding_box()
+    side = min((box["width"] - 96) / weights.size(1), (box["height"] - 24) / weights.size(0))
+    canvas.hover(position={"x": 96 + 40.5 * side, "y": 24 + 0.5 * side})
+    readout = page.locator(".matrix .readout")
+    assert readout.inner_text() == cell(found, weights, 0, 40)
     before = page.evaluate("document.querySelector('canvas.large').toDataURL().length")
     page.mouse.wheel(0, -600)
     page.wait_for_function("size => document.querySelector('canvas.large').toDataURL().length !== size", arg=before)
     page.get_by_role("button", name="Zoom out").click()
     page.locator(".matrix .stage").focus()
+    page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
-    assert number(float(weights[0, 1])) in page.locator(".matrix .readout").inner_text() or "→" in said
+    assert readout.inner_text() == cell(found, weights, 0, 1)
+
+
+def test_a_large_map_is_zoomed_by_keys(visit):
+    page = shown(visit(f"translate?{urlencode({'text': LONG, 'unit': 'tokens'})}"))
+    drawn = "() => document.querySelector('canvas.large').toDataURL()"
+    page.locator(".matrix .stage").focus()
+    for name, key in (("Zoom in", "Enter"), ("Zoom in", " "), ("Zoom out", "Enter")):
+        before = page.evaluate(drawn)
+        page.keyboard.press("Tab" if name == "Zoom out" or key == "Enter" else "Shift")
+        assert page.evaluate("document.activeElement.ariaLabel") == name
+        page.keyboard.press(key)
+        page.wait_for_function(f"before => ({drawn})() !== before", arg=before)
+    assert "step=" not in page.url
+
+
+def test_a_large_map_shows_what_is_masked_and_gives_a_row_in_numbers(visit, models):
+    page = shown(visit(f"translate?{urlencode({'text': LONG, 'unit': 'tokens'})}"))
+    rounding(page, masked=lambda weights: torch.ones(weights.shape[-2:]).tril(60))
+    weights = seen(models, text=LONG).maps[0].weights[0, 0]
+    page.get_by_text("The row pointed at as a table").click()
+    cells = page.locator(".matrix tbody td")
+    cells.first.wait_for()
+    told = cells.all_inner_texts()
+    assert told[61:] == ["masked"] * (weights.size(1) - 61)
+    assert [float(one) for one in told[:61]] == pytest.approx(weights[0, :61].tolist(), abs=1 / 500)
+    caption = page.locator(".matrix caption")
+    assert caption.inner_text().endswith("rounded to steps of 1/255")
+    page.locator(".matrix .stage").focus()
+    expect(caption).not_to_contain_text("rounded")
+    assert cells.all_inner_texts()[:61] == [number(one) for one in weights[0, :61].tolist()]
+    # Hatched: in the upper right corner there are lines and ground, as in the legend.
+    colors = page.evaluate(
+        """() => {
+        const canvas = document.querySelector('canvas.large'), ratio = devicePixelRatio;
+        const zoom = (canvas.clientWidth - 96) / 121; // few rows: as wide as fits
+        const data = canvas.getContext('2d').getImageData((96 + 110 * zoom) * ratio, 26 * ratio, 24, 4).data;
+        return new Set(Array.from({length: 96}, (_, i) => data.slice(4 * i, 4 * i + 3).join())).size;
+    }"""
+    )
+    assert colors > 1
+    assert violations(page) == []
+
+
+def test_rounded_weights_are_told_exactly_after_a_rest_and_asked_for_once(visit, models):
+    page = shown(visit(address(unit="tokens")))
+    asked = rounding(page)
+    found = seen(models)
+    weights = found.maps[0].weights[0, 0]
+    page.locator(".matrix .stage").focus()
+    readout = page.locator(".matrix .readout")
+    assert ": about " in readout.inner_text()
+    expect(readout).to_have_text(cell(found, weights, 0, 0))
+    page.keyboard.press("ArrowRight")
+    assert readout.inner_text() == cell(found, weights, 0, 1)
+    page.keyboard.press("ArrowDown")
+    expect(readout).to_have_text(cell(found, weights, 1, 1))
+    page.keyboard.press("ArrowUp")
+    assert readout.inner_text() == cell(found, weights, 0, 1)
+    assert asked == [0, 1]
+
+
+def test_rounded_weights_of_words_are_told_exactly(visit, models):
+    with models.borrow("transformer", Translator) as thing:
+        tokens = thing.tokenizers.target.encode("la casa es").ids
+        found = look(thing, read_source(thing, TEXT)[0], tokens)
+    path = ".".join(map(str, tokens))
+    page = shown(visit(address(model="transformer", unit="words", map="target", path=path)))
+    asked = rounding(page)
+    weights = next(one for one in found.maps if one.id == "target").weights[0].mean(0)
+    word_of = [0, *(one + 1 for one in found.target.word_of)][: weights.size(0)]
+    word = max(word_of)
+    rows = [place for place, own in enumerate(word_of) if own == word]
+    columns = [place for place, own in enumerate(word_of) if own == 1]
+    assert len(columns) > 1  # so that places of words and of tokens differ
+    page.locator(".matrix .stage").focus()
+    for _ in range(word):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    expected = float(weights[rows][:, columns].double().sum(-1).mean())
+    expect(page.locator(".matrix .readout")).to_contain_text(f": {number(expected)} · row sums to 1.0000")
+    assert asked == rows
+
+
+def test_a_rollout_is_never_rounded(visit, models):
+    page = shown(visit(address(model="transformer", unit="tokens", measure="rollout")))
+    asked = rounding(page)
+    page.locator(".matrix .stage").focus()
+    found = seen(models, "transformer")
+    assert page.locator(".matrix .readout").inner_text() == cell(found, found.rollout, 0, 0)
+    assert "about" not in page.locator(".facts").inner_text()
+    assert asked == []
+
+
+@pytest.mark.parametrize("step", [0, 2])
+def test_the_uniform_baseline_counts_what_is_not_masked(visit, step):
+    page = shown(visit(address(model="transformer", unit="tokens", map="target", step=step)))
+    told = dict(
+        zip(page.locator(".facts dt").all_inner_texts(), page.locator(".facts dd").all_inner_texts(), strict=True)
+    )
+    assert told["Uniform baseline"].startswith(number(1 / (step + 1)))
+    assert told["Entropy"].endswith(f"uniform has {number(math.log(step + 1), 2)}")
+    if step == 0:
+        assert told["Largest weight"] == "1.0000 1.0 × uniform"
+
+
+def test_it_is_said_where_the_score_and_p_differ_in_order(visit, models):
+    page = shown(visit(address()))
+    with models.borrow("recurrent", Translator) as thing:
+        likely = [one["log_probability"] for one in find(thing, TEXT, beam=5)["outputs"]]
+    differs = likely != sorted(likely, reverse=True)
+    assert page.get_by_text("The order of p alone differs.").count() == int(differs)
 
 
 def test_two_visitors_see_their_own(visit, models):

@@ -1,17 +1,23 @@
 """The view What if, as a person uses it: pulling, keys, masking, replacing. Every number shown equals the tensor."""
 
+import math
 import re
 from urllib.parse import urlencode
 
 import pytest
+import torch
+from playwright.sync_api import expect
 
 from browser.browsing import number, violations
 from regard.inspection.change import total_variation
+from regard.inspection.compare import divergence
 from regard.studio import what_if
 from regard.studio.looking import looking_at_source, read_source
+from regard.studio.tensors import pack
 from regard.studio.what_if import write
 from regard.studio.what_if_decoding import Meddling, decode
 from regard.tasks.translator import Translator
+from unit.studio.visiting import unpacked
 
 TEXT = "El libro está en la mesa."
 
@@ -170,7 +176,12 @@ def test_another_distribution_is_looked_for(visit, models):
     page.locator(".verdict").wait_for()
     facts = page.locator(".another-result .facts b").all_inner_texts()
     assert facts == [number(told["divergence"]), number(told["change"]), number(told["uniform"]["change"])]
+    own, other = unpacked(told["own"]).double(), torch.eye(8).double()
+    most = max(float(divergence(own[0] / own[0].sum(), one)) for one in other)
+    assert f"of at most {number(most)} from these weights" in page.locator(".another-result .facts").inner_text()
     verdict = page.locator(".verdict").inner_text()
+    if told["found"]:
+        assert f"{math.floor(100 * told['divergence'] / most + 0.5)} % of the largest divergence" in verdict
     assert verdict.startswith("Found" if told["found"] else "None found: in 20 steps of search")
     assert "that none were found does not show they are" in page.locator(".another-result").inner_text()
     (before, _), _ = decoded(models, step=1)
@@ -201,6 +212,31 @@ def test_it_is_said_when_no_other_distribution_is_found(visit):
     assert page.locator(".verdict").inner_text() == (
         "None found: in 20 steps of search the prediction always moved by more than ε; the least was 0.2500. "
         "That does not show that there is none."
+    )
+
+
+def test_it_is_said_where_one_place_alone_is_open(visit):
+    page = shown(visit(address()))
+
+    def answer(route):
+        told = route.fetch().json()
+        weights = told["look"]["maps"][0]["weights"]
+        told["look"]["maps"][0]["mask"] = pack(torch.eye(*weights["shape"][-2:]))
+        route.fulfill(json=told)
+
+    page.route("**/api/whatif/begin", answer)
+    page.reload()
+    shown(page)
+    assert page.locator(".verdict").inner_text().startswith("No alternative exists: at this step one place alone")
+    assert page.get_by_role("button", name="Search for other weights").count() == 0
+    assert page.locator(".honesty dd").nth(1).inner_text().startswith("1.0000 one place alone is open")
+
+
+def test_masked_words_are_not_in_the_baseline(visit):
+    page = shown(visit(address(mask="1,4")))
+    baseline = page.locator(".honesty dd").nth(1)
+    expect(baseline).to_have_text(
+        f"{number(1 / 6)} each of 6 places that are not masked, if it looked everywhere alike"
     )
 
 

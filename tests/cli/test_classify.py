@@ -172,3 +172,9 @@ def test_without_a_preset_an_lstm_with_attention_is_trained(unchecked, capsys):
     shown = capsys.readouterr().out
     assert 'kind = "recurrent-attention"' in shown
     assert 'cell = "lstm"' in shown
+
+
+def test_nothing_is_not_classified(run, model):
+    done = run("classify", model, " ")
+    assert done.returncode == 2
+    assert "`TEXT` must be something to read; received nothing. Type a text." in done.stderr

@@ -116,9 +116,9 @@ def test_mistakes_are_one_paragraph_and_exit_code_2(run, model, arguments, messa
     assert done.stdout == ""
 
 
-def test_models_that_read_more_than_text_are_for_python(run, model, monkeypatch):
-    monkeypatch.setattr("regard.tasks.load.load", lambda path, device: object())
-    done = run(model, SOURCE)
+def test_models_of_pictures_are_told_their_command(run, tmp_path):
+    (tmp_path / "config.json").write_text('{"task": "captions"}')
+    done = run(tmp_path, SOURCE)
     assert done.returncode == 2
-    message = "regard: `model` must be one that reads text alone; received object. Inspect it in Python.\n"
-    assert done.stderr == message
+    message = "regard: `path` must be the folder of a translator, a language model or a text classifier; "
+    assert done.stderr.startswith(f"{message}{tmp_path} holds a captioner. Use `regard caption` with it.")

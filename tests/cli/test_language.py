@@ -1,7 +1,8 @@
-"""`regard generate`, `regard perplexity` and training by `--task language`, run as a user runs them."""
+"""`regard generate`, `regard evaluate` and training by `--task language`, run as a user runs them."""
 
 import io
 import json
+import re
 import sys
 
 import pytest
@@ -45,7 +46,7 @@ def folder(unchecked, tmp_path, capsys):
     return tmp_path / "run"
 
 
-def test_generate_and_measure(run, folder):
+def test_generate(run, folder):
     code, out, _ = run("generate", folder, "the d", "--temperature", "0", "--max-tokens", "8")
     assert (code, out[:5], len(out)) == (0, "the d", 14)
     drawn = [run("generate", folder, "--seed", seed, "--json", "--max-tokens", "20")[1] for seed in (1, 1, 2)]
@@ -58,16 +59,7 @@ def test_generate_and_measure(run, folder):
     assert "⏎" in out
     found = json.loads(run("generate", folder, "the d", "--next", "--json")[1])
     assert [one["text"] for one in found["looked_at"]] == ["</s>", *"the d"]
-    code, out, _ = run("perplexity", folder, folder.parent / "a.txt")
-    assert code == 0
-    assert "character of 22; " in out
-    assert " 0 of them unknown; ends of lines counted" in out
-    measured = [
-        json.loads(run("perplexity", folder, folder.parent / "a.txt", "--json", "--stride", stride)[1])["perplexity"]
-        for stride in (0, 8)
-    ]
-    assert max(measured) < 3
-    assert measured[0] != measured[1]
+    assert 0 < found["never_said"] < 1
 
 
 def test_evaluate_takes_texts(run, folder, monkeypatch):
@@ -75,15 +67,33 @@ def test_evaluate_takes_texts(run, folder, monkeypatch):
     code, out, _ = run("evaluate", folder)
     assert code == 0
     assert out.startswith(f"run on valid text of {folder}: ")
-    alias = run("perplexity", folder, text, "--stride", "8", "--json")[1]
-    found = json.loads(run("evaluate", folder, text, "--set", "stride=8", "--json")[1])
-    assert {**found, "tokens_per_second": 0} == {**json.loads(alias), "tokens_per_second": 0}
+    code, out, _ = run("evaluate", folder, text)
+    assert code == 0
+    assert "character of 22; " in out
+    assert " 0 of them unknown; ends of lines counted" in out
+    assert "note:" not in out
+    whole, found = (json.loads(run("evaluate", folder, text, "--set", f"stride={n}", "--json")[1]) for n in (0, 8))
+    assert max(whole["perplexity"], found["perplexity"]) < 3
+    assert whole["perplexity"] != found["perplexity"]
     assert "|window:32|stride:8|" in found["signature"]
     monkeypatch.setattr(sys, "stdin", io.StringIO("the dog barks\nZ\n"))
     code, out, _ = run("evaluate", folder, text, "-")
     assert code == 0
     assert [line.split("  ")[0] for line in out.splitlines()[1:4]] == [str(text), "standard input", "all"]
     assert "cannot be compared: what is unknown was not spelled" in out
+
+
+def test_what_is_left_out_is_said(run, unchecked, tmp_path, capsys):
+    text = write_text(tmp_path / "a.txt")
+    tokens = {"kind": "space", "vocabulary_size": 6}  # two words; all others are unknown
+    train_language({"data": {"corpus": str(text)}, "tokenizer": tokens}, "ngram", tmp_path / "run", as_json=True)
+    assert "|vocabulary:6|model:ngram|order:5|" in json.loads(capsys.readouterr().out)["signature"]
+    code, out, _ = run("generate", tmp_path / "run", "the", "--next")
+    assert code == 0
+    assert re.search(r"^  and 0\.\d{3} for <unk>, which is never said$", out, re.MULTILINE)
+    (tmp_path / "wide.txt").write_text("the  dog\na bird\n")
+    _, out, _ = run("evaluate", tmp_path / "run", tmp_path / "wide.txt")
+    assert "note: 1 lines differ from what their tokens write" in out
 
 
 def test_evaluate_refuses_what_does_not_fit(run, folder):
@@ -95,7 +105,7 @@ def test_evaluate_refuses_what_does_not_fit(run, folder):
     assert "strid: unknown key. Did you mean stride?" in run("evaluate", folder, text, "--set", "strid=3")[2]
     code, _, error = run("evaluate", "--hypotheses", "out.txt", "--source", "a", "--target", "b")
     assert "Text files" not in error
-    (folder / "model" / "config.json").write_text("{}")
+    (folder / "model" / "config.json").write_text('{"source_vocabulary": 9, "target_vocabulary": 9}')  # a translator's
     code, _, error = run("evaluate", folder, text)
     assert code == 2
     assert f"Text files must be left out but for a language model; received {text}" in error

@@ -44,6 +44,15 @@ def test_long_work_before_training_is_shown(monkeypatch, capsys):
     assert len(lines) < 3
 
 
+def test_work_of_a_known_length_is_shown_with_it(monkeypatch, capsys):
+    clock = iter(range(0, 1000, 6))
+    monkeypatch.setattr(module.time, "monotonic", lambda: float(next(clock)))
+    progress = Progress()
+    for done in (1000, 2000, 3000):
+        progress.count("drawing pictures", done, unit="pictures", total=12_000)
+    assert "drawing pictures: 2,000 of 12,000 pictures" in capsys.readouterr().err.splitlines()
+
+
 def test_a_terminal_gets_a_live_line(monkeypatch):
     progress = Progress()
     progress._console = Console(file=io.StringIO(), force_terminal=True)

@@ -4,11 +4,13 @@ import io
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
 
 from regard.cli import main
+from regard.cli.picture_progress import PictureProgress
 from regard.cli.train_questions import print_picture_config, train_on_pictures
 from regard.config.read import parse_assignments
 from regard.errors import ArgumentError
@@ -132,11 +134,11 @@ def test_other_mistakes(run, answerer, picture, tmp_path, monkeypatch):
     done = run("ask", answerer, tmp_path / "none.png", "x?")
     assert (done.returncode, "none.png must be a file" in done.stderr) == (2, True)
     done = run("caption", answerer, picture)
-    assert "must be the folder of a model for captions" in done.stderr
+    assert "must be the folder of a captioner" in done.stderr
     done = run("scene", tmp_path / "none" / "a.png")
     assert "`OUT` must be a picture to write, such as scene.png" in done.stderr
     done = run("scene", tmp_path / "a.png", "--shapes", "7")
-    assert "`num_shapes` must be from 1 to 5; received 7." in done.stderr
+    assert "`--shapes` must be from 1 to 5, or 0 for any; received 7." in done.stderr
 
 
 def choose(*more):
@@ -155,6 +157,15 @@ def test_training_goes_from_shapes_to_a_model(unchecked, capsys, tmp_path):
     assert json.loads(capsys.readouterr().out)["steps"] == 2
     with pytest.raises(ArgumentError, match=r"train.seed was 1, now 2"):
         train_on_pictures("questions", {**TINY, "train": {**TINY["train"], "seed": 2}}, "cnn-mean", tmp_path / "q")
+
+
+def test_drawing_tells_how_many_of_all_pictures_there_are(unchecked, monkeypatch, capsys, tmp_path):
+    told = []
+    monkeypatch.setattr(PictureProgress, "count", lambda _, doing, done, **more: told.append((doing, done, more)))
+    monkeypatch.setattr("regard.cli.train_questions._train", lambda *_: SimpleNamespace(figures={}))
+    data = {**TINY["data"], "scenes": 60, "held_out_scenes": 20}
+    train_on_pictures("captions", {**TINY, "data": data}, "", tmp_path / "c")
+    assert told == [("drawing pictures", 100, {"unit": "pictures", "total": 100})]
 
 
 def test_training_on_captions(unchecked, capsys, tmp_path):

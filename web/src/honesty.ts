@@ -13,13 +13,15 @@ export interface Fact {
 export const NOT_IMPORTANCE =
   "Weights say where a layer looked, not why the model said what it did: other weights can give the same words, and a large weight on a short vector moves little.";
 
-/** How flat a row of weights is, beside the flattest there is. */
-export function uniformFacts(row: number[]): Fact[] {
-  const flat = Math.log(row.length), own = entropy(row);
+/** How flat a row of weights is, beside the flattest there is over the places that are not masked. */
+export function uniformFacts(row: number[], masked: (place: number) => boolean = () => false): Fact[] {
+  const open = row.filter((_, place) => !masked(place)).length, most = Math.max(...row);
+  if (!open) return [{ name: "Uniform baseline", value: "none", note: "every place is masked" }];
+  const places = open === row.length ? `${open} places` : `${open} places that are not masked`;
   return [
-    { name: "Uniform baseline", value: number(1 / row.length), note: `each of ${row.length} places, if it looked everywhere alike` },
-    { name: "Largest weight", value: number(Math.max(...row)), note: `${(Math.max(...row) * row.length).toFixed(1)} × uniform` },
-    { name: "Entropy", value: `${number(own, 2)} nats`, note: `uniform has ${number(flat, 2)}` },
+    { name: "Uniform baseline", value: number(1 / open), note: open === 1 ? "one place alone is open: it could look nowhere else" : `each of ${places}, if it looked everywhere alike` },
+    { name: "Largest weight", value: number(most), note: `${(most * open).toFixed(1)} × uniform` },
+    { name: "Entropy", value: `${number(entropy(row), 2)} nats`, note: `uniform has ${number(Math.log(open), 2)}` },
   ];
 }
 

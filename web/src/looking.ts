@@ -58,8 +58,9 @@ export interface Chosen {
   end: number | null;
   /** Of each row of tokens, the row it became. */
   rowOfToken: number[];
-  /** Rows of the model's own tensor, for each row of tokens. */
-  tensorRow: (token: number) => number;
+  /** Of each row and each column, the places in the model's own tensor. */
+  rowPlaces: number[][];
+  columnPlaces: number[][];
   rowTitle: string;
   columnTitle: string;
 }
@@ -97,6 +98,17 @@ export function stepMatrix(look: Look, choice: Choice): Matrix {
   return scale ? normalized(mean(matrices)) : mean(matrices);
 }
 
+/** False where the numbers shown were rounded on the way; a rollout never is. */
+export function isExact(look: Look, choice: Choice): boolean {
+  return choice.measure === "rollout" || look.maps.find((one) => one.id === choice.map)!.weights.exact;
+}
+
+/** Whether a step could not look at a place. A rollout goes through all layers, so that no single mask holds for it. */
+export function isMasked(look: Look, choice: Choice, row: number, place: number): boolean {
+  const { mask } = look.maps.find((one) => one.id === choice.map)!;
+  return mask !== null && choice.measure !== "rollout" && at(mask, row, place) === 0;
+}
+
 /** What is to be drawn: rows for tokens or words, at the chosen moment. */
 export function choose(look: Look, choice: Choice): Chosen {
   const own = look.maps.find((one) => one.id === choice.map)!;
@@ -132,7 +144,7 @@ export function choose(look: Look, choice: Choice): Chosen {
     masked: own.mask ? (row, column) => rowGroups[row]!.every((token) => columnGroups[column]!.every((other) => hidden(token, other))) : undefined,
     end: hasEnd && !choice.hideEnd ? columnGroups.length - 1 : null,
     rowOfToken: rows.tokens.map((_, token) => (byWords ? rows.word_of[token]! : token)),
-    tensorRow: (token) => token + shift, rowTitle: titles[0]!, columnTitle: titles[1]!,
+    rowPlaces: rowGroups.map((tokens) => tokens.map((token) => token + shift)), columnPlaces: columnGroups, rowTitle: titles[0]!, columnTitle: titles[1]!,
   };
 }
 

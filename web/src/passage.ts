@@ -8,6 +8,8 @@ import { number } from "./tensor.ts";
 interface Looked {
   word: string;
   place: number;
+  /** Counted from one, without `</s>`. */
+  number: number;
   seen: number;
   uniform: number;
   top: { word: string; place: number; weight: number }[];
@@ -40,10 +42,10 @@ function passagePanel({ looks, heads, why, unknown }: PassageAnswer): HTMLElemen
   return made;
 }
 
-function sentence({ word, place, seen, uniform, top, referent }: Looked, heads: number): Child[] {
-  const said: Child[] = [h("b", null, `“${visible(word)}”`), h("span", { class: "dim" }, ` (word ${place + 1}) `), "looks most at ",
+function sentence({ word, number: counted, seen, uniform, top, referent }: Looked, heads: number): Child[] {
+  const said: Child[] = [h("b", null, `“${visible(word)}”`), h("span", { class: "dim" }, ` (word ${counted}) `), "looks most at ",
     ...top.flatMap((one, index): Child[] => [index ? ", " : "", h("b", null, `“${visible(one.word)}”`), ` ${number(one.weight)}`]),
-    h("span", { class: "dim" }, `; uniform would be ${number(uniform)}. `)];
+    h("span", { class: "dim" }, `; all words alike would have ${number(uniform)}. `)];
   if (!referent) return said;
   return [...said, "A reader takes it for ", h("b", null, `“${visible(referent.word)}”`), `: the model gives that ${number(referent.weight)}, rank ${referent.rank} of ${seen}. `,
     heads > 1 ? h("span", { class: "dim" }, `Of ${heads} heads the one that looks there most is ${referent.head}, with ${number(referent.head_weight)}; of many, one will by chance.`) : null];

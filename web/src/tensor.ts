@@ -10,7 +10,7 @@ export interface Packed {
 export interface Tensor {
   shape: number[];
   data: Float32Array;
-  /** False where numbers were rounded to 1/255 of the largest on the way. */
+  /** False where numbers were rounded to steps of 1/255 on the way. */
   exact: boolean;
 }
 

@@ -18,7 +18,6 @@ from regard.cli.evaluate import evaluate
 from regard.cli.experiment import experiment
 from regard.cli.generate import generate
 from regard.cli.inspect import inspect
-from regard.cli.perplexity import perplexity
 from regard.cli.scene import scene
 from regard.cli.score_links import score_links
 from regard.cli.studio import studio
@@ -43,7 +42,6 @@ app.command()(ask)
 app.command()(caption)
 app.command()(scene)
 app.command()(generate)
-app.command()(perplexity)
 app.command()(evaluate)
 app.command()(compare)
 app.command()(align)

@@ -48,11 +48,13 @@ def ask(
         print("regard: a question and Enter; Ctrl-D ends.", file=sys.stderr)
     answers = []
     for question in questions or (line.strip() for line in sys.stdin if line.strip()):
-        answer = answerer.ask_pixels(pixels, [question])[0]
-        answers.append(answer)
-        _show(answer, as_json=as_json)
-    if figure is not None:
+        answers.append(answerer.ask_pixels(pixels, [question])[0])
+        if figure is None:
+            _show(answers[-1], as_json=as_json)
+    if figure is not None:  # before anything is printed: whoever reads a pipe may leave early
         _draw(answers, figure)
+        for answer in answers:
+            _show(answer, as_json=as_json)
 
 
 def check_picture_figure(path: Path) -> None:
@@ -69,6 +71,7 @@ def write_figure(looks: "WordMaps", path: Path, *, title: str, page: str) -> Non
             path.write_text(page, encoding="utf-8")
         else:
             looks.figure(title=title).savefig(path)
+        print(f"regard: wrote {path}", file=sys.stderr)
     except OSError as error:
         raise ArgumentError(
             f"`--figure` must be a file to write; {path} cannot be written ({error.strerror})."

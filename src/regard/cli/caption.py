@@ -33,16 +33,16 @@ def caption(
     from regard.tasks.captions import captions_page
 
     found = load_captioner(model, device=device).caption(picture, beam=beam, n_best=n_best)
+    if figure is not None:  # before anything is printed: whoever reads a pipe may leave early
+        page = captions_page([(one, None) for one in found], title="A picture described")
+        write_figure(found[0].looks, figure, title=found[0].text, page=page)
     for one in found:
         if as_json:
             words = one.looks.to_json()
             print(json.dumps({"text": one.text, "probability": one.probability, "words": words}, ensure_ascii=False))
         else:
-            print(f"{one.text}  ({one.probability:.3f})")
+            print(f"{one.text}  ({one.probability:.3g})")
     if not as_json:
         print()
         for line in found[0].looks.text(width=max(20, shutil.get_terminal_size().columns)):
             print(line)
-    if figure is not None:
-        page = captions_page([(one, None) for one in found], title="A picture described")
-        write_figure(found[0].looks, figure, title=found[0].text, page=page)

@@ -46,8 +46,10 @@ def classify(
 
     Pictures: `regard classify runs/flowers rose.png --figure rose-weighed.png`
     """
-    from regard.tasks.model_folder import find_model, saved_task
+    from regard.tasks.model_folder import find_model
+    from regard.tasks.model_kinds import check_kind, saved_task
 
+    check_kind(find_model(model), "classify", "images")
     if saved_task(find_model(model)) == "images":
         from regard.cli.classify_images import Wanted, classify_images
 
@@ -59,6 +61,8 @@ def classify(
         classify_images(model, texts or [], source, Wanted(as_json=as_json, html=html, figure=figure), device=device)
         return
     _check_texts(model, texts or [], figure)
+    if any(not text.strip() for text in texts or []):
+        raise ArgumentError("`TEXT` must be something to read; received nothing. Type a text.")
     if texts and source is not None:
         raise ArgumentError("The text must come from one place; received both texts and --input. Leave out one.")
     if label and source is None:

@@ -68,6 +68,8 @@ def evaluate(
         measure_texts(model, texts or [], _read_measuring(assignments), split=split, as_json=as_json)
         return
     if texts:
+        if model is not None:
+            _check_model(model)
         raise ArgumentError(
             f"Text files must be left out but for a language model; received {texts[0]}. The test set of a translator "
             "is named by --data, or by --source and --target."
@@ -130,9 +132,17 @@ def _evaluate(settings: "Evaluating", model: Path | None, hypotheses: Path | Non
         held_out = find_held_out(settings.data)
         said = Outputs(hypotheses=read_hypotheses(hypotheses, held_out))
         return assess(said, held_out, settings, name=hypotheses.name, watch=watching)
+    _check_model(model)
     translator = load(model, device=settings.device)
     held_out = find_held_out(settings.data, model)
     return evaluate(translator, held_out, settings, name=system_names([model])[0], watch=watching)
+
+
+def _check_model(model: Path) -> None:
+    from regard.tasks.model_folder import find_model
+    from regard.tasks.model_kinds import check_kind
+
+    check_kind(find_model(model), "translate", "language")
 
 
 def _check_figure(path: Path) -> None:

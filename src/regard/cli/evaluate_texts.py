@@ -1,4 +1,4 @@
-"""`regard evaluate` and `regard perplexity` of a language model: how surprised it is by texts."""
+"""`regard evaluate` of a language model: how surprised it is by texts."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -92,4 +92,9 @@ def show_texts(found: "TextEvaluation") -> None:
     )
     if one.unknown:
         print("\nnote: bits a character and a byte cannot be compared: what is unknown was not spelled")
+    if one.altered:
+        print(
+            f"\nnote: {one.altered:,} lines differ from what their tokens write (white space, case, form); characters "
+            "and bytes are those of the tokens, and can be compared only with tokens that keep as much"
+        )
     print(f"\n{found.signature}")

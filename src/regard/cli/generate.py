@@ -60,9 +60,11 @@ def _show(found: "Next", *, as_json: bool) -> None:
     if as_json:
         tokens = [one._asdict() for one in found.tokens]
         looks = None if found.looked_at is None else [{"text": text, "weight": one} for text, one in found.looked_at]
-        print(json.dumps({"next": tokens, "looked_at": looks}, ensure_ascii=False))
+        print(json.dumps({"next": tokens, "never_said": found.never_said, "looked_at": looks}, ensure_ascii=False))
         return
     _print_bars("next", [(one.text, one.probability) for one in found.tokens])
+    if found.never_said >= 0.0005:  # what the three digits show
+        print(f"  and {found.never_said:.3f} for <unk>, which is never said")
     looked_at = found.looked_at
     if looked_at is not None:
         print("\nlooked at (weights of the last layer, the mean over its heads)")

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,20 +48,32 @@ def inspect(
     found, loaded = _run(model, text, target, device)
     found.map(layer, head=head)  # a wrong layer or head is told before anything is written
     for path in out or []:
-        _write(path, found, layer, head, loaded if (target, layer, head) == (None, None, None) else None)
+        _write(path, found, layer, head, loaded, target)
     if as_json:
         print(json.dumps(found.to_json(layer, head=head), ensure_ascii=False))
     else:
         _show(found, layer, head)
 
 
-def make_page(found: "Inspection", *, layer: str | None, head: int | None, loaded: object) -> str:
-    """Make the single file that opens offline: the studio's view of a translation, else a figure of one layer."""
+def make_page(
+    found: "Inspection", *, layer: str | None, head: int | None, loaded: object, target: str | None = None
+) -> str:
+    """Make the single file that opens offline, one of the studio's views where nothing else was asked for.
+
+    It is Translate for a translation that the model found, Step by step for other models of text that attend, and else
+    a figure of one layer.
+    """
     from regard.studio.page import translation_page
+    from regard.studio.steps_page import can_take_apart, steps_page
+    from regard.tasks.classifier import Classifier
+    from regard.tasks.language_model import LanguageModel
     from regard.tasks.translator import Translator
 
-    if isinstance(loaded, Translator):
+    chosen = (layer, head) != (None, None)
+    if isinstance(loaded, Translator) and not chosen and target is None:
         return translation_page(loaded, found.text)
+    if isinstance(loaded, LanguageModel | Classifier) and not chosen and can_take_apart(loaded, found.text, target):
+        return steps_page(loaded, found.text, target=target)
     return found.figure(layer, head=head).to_html()
 
 
@@ -71,17 +84,16 @@ def _run(model: Path, text: str, target: str | None, device: str) -> tuple["Insp
     from regard.tasks.classifier import Classifier
     from regard.tasks.language_model import LanguageModel
     from regard.tasks.load import load
-    from regard.tasks.model_folder import find_device
+    from regard.tasks.model_folder import find_device, find_model
+    from regard.tasks.model_kinds import check_kind
     from regard.tasks.translator import Translator
 
     if is_hugging_face(model):
         network, tokenizer = load_hugging_face(model, device=find_device(device))
         return inspect_model(network, tokenizer, text, target=target), None
+    check_kind(find_model(model), "translate", "language", "classify")
     loaded = load(model, device=device)
-    if not isinstance(loaded, Translator | LanguageModel | Classifier):
-        raise ArgumentError(
-            f"`model` must be one that reads text alone; received {type(loaded).__name__}. Inspect it in Python."
-        )
+    assert isinstance(loaded, Translator | LanguageModel | Classifier)
     return inspect_model(loaded, text, target=target), loaded
 
 
@@ -93,14 +105,18 @@ def _check_out(path: Path) -> None:
         )
 
 
-def _write(path: Path, found: "Inspection", layer: str | None, head: int | None, loaded: object) -> None:
+def _write(
+    path: Path, found: "Inspection", layer: str | None, head: int | None, loaded: object, target: str | None
+) -> None:
     try:
         if path.suffix == TRACE:
             found.trace.save(path)
         elif path.suffix == PAGE:
-            path.write_text(make_page(found, layer=layer, head=head, loaded=loaded), encoding="utf-8")
+            page = make_page(found, layer=layer, head=head, loaded=loaded, target=target)
+            path.write_text(page, encoding="utf-8")
         else:
             found.figure(layer, head=head).save(path)
+        print(f"regard: wrote {path}", file=sys.stderr)
     except OSError as error:
         raise ArgumentError(f"`--out` must be a file to write; {path} cannot be written ({error.strerror}).") from error
 

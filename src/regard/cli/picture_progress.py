@@ -1,26 +1,11 @@
 """How training on pictures looks while it goes."""
 
-import time
-
-from regard.cli.progress import Progress
-from regard.training.watch import Measured, Validated
+from regard.cli.label_progress import LabelProgress
+from regard.training.watch import Validated
 
 
-class PictureProgress(Progress):
-    """Shows questions or words and accuracy, where training a translator shows tokens and BLEU."""
-
-    def __init__(self, *, unit: str, quiet: bool = False) -> None:
-        super().__init__(quiet=quiet)
-        self._unit = unit
-
-    def measured(self, measured: Measured) -> None:
-        """Show the figures of training."""
-        line = f"loss {measured.loss:.3f}  {measured.tokens_per_second:,.0f} {self._unit}/s"
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, description=line)
-        elif time.monotonic() - self._last_line > 10.0 or measured.step == self._steps:
-            self._last_line = time.monotonic()
-            self.say(f"step {measured.step:,}/{self._steps:,}  {line}  {self._left(measured.step)} left")
+class PictureProgress(LabelProgress):
+    """Shows questions or words, and the share that is right, of each kind where there are several."""
 
     def validated(self, validated: Validated, *, best: bool) -> None:
         """Show the figures of a validation."""

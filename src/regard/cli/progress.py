@@ -28,18 +28,19 @@ class Progress:
         """Write a line."""
         self._console.print(Text(text))
 
-    def count(self, doing: str, done: int, *, unit: str = "pairs") -> None:
+    def count(self, doing: str, done: int, *, unit: str = "pairs", total: int | None = None) -> None:
         """Show how far the work before training is, once it takes a while."""
         now = time.monotonic()
+        line = f"{doing}: {done:,} {unit}" if total is None else f"{doing}: {done:,} of {total:,} {unit}"
         if self._console.is_terminal and not self._console.quiet:
             if self._status is None and now - self._begun > _SOON:
                 self._status = self._console.status("")
                 self._status.start()
             if self._status is not None:
-                self._status.update(Text(f"{doing}: {done:,} {unit}"))
+                self._status.update(Text(line))
         elif now - max(self._begun, self._last_line) > _PAUSE:
             self._last_line = now
-            self.say(f"{doing}: {done:,} {unit}")
+            self.say(line)
 
     def started(self, step: int, steps: int) -> None:
         """Begin, or go on after `step`."""

@@ -22,6 +22,10 @@ def scene(
     """
     from random import Random
 
+    from regard.data.scenes.scene import MOST
+
+    if not 0 <= shapes <= MOST:
+        raise ArgumentError(f"`--shapes` must be from 1 to {MOST}, or 0 for any; received {shapes}.")
     from PIL import Image
 
     from regard.data.scenes import Asker, caption_scene, draw_scene, paint_scene

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 def train(
     out: Annotated[Path | None, typer.Option(help="The run folder; a run that was stopped there goes on.")] = None,
-    data: Annotated[str, typer.Option(help="A corpus: file, folder, dataset, or builtin:es-en.")] = "",
+    data: Annotated[str, typer.Option(help="A corpus: file, folder, dataset, builtin:es-en or builtin:shapes.")] = "",
     source: Annotated[str, typer.Option(help="A plain file of source sentences, one a line.")] = "",
     target: Annotated[str, typer.Option(help="The plain file of their translations.")] = "",
-    preset: Annotated[str, typer.Option(help="A named model, such as bahdanau or transformer-tiny.")] = "",
+    preset: Annotated[str, typer.Option(help="A named model of the task, such as bahdanau, lstm or resnet-both.")] = "",
     task: Annotated[
         str, typer.Option(help="translate, language, classify, images, questions or captions.")
     ] = "translate",

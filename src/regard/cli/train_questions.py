@@ -32,8 +32,9 @@ def train_on_pictures(task: str, chosen: dict[str, Any], preset: str, out: Path,
     progress = PictureProgress(unit=unit, quiet=os.environ.get("RANK", "0") != "0")
     builtin = config.data.corpus.startswith("builtin:")
     doing = "drawing pictures" if builtin else "reading the data"
+    total = config.data.scenes + 2 * config.data.held_out_scenes if builtin else None
     progress.say(doing)
-    corpus = _gather(task, config.data, count=partial(progress.count, doing, unit="pictures"))
+    corpus = _gather(task, config.data, count=partial(progress.count, doing, unit="pictures", total=total))
     config = _compose(task, chosen, preset, corpus.size)
     sides = (corpus.train, corpus.valid, corpus.test)
     trained, valid, test = (f"{len(side):,}" for side in sides)

@@ -127,7 +127,7 @@ def _defaults(size: ImagesSize, chosen: Mapping[str, Any]) -> dict[str, Any]:
             "checkpoint_every": validate_every,
             "keep_checkpoints": 1,
             "log_every": max(1, min(50, steps // 20)),
-            "label_smoothing": 0.05,
+            "label_smoothing": 0.0,
             "weight_decay": 0.05,
             "metric": "loss",
             "result": "last",

@@ -16,6 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+from regard.data.detokenize import join_words
+from regard.data.pair import words as divide_words
 from regard.data.ragged import Ragged
 from regard.data.special import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
 from regard.data.tokenizer import Tokenizer
@@ -116,6 +118,18 @@ class TextTokenizer:
         if self.kind == "byte":
             return bytes(one - len(SPECIAL_TOKENS) for one in ids if one != UNKNOWN).decode(errors="replace")
         return (" " if self.kind == "space" else "").join(map(self.piece, ids))
+
+    def kept(self, line: str) -> str:
+        """Write a line as its tokens have it, what is unknown as it was spelled: all that a model can predict of it.
+
+        >>> TextTokenizer("space", ["a"], lowercase=True).kept(" A   b ")
+        'a b'
+        """
+        if self._within is not None:
+            plain = self._within.normalize(line)
+            return join_words(divide_words(plain)) if self.kind == "word" else plain
+        line = line.lower() if self.lowercase else line
+        return " ".join(line.split()) if self.kind == "space" else line
 
     def piece(self, number: int) -> str:
         """Name a token as it stands in the vocabulary."""

@@ -26,18 +26,22 @@ Count: TypeAlias = Callable[[int], None]
 class Surprise:
     """What a text cost. Per token it depends on the tokenizer; per character and byte it can be compared.
 
-    That is so as long as no token is unknown: a model need not spell what it may call `<unk>`.
+    That is so as long as no token is unknown: a model need not spell what it may call `<unk>`. Characters and bytes are
+    those that the tokens write: what they drop of the text, such as a second space or its case, is neither predicted
+    nor counted, and models can be compared only where the same is dropped.
     """
 
     nats: float
     """The sum of -log p over all tokens."""
     tokens: int
     characters: int
-    """Line breaks included."""
+    """Of what the tokens write, line breaks included."""
     bytes: int
-    """Of UTF-8, line breaks included."""
+    """Of that in UTF-8."""
     unknown: int
     """Tokens that are not in the vocabulary."""
+    altered: int = 0
+    """Lines that the tokens write otherwise than the text."""
     tokenization: str
     """What a token is, such as bpe of 8,000."""
 
@@ -73,12 +77,14 @@ class Surprise:
             characters=sum(one.characters for one in several),
             bytes=sum(one.bytes for one in several),
             unknown=sum(one.unknown for one in several),
+            altered=sum(one.altered for one in several),
             tokenization=several[0].tokenization,
         )
 
     def figures(self) -> dict[str, float]:
         """Name them all."""
-        names = ("loss", "perplexity", "bits_per_character", "bits_per_byte", "tokens", "unknown", "characters")
+        names = ["loss", "perplexity", "bits_per_character", "bits_per_byte"]
+        names += ["tokens", "unknown", "characters", "altered"]
         return {name: float(getattr(self, name)) for name in names}
 
 

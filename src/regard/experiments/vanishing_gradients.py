@@ -5,9 +5,9 @@ The state after $n$ words is $h_n = f(x_n, f(x_{n-1}, \dots))$. By the chain rul
 $$\frac{\partial h_n}{\partial x_{n-k}} = \Big( \prod_{j=n-k+1}^{n} \frac{\partial h_j}{\partial h_{j-1}} \Big)
 \frac{\partial h_{n-k}}{\partial x_{n-k}}$$
 
-so that a factor below one vanishes with the distance $k$ and one above it explodes; gates hold the factor near one. In
-attention, $c = \sum_j \alpha_j v_j$, every word is one step away. Clipping bounds an exploding gradient's length and
-keeps its direction: $g \leftarrow g \cdot \min(1, c / \lVert g \rVert)$.
+so that a factor below one vanishes with the distance $k$ and one above it explodes; gates are there to hold it near
+one. In attention, $c = \sum_j \alpha_j v_j$, every word is one step away. Clipping bounds an exploding gradient's
+length and keeps its direction: $g \leftarrow g \cdot \min(1, c / \lVert g \rVert)$.
 
 Reference: Bengio, Simard and Frasconi (1994); Pascanu, Mikolov and Bengio (2013), sections 2 and 3.2, arXiv:1211.5063;
 Hochreiter and Schmidhuber (1997).
@@ -31,6 +31,8 @@ LENGTH = 101
 DISTANCES = (1, 5, 10, 20, 50, 100)
 GAINS = (0.9, 2.0)
 CLIP = 1.0
+VANISHED = 1e-3
+"""Share of a gradient at the farthest word, of what it is one word back, below which it is said to have vanished."""
 SMALL, LARGE = (f"RNN, gain {gain:g}" for gain in GAINS)
 
 
@@ -151,33 +153,47 @@ def _draw(norms: dict[str, list[float]], trained: Trained) -> Figure:
     return figure
 
 
+def kept(norms: dict[str, list[float]]) -> dict[str, float]:
+    """Give what is left of each gradient at the farthest word, as a share of what it is one word back."""
+    return {name: found[DISTANCES[-1]] / found[1] for name, found in norms.items()}
+
+
 def _read(norms: dict[str, list[float]], trained: Trained) -> tuple[str, str, str]:
-    plain, far = per_step(norms[SMALL]), DISTANCES[-1]
-    fell = norms[SMALL][far] / norms[SMALL][1]
-    vanishes = (
-        f"The gradient of the RNN with gain {GAINS[0]:g} changes by a factor of {plain:.2f} with every step back: over "
-        f"{far} words it is {fell:.0e} of what it was at one" + (", it has vanished." if fell < 1e-2 else ".")
+    left = kept(norms)
+    plain = (
+        f"The gradient of the RNN with gain {GAINS[0]:g} changes by a factor of {per_step(norms[SMALL]):.2f} with "
+        f"every step back: over {DISTANCES[-1]} words it is {left[SMALL]:.0e} of what it was at one."
     )
-    kept = {name: norms[name][far] / norms[name][1] for name in ("GRU", "LSTM", "attention")}
-    best = max(kept, key=lambda name: kept[name])
-    gates = (
-        f"At the same distance the GRU keeps {kept['GRU']:.0e}, the LSTM {kept['LSTM']:.0e} and attention "
-        f"{kept['attention']:.2g} of it: "
-    )
-    gates += (
-        "gates slow the decay, attention has none, since every word is one step away."
-        if best == "attention" and min(kept["GRU"], kept["LSTM"]) > fell
-        else f"{best} keeps most, and not every gate slowed the decay, which is not what the lecture says."
-    )
+    named = {"the RNN": left[SMALL], "the GRU": left["GRU"], "the LSTM": left["LSTM"], "attention": left["attention"]}
+    return plain, judge(named), _read_clipping(trained)
+
+
+def judge(left: dict[str, float]) -> str:
+    """Say what is left of each gradient, which of them have vanished, and whether attention keeps most."""
+    gone = [f"{name}'s" for name, share in left.items() if share < VANISHED]
+    stayed = [f"{name}'s" for name, share in left.items() if share >= VANISHED]
+    shares = _list([f"{share:.1g} of {name}'s" for name, share in left.items()])
+    verdicts = [f"{_list(names)} {did}" for names, did in ((gone, "vanished"), (stayed, "did not")) if names]
+    text = f"What is left there is {shares}; taking less than {VANISHED:g} for none, {_list(verdicts)}: "
+    if max(left, key=left.__getitem__) == "attention" and left["attention"] >= VANISHED:
+        return text + "attention keeps most, since every word is one step away."
+    return text + "which is not what the lecture says of attention."
+
+
+def _list(names: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _read_clipping(trained: Trained) -> str:
     (without, found), (clipped, _) = trained.values()
-    explodes = f"With a gain of {GAINS[1]:g} gradients grow to a norm of {max(found):.3g}; "
-    explodes += f"without clipping the loss goes from {without[0]:.2f} to {without[-1]:.2f}, clipped at {CLIP:g} to "
-    explodes += f"{clipped[-1]:.2f}" + (
+    text = f"With a gain of {GAINS[1]:g} gradients grow to a norm of {max(found):.3g}; "
+    text += f"without clipping the loss goes from {without[0]:.2f} to {without[-1]:.2f}, clipped at {CLIP:g} to "
+    text += f"{clipped[-1]:.2f}" + (
         ": the direction was right, the step too long."
         if clipped[-1] < without[-1]
         else ": clipping did not help here."
     )
-    return vanishes, gates, explodes
+    return text
 
 
 EXPERIMENT = Experiment(

@@ -16,6 +16,7 @@ from regard.inspection.record import Seen, see
 from regard.inspection.seam import four_axes, open_layers
 from regard.inspection.trace import matching
 from regard.layers.attend import Attend
+from regard.layers.together import eager
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,7 +85,7 @@ def computation(
         seen.append((given, context, see(module, *args, **kwargs)))
 
     with ExitStack() as stack:
-        stack.enter_context(torch.compiler.set_stance("force_eager"))
+        stack.enter_context(eager)
         layers = stack.enter_context(open_layers(model))
         names = matching(layer, layers)
         if len(names) != 1:

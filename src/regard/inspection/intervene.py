@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, Literal
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
@@ -14,9 +13,11 @@ from regard.attention.mask import as_mask
 from regard.errors import ArgumentError
 from regard.inspection.seam import Change, four_axes, open_layers, wrap
 from regard.inspection.trace import matching
+from regard.inspection.uniform import uniform
 from regard.layers.attend import Attend
+from regard.layers.together import eager
 
-Forced = Float[Tensor, "..."] | Callable[[Tensor], Tensor]
+Forced = Float[Tensor, "..."] | Callable[[Tensor], Tensor] | Literal["uniform"]
 
 
 @contextmanager
@@ -30,12 +31,14 @@ def intervene(
 
     - `weights`: by layer name or pattern, a tensor that broadcasts to (batch, heads, query, key), or a function from
       the layer's own weights, of that shape, to others. The context is computed from what it gives. A key that is
-      masked stays so, whatever the weight forced on it.
+      masked stays so, whatever the weight forced on it. "uniform" gives the keys that are not masked one weight each,
+      and every row the sum it had.
     - `mask`: by layer name or pattern, a mask or boolean tensor to join with the layer's own: True = may attend. The
       weights left share what the others had.
 
     Recording meanwhile shows the weights as they were forced. Compiled models run uncompiled.
 
+    >>> import torch
     >>> from regard.layers import SelfAttention
     >>> layer, x = SelfAttention(), torch.eye(2)[None]
     >>> with intervene(layer, weights={"SelfAttention": lambda weights: weights.flip(-1)}):
@@ -45,9 +48,12 @@ def intervene(
     ...     layer(x)
     tensor([[[1., 0.], [1., 0.]]])
     """
+    for forced in (weights or {}).values():
+        if isinstance(forced, str) and forced != "uniform":
+            raise ArgumentError(f'`weights` must be tensors, functions or "uniform"; received "{forced}".')
     with ExitStack() as stack:
         found = stack.enter_context(open_layers(model))
-        stack.enter_context(torch.compiler.set_stance("force_eager"))
+        stack.enter_context(eager)
         for pattern, hidden in (mask or {}).items():
             for name in matching(pattern, found):
                 stack.callback(_hide(found[name], hidden).remove)
@@ -87,18 +93,25 @@ def _changing(forced: Forced, mask: Mask | None, position: Position | None) -> C
 
     def change(weights: Tensor) -> Tensor:
         if not answer:
-            new = _fitting(forced if isinstance(forced, Tensor) else forced(four_axes(weights)), weights)
-            shape, device = weights.shape, weights.device
-            windows = [
-                None if mask is None else mask.dense(shape, device),
-                None if position is None else position.mask(shape, device),
-            ]
-            for window in windows:
-                new = new if window is None else new.masked_fill(~window, 0.0)
-            answer.append(new)
+            allowed = _allowed(weights, mask, position)
+            if isinstance(forced, str):
+                new = uniform(weights, allowed)
+            else:
+                new = _fitting(forced if isinstance(forced, Tensor) else forced(four_axes(weights)), weights)
+            answer.append(new if allowed is None else new.masked_fill(~allowed, 0.0))
         return answer[0]
 
     return change
+
+
+def _allowed(weights: Tensor, mask: Mask | None, position: Position | None) -> Tensor | None:
+    """Give where a call may attend, by its mask and by the window of its position."""
+    allowed = None if mask is None else mask.dense(weights.shape, weights.device)
+    window = None if position is None else position.mask(weights.shape, weights.device)
+    if allowed is not None and window is not None:
+        allowed = allowed & window
+    both = window if allowed is None else allowed
+    return None if both is None else both.expand(weights.shape)
 
 
 def _fitting(new: Tensor, weights: Tensor) -> Tensor:

@@ -22,7 +22,8 @@ def norm_weighted(
 
     Reference: Kobayashi et al. (2020), equation 4, arXiv:2004.10102.
     Differs: $v_j$ is the value as the trace has it, before the output matrix. Norms behind that matrix, which the paper
-    takes, go into `norms`: those of one layer of `value_norms(model, memory)`.
+    takes, go into `norms`: those of one layer of `value_norms(model, memory)`. The mean over heads averages the norms
+    of every head's vector; the paper takes the norm of the sum over heads.
     """
     own = call.value_norms if norms is None else norms
     if own.shape != call.value_norms.shape:

@@ -1,6 +1,5 @@
 """Other distributions: would the model have said the same, had it looked elsewhere?"""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -15,6 +14,8 @@ from regard.inspection.intervene import intervene
 from regard.inspection.map import Map, weights_of
 from regard.inspection.record import record
 from regard.inspection.trace import Call
+from regard.inspection.uniform import distribution, uniform
+from regard.layers.together import without_cudnn
 
 CAVEAT = (
     "That other weights give the same answer shows these are not the only explanation; that none were found does not "
@@ -74,8 +75,8 @@ def another_distribution(
     optimizer = torch.optim.Adam([logits], lr=0.1)
     best: tuple[tuple[bool, float], Tensor, float, float] | None = None
     for _ in range(steps):
-        forced = _distribution(logits, allowed, own)
-        with torch.enable_grad(), intervene(model, weights={layer: forced}):
+        forced = distribution(logits, allowed, own)
+        with torch.enable_grad(), without_cudnn, intervene(model, weights={layer: forced}):
             change = total_variation(before, run()).max()
         if not change.requires_grad:
             raise ArgumentError(
@@ -104,7 +105,7 @@ def uniform_distribution(model: nn.Module, run: Callable[[], Tensor], *, layer: 
     """
     call, before = _own(model, run, layer)
     own = call.weights[:1]
-    forced = _distribution(torch.zeros_like(own), None if call.mask is None else call.mask[:1], own)
+    forced = uniform(own, None if call.mask is None else call.mask[:1])
     return _measured(model, run, layer, call, forced, before, tolerance)
 
 
@@ -132,14 +133,6 @@ def _own(model: nn.Module, run: Callable[[], Tensor], layer: str) -> tuple[Call,
             f"{examples} examples."
         )
     return trace[0], before
-
-
-def _distribution(logits: Tensor, allowed: Tensor | None, own: Tensor) -> Tensor:
-    """Normalize over what may be attended to; a row that has nothing stays zero, and rows keep the sums they had."""
-    shown = logits if allowed is None else logits.masked_fill(~allowed, -math.inf)
-    empty = torch.zeros_like(shown[..., :1], dtype=torch.bool) if allowed is None else ~allowed.any(-1, keepdim=True)
-    weights = shown.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
-    return weights * own.sum(-1, keepdim=True)
 
 
 def _shuffled(call: Call, generator: torch.Generator) -> Tensor:

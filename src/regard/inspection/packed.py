@@ -66,11 +66,17 @@ def pack(call: Call, *, example: int = 0) -> Packed:
         layer=call.layer,
         step=call.step,
         shape=(heads, query, key),
-        weights=_squeeze((weights.clamp(max=1.0) * LEVELS).round().to(torch.uint8).numpy().tobytes()),
+        weights=pack_levels(weights),
         masked=None if mask is None or bool(mask.all()) else _squeeze(np.packbits(~mask.numpy()).tobytes()),
         query_labels=_tuple(words_of(call.query_labels, example)),
         key_labels=_tuple(words_of(call.key_labels, example)),
     )
+
+
+def pack_levels(weights: Float[Tensor, "..."]) -> str:
+    """Give weights from 0 to 1 as bytes, in steps of 1/255, deflated, in base64: what every page receives."""
+    levels = (weights.detach().float().cpu().clamp(0.0, 1.0) * LEVELS).round().to(torch.uint8)
+    return _squeeze(levels.contiguous().numpy().tobytes())
 
 
 def pack_all(calls: Iterable[Call], *, example: int = 0) -> list[Packed]:

@@ -13,6 +13,7 @@ from regard.attention.score import ScoreFunction
 from regard.inspection.seam import four_axes, open_layers, wrap
 from regard.inspection.trace import Call, Labels, Trace, matching
 from regard.layers.attend import Attend
+from regard.layers.together import eager
 
 
 @contextmanager
@@ -52,7 +53,7 @@ def record(
     with ExitStack() as stack:
         found = stack.enter_context(open_layers(model))
         wanted = dict.fromkeys(name for pattern in patterns for name in matching(pattern, found))
-        stack.enter_context(torch.compiler.set_stance("force_eager"))
+        stack.enter_context(eager)
         for name in wanted:
             recorder = _Recorder(name, trace, query_labels, key_labels)
             for handle in _watch_kept(found[name], recorder) if keep_gradients else _watch(found[name], recorder):

@@ -6,10 +6,9 @@ import torch
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from regard.data.pair import words as divide_words
 from regard.errors import ArgumentError
 from regard.inspection.intervene import intervene
-from regard.studio.attending import alike, attending
+from regard.studio.attending import attending
 from regard.studio.models import Models
 from regard.studio.tensors import EXACT, pack
 from regard.tasks.classifier import By, Classifier, Decision
@@ -51,7 +50,7 @@ def router(models: Models) -> APIRouter:
 
 def tell_decision(classifier: Classifier, text: str) -> dict[str, Any]:
     """Write the label, and the shares of the words by the model, by gradient and by removal."""
-    _check(text)
+    _check(classifier, text)
     own = _decide(classifier, text, "model")
     count = len(own.words)
     removed = None if count > MAX_REMOVED else _decide(classifier, text, "removal")
@@ -82,7 +81,7 @@ def uniform(classifier: Classifier, text: str, label: str) -> float | None:
     if not names:
         return None
     ids = torch.tensor([classifier.encode([text])[0].tolist()], device=classifier.device)
-    with intervene(classifier.model, weights=dict.fromkeys(names, alike)):
+    with intervene(classifier.model, weights=dict.fromkeys(names, "uniform")):
         logits = classifier.model(ids, torch.tensor([ids.size(1)])).logits[0]
     return float(logits.double().softmax(-1)[classifier.labels.index(label)])
 
@@ -103,7 +102,7 @@ def others(models: Models, asked: Text, words: list[str]) -> list[dict[str, Any]
 
 def tell_maps(classifier: Classifier, text: str) -> dict[str, Any]:
     """Write where every token, and every look that sums the text up, looks."""
-    _check(text)
+    _check(classifier, text)
     count = len(classifier.encode([text])[0])
     if not attending(classifier.model):
         return {"maps": [], "skipped": "This model has no attention: there is no map of it."}
@@ -129,6 +128,6 @@ def _decide(classifier: Classifier, text: str, by: By) -> Decision:
     return classifier.classify([text], by=by)[0]
 
 
-def _check(text: str) -> None:
-    if not divide_words(text):
-        raise ArgumentError("`text` must have at least one word; received none. Type a text.")
+def _check(classifier: Classifier, text: str) -> None:
+    if not len(classifier.encode([text])[0]):
+        raise ArgumentError("`text` must hold something that the model reads; received no token of it. Type words.")

@@ -13,6 +13,7 @@ from regard.studio.compare_lengths import Lengths
 from regard.studio.looking import look, read_source
 from regard.studio.models import Models
 from regard.studio.translate import MAX_LETTERS, MAX_OUTPUT, Sentence, tell
+from regard.tasks.translated import as_line
 from regard.tasks.translator import Translator
 
 MAX_MODELS = 8
@@ -89,7 +90,9 @@ def look_twice(models: Models, asked: Pair) -> dict[str, Any]:
     names = [models.find(name, Translator).name for name in (asked.model, asked.other or asked.model)]
     outputs = [_translate(models, name, asked.text) for name in dict.fromkeys(names)]
     outputs = outputs if len(outputs) == 2 else outputs * 2
-    target = asked.target if asked.say == "given" else outputs[asked.say == "second"]["text"]
+    target = asked.target
+    if asked.say != "given":
+        target = _shortened(models, names, outputs[asked.say == "second"]["text"])
     looks = [_force(models, name, asked.text, target) for name in dict.fromkeys(names)]
     return {
         "models": names,
@@ -103,8 +106,8 @@ def _translate(models: Models, name: str, text: str) -> dict[str, Any]:
     """Give the best of a beam."""
     with models.borrow(name, Translator) as translator:
         source, cut = read_source(translator, text)
-        longest = min(2 * len(source.ids) + 20, MAX_OUTPUT, translator.reach.target or MAX_OUTPUT)
-        best = translator.search([text], Search(max_length=longest))[0][0]
+        longest = min(2 * len(source.ids) + 20, _most(translator))
+        best = translator.search([text], Search(max_length=longest), max_source_length=len(source.ids))[0][0]
         return {"text": best.text, "score": best.score, "log_probability": best.log_probability, "cut": cut}
 
 
@@ -113,9 +116,26 @@ def _force(models: Models, name: str, text: str, target: str) -> dict[str, Any]:
     with models.borrow(name, Translator) as translator:
         source, _ = read_source(translator, text)
         tokens = [*translator.tokenizers.target.encode(target).ids, END]
-        most = min(MAX_OUTPUT, translator.reach.target or MAX_OUTPUT)
+        most = _most(translator)
         if len(tokens) > most:
             raise ArgumentError(
                 f"`target` must have at most {most - 1} tokens of {name}; received {len(tokens) - 1}. Shorten it."
             )
         return tell(look(translator, source, tokens), translator)
+
+
+def _shortened(models: Models, names: list[str], target: str) -> str:
+    """Leave out the end of what a model said where one of the models has no room for it and `</s>`."""
+    for name in dict.fromkeys(names):
+        with models.borrow(name, Translator) as translator:
+            tokenizer = translator.tokenizers.target
+            ids = tokenizer.encode(target).ids
+            count = min(len(ids), _most(translator) - 1)
+            while len(tokenizer.encode(target).ids) >= _most(translator):  # half a character may be written as more
+                target, count = as_line(tokenizer.decode(ids[:count])), count - 1
+    return target
+
+
+def _most(translator: Translator) -> int:
+    """Give how many tokens a translator may say, `</s>` included."""
+    return min(MAX_OUTPUT, translator.reach.target or MAX_OUTPUT)

@@ -23,7 +23,7 @@ QUIET = 180.0
 def run_folders(models: Models) -> dict[str, RunFolder]:
     """Name the runs that the studio was started with, and the one that it trains itself. Nothing else can be read."""
     found = {}
-    for name, path in models.folders.items():
+    for name, path in list(models.folders.items()):
         run = run_of(path)
         if run is not None and run.metrics.is_file():
             found[name] = run

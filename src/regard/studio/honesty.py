@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from regard.data.special import END, START
 from regard.inspection.change import total_variation
 from regard.inspection.intervene import intervene
+from regard.layers.together import without_cudnn
 from regard.models.protocol import AnyModel
 from regard.studio.looking import Side, looking_at_source
 from regard.tasks.translator import Translator
@@ -91,7 +92,7 @@ def gradient_times_input(
     model = translator.model
     handle = model.source.register_forward_hook(catch)
     try:
-        with torch.enable_grad():
+        with torch.enable_grad(), without_cudnn:
             logits = model(source.expand(count, -1), None, heard.expand(count, -1))
             rows = torch.arange(count, device=said.device)
             chosen = logits[rows, rows].log_softmax(-1)[rows, said]
@@ -103,12 +104,12 @@ def gradient_times_input(
 
 @torch.no_grad()
 def _uniform(translator: Translator, source: Tensor, heard: Tensor, said: Tensor) -> list[float] | None:
-    """Give the log-probabilities of what was said if all looks at the source were uniform."""
+    """Give the log-probabilities of what was said if all looks at the source were uniform over what they may see."""
     model = translator.model
     names = looking_at_source(model)
     if not names:
         return None
-    with intervene(model, weights={name: lambda own: torch.full_like(own, 1 / own.size(-1)) for name in names}):
+    with intervene(model, weights=dict.fromkeys(names, "uniform")):
         found = _predict(translator, source[None], heard[None])[0]
     return [float(found[place, token]) for place, token in enumerate(said.tolist())]
 

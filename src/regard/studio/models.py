@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from regard.errors import ArgumentError, DataError, nearest
+from regard.errors import ArgumentError, DataError, RegardError, nearest
 from regard.models.folder import CONFIG
 from regard.studio.examples import examples_for
 from regard.studio.preparing import Preparation
@@ -28,6 +28,8 @@ class Opened(NamedTuple):
     thing: Any
     about: dict[str, Any]
     """What the page is told of it."""
+    folder: Path
+    """Where it came from, as the studio was told."""
     lock: threading.RLock
     """Held by whoever asks the model: recording and meddling act on the model itself."""
 
@@ -63,7 +65,7 @@ class Models:
         with self._lock:
             name = self._name(path)
             self.folders[name] = path
-            self._opened[name] = Opened(name, kind_of(thing), thing, describe(name, thing), threading.RLock())
+            self._opened[name] = Opened(name, kind_of(thing), thing, describe(name, thing), path, threading.RLock())
         return self._opened[name]
 
     def _name(self, path: Path) -> str:
@@ -75,19 +77,30 @@ class Models:
         return name
 
     def refresh(self) -> None:
-        """Open what training has made, once it is there."""
-        with self._lock:
-            made = self.preparation.result() if self.preparation else None
-            if made is not None:
-                self.preparation = None
-        if made is not None:
-            self.open(made)
-        with self._opening:  # one at a time, lest a model be opened twice
-            waiting = [path for name, path in self.folders.items() if name not in self._opened]
+        """Open what training has made, once it is there. Who comes while another does so need not wait for it."""
+        if not self._opening.acquire(blocking=False):  # one at a time, lest a model be opened twice
+            return
+        try:
+            self._open_prepared()
+            waiting = [path for name, path in list(self.folders.items()) if name not in self._opened]
             for path in waiting:
                 if not is_under_way(path):
                     with suppress(DataError, OSError):  # it is still being written: the next time
                         self.open(path)
+        finally:
+            self._opening.release()
+
+    def _open_prepared(self) -> None:
+        """Open the first model once it is trained, and only then forget that it was being made."""
+        made = self.preparation.result() if self.preparation else None
+        if self.preparation is None or made is None:
+            return
+        try:
+            self.open(made)
+        except (RegardError, OSError) as error:
+            self.preparation.fail(f"The model that was trained cannot be opened: {error}")
+        else:
+            self.preparation = None
 
     def all(self, kind: str | None = None) -> list[Opened]:
         """Give those of one kind, or all, in the order they were named."""

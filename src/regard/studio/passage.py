@@ -144,6 +144,7 @@ def _tell(
     return {
         "word": words[place],
         "place": place,
+        "number": place + (words[0] != "</s>"),
         "seen": seen,
         "uniform": 1 / seen,
         "top": [

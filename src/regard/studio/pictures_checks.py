@@ -13,7 +13,7 @@ from regard.decoding import Search, decode
 from regard.inspection.change import total_variation
 from regard.inspection.intervene import intervene
 from regard.models.vision.captions import as_source
-from regard.studio.attending import alike, attending
+from regard.studio.attending import attending
 from regard.tasks.captioner import Captioner
 from regard.tasks.image_classifier import ImageClassifier
 from regard.tasks.question_answerer import QuestionAnswerer
@@ -107,7 +107,8 @@ def covering(
     mean = image.mean((2, 3), keepdim=True)
     after = predict(torch.where(cells.unsqueeze(1), mean, image))  # places words choices
     before = predict(image).expand_as(after)
-    return total_variation(before, after).mT.unflatten(-1, grid).float().cpu()
+    changes: Tensor = total_variation(before, after).mT.unflatten(-1, grid)
+    return changes.float().cpu()
 
 
 def gradient_of_covering(
@@ -131,7 +132,8 @@ def gradient_of_covering(
         (gradient,) = torch.autograd.grad(chosen.sum(), images)
     parts = (gradient * (image - image.mean((2, 3), keepdim=True))).sum(1)  # words height width
     sums = torch.einsum("whx,chx->wc", parts, _cells(image, grid).to(parts.dtype))
-    return sums.abs().unflatten(-1, grid).detach().float().cpu()
+    changes: Tensor = sums.abs().unflatten(-1, grid)
+    return changes.detach().float().cpu()
 
 
 @torch.no_grad()
@@ -140,7 +142,7 @@ def _uniform(model: nn.Module, predict: Predict, image: Tensor, said: Sequence[i
     names = attending(model, "cross")
     if not names:
         return None
-    with intervene(model, weights=dict.fromkeys(names, alike)):
+    with intervene(model, weights=dict.fromkeys(names, "uniform")):
         found = predict(image)[0]
     return [float(found[place, one]) for place, one in enumerate(said)]
 

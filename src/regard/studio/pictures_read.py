@@ -3,6 +3,7 @@
 import base64
 import binascii
 import io
+import threading
 from dataclasses import dataclass
 from random import Random
 
@@ -21,6 +22,10 @@ MAX_ENCODED = 8 * 2**20
 """Letters of one in base64 that are looked at; `MAX_FILE` says how many may be meant."""
 MAX_PIXELS = 25_000_000
 """A picture of more is refused before it is unpacked."""
+READERS = threading.BoundedSemaphore(2)
+"""Pictures that are unpacked at once: one of 25 million pixels takes 75 MB and more."""
+SPARE = 4
+"""How much larger than wanted a JPEG is unpacked, in each direction; a camera's picture need not be whole."""
 FORMATS = ("PNG", "JPEG", "WEBP")
 ROUNDS = 2
 """Questions of each kind that are asked of a scene."""
@@ -86,7 +91,7 @@ def draw_seen(seed: int | None, size: tuple[int, int], channels: int) -> Seen:
 
 def read_file(file: str, *, size: tuple[int, int], channels: int) -> Seen:
     """Read a PNG, JPEG or WebP picture that travels in base64."""
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     try:
         data = base64.b64decode(file, validate=True)
@@ -97,15 +102,16 @@ def read_file(file: str, *, size: tuple[int, int], channels: int) -> Seen:
             f"`file` must have at most {MAX_FILE:,} bytes; received {len(data):,}. Make the picture smaller."
         )
     try:
-        with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
+        with READERS, Image.open(io.BytesIO(data), formats=FORMATS) as opened:
             width, height = opened.size
             if width * height <= MAX_PIXELS:
+                opened.draft(None, (SPARE * max(size),) * 2)  # of JPEG alone; a picture lying on its side, too
                 opened.load()
                 return Seen(pixels=fit_picture(opened, size=size, channels=channels), original=(height, width))
     except MemoryError:
         raise
     except Exception as error:  # Pillow's decoders raise whatever they meet
-        reason = " ".join(str(error).split()) if not isinstance(error, Image.UnidentifiedImageError) else "it is none"
+        reason = " ".join(str(error).split()) if not isinstance(error, UnidentifiedImageError) else "it is none"
         raise ArgumentError(
             f"`file` must be a PNG, JPEG or WebP picture that can be read; received one that cannot: "
             f"{reason[:200] or type(error).__name__}. Choose another."

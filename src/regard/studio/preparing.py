@@ -58,6 +58,10 @@ class Preparation:
             "error": self._error or None,
         }
 
+    def fail(self, reason: str) -> None:
+        """Keep in mind why the model that was made cannot be used; it is no result then."""
+        self._error = f"{reason} Remove {self.folder} to train another, or name one: regard studio FOLDER."
+
     def stop(self) -> None:
         """End the training; what was learned is kept."""
         self._stopped.set()

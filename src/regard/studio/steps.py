@@ -129,7 +129,7 @@ def take_apart(opened: Opened, asked: Apart) -> dict[str, Any]:
         "query_label": str(_labels(read.query_labels, read.weights.size(2))[asked.query]),
         "key_labels": names[: len(seen.weights) - first],
         "weights_recorded": pack(read.weights[0, asked.head, asked.query, : len(seen.weights) - first]),
-        "code": steps_code(opened.thing, asked.text, found.target, opened.name, read, asked.head, asked.query),
+        "code": steps_code(opened.thing, asked.text, found.target, str(opened.folder), read, asked.head, asked.query),
     }
     return told
 
@@ -204,10 +204,16 @@ def tell_normalizer(seen: Stages) -> dict[str, Any]:
     return told
 
 
-def _check_length(name: str, thing: Any, text: str) -> None:
-    tokenizer = thing.tokenizers.source if isinstance(thing, Translator) else thing.tokenizer
+def count_tokens(thing: Any, text: str, *, side: str = "text") -> int:
+    """Count the tokens of a text, or of a target, which a translator writes in a vocabulary of its own."""
+    sides = thing.tokenizers if isinstance(thing, Translator) else None
+    tokenizer = thing.tokenizer if sides is None else sides.target if side == "target" else sides.source
     encoded = tokenizer.encode(text)
-    count = len(encoded if isinstance(encoded, list) else encoded.ids)
+    return len(encoded if isinstance(encoded, list) else encoded.ids)
+
+
+def _check_length(name: str, thing: Any, text: str) -> None:
+    count = count_tokens(thing, text, side=name)
     if count > MAX_TOKENS:
         raise ArgumentError(
             f"`{name}` must have at most {MAX_TOKENS} tokens to be taken apart; received {count:,}. Shorten it."

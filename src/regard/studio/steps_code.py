@@ -16,7 +16,7 @@ def steps_code(
         "find": f"""import regard
 from regard.inspection.stages import row_of, seam_calls, stages
 
-model = regard.load({folder!r})  # the path of its folder
+model = regard.load({folder!r})
 with seam_calls(model.model, layer={call.layer!r}) as calls:
     model.inspect({text!r}{said})
 call, query = row_of(calls, {query}, rows={rows})

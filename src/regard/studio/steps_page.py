@@ -3,9 +3,10 @@
 from typing import Any
 from urllib.parse import urlencode
 
+from regard.studio.attending import attending
 from regard.studio.models import Models
 from regard.studio.page import Answer, Recorded, make_page
-from regard.studio.steps import Apart, Reading, read_text, take_apart
+from regard.studio.steps import MAX_TOKENS, Apart, Reading, count_tokens, read_text, take_apart
 from regard.tasks.classifier import Classifier
 from regard.tasks.language_model import LanguageModel
 from regard.tasks.translator import Translator
@@ -17,6 +18,14 @@ MAX_LOOKS = 256
 def steps_page(model: Translator | LanguageModel | Classifier, text: str, *, target: str | None = None) -> str:
     """Give a page that takes every look of a layer apart, as the view Step by step does."""
     return make_page(record_steps(model, text, target=target))
+
+
+def can_take_apart(model: Translator | LanguageModel | Classifier, text: str, target: str | None = None) -> bool:
+    """Tell whether there is such a page of a text: for a model that attends, and no more tokens than are drawn."""
+    if not text.strip() or not attending(model.model):
+        return False
+    longest = max(count_tokens(model, text), 0 if target is None else count_tokens(model, target, side="target"))
+    return longest <= MAX_TOKENS
 
 
 def record_steps(model: Translator | LanguageModel | Classifier, text: str, *, target: str | None = None) -> Recorded:

@@ -1,12 +1,13 @@
 """Tensors on their way to the page: exact 32-bit numbers where they are few, a byte each where they are many."""
 
 import base64
-import zlib
 from typing import NotRequired, TypedDict
 
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
+
+from regard.inspection.packed import pack_levels
 
 EXACT = 2**20
 """Weights that are sent exactly; of more, a page asks for the rows it shows in numbers."""
@@ -34,10 +35,11 @@ def pack(tensor: Shaped[Tensor, "..."]) -> Packed:
 
 
 def pack_weights(weights: Float[Tensor, "..."], *, exact: int = EXACT) -> Packed:
-    """Pack weights, 0 or more: exactly where there are at most `exact` of them, else to within 1/510 of the largest."""
+    """Pack weights, 0 or more: exactly where there are at most `exact` of them, else to within 1/510.
+
+    Where some are above 1, as where an operation does not normalize, it is 1/510 of the largest.
+    """
     if weights.numel() <= exact:
         return pack(weights)
-    scale = float(weights.max()) or 1.0
-    levels = (weights.detach().cpu().clamp_min(0) * (255 / scale)).round().to(torch.uint8).contiguous().numpy()
-    deflated = zlib.compress(levels.tobytes(), 1)
-    return {"shape": list(weights.shape), "bytes": base64.b64encode(deflated).decode("ascii"), "scale": scale}
+    scale = max(float(weights.max()), 1.0)
+    return {"shape": list(weights.shape), "bytes": pack_levels(weights / scale), "scale": scale}

@@ -99,7 +99,7 @@ def find(translator: Translator, text: str, *, beam: int) -> dict[str, Any]:
         tree = beam_tree(translator.model, ids, search=replace(search, n_best=1), start=START, end=END, pruned=PRUNED)[
             0
         ]
-    outputs = translator.search([text if not cut else _as_read(translator, source)], search)[0]
+    outputs = translator.search([text], search, max_source_length=len(source.ids))[0]
     return {
         "source": side(source),
         "cut": cut,
@@ -192,11 +192,14 @@ def tell_honesty(found: Honesty) -> dict[str, Any]:
 
 
 def others(models: Models, asked: Looking) -> list[dict[str, Any]]:
-    """Let the other open translators of the same vocabulary say the same, and give where they looked."""
+    """Let the other open translators of the same design and vocabulary say the same, and give where they looked.
+
+    Such models differ by their seeds alone, or by their data; others would look elsewhere for other reasons.
+    """
     chosen = models.find(asked.model, Translator)
-    names, found = chosen.thing.tokenizers.to_json(), []
+    found = []
     for one in models.all("translator"):
-        if one.name == chosen.name or one.thing.tokenizers.to_json() != names:
+        if one.name == chosen.name or not _alike(one.thing, chosen.thing):
             continue
         with one.lock:
             source, _ = read_source(one.thing, asked.text)
@@ -206,6 +209,8 @@ def others(models: Models, asked: Looking) -> list[dict[str, Any]]:
     return found
 
 
-def _as_read(translator: Translator, source: Side) -> str:
-    """Give a text of which the model reads exactly these tokens."""
-    return translator.tokenizers.source.decode(source.ids[:-1])
+def _alike(one: Translator, other: Translator) -> bool:
+    """Tell whether two translators are of one design and read and write the same tokens."""
+    if one.config is None or other.config is None or one.config.model != other.config.model:
+        return False
+    return one.tokenizers.to_json() == other.tokenizers.to_json()

@@ -34,7 +34,7 @@ class CaptionCorpus:
 
 
 def gather_captions(data: PictureData, *, count: Callable[[int], None] | None = None) -> CaptionCorpus:
-    """Draw what `data` names; `count` is told how many pictures there are so far."""
+    """Draw what `data` names; `count` is told how many pictures there are so far, of all sides."""
     if not data.corpus.startswith("builtin:"):
         received = data.corpus or "nothing"
         raise ArgumentError(f"`--data` must be {BUILTIN}, whose pictures have captions; received {received}.")

@@ -1,6 +1,5 @@
 """A model that describes pictures, with its words: a picture in, a caption out, with a map for each word."""
 
-import json
 from dataclasses import dataclass
 from math import exp
 from pathlib import Path
@@ -8,26 +7,21 @@ from typing import Literal
 
 import torch
 from jaxtyping import UInt8
-from safetensors.torch import save_file
 from torch import Tensor
 
 from regard import __version__
 from regard.config.captions import CaptionSpec, SavedCaptions
-from regard.config.read import read_settings
-from regard.config.show import to_table
 from regard.data.special import END, START
 from regard.data.tokenizer import Tokenizer
 from regard.decoding import Hypothesis, Search, decode
-from regard.errors import ArgumentError, DataError
 from regard.models.build import count_parameters
-from regard.models.folder import CONFIG, PARAMETERS
 from regard.models.vision.build_captions import build_caption_model
 from regard.models.vision.captions import CaptionModel, as_source
-from regard.tasks.model_folder import find_device, find_model, saved_task
+from regard.tasks.model_folder import find_device, find_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
 from regard.tasks.question_answerer import TOKENIZER
+from regard.tasks.saved_model import fill_saved, read_saved, whole_folder, write_saved
 from regard.tasks.word_maps import WordMaps
-from regard.training.checkpoint import read_tensors, write_text
 
 TASK: Literal["captions"] = "captions"
 
@@ -91,7 +85,6 @@ class Captioner:
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors, config.json and tokenizer.json. Nothing is pickled."""
-        folder.mkdir(parents=True, exist_ok=True)
         config = SavedCaptions(
             version=__version__,
             task=TASK,
@@ -100,10 +93,7 @@ class Captioner:
             image_size=self.image_size,
             max_length=self.max_length,
         )
-        tensors = {name: one.detach().cpu().contiguous() for name, one in self.model.state_dict().items()}
-        save_file(tensors, folder / PARAMETERS, metadata={"format": "pt"})
-        write_text(folder / TOKENIZER, self.tokenizer.to_json())
-        write_text(folder / CONFIG, json.dumps(to_table(config), indent=2) + "\n")
+        write_saved(folder, self.model, config, {TOKENIZER: self.tokenizer.to_json()})
 
     def __repr__(self) -> str:
         size, kind = count_parameters(self.model), self.spec.image.kind
@@ -131,29 +121,12 @@ class Captioner:
 def load_captioner(path: str | Path, *, device: torch.device | str = "cpu") -> Captioner:
     """Load the model in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = find_model(path)
-    config = _read_config(folder)
+    config = read_saved(folder, TASK, SavedCaptions)
     place = find_device(device)
     with torch.random.fork_rng():
         model = build_caption_model(config.model, vocabulary_size=config.vocabulary_size, image_size=config.image_size)
-    try:
-        model.load_state_dict(read_tensors(folder / PARAMETERS))
+    with whole_folder(folder, TASK):
+        fill_saved(folder, model)
         tokenizer = Tokenizer.from_json((folder / TOKENIZER).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RuntimeError) as error:
-        if isinstance(error, DataError):
-            raise
-        first = str(error).strip().splitlines()[0]
-        raise DataError(f"{folder} must be a whole folder of a model for captions; received: {first}") from error
     size, most = config.image_size, config.max_length
     return Captioner(model.to(place), tokenizer, config.model, image_size=size, max_length=most)
-
-
-def _read_config(folder: Path) -> SavedCaptions:
-    if saved_task(folder) != TASK:
-        raise DataError(
-            f"`path` must be the folder of a model for captions; {folder} holds a model of another kind. Train one "
-            "with `regard train --task captions`."
-        )
-    try:
-        return read_settings(SavedCaptions, json.loads((folder / CONFIG).read_text(encoding="utf-8")))
-    except ArgumentError as error:
-        raise DataError(f"{folder / CONFIG}: {error}") from error

@@ -11,6 +11,7 @@ import torch
 from regard import __version__
 from regard.config.captions import CaptionConfig
 from regard.config.show import show_settings
+from regard.data.images.pixels import color_statistics
 from regard.data.scenes.sides import CaptionSide
 from regard.data.tokenizer_training import train_tokenizer
 from regard.models.build import count_parameters
@@ -21,7 +22,6 @@ from regard.tasks.captioner import Caption, Captioner
 from regard.tasks.card import Card, Use, write_card
 from regard.tasks.finished import FIGURES, model_aside, run_watchers
 from regard.tasks.page import make_html
-from regard.tasks.question_data import color_statistics
 from regard.tasks.questions import SHOWN, TOKENS, TrainedOnPictures
 from regard.tasks.report_page import curves_html
 from regard.tasks.run_folder import RunFolder
@@ -69,6 +69,7 @@ def train_captions(
         watcher=run_watchers(folder, config.train, watcher) if group.leads else Watchers(),
         group=group,
         interruption=interruption,
+        shorter="smaller pictures (data.image_size)",
     )
     state = trainer.train()
     seconds = time.perf_counter() - begun

@@ -17,7 +17,7 @@ class CarriedStates:
     """The state of every lane after each of the last batches.
 
     A batch may come in parts, and the last `batches` may come again: so it is when one of them does not fit into
-    memory. Batch 0 begins from nothing, and so does one that comes after none that is known.
+    memory. Batch 0 begins from nothing; any other must come after one that is known.
     """
 
     def __init__(self, rows: int, *, batches: int = 1) -> None:
@@ -27,13 +27,17 @@ class CarriedStates:
 
     def before(self, model: LanguageNetwork, number: int, lanes: Int[Tensor, " lanes"]) -> Any:
         """Give the state of these lanes before batch `number`."""
-        parts = self._after.get(number - 1) if number else None
-        if parts:
+        if number == 0:
+            state = model.start(self.rows)
+        elif parts := self._after.get(number - 1):
             state = type(parts[0]).join(parts)
-        elif number and self._saved and int(self._saved[_NUMBER]) == number - 1:
+        elif self._saved and int(self._saved[_NUMBER]) == number - 1:
             state = self._read(model)
         else:
-            state = model.start(self.rows)
+            raise DataError(
+                f"Batch {number} of an epoch must come after batch {number - 1}, whose state it goes on from; received "
+                "it without. Was the checkpoint saved without its carried state?"
+            )
         return state.select(lanes)
 
     def keep(self, number: int, lane: int, state: Any) -> None:

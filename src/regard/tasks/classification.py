@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from regard import __version__
-from regard.config.classify import TfIdfSpec
+from regard.config.classify import LastStateSpec, RecurrentAttentionSpec, StructuredSpec, TfIdfSpec
 from regard.config.classify_run import ClassifyConfig
 from regard.config.show import show_settings
 from regard.data.ragged import Ragged
@@ -103,14 +103,19 @@ def train_classifier(
 
 
 def describe_classifier(config: ClassifyConfig) -> str:
-    """Give the signature that results carry.
+    """Give the signature that results carry; a recurrent model's names its cell, and how it reads.
 
     >>> describe_classifier(ClassifyConfig())
-    'task:classify|data:|model:recurrent-attention|seed:1|version:0.1.0'
+    'task:classify|data:|model:recurrent-attention|cell:lstm|direction:both|seed:1|version:0.1.0'
     """
-    return (
-        f"task:classify|data:{config.data.corpus}|model:{config.model.kind}|seed:{config.train.seed}"
-        f"|version:{__version__}"
+    spec = config.model
+    parts = {"task": "classify", "data": config.data.corpus, "model": spec.kind}
+    if isinstance(spec, LastStateSpec | RecurrentAttentionSpec | StructuredSpec):
+        parts["cell"] = spec.cell
+    if isinstance(spec, LastStateSpec | RecurrentAttentionSpec):
+        parts["direction"] = spec.direction
+    return "|".join(
+        f"{name}:{value}" for name, value in (parts | {"seed": config.train.seed, "version": __version__}).items()
     )
 
 

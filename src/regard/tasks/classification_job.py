@@ -1,6 +1,6 @@
 """What the loop needs to know of classification: batches of texts, the loss, and the validation."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from regard.config.train import Train
 from regard.data.batches import Batch
 from regard.data.bucketing import make_index_batches, share_batches
+from regard.data.epochs import Epochs
 from regard.data.ragged import Ragged
 from regard.data.special import PAD
 from regard.evaluation.classification import ClassificationScores, score_labels
@@ -22,7 +23,7 @@ AnyClassifier = Network | TfIdfClassifier
 NO_LABEL = -1
 
 
-class LabeledBatches:
+class LabeledBatches(Epochs[Batch]):
     """Texts of like length, one epoch after another, as `regard.data.batches.Batches` gives pairs.
 
     A label is a target of one place, so that a batch counts its texts where one of sentences counts target tokens.
@@ -39,26 +40,16 @@ class LabeledBatches:
         rank: int = 0,
         ranks: int = 1,
     ) -> None:
+        super().__init__()
         self._texts, self._labels = texts, np.asarray(labels, dtype=np.int64)
         self._tokens, self._seed, self._shuffle, self._rank, self._ranks = tokens, seed, shuffle, rank, ranks
-        self._epoch, self._batch = 0, 0
 
-    def __iter__(self) -> Iterator[Batch]:
-        epoch, plan = self._epoch, self._plan(self._epoch)
-        for number in range(self._batch, len(plan)):
-            last = number + 1 == len(plan)
-            self._epoch, self._batch = (epoch + 1, 0) if last else (epoch, number + 1)
-            yield make_labeled_batch(self._texts, self._labels, plan[number])
+    def make(self, indices: NDArray[np.int64], *, epoch: int, number: int) -> Batch:
+        """Gather these texts."""
+        return make_labeled_batch(self._texts, self._labels, indices)
 
-    def state(self) -> dict[str, int]:
-        """Say where we stand."""
-        return {"epoch": self._epoch, "batch": self._batch}
-
-    def restore(self, state: Mapping[str, int]) -> None:
-        """Go there."""
-        self._epoch, self._batch = int(state["epoch"]), int(state["batch"])
-
-    def _plan(self, epoch: int) -> list[NDArray[np.int64]]:
+    def plan(self, epoch: int) -> list[NDArray[np.int64]]:
+        """Give the texts of each batch that this process takes."""
         lengths = np.maximum(self._texts.lengths, 1)
         batches = make_index_batches(
             lengths, np.ones_like(lengths), tokens=self._tokens, seed=self._seed, epoch=epoch, shuffle=self._shuffle

@@ -9,26 +9,22 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import save_file
 from torch import Tensor
 
 from regard import __version__
 from regard.config.classify import ClassifierSpec, SavedClassifier
-from regard.config.read import read_settings
-from regard.config.show import to_table
 from regard.data.bucketing import make_index_batches
 from regard.data.pair import words as divide_words
 from regard.data.ragged import Ragged
 from regard.data.tokenizer import Encoded, Tokenizer
 from regard.data.word_spans import compose
-from regard.errors import ArgumentError, ArgumentTypeError, DataError
+from regard.errors import ArgumentError, ArgumentTypeError
 from regard.inspection.inspected import Inspection
 from regard.models.build import count_parameters
 from regard.models.classify import Network, build_classifier, gradient_shares, removal_shares
-from regard.models.folder import CONFIG, PARAMETERS
 from regard.tasks.classification_job import AnyClassifier, make_labeled_batch
 from regard.tasks.model_folder import find_device, find_model
-from regard.training.checkpoint import read_tensors, write_text
+from regard.tasks.saved_model import fill_saved, list_text, read_saved, whole_folder, write_saved
 
 By: TypeAlias = Literal["model", "gradient", "removal"]
 LABELS, TOKENIZER = "labels.json", "tokenizer.json"
@@ -114,7 +110,6 @@ class Classifier:
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors, config.json, tokenizer.json and labels.json. Nothing is pickled."""
-        folder.mkdir(parents=True, exist_ok=True)
         config = SavedClassifier(
             version=__version__,
             task="classify",
@@ -123,11 +118,7 @@ class Classifier:
             num_labels=len(self.labels),
             max_length=self.max_length,
         )
-        tensors = {name: one.detach().cpu().contiguous() for name, one in self.model.state_dict().items()}
-        save_file(tensors, folder / PARAMETERS, metadata={"format": "pt"})
-        write_text(folder / TOKENIZER, self.tokenizer.to_json())
-        write_text(folder / LABELS, json.dumps(self.labels, ensure_ascii=False) + "\n")
-        write_text(folder / CONFIG, json.dumps(to_table(config), indent=2) + "\n")
+        write_saved(folder, self.model, config, {TOKENIZER: self.tokenizer.to_json(), LABELS: list_text(self.labels)})
 
     def __repr__(self) -> str:
         size = count_parameters(self.model) or sum(one.numel() for one in self.model.buffers())
@@ -184,19 +175,14 @@ class Classifier:
 def load_classifier(path: str | Path, *, device: torch.device | str = "cpu") -> Classifier:
     """Load the classifier in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = find_model(path)
-    config = _read_config(folder / CONFIG)
+    config = read_saved(folder, "classify", SavedClassifier)
     place = find_device(device)
     with torch.random.fork_rng():
         model = build_classifier(config.model, vocabulary_size=config.vocabulary_size, num_labels=config.num_labels)
-    try:
-        model.load_state_dict(read_tensors(folder / PARAMETERS))
+    with whole_folder(folder, "classify"):
+        fill_saved(folder, model)
         tokenizer = Tokenizer.from_json((folder / TOKENIZER).read_text(encoding="utf-8"))
         labels = json.loads((folder / LABELS).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RuntimeError) as error:
-        if isinstance(error, DataError):
-            raise
-        first = str(error).strip().splitlines()[0]
-        raise DataError(f"{folder} must be a whole classifier folder; received one that is not: {first}") from error
     return Classifier(model.to(place), tokenizer, labels, config.model, max_length=config.max_length)
 
 
@@ -205,22 +191,6 @@ def cut_texts(texts: Ragged, length: int) -> Ragged:
     if not (texts.lengths > length).any():
         return texts
     return Ragged.from_lists([texts[index][:length].tolist() for index in range(len(texts))])
-
-
-def _read_config(path: Path) -> SavedClassifier:
-    try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DataError(f"{path} must be JSON; received: {error}.") from error
-    if not isinstance(table, dict) or table.get("task") != "classify":
-        raise DataError(
-            f"`path` must be the folder of a classifier; {path.parent} holds a model of another kind. Train one with "
-            "`regard train --task classify`, or use `regard translate`."
-        )
-    try:
-        return read_settings(SavedClassifier, table)
-    except ArgumentError as error:
-        raise DataError(f"{path}: {error}") from error
 
 
 def _check(texts: Sequence[str], by: str) -> None:

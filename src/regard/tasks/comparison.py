@@ -10,6 +10,8 @@ from regard.evaluation.bootstrap import SAMPLES, SEED, Difference, paired_differ
 from regard.evaluation.measure import Name
 from regard.tasks.evaluation import Evaluating, Evaluation, Outputs, Watch, assess, evaluate
 from regard.tasks.held_out import Choice, HeldOut, find_held_out, read_hypotheses
+from regard.tasks.model_folder import find_model
+from regard.tasks.model_kinds import check_kind
 from regard.tasks.translator import load
 
 
@@ -73,6 +75,9 @@ def evaluate_systems(
     systems: Sequence[Path], settings: Evaluating, *, watch: Callable[[str], Watch]
 ) -> list[Evaluation]:
     """Evaluate each run folder, model folder or file of hypotheses; `watch` gives a watcher for each by its name."""
+    for path in systems:
+        if path.is_dir():
+            check_kind(find_model(path), "translate")
     held_out = common_held_out(systems, settings.data)
     found = []
     for path, name in zip(systems, system_names(systems), strict=True):

@@ -4,36 +4,29 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
 from jaxtyping import UInt8
 from numpy.typing import NDArray
-from safetensors.torch import save_file
 from torch import Tensor
 
 from regard import __version__
 from regard.config.image_run import SavedImageClassifier
-from regard.config.read import read_settings
-from regard.config.show import to_table
 from regard.config.vision import ImageEncoderSpec
-from regard.data.images.picture import fit_picture, read_picture, resize_images
-from regard.errors import ArgumentError, ArgumentTypeError, DataError
+from regard.errors import ArgumentError
 from regard.models.build import count_parameters
-from regard.models.folder import CONFIG, PARAMETERS
 from regard.models.vision.build import ImageEncoder, build_image_encoder
 from regard.models.vision.features import ChannelWeights, Looked, PlaceWeights
 from regard.tasks.image_job import AT_ONCE, predict_images
-from regard.tasks.model_folder import find_device, find_model, saved_task
-from regard.training.checkpoint import read_tensors, write_text
+from regard.tasks.model_folder import find_device, find_model
+from regard.tasks.picture_input import AnyPicture, read_any_picture
+from regard.tasks.saved_model import fill_saved, list_text, read_saved, whole_folder, write_saved
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-AnyImage: TypeAlias = Any
-"""A path, a Pillow image, bytes as an array of (height, width) or (height, width, colors), or a tensor of colors from 0
-to 1, (colors, height, width)."""
 LABELS = "labels.json"
 TASK: Literal["images"] = "images"
 
@@ -103,11 +96,11 @@ class ImageClassifier:
         """Where the model is."""
         return next(self.model.parameters()).device
 
-    def classify(self, images: Sequence[AnyImage]) -> list[ImageDecision]:
+    def classify(self, images: Sequence[AnyPicture]) -> list[ImageDecision]:
         """Label images, in order: paths of pictures, Pillow images, arrays of bytes, or tensors from 0 to 1."""
         return list(self.stream(images))
 
-    def stream(self, images: Sequence[AnyImage]) -> Iterator[ImageDecision]:
+    def stream(self, images: Sequence[AnyPicture]) -> Iterator[ImageDecision]:
         """Label images some at a time, in order."""
         _check(images)
         for start in range(0, len(images), AT_ONCE):
@@ -118,7 +111,7 @@ class ImageClassifier:
         """Give the probabilities alone, a row for each image that `read` gave."""
         return predict_images(self.model, pixels, device=self.device)
 
-    def inspect(self, images: Sequence[AnyImage]) -> list[ImageInspection]:
+    def inspect(self, images: Sequence[AnyPicture]) -> list[ImageInspection]:
         """Label images, and say which places and channels were weighed, and how much."""
         _check(images)
         return list(self.inspect_pixels(self.read(images)))
@@ -132,15 +125,18 @@ class ImageClassifier:
             for number, row in enumerate(looked.logits.double().softmax(-1).cpu().numpy()):
                 yield self._inspection(row, image[number].cpu(), looked, number)
 
-    def read(self, images: Sequence[AnyImage]) -> UInt8[np.ndarray, "images channels height width"]:
+    def read(self, images: Sequence[AnyPicture]) -> UInt8[np.ndarray, "images channels height width"]:
         """Bring images to the size and the colors the network was trained on."""
         if not len(images):
             return np.zeros((0, self.channels, *self.image_size), dtype=np.uint8)
-        return np.stack([self._read_one(one, index) for index, one in enumerate(images)])
+        read = [
+            read_any_picture(one, size=self.image_size, channels=self.channels, name=f"images[{index}]")
+            for index, one in enumerate(images)
+        ]
+        return np.stack([one.numpy() for one in read])
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors, config.json and labels.json. Nothing is pickled."""
-        folder.mkdir(parents=True, exist_ok=True)
         config = SavedImageClassifier(
             version=__version__,
             task=TASK,
@@ -150,10 +146,7 @@ class ImageClassifier:
             channels=self.channels,
             num_labels=len(self.labels),
         )
-        tensors = {name: one.detach().cpu().contiguous() for name, one in self.model.state_dict().items()}
-        save_file(tensors, folder / PARAMETERS, metadata={"format": "pt"})
-        write_text(folder / LABELS, json.dumps(self.labels, ensure_ascii=False) + "\n")
-        write_text(folder / CONFIG, json.dumps(to_table(config), indent=2) + "\n")
+        write_saved(folder, self.model, config, {LABELS: list_text(self.labels)})
 
     def __repr__(self) -> str:
         size = count_parameters(self.model)
@@ -178,43 +171,11 @@ class ImageClassifier:
             evidence=evidence,
         )
 
-    def _read_one(self, image: AnyImage, index: int) -> NDArray[np.uint8]:
-        from PIL import Image
-
-        if isinstance(image, str | Path):
-            opened: NDArray[np.uint8] = read_picture(Path(image), size=self.image_size, channels=self.channels)
-            return opened
-        if isinstance(image, Tensor):
-            if image.ndim != 3 or image.size(0) != self.channels or not image.is_floating_point():
-                raise ArgumentError(
-                    f"`images` as tensors must be colors from 0 to 1 of shape ({self.channels}, height, width); "
-                    f"received {image.dtype} of {tuple(image.shape)} at index {index}."
-                )
-            pixels: NDArray[np.uint8] = (image.detach().float().clamp(0, 1) * 255).round().byte().cpu().numpy()
-            return np.asarray(resize_images(pixels[None], self.image_size)[0])
-        if isinstance(image, np.ndarray):
-            if (
-                image.dtype != np.uint8
-                or image.ndim not in (2, 3)
-                or (image.ndim == 3 and image.shape[2] not in (3, 4))
-            ):
-                raise ArgumentError(
-                    "`images` as arrays must be bytes of shape (height, width) or (height, width, 3); received "
-                    f"{image.dtype} of {image.shape} at index {index}."
-                )
-            image = Image.fromarray(image)
-        if isinstance(image, Image.Image):
-            return fit_picture(image, size=self.image_size, channels=self.channels)
-        raise ArgumentTypeError(
-            "`images` must be paths, Pillow images, arrays or tensors; received "
-            f"{type(image).__name__} at index {index}."
-        )
-
 
 def load_image_classifier(path: str | Path, *, device: torch.device | str = "cpu") -> ImageClassifier:
     """Load the image classifier in a model folder, or of the run in a run folder; "auto" takes a GPU if there is."""
     folder = find_model(path)
-    config = _read_config(folder)
+    config = read_saved(folder, TASK, SavedImageClassifier)
     place = find_device(device)
     with torch.random.fork_rng():
         model = build_image_encoder(
@@ -223,32 +184,13 @@ def load_image_classifier(path: str | Path, *, device: torch.device | str = "cpu
             channels=config.channels,
             num_labels=config.num_labels,
         )
-    try:
-        model.load_state_dict(read_tensors(folder / PARAMETERS))
+    with whole_folder(folder, TASK):
+        fill_saved(folder, model)
         labels = json.loads((folder / LABELS).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RuntimeError) as error:
-        if isinstance(error, DataError):
-            raise
-        first = str(error).strip().splitlines()[0]
-        raise DataError(
-            f"{folder} must be a whole image classifier folder; received one that is not: {first}"
-        ) from error
     size = (config.height, config.width)
     return ImageClassifier(model.to(place), labels, config.model, image_size=size, channels=config.channels)
 
 
-def _read_config(folder: Path) -> SavedImageClassifier:
-    if saved_task(folder) != TASK:
-        raise DataError(
-            f"`path` must be the folder of an image classifier; {folder} holds a model of another kind. Train one with "
-            "`regard train --task images`."
-        )
-    try:
-        return read_settings(SavedImageClassifier, json.loads((folder / CONFIG).read_text(encoding="utf-8")))
-    except ArgumentError as error:
-        raise DataError(f"{folder / CONFIG}: {error}") from error
-
-
-def _check(images: Sequence[AnyImage]) -> None:
+def _check(images: Sequence[AnyPicture]) -> None:
     if isinstance(images, str | Path):
         raise ArgumentError(f'`images` must be a list of images; received one path. Write ["{images}"].')

@@ -6,6 +6,7 @@ import time
 from regard import __version__
 from regard.config.image_run import ImagesConfig
 from regard.config.show import show_settings
+from regard.data.images.pixels import color_statistics
 from regard.evaluation.classification import ClassificationScores
 from regard.models.build import count_parameters
 from regard.models.vision.build import build_image_encoder
@@ -56,7 +57,7 @@ def train_image_classifier(
         channels=size.channels,
         num_labels=len(corpus.labels),
     )
-    mean, spread = corpus.colors()
+    mean, spread = color_statistics(corpus.train.pixels)
     model.standardize.fit(mean=mean, spread=spread)
     job = ImageJob(corpus.train, corpus.valid, config, group=group)
     begun = time.perf_counter()
@@ -68,6 +69,7 @@ def train_image_classifier(
         watcher=run_watchers(folder, config.train, watcher) if group.leads else Watchers(),
         group=group,
         interruption=interruption,
+        shorter="smaller images (data.image_size)",
     )
     state = trainer.train()
     if not group.leads:

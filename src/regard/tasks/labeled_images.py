@@ -4,8 +4,6 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from regard.config.image_run import ImageData, ImagesSize
 from regard.data.images.labeled import LabeledImages, drop_held_out_images, rename_labels, split_images
 from regard.data.images.read import read_images, rename_classes
@@ -41,18 +39,6 @@ class ImageCorpus:
             digest.update(side.labels.tobytes())
             digest.update(side.pixels.tobytes())
         return digest.hexdigest()
-
-    def colors(self) -> tuple[list[float], list[float]]:
-        """Give the mean and the standard deviation of each color over the training images, from 0 to 1."""
-        count = self.train.pixels[:, 0].size
-        means, spreads = [], []
-        for channel in range(self.train.pixels.shape[1]):
-            counts = np.bincount(self.train.pixels[:, channel].reshape(-1), minlength=256)
-            levels = np.arange(256) / 255
-            mean = float((counts * levels).sum() / count)
-            means.append(mean)
-            spreads.append(float(np.sqrt((counts * (levels - mean) ** 2).sum() / count)))
-        return means, spreads
 
 
 def gather_images(data: ImageData, *, count: Callable[[int], None] | None = None) -> ImageCorpus:

@@ -21,6 +21,7 @@ from regard.models.language.folder import AnyLanguageModel, save_language_model
 from regard.models.language.network import LanguageNetwork
 from regard.tasks.card import GENERATE, Card, write_card
 from regard.tasks.language_job import VALID_LANES, LanguageJob, TextMeasure
+from regard.tasks.language_signature import describe_language
 from regard.tasks.report_page import make_page
 from regard.tasks.run_folder import RunFolder
 from regard.tasks.text_corpus import Count, Text, TextCorpus, count_tokens, counted, encode_text
@@ -73,6 +74,8 @@ def train_language_model(
         watcher.noted(f"The run in {folder.path} is finished; these are its figures.")
         found = json.loads(path.read_text(encoding="utf-8"))
         return TrainedLanguage(folder, found["figures"], found["tokenization"], signature)
+    for note in corpus.notes:
+        watcher.noted(note)
     data = encode_corpus(config, corpus, folder, group=group, count=count)
     model, spent = _fit(config, data, folder, watcher=watcher, group=group, interruption=interruption)
     if not group.leads:
@@ -81,19 +84,6 @@ def train_language_model(
     with needing_room(folder.path):
         _write(config, corpus, folder, model, data, figures, command)
     return TrainedLanguage(folder, figures, data.valid.tokenization, signature)
-
-
-def describe_language(config: LanguageConfig) -> str:
-    """Give the signature that results carry.
-
-    >>> describe_language(LanguageConfig())
-    'task:language|data:|tokens:bpe|model:recurrent-lstm|seed:1|version:0.1.0'
-    """
-    spec = config.model
-    cell = f"-{spec.cell}" if spec.kind == "recurrent" else ""
-    name = config.data.text.rstrip("/").split("/")[-1]
-    kinds = f"task:language|data:{name}|tokens:{config.tokenizer.kind}|model:{spec.kind}{cell}"
-    return f"{kinds}|seed:{config.train.seed}|version:{__version__}"
 
 
 def encode_corpus(
@@ -158,6 +148,7 @@ def _fit(
         watcher=Watchers([*files, watcher]) if group.leads else Watchers(),
         group=group,
         interruption=interruption,
+        shorter="shorter stretches of text (data.length)",
     )
     state = trainer.train()
     network.eval()

@@ -16,7 +16,7 @@ from regard.models.language.network import LanguageNetwork
 from regard.models.word_loss import word_loss
 from regard.tasks.carried_states import CarriedStates
 from regard.tasks.continuation import continue_tokens
-from regard.tasks.text_corpus import Text, count_unknown
+from regard.tasks.text_corpus import Text, count_unknown, measure_kept
 from regard.training.group import Group
 from regard.training.loss import Loss
 from regard.training.watch import Sample, Validated
@@ -27,10 +27,11 @@ _SHOWN = 40
 
 
 class TextMeasure:
-    """A text to measure models on, in tokens, with its size in other units."""
+    """A text to measure models on, in tokens, with their size in other units: that of what the tokens write."""
 
     def __init__(self, text: Text, tokens: NDArray[np.integer], tokenizer: TextTokenizer) -> None:
-        self.tokens, self.size = tokens, text.size
+        self.tokens = tokens
+        self.size, self.altered = measure_kept(text, tokenizer)
         self.tokenization = f"{tokenizer.kind} of {tokenizer.size:,}"
 
     def measure(
@@ -49,6 +50,7 @@ class TextMeasure:
             characters=self.size.characters,
             bytes=self.size.bytes,
             unknown=count_unknown(self.tokens),
+            altered=self.altered,
             tokenization=self.tokenization,
         )
 

@@ -20,6 +20,7 @@ from regard.models.language.network import LanguageNetwork
 from regard.tasks.continuation import NEVER, continue_tokens, device_of
 from regard.tasks.language_job import TextMeasure
 from regard.tasks.model_folder import find_device, find_model
+from regard.tasks.model_kinds import check_kind
 from regard.tasks.text_corpus import Text, encode_text
 
 
@@ -38,6 +39,8 @@ class Next(NamedTuple):
     looked_at: tuple[tuple[str, float], ...] | None
     """Each token of the prompt the model could see, and how much it looked at it: the mean over the heads of the last
     layer. None for models that do not attend."""
+    never_said: float = 0.0
+    """How likely the model holds what is never shown nor said: `<unk>`, and marks that no text has."""
 
 
 class LanguageModel:
@@ -116,13 +119,15 @@ class LanguageModel:
 
     @torch.no_grad()
     def next(self, prompt: str = "", k: int = 10) -> Next:
-        """Give the `k` likeliest tokens after the prompt, and what the model looked at."""
+        """Give the `k` likeliest tokens after the prompt, how likely others than text were, and what was looked at."""
         if k < 1:
             raise ArgumentError(f"`k` must be at least 1; received {k}.")
         told = [END, *self._read(prompt)]
-        tokens = torch.tensor([told], device=self.device)
-        step = self.model.step(tokens, self.model.start(1, capacity=len(told)), weights=True)
+        step = self.model.step(
+            torch.tensor([told], device=self.device), self.model.start(1, capacity=len(told)), weights=True
+        )
         likely = step.log_probabilities[0, -1].float().exp().cpu()
+        never_said = float(likely[list(NEVER)].sum())
         likely[list(NEVER)] = 0.0
         best = likely.topk(min(k, len(likely) - len(NEVER)))
         found = zip(best.indices.tolist(), best.values.tolist(), strict=True)
@@ -131,7 +136,8 @@ class LanguageModel:
             weights = step.weights[0, -1].mean(0)[-1].tolist()
             seen = told[-len(weights) :]
             looks = tuple(zip(map(self.tokenizer.piece, seen), weights[-len(seen) :], strict=True))
-        return Next(tuple(NextToken(self.tokenizer.piece(token), value) for token, value in found), looks)
+        tokens = tuple(NextToken(self.tokenizer.piece(token), value) for token, value in found)
+        return Next(tokens, looks, never_said)
 
     def inspect(self, text: str = "", *, target: str | None = None) -> Inspection:
         """See what every token of a text looks back at in every layer and head, and what may follow.
@@ -185,5 +191,6 @@ def _without_space(pieces: Iterator[str]) -> Iterator[str]:
 def load_language(path: str | Path, *, device: torch.device | str = "cpu") -> LanguageModel:
     """Load the language model in a model folder, or of the run in a run folder."""
     folder = find_model(path)
+    check_kind(folder, "language")
     model, config = load_language_model(folder, device=find_device(device))
     return LanguageModel(model, TextTokenizer.load(folder), config)

@@ -2,19 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import assert_never
 
 import torch
 
-from regard.models.language.folder import is_language_model
 from regard.tasks import translator
-from regard.tasks.captioner import TASK as CAPTIONS
 from regard.tasks.captioner import Captioner, load_captioner
-from regard.tasks.classifier import LABELS, Classifier, load_classifier
-from regard.tasks.image_classifier import TASK as IMAGES
+from regard.tasks.classifier import Classifier, load_classifier
 from regard.tasks.image_classifier import ImageClassifier, load_image_classifier
 from regard.tasks.language_model import LanguageModel, load_language
-from regard.tasks.model_folder import find_model, saved_task
-from regard.tasks.question_answerer import TASK as QUESTIONS
+from regard.tasks.model_folder import find_model
+from regard.tasks.model_kinds import saved_task
 from regard.tasks.question_answerer import QuestionAnswerer, load_question_answerer
 from regard.tasks.translator import MAX_SOURCE_LENGTH, Translator, Unknown
 
@@ -36,17 +34,21 @@ def load(
     of translators that share a vocabulary, give one that asks them all.
     """
     if isinstance(path, str | Path):
-        folder = find_model(path)
-        if is_language_model(folder):
-            return load_language(path, device=device)
-        if saved_task(folder) == IMAGES:
-            return load_image_classifier(path, device=device)
-        if saved_task(folder) == QUESTIONS:
-            return load_question_answerer(path, device=device)
-        if saved_task(folder) == CAPTIONS:
-            return load_captioner(path, device=device)
-        if (folder / LABELS).is_file():
-            return load_classifier(path, device=device)
+        match saved_task(find_model(path)):
+            case "language":
+                return load_language(path, device=device)
+            case "images":
+                return load_image_classifier(path, device=device)
+            case "questions":
+                return load_question_answerer(path, device=device)
+            case "captions":
+                return load_captioner(path, device=device)
+            case "classify":
+                return load_classifier(path, device=device)
+            case "translate" | None:
+                pass  # which says what is wrong with a folder that holds nothing known
+            case kind:
+                assert_never(kind)
     return translator.load(
         path, device=device, unknown=unknown, dictionary=dictionary, max_source_length=max_source_length
     )

@@ -1,7 +1,6 @@
 """Find the model folder that a path means, or say what is there instead."""
 
 import hashlib
-import json
 from pathlib import Path
 
 import torch
@@ -20,15 +19,6 @@ def find_model(path: str | Path) -> Path:
     if (run.model / CONFIG).is_file():
         return run.model
     raise DataError(f"`path` must be a model folder or a run folder; received {path}, {_instead(run)}")
-
-
-def saved_task(folder: Path) -> str:
-    """Say what the model in a folder is for: classify, images, …; nothing where config.json does not say."""
-    try:
-        table = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return ""
-    return str(table.get("task", "")) if isinstance(table, dict) else ""
 
 
 def find_device(device: torch.device | str) -> torch.device:

@@ -13,24 +13,26 @@ from regard.errors import ArgumentError, ArgumentTypeError
 
 AnyPicture: TypeAlias = Any
 """A path, a Pillow image, bytes as an array of (height, width) or (height, width, 3), or a tensor of colors from 0 to
-1, (3, height, width)."""
+1, (colors, height, width)."""
 
 
-def read_any_picture(image: AnyPicture, *, size: int) -> UInt8[Tensor, "3 height width"]:
-    """Give a picture as bytes, three colors, stretched to `size` pixels across and down.
+def read_any_picture(
+    image: AnyPicture, *, size: int | tuple[int, int], channels: int = 3, name: str = "image"
+) -> UInt8[Tensor, "channels height width"]:
+    """Give a picture as bytes, stretched to `size` pixels, or to that height and width; errors call it `name`.
 
     >>> read_any_picture(np.zeros((8, 8, 3), dtype=np.uint8), size=4).shape
     torch.Size([3, 4, 4])
     """
     from PIL import Image
 
-    wanted = (size, size)
+    wanted = (size, size) if isinstance(size, int) else size
     if isinstance(image, str | Path):
-        return torch.from_numpy(read_picture(Path(image), size=wanted))
+        return torch.from_numpy(read_picture(Path(image), size=wanted, channels=channels))
     if isinstance(image, Tensor):
-        if image.ndim != 3 or image.size(0) != 3 or not image.is_floating_point():
+        if image.ndim != 3 or image.size(0) != channels or not image.is_floating_point():
             raise ArgumentError(
-                "`image` as a tensor must be colors from 0 to 1 of shape (3, height, width); received "
+                f"`{name}` as a tensor must be colors from 0 to 1 of shape ({channels}, height, width); received "
                 f"{image.dtype} of {tuple(image.shape)}."
             )
         pixels = (image.detach().float().clamp(0, 1) * 255).round().byte().cpu().numpy()
@@ -38,12 +40,12 @@ def read_any_picture(image: AnyPicture, *, size: int) -> UInt8[Tensor, "3 height
     if isinstance(image, np.ndarray):
         if image.dtype != np.uint8 or image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] not in (3, 4)):
             raise ArgumentError(
-                "`image` as an array must be bytes of shape (height, width) or (height, width, 3); received "
+                f"`{name}` as an array must be bytes of shape (height, width) or (height, width, 3); received "
                 f"{image.dtype} of {image.shape}."
             )
         image = Image.fromarray(image)
     if isinstance(image, Image.Image):
-        return torch.from_numpy(fit_picture(image, size=wanted))
+        return torch.from_numpy(fit_picture(image, size=wanted, channels=channels))
     raise ArgumentTypeError(
-        f"`image` must be a path, a Pillow image, an array or a tensor; received {type(image).__name__}."
+        f"`{name}` must be a path, a Pillow image, an array or a tensor; received {type(image).__name__}."
     )

@@ -9,26 +9,22 @@ from typing import Literal
 import numpy as np
 import torch
 from jaxtyping import UInt8
-from safetensors.torch import save_file
 from torch import Tensor
 
 from regard import __version__
 from regard.config.questions import QuestionSpec, SavedQuestions
-from regard.config.read import read_settings
-from regard.config.show import to_table
 from regard.data.pair import words as divide_words
 from regard.data.scenes.batches import pad_rows
 from regard.data.special import UNKNOWN
 from regard.data.tokenizer import Tokenizer
-from regard.errors import ArgumentError, ArgumentTypeError, DataError
+from regard.errors import ArgumentError, ArgumentTypeError
 from regard.models.build import count_parameters
-from regard.models.folder import CONFIG, PARAMETERS
 from regard.models.vision.build_questions import build_question_network
 from regard.models.vision.questions import QuestionNetwork
-from regard.tasks.model_folder import find_device, find_model, saved_task
+from regard.tasks.model_folder import find_device, find_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
+from regard.tasks.saved_model import fill_saved, list_text, read_saved, whole_folder, write_saved
 from regard.tasks.word_maps import WordMaps
-from regard.training.checkpoint import read_tensors, write_text
 
 ANSWERS, TOKENIZER = "answers.json", "tokenizer.json"
 TASK: Literal["questions"] = "questions"
@@ -102,7 +98,6 @@ class QuestionAnswerer:
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors, config.json, tokenizer.json and answers.json. Nothing is pickled."""
-        folder.mkdir(parents=True, exist_ok=True)
         config = SavedQuestions(
             version=__version__,
             task=TASK,
@@ -112,11 +107,7 @@ class QuestionAnswerer:
             image_size=self.image_size,
             max_length=self.max_length,
         )
-        tensors = {name: one.detach().cpu().contiguous() for name, one in self.model.state_dict().items()}
-        save_file(tensors, folder / PARAMETERS, metadata={"format": "pt"})
-        write_text(folder / TOKENIZER, self.tokenizer.to_json())
-        write_text(folder / ANSWERS, json.dumps(self.answers, ensure_ascii=False) + "\n")
-        write_text(folder / CONFIG, json.dumps(to_table(config), indent=2) + "\n")
+        write_saved(folder, self.model, config, {TOKENIZER: self.tokenizer.to_json(), ANSWERS: list_text(self.answers)})
 
     def __repr__(self) -> str:
         size, kind = count_parameters(self.model), self.spec.image.kind
@@ -146,7 +137,7 @@ class QuestionAnswerer:
 def load_question_answerer(path: str | Path, *, device: torch.device | str = "cpu") -> QuestionAnswerer:
     """Load the model in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = find_model(path)
-    config = _read_config(folder)
+    config = read_saved(folder, TASK, SavedQuestions)
     place = find_device(device)
     with torch.random.fork_rng():
         model = build_question_network(
@@ -155,27 +146,10 @@ def load_question_answerer(path: str | Path, *, device: torch.device | str = "cp
             num_answers=config.num_answers,
             image_size=config.image_size,
         )
-    try:
-        model.load_state_dict(read_tensors(folder / PARAMETERS))
+    with whole_folder(folder, TASK):
+        fill_saved(folder, model)
         tokenizer = Tokenizer.from_json((folder / TOKENIZER).read_text(encoding="utf-8"))
         answers = json.loads((folder / ANSWERS).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RuntimeError) as error:
-        if isinstance(error, DataError):
-            raise
-        first = str(error).strip().splitlines()[0]
-        raise DataError(f"{folder} must be a whole folder of a model for questions; received: {first}") from error
     return QuestionAnswerer(
         model.to(place), tokenizer, answers, config.model, image_size=config.image_size, max_length=config.max_length
     )
-
-
-def _read_config(folder: Path) -> SavedQuestions:
-    if saved_task(folder) != TASK:
-        raise DataError(
-            f"`path` must be the folder of a model for questions; {folder} holds a model of another kind. Train one "
-            "with `regard train --task questions`."
-        )
-    try:
-        return read_settings(SavedQuestions, json.loads((folder / CONFIG).read_text(encoding="utf-8")))
-    except ArgumentError as error:
-        raise DataError(f"{folder / CONFIG}: {error}") from error

@@ -5,9 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-from jaxtyping import UInt8
-
 from regard.config.picture_data import BUILTIN, PictureData, PictureSize
 from regard.data.scenes.read import read_questions
 from regard.data.scenes.sides import QuestionSide, draw_questions, drop_shared, split_questions
@@ -47,7 +44,7 @@ class QuestionCorpus:
 
 
 def gather_questions(data: PictureData, *, count: Count | None = None) -> QuestionCorpus:
-    """Draw or read what `data` names; `count` is told how many pictures there are so far."""
+    """Draw or read what `data` names; `count` is told how many pictures there are so far, of all sides."""
     if not data.corpus:
         raise ArgumentError(
             f"`--data` must be {BUILTIN}, a folder, or a JSON Lines file of questions about pictures; received nothing."
@@ -57,9 +54,8 @@ def gather_questions(data: PictureData, *, count: Count | None = None) -> Questi
         sides = draw_questions(scene_counts(data), seed=data.seed, count=count)
     else:
         sides = read_questions(Path(data.corpus), image_size=data.image_size, count=count)
+        _keep_apart(sides)
     train = sides["train"]
-    given = [sides[name] for name in ("valid", "test") if name in sides]
-    train = drop_shared(train, given) if given and data.corpus != BUILTIN else train
     fractions = replace(
         data.hold_out,
         valid=0.0 if "valid" in sides else data.hold_out.valid,
@@ -76,6 +72,13 @@ def gather_questions(data: PictureData, *, count: Count | None = None) -> Questi
             "Give more pictures, or change data.hold_out."
         )
     return QuestionCorpus(train=train, valid=valid, test=test)
+
+
+def _keep_apart(sides: dict[str, QuestionSide]) -> None:
+    """Leave out of the training and validation sides what is held out elsewhere; scenes that are drawn never meet."""
+    for name, others in (("train", ("valid", "test")), ("valid", ("test",))):
+        if name in sides:
+            sides[name] = drop_shared(sides[name], [sides[other] for other in others if other in sides])
 
 
 def scene_counts(data: PictureData) -> dict[str, int]:
@@ -96,19 +99,3 @@ def check_builtin(data: PictureData) -> None:
         raise ArgumentError(
             f"`image_size` must be {SIDE} for {BUILTIN}, whose pictures are drawn so; received {data.image_size}."
         )
-
-
-def color_statistics(pictures: UInt8[np.ndarray, "pictures 3 height width"]) -> tuple[list[float], list[float]]:
-    """Give the mean and the standard deviation of each color, from 0 to 1.
-
-    >>> color_statistics(np.full((1, 3, 2, 2), 51, dtype=np.uint8))
-    ([0.2, 0.2, 0.2], [0.0, 0.0, 0.0])
-    """
-    levels = np.arange(256) / 255
-    means, spreads = [], []
-    for channel in range(3):
-        shares = np.bincount(pictures[:, channel].reshape(-1), minlength=256) / pictures[:, channel].size
-        mean = float((shares * levels).sum())
-        means.append(round(mean, 6))
-        spreads.append(round(float(np.sqrt((shares * (levels - mean) ** 2).sum())), 6))
-    return means, spreads

@@ -10,6 +10,7 @@ from regard import __version__
 from regard.config.picture_data import BUILTIN
 from regard.config.questions import QuestionConfig
 from regard.config.show import show_settings
+from regard.data.images.pixels import color_statistics
 from regard.data.scenes.sides import QuestionSide
 from regard.data.tokenizer import Tokenizer
 from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
@@ -19,7 +20,7 @@ from regard.models.vision.build_questions import build_question_network
 from regard.tasks.card import Card, Use, write_card
 from regard.tasks.finished import FIGURES, model_aside, run_watchers
 from regard.tasks.question_answerer import QuestionAnswerer
-from regard.tasks.question_data import QuestionCorpus, color_statistics
+from regard.tasks.question_data import QuestionCorpus
 from regard.tasks.question_job import EncodedQuestions, QuestionJob
 from regard.tasks.question_page import Asking, questions_report, told_questions
 from regard.tasks.run_folder import RunFolder
@@ -78,6 +79,7 @@ def train_questions(
         watcher=run_watchers(folder, config.train, watcher) if group.leads else Watchers(),
         group=group,
         interruption=interruption,
+        shorter="smaller pictures (data.image_size)",
     )
     state = trainer.train()
     seconds = time.perf_counter() - begun

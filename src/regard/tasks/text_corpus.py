@@ -2,7 +2,7 @@
 
 import hashlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -55,10 +55,14 @@ class Text:
     @cached_property
     def size(self) -> TextSize:
         """How long it is, by reading it."""
-        lines = characters = size = 0
-        for line in self:
-            lines, characters, size = lines + 1, characters + len(line) + 1, size + len(line.encode()) + 1
-        return TextSize(lines, characters, size)
+        return _size(self)
+
+
+def _size(text: Iterable[str]) -> TextSize:
+    lines = characters = size = 0
+    for line in text:
+        lines, characters, size = lines + 1, characters + len(line) + 1, size + len(line.encode()) + 1
+    return TextSize(lines, characters, size)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,27 +73,31 @@ class TextCorpus:
     valid: Text
     test: Text | None
     fingerprint: str
+    """Of all the text there is, that of validation and test too."""
+    notes: tuple[str, ...] = ()
+    """What the user should know of the division."""
 
 
 def gather_text(data: TextData, *, count: Count | None = None) -> TextCorpus:
-    """Find the files, and hold out what is to be held out."""
+    """Find the files, and hold out what is to be held out.
+
+    Files to validate on or to test with are not trained on, though they lie in the folder of the text.
+    """
     if not data.text:
         raise DataError("data.text: must name a text file or a folder of them; received nothing. Give --data.")
-    paths = find_files(Path(data.text))
-    digest, lengths = hashlib.sha256(), array("q")
-    for line in counted(Text(paths), "reading the text", count):
-        digest.update(line.encode() + b"\n")
-        lengths.append(len(line) + 1)
-    if data.valid:
-        train, valid = Text(paths), Text(find_files(Path(data.valid)))
-    else:
+    given = [Text(find_files(Path(name))) if name else None for name in (data.valid, data.test)]
+    paths, notes = _apart(find_files(Path(data.text)), *(text.paths if text else () for text in given))
+    lengths = array("q")
+    lines = counted(Text(paths), "reading the text", count)
+    digests = [_digest(lines, lengths), *(_digest(text) for text in given if text is not None)]
+    train, (valid, test) = Text(paths), given
+    if valid is None:
         held_out = _held_out(np.frombuffer(lengths, dtype=np.int64), data)
         train, valid = Text(paths, ~held_out), Text(paths, held_out)
-    test = Text(find_files(Path(data.test))) if data.test else None
     for name, text in (("train on", train), ("validate on", valid), ("test with", test)):
         if text is not None and not any(line.strip() for line in text):
             raise DataError(f"The text to {name} must have at least one word; received none. Check data.")
-    return TextCorpus(train=train, valid=valid, test=test, fingerprint=digest.hexdigest())
+    return TextCorpus(train=train, valid=valid, test=test, fingerprint="|".join(digests), notes=notes)
 
 
 def find_files(path: Path) -> tuple[Path, ...]:
@@ -100,6 +108,44 @@ def find_files(path: Path) -> tuple[Path, ...]:
     if not files:
         raise DataError(f"{path} must hold text files; received an empty folder.")
     return tuple(files)
+
+
+def _digest(lines: Iterable[str], lengths: "array[int] | None" = None) -> str:
+    """Read all, and add how long each line is to `lengths`."""
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(line.encode() + b"\n")
+        if lengths is not None:
+            lengths.append(len(line) + 1)
+    return digest.hexdigest()
+
+
+def _apart(
+    paths: tuple[Path, ...], valid: tuple[Path, ...], test: tuple[Path, ...]
+) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """Leave the files of validation and test out of the text to train on, and say so."""
+    known = {path.resolve() for path in (*valid, *test)}
+    kept = tuple(path for path in paths if path.resolve() not in known)
+    if not kept:
+        raise DataError(
+            f"data.text: must have text besides that of data.valid and data.test; received {_named(paths)} alone, "
+            "which would be measured on what was trained on. Name another text, or leave data.valid out."
+        )
+    notes = []
+    if left_out := [path for path in paths if path.resolve() in known]:
+        notes.append(f"Not trained on, since it is validated on or tested with: {_named(left_out)}.")
+    seen = {path.resolve() for path in valid}
+    if both := [path for path in test if path.resolve() in seen]:
+        notes.append(
+            f"data.valid and data.test share {_named(both)}: training chooses its best step by it, so the test will "
+            "look too good."
+        )
+    return kept, tuple(notes)
+
+
+def _named(paths: Sequence[Path]) -> str:
+    more = f" and {len(paths) - 3:,} more" if len(paths) > 3 else ""
+    return ", ".join(map(str, paths[:3])) + more
 
 
 def _held_out(lengths: NDArray[np.int64], data: TextData) -> NDArray[np.bool_]:
@@ -138,6 +184,24 @@ def encode_text(
         found = file.open(mark=mark)
     assert found is not None
     return found
+
+
+def measure_kept(text: Iterable[str], tokenizer: TextTokenizer) -> tuple[TextSize, int]:
+    """Say how long the text is as its tokens have it, and how many of its lines are written otherwise.
+
+    >>> measure_kept(["to  be", "or"], TextTokenizer("space", ["to", "be", "or"]))
+    (TextSize(lines=2, characters=9, bytes=9), 1)
+    """
+    altered = 0
+
+    def kept() -> Iterator[str]:
+        nonlocal altered
+        for line in text:
+            found = tokenizer.kept(line)
+            altered += found != line
+            yield found
+
+    return _size(kept()), altered
 
 
 def count_tokens(tokens: NDArray[np.integer], vocabulary_size: int) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ from regard.models.build import count_parameters
 from regard.models.language.network import LanguageNetwork
 from regard.tasks.held_out import run_of
 from regard.tasks.language_model import LanguageModel
+from regard.tasks.language_signature import describe_spec
 from regard.tasks.text_corpus import Text, gather_text
 
 _SIDES = ("test", "valid", "train")
@@ -81,7 +82,7 @@ def evaluate_texts(
     found = {one: model.measure(text, stride=stride, watch=watch) for one, text in texts.items()}
     seconds = time.perf_counter() - begun
     first = next(iter(found.values()))
-    kinds = f"task:language|model:{model.config.model.kind}|tokens:{first.tokenization}"
+    kinds = f"task:language|{describe_spec(model.config.model)}|tokens:{first.tokenization}"
     window = f"|window:{model.config.length}|stride:{stride or model.config.length}" if _windows(network) else ""
     return TextEvaluation(
         name=name,

@@ -26,11 +26,11 @@ from regard.inspection.alignment import Reading
 from regard.inspection.inspected import Inspection
 from regard.models.build import Model, count_parameters
 from regard.models.folder import load_model
-from regard.models.language.folder import is_language_model
 from regard.models.protocol import AnyModel
 from regard.models.recurrent import RecurrentModel
 from regard.tasks.aligned import Alignment
 from regard.tasks.model_folder import find_device, find_model
+from regard.tasks.model_kinds import check_kind
 from regard.tasks.search_batches import find_reach, force_batches, look_again, search_batches
 from regard.tasks.translated import Translation, as_line
 from regard.tasks.unknown_words import replace_unknown
@@ -115,16 +115,19 @@ class Translator:
         prefixes: Sequence[str] | None = None,
         weights: bool = False,
         batch_tokens: int = BATCH_TOKENS,
+        max_source_length: int | None = None,
     ) -> list[list[Translation]]:
         """Give the `n_best` outputs of each sentence, best first.
 
         Sentences of like length are searched together; a batch has at most `batch_tokens` source tokens, counted once
         for each hypothesis. For `weights`, what was found is read once more, whole, to see where the model looks.
         `prefixes` are the text that the outputs of each sentence must begin with, "" for any; the outputs of a sentence
-        of nothing stay empty.
+        of nothing stay empty. `max_source_length` lets the model read fewer tokens than it could, `</s>` included.
         """
         _check_texts("texts", texts)
-        source, cut = self._encode(texts)
+        if max_source_length is not None and max_source_length < 2:
+            raise ArgumentError(f"`max_source_length` must be at least 2; received {max_source_length}.")
+        source, cut = self._encode(texts, max_source_length)
         search = search or Search()
         found = search_batches(
             self._speaker,
@@ -196,10 +199,10 @@ class Translator:
         tokens = f"{target.kind} tokens, {source.size:,} → {target.size:,}"
         return f"Translator({kinds}, {size:,} parameters, {tokens}, on {self.device})"
 
-    def _encode(self, texts: Sequence[str]) -> tuple[Ragged, list[int]]:
+    def _encode(self, texts: Sequence[str], most: int | None = None) -> tuple[Ragged, list[int]]:
         """Give the tokens that are read of each text, and how many are not."""
         source = self.tokenizers.source.encode_batch(texts)
-        most = self.reach.source - 1
+        most = min(self.reach.source, most or self.reach.source) - 1
         cut: list[int] = np.maximum(source.lengths - most, 0).tolist()
         if any(cut):
             source = Ragged.from_lists([source[index][:most].tolist() for index in range(len(source))])
@@ -264,8 +267,7 @@ def load(
         raise ArgumentError("`path` must name at least one model folder; received an empty list.")
     folders = [find_model(one) for one in paths]
     for folder in folders:
-        if is_language_model(folder):
-            raise DataError(f"{folder} must hold a translator; received a language model. See `regard generate`.")
+        check_kind(folder, "translate")
     place = find_device(device)
     loaded = [load_model(folder, device=place) for folder in folders]
     match loaded[0].config.model:

@@ -28,6 +28,14 @@ def test_other_kinds_come_back_line_by_line(kind):
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
+@pytest.mark.parametrize("kind", ["space", "character", "byte", "word", "bpe", "unigram"])
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_what_is_kept_is_what_comes_back(kind, lowercase):
+    tokenizer = made(kind, lowercase=lowercase)
+    assert [tokenizer.kept(line) for line in LINES] == [tokenizer.decode(tokenizer.encode(line)) for line in LINES]
+    assert len(tokenizer.kept("Ẅ")) == 1  # as it was spelled, though it is unknown to some
+
+
 def test_lines_end_in_a_token():
     tokenizer = made("space")
     lines = tokenizer.encode_lines(LINES)

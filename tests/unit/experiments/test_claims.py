@@ -9,7 +9,7 @@ from regard.experiments.long_range_recall import draw_pairs
 from regard.experiments.penalty import BAD, GOOD, draw_reviews
 from regard.experiments.sequential_operations import KINDS, cells_read, earliest_steps, multiply_adds, path_length
 from regard.experiments.stacking import draw_bits
-from regard.experiments.vanishing_gradients import per_step
+from regard.experiments.vanishing_gradients import judge, per_step
 
 pytestmark = pytest.mark.usefixtures("unchecked")  # shapes are checked where the layers are; training needs the time
 
@@ -42,6 +42,45 @@ def test_recurrent_gradients_vanish_or_explode_and_those_of_attention_do_not():
     assert found["LSTM"]["factor per step"] > found["RNN, gain 0.9"]["factor per step"]
     without, clipped = training
     assert clipped["last loss"] < without["last loss"]
+
+
+@pytest.mark.parametrize(
+    ("left", "verdict"),
+    [
+        (
+            {"the RNN": 7e-6, "the GRU": 4e-5, "the LSTM": 0.05, "attention": 1.0},
+            "the RNN's and the GRU's vanished and the LSTM's and attention's did not: attention keeps most",
+        ),
+        (
+            {
+                "the RNN": 1.3e-4,
+                "the GRU": 4e-5,
+                "the LSTM": 0.05,
+                "attention": 1.0,
+            },  # less than the RNN, and no matter
+            "the RNN's and the GRU's vanished and the LSTM's and attention's did not: attention keeps most",
+        ),
+        (
+            {"the RNN": 0.9e-3, "the GRU": 1e-3, "the LSTM": 0.05, "attention": 0.04},
+            "the RNN's vanished and the GRU's, the LSTM's and attention's did not: which is not what the lecture",
+        ),
+        (
+            {"the RNN": 1e-4, "attention": 5e-4},
+            "none, the RNN's and attention's vanished: which is not what the lecture",
+        ),
+        ({"the RNN": 0.5, "attention": 0.9}, "none, the RNN's and attention's did not: attention keeps most"),
+    ],
+)
+def test_a_gradient_has_vanished_by_a_threshold_and_not_by_comparison(left, verdict):
+    assert verdict in judge(left)
+
+
+def test_the_reading_says_which_gradients_of_this_run_have_vanished():
+    result = run("vanishing-gradients", tables=2)
+    rows = by(result.tables["Gradient of the last state at a word so far back"], "layer")
+    left = {name: row["distance 100"] / row["distance 1"] for name, row in rows.items()}
+    assert left["GRU"] < 1e-3 < left["LSTM"]
+    assert "the RNN's and the GRU's vanished and the LSTM's and attention's did not" in result.reading[1]
 
 
 def test_the_factor_per_step_is_that_of_a_geometric_sequence():

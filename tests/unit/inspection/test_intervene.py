@@ -133,3 +133,25 @@ def test_bad_arguments() -> None:
     ):
         layer["encoder"](x)
     assert torch.isfinite(layer["encoder"](x)).all()
+
+
+def test_uniform_weights_lie_on_what_may_be_seen_and_rows_keep_their_sums() -> None:
+    layer, x = SelfAttention(), torch.randn(2, 4, 4)
+    mask = Causal() & Padding(torch.tensor([4, 3]))
+    with intervene(layer, weights={"*": "uniform"}):
+        weights = layer(x, mask=mask, return_weights=True).weights
+    with intervene(layer, weights={"*": "uniform"}, mask={"*": torch.tensor([[False, True, True, True]])}):
+        hidden = layer(x, mask=mask, return_weights=True).weights
+    allowed = mask.dense((2, 4, 4))
+    torch.testing.assert_close(weights, allowed / allowed.sum(-1, keepdim=True))
+    torch.testing.assert_close(hidden[0, 3], torch.tensor([0.0, 1.0, 1.0, 1.0]) / 3)
+    assert (hidden[:, 0] == 0).all()  # which may see nothing any more
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_other_words_than_uniform_are_refused() -> None:
+    with (
+        pytest.raises(ArgumentError, match='`weights` must be tensors, functions or "uniform"; received "unifrom"'),
+        intervene(SelfAttention(), weights={"*": "unifrom"}),  # type: ignore[dict-item]
+    ):
+        pass

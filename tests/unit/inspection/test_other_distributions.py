@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard import Causal
 from regard.errors import ArgumentError
-from regard.inspection import another_distribution, intervene
+from regard.inspection import another_distribution, intervene, record
 from regard.inspection.other_distributions import shuffled_distributions, uniform_distribution
 from regard.layers import SelfAttention
 
@@ -89,3 +89,25 @@ def test_what_it_cannot_do_is_said() -> None:
         ArgumentError, match=r"predictions in a graph that holds the weights; received some cut from it"
     ):
         another_distribution(model, lambda: model().detach(), layer="look")
+
+
+def test_uniform_weights_are_those_of_intervening() -> None:
+    model = Reader(TWINS)
+    other = uniform_distribution(model, model, layer="look")
+    with torch.no_grad(), intervene(model, weights={"look": "uniform"}), record(model) as trace:
+        model()
+    torch.testing.assert_close(trace[0].weights, other.forced)
+    torch.testing.assert_close(other.forced[0, 0, 1], torch.tensor([0.5, 0.5, 0.0, 0.0]))
+
+
+def test_a_search_runs_the_model_without_cudnn_which_has_no_gradients_then() -> None:
+    model, seen = Reader(TWINS), []
+
+    def run() -> Tensor:
+        seen.append((torch.is_grad_enabled(), torch.backends.cudnn.enabled))
+        return model()
+
+    before = torch.backends.cudnn.enabled
+    another_distribution(model, run, layer="look", steps=2)
+    assert [enabled for graded, enabled in seen if graded] == [False, False]
+    assert torch.backends.cudnn.enabled == before

@@ -11,7 +11,7 @@ import regard
 from regard.data.special import END, START
 from regard.decoding.search import Search
 from regard.models.folder import CONFIG
-from regard.studio import compare_curves, compare_lengths
+from regard.studio import compare_curves, compare_lengths, looking
 from regard.studio.models import Models
 from regard.tasks.evaluation import Evaluating, evaluate
 from regard.tasks.held_out import Choice, find_held_out
@@ -19,6 +19,7 @@ from regard.tasks.run_folder import RunFolder
 from unit.studio.runs import make_runs, metrics, write_metrics
 from unit.studio.visiting import ask, refused, unpacked, visitor
 from unit.tasks.small_run import make_run, write_files
+from unit.tasks.translators import BYTES, LEARNED, make_folder
 
 TEXT = "El libro está en la mesa."
 
@@ -232,3 +233,24 @@ def test_a_run_without_settings_has_no_steps(tmp_path):
     run.config.write_text("train = 3", encoding="utf-8")
     assert compare_curves.state_of("x", run)["steps"] is None
     assert not (run.model / CONFIG).exists()
+
+
+def test_a_model_may_say_its_own_longest_output(folders, tmp_path):
+    """Search that never comes to an end leaves no room for one: the end of what was said is left out."""
+    endless = make_folder(tmp_path / "endless", LEARNED, BYTES, favor=70)
+    client = visitor(Models([endless, folders["recurrent"]]))
+    text = "El libro está en la mesa. " * 3
+    told = ask(client, "compare/look", model="endless", text=text)
+    assert told["outputs"][0]["cut"] > 0
+    assert told["outputs"][0]["text"].startswith(told["target"])
+    assert len(told["looks"][0]["target"]["ids"]) == 30
+    both = ask(client, "compare/look", model="recurrent", other="endless", text=text)
+    assert len(both["looks"][1]["target"]["ids"]) <= 30
+
+
+def test_what_is_said_is_searched_on_the_tokens_that_are_shown(client, monkeypatch):
+    monkeypatch.setattr(looking, "MAX_TOKENS", 9)
+    told = ask(client, "compare/look", model="recurrent", text=TEXT * 4)
+    assert told["outputs"][0]["cut"] > 0
+    said = sum(told["looks"][0]["log_probabilities"])
+    assert told["outputs"][0]["log_probability"] == pytest.approx(said, abs=1e-4)

@@ -4,8 +4,10 @@ import threading
 
 import pytest
 
-from regard.errors import ArgumentError
+import regard
+from regard.errors import ArgumentError, DataError
 from regard.studio.models import Models
+from regard.studio.preparing import Preparation
 from regard.tasks.classifier import Classifier
 from regard.tasks.translator import Translator
 from unit.studio.visiting import ask, visitor
@@ -62,3 +64,52 @@ def test_without_models_there_is_still_a_page():
     client = visitor(Models())
     assert ask(client, "overview")["models"] == []
     assert client.get("/").status_code == 200
+
+
+class Ready(Preparation):
+    """A preparation that has come to its end."""
+
+    def __init__(self, folder):
+        self.folder, self.error = folder, None
+
+    def result(self):
+        return None if self.error else self.folder
+
+    def progress(self):
+        return {"error": self.error}
+
+    def fail(self, reason):
+        self.error = reason
+
+
+def test_who_comes_while_the_first_model_is_opened_sees_that_it_is_being_made(folders):
+    begun, go, loaded = threading.Event(), threading.Event(), regard.load(folders["recurrent"])
+
+    def slow(path):
+        begun.set()
+        assert go.wait(10)
+        return loaded
+
+    models = Models(preparation=Ready(folders["recurrent"]), load=slow)
+    first = threading.Thread(target=models.refresh)
+    first.start()
+    assert begun.wait(10)
+    second = models.overview()
+    go.set()
+    first.join(10)
+    assert second["models"] == []
+    assert second["preparing"] is not None
+    after = models.overview()
+    assert [one["name"] for one in after["models"]] == ["recurrent"]
+    assert after["preparing"] is None
+
+
+def test_a_first_model_that_cannot_be_opened_is_told(folders):
+    def broken(path):
+        raise DataError("its numbers are damaged.")
+
+    models = Models(preparation=Ready(folders["recurrent"]), load=broken)
+    for _ in range(2):
+        told = models.overview()
+        assert told["models"] == []
+        assert told["preparing"]["error"] == ("The model that was trained cannot be opened: its numbers are damaged.")

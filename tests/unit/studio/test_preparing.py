@@ -83,3 +83,14 @@ def test_stopping_ends_the_training(quick, tmp_path):
     preparation._thread.join(30)
     assert preparation._process.returncode != 0
     assert preparation.progress()["error"] is None
+
+
+def test_a_model_that_cannot_be_used_is_no_result(quick, tmp_path):
+    make_folder(tmp_path / SYSTEM / "model")
+    preparation = Preparation(tmp_path).start()
+    assert preparation.result() is not None
+    preparation.fail("It is damaged.")
+    assert preparation.result() is None
+    assert preparation.progress()["error"] == (
+        f"It is damaged. Remove {tmp_path} to train another, or name one: regard studio FOLDER."
+    )

@@ -1,13 +1,16 @@
 """The view Step by step: every stage the page is told is the model's own."""
 
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from regard.cli.inspect import make_page
 from regard.studio.models import Models
-from regard.studio.steps import MAX_TOKENS
-from regard.studio.steps_page import record_steps
+from regard.studio.steps import MAX_TOKENS, count_tokens
+from regard.studio.steps_page import can_take_apart, record_steps
 from unit.studio.readers import RECURRENTS, TEXT, make_readers
 from unit.studio.visiting import ask, refused, unpacked, visitor
 
@@ -132,7 +135,7 @@ def test_the_code_gives_the_numbers_shown(client, readers, name, monkeypatch):
     thing = next(one.thing for one in readers.all() if one.name == name)
     told = apart(client, name, reading(client, name), query=1)
     names: dict[str, object] = {}
-    monkeypatch.setattr("regard.load", lambda folder: {name: thing}[folder])
+    monkeypatch.setattr("regard.load", lambda folder: {name: thing}[Path(folder).name])
     for part in ("find", "again"):
         *lines, last = told["code"][part].rstrip("\n").split("\n")
         exec("\n".join(lines), names)
@@ -182,3 +185,34 @@ def test_a_recording_holds_what_the_view_asks(readers, monkeypatch):
     assert sorted(places) == [(head, query) for head in range(2) for query in range(len(layer["queries"]))]
     monkeypatch.setattr("regard.studio.steps_page.MAX_LOOKS", 3)
     assert len(record_steps(thing, TEXT, target=TARGET).answers) == 4
+
+
+def test_each_side_is_counted_in_its_own_tokens(readers):
+    thing = readers.find("additive", object).thing
+    sides = thing.tokenizers
+    monkey = SimpleNamespace(source=SimpleNamespace(encode=list), target=SimpleNamespace(encode=str.split))
+    thing.tokenizers = monkey
+    try:
+        assert count_tokens(thing, "one two", side="text") == 7
+        assert count_tokens(thing, "one two", side="target") == 2
+    finally:
+        thing.tokenizers = sides
+
+
+def test_there_is_a_page_where_a_model_attends(readers):
+    things = {one.name: one.thing for one in readers.all()}
+    assert can_take_apart(things["language"], TEXT)
+    assert can_take_apart(things["classifier"], TEXT)
+    assert not can_take_apart(things["language"], " ")
+    assert not can_take_apart(things["language"], "E" * (MAX_TOKENS + 1))
+    assert not can_take_apart(things["language"], TEXT, "E" * (MAX_TOKENS + 1))
+
+
+@pytest.mark.parametrize("name", ["language", "classifier"])
+def test_inspecting_makes_this_page_unless_a_layer_is_chosen(readers, name):
+    thing = next(one.thing for one in readers.all() if one.name == name)
+    found = thing.inspect(TEXT)
+    page = make_page(found, layer=None, head=None, loaded=thing)
+    assert "steps/apart" in page
+    assert "steps/apart" not in make_page(found, layer=None, head=0, loaded=thing)
+    assert "steps/apart" not in make_page(found, layer=found.layer, head=None, loaded=thing)

@@ -2,20 +2,24 @@
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 import torch
 from fastapi.testclient import TestClient
 
 import regard
+from regard.config.presets import preset
 from regard.data.special import END, START
 from regard.decoding.search import Search
-from regard.inspection import record
+from regard.inspection import intervene, record
 from regard.inspection.leave_one_out import leave_one_out
 from regard.inspection.value_norms import value_norms
 from regard.studio import honesty, looking, translate
+from regard.studio.models import Models
 from regard.studio.server import create_app
 from unit.studio.visiting import ADDRESS, ask, refused, unpacked, visitor
+from unit.tasks.translators import RECURRENT, make_folder
 
 TEXT = "El libro está en la mesa."
 
@@ -253,3 +257,54 @@ def test_the_model_is_left_as_it_was(client, models):
     assert not thing.model.source._forward_hooks
     with record(thing.model) as trace:
         assert len(trace) == 0
+
+
+def test_uniform_looks_of_a_window_sum_to_what_they_did(tmp_path):
+    local = replace(preset("luong-local-m"), embedding_size=8, hidden_size=8)
+    translator = regard.load(make_folder(tmp_path, local))
+    source, _ = looking.read_source(translator, "La casa es roja. " * 5)
+    [name] = looking.looking_at_source(translator.model)
+    ids, heard = torch.tensor([source.ids]), torch.tensor([[START, 5, 6]])
+
+    def sums():
+        with torch.no_grad(), record(translator.model, layers=name) as trace:
+            honesty._predict(translator, ids, heard)
+        return torch.cat([call.weights[0, 0] for call in trace]).sum(-1), trace
+
+    own, _ = sums()
+    with intervene(translator.model, weights={name: "uniform"}):
+        forced, trace = sums()
+    assert torch.allclose(forced, own, atol=1e-6)
+    row, mask = trace[0].weights[0, 0, 0], trace[0].mask[0, 0, 0]
+    assert not bool(mask.all())  # the window leaves something out
+    assert torch.allclose(row[mask], row[mask].mean().expand(int(mask.sum())))
+
+
+def test_gradients_are_taken_without_cudnn(models, monkeypatch):
+    translator, seen = models.find("recurrent", object).thing, []
+    source, _ = looking.read_source(translator, TEXT)
+    handle = translator.model.register_forward_hook(lambda *_: seen.append(torch.backends.cudnn.enabled))
+    try:
+        honesty.measure(translator, source, [5, END])
+    finally:
+        handle.remove()
+    assert seen == [False]
+
+
+def test_models_of_another_design_are_no_other_seeds(folders, tmp_path):
+    other = make_folder(tmp_path / "other", replace(RECURRENT, hidden_size=12))
+    client = visitor(Models([folders["recurrent"], other, folders["again"]]))
+    checks = ask(client, "translate/honesty", model="recurrent", text=TEXT, tokens=[5, END])
+    assert [one["name"] for one in checks["others"]] == ["again"]
+
+
+@pytest.mark.parametrize(("name", "text"), [("recurrent", "El xyzzy está "), ("transformer", "añá ")])
+def test_outputs_of_a_cut_sentence_are_those_of_the_tokens_shown(client, monkeypatch, name, text):
+    """With words that are unknown, and a letter of two bytes that is cut in its middle."""
+    monkeypatch.setattr(looking, "MAX_TOKENS", 13)
+    found, _, told = look(client, name, text * 5)
+    assert found["cut"] > 0
+    assert told["source"]["ids"] == found["source"]["ids"]
+    assert len(found["source"]["ids"]) == 13
+    expected = found["outputs"][0]["log_probability"]
+    assert sum(told["log_probabilities"]) == pytest.approx(expected, abs=1e-4)

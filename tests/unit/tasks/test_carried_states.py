@@ -35,7 +35,20 @@ def test_a_checkpoint_holds_the_state_bit_for_bit(name):
     assert other.tensors().keys() == tensors.keys()  # saved again before any batch, it is the same
     assert torch.equal(hear(model, whole, 2), hear(model, other, 2))
     assert torch.equal(hear(model, whole, 3), hear(model, other, 3))
-    assert not torch.equal(hear(model, whole, 4), hear(model, CarriedStates(4), 4))
+
+
+def test_a_state_that_is_missing_is_an_error():
+    model, states, other = network("lstm"), CarriedStates(4), CarriedStates(4)
+    with pytest.raises(
+        DataError, match=r"Batch 4 of an epoch must come after batch 3, .*; received it without. Was the"
+    ):
+        states.before(model, 4, ALL)
+    hear(model, states, 0)
+    other.restore(states.tensors())
+    hear(model, other, 1)
+    with pytest.raises(DataError, match=r"Batch 3 of an epoch must come after batch 2"):
+        other.before(model, 3, ALL)
+    hear(model, other, 0)  # an epoch begins from nothing
 
 
 def test_batches_come_in_parts_and_again():

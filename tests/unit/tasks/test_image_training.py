@@ -12,6 +12,7 @@ from PIL import Image
 import regard
 from regard.config.image_run import TYPICAL, ImageData, compose_images
 from regard.config.vision import IMAGE_ENCODERS
+from regard.data.images.pixels import color_statistics
 from regard.data.split import Fractions
 from regard.errors import ArgumentError, ArgumentTypeError, DataError, Interrupted
 from regard.tasks.image_classifier import ImageClassifier, load_image_classifier
@@ -54,7 +55,8 @@ def test_every_preset_learns_and_is_saved_whole(preset, trained, pictures):
     assert sum(decisions[0].probabilities.values()) == pytest.approx(1)
     assert decisions[0].probability == max(decisions[0].probabilities.values())
     torch.testing.assert_close(
-        classifier.model.standardize.mean.flatten(), torch.tensor(corpus.colors()[0], dtype=torch.float32)
+        classifier.model.standardize.mean.flatten(),
+        torch.tensor(color_statistics(corpus.train.pixels)[0], dtype=torch.float32),
     )
 
 
@@ -159,13 +161,13 @@ def test_images_that_are_none_are_refused(trained, unchecked, tmp_path):
     classifier = load_image_classifier(trained("resnet")[0].folder.path)
     for images, kind, message in [
         ("a.png", ArgumentError, '`images` must be a list of images; received one path. Write ["a.png"].'),
-        ([3], ArgumentTypeError, "`images` must be paths, Pillow images, arrays or tensors; received int at index 0."),
+        ([3], ArgumentTypeError, "`images[0]` must be a path, a Pillow image, an array or a tensor; received int."),
         (
             [np.zeros((4, 4))],
             ArgumentError,
-            "(height, width) or (height, width, 3); received float64 of (4, 4) at inde",
+            "`images[0]` as an array must be bytes of shape (height, width) or (height, width, 3); received float64 of",
         ),
-        ([torch.zeros(1, 4, 4)], ArgumentError, "of shape (3, height, width); received torch.float32 of (1, 4, 4) at"),
+        ([torch.zeros(1, 4, 4)], ArgumentError, "of shape (3, height, width); received torch.float32 of (1, 4, 4)."),
     ]:
         with pytest.raises(kind, match=re.escape(message)):
             classifier.classify(images)
@@ -178,14 +180,14 @@ def test_folders_that_are_not_whole_are_refused(trained, tmp_path):
     for path in run.folder.model.iterdir():
         (copy / path.name).write_bytes(path.read_bytes())
     (copy / "labels.json").unlink()
-    with pytest.raises(DataError, match=r"must be a whole image classifier folder; received one that is not: "):
+    with pytest.raises(DataError, match=r"must be a whole folder of an image classifier; received: "):
         load_image_classifier(copy)
     config = json.loads((copy / "config.json").read_text())
     (copy / "config.json").write_text(json.dumps(config | {"height": 0}))
     with pytest.raises(DataError, match=r"config\.json: `height` must be at least 1; received 0\."):
         load_image_classifier(copy)
     (copy / "config.json").write_text(json.dumps(config | {"task": "classify"}))
-    with pytest.raises(DataError, match=r"must be the folder of an image classifier; .* holds a model of another kind"):
+    with pytest.raises(DataError, match=r"must be the folder of an image classifier; .* holds .*Use "):
         load_image_classifier(copy)
 
 
@@ -225,5 +227,6 @@ def test_settings_suit_the_images():
     gray = compose_images({}, TYPICAL._replace(channels=1, height=28, width=28, images=60_000), name="vit")
     assert (colored.data.flip, gray.data.flip) == (True, False)
     assert (colored.data.shift, gray.data.shift) == (4, 2)
-    assert gray.train.schedule.rate < colored.train.schedule.rate
+    assert (colored.train.schedule.rate, gray.train.schedule.rate) == (3e-3, 1e-3)
+    assert colored.train.label_smoothing == gray.train.label_smoothing == 0.0
     assert 1400 < gray.train.steps <= 2000

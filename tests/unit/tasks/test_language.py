@@ -16,7 +16,7 @@ from regard.decoding.search import Sampling
 from regard.errors import ArgumentError, ArgumentTypeError, DataError, Interrupted
 from regard.models.language.build import build_network
 from regard.models.language.folder import read_language_config
-from regard.tasks.language import describe_language, encode_corpus, start_network, train_language_model
+from regard.tasks.language import encode_corpus, start_network, train_language_model
 from regard.tasks.language_job import LanguageJob
 from regard.tasks.language_model import LanguageModel
 from regard.tasks.run_folder import RunFolder
@@ -83,8 +83,11 @@ def test_generating(trained):
     assert model.generate("a", max_tokens=40, greedy=True, no_repeat_ngram=2) != model.generate(
         "a", max_tokens=40, greedy=True
     )
-    first = model.next("the do", k=3).tokens[0]
-    assert (first.text, first.probability > 0.9) == ("g", True)
+    found = model.next("the do", k=3)
+    assert (found.tokens[0].text, found.tokens[0].probability > 0.9) == ("g", True)
+    every = model.next("the do", k=100)
+    assert sum(one.probability for one in every.tokens) + every.never_said == pytest.approx(1)
+    assert 0 < every.never_said == found.never_said
     with pytest.raises(ArgumentError, match="`max_tokens` must be at least 1; received 0"):
         model.generate(max_tokens=0)
     with pytest.raises(ArgumentError, match="`k` must be at least 1; received 0"):
@@ -147,9 +150,24 @@ def test_perplexity_states_its_units(trained):
     assert found.perplexity < model.perplexity(["gniss drib a ,skrab"]).perplexity
 
 
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("kind", ["space", "word", "bpe", "unigram"])
+def test_what_tokens_do_not_keep_does_not_count(text, tmp_path, kind):
+    config = settings(text, "ngram")
+    config = replace(config, tokenizer=replace(config.tokenizer, kind=kind, vocabulary_size=300, lowercase=True))
+    train(config, tmp_path / kind)
+    model = regard.load(tmp_path / kind)
+    plain, wide = (model.perplexity([f"the{gap}dog{gap}barks", "a bird"]) for gap in (" ", "    "))
+    assert (plain.altered, wide.altered) == (0, 1)
+    assert (wide.characters, wide.bytes) == (plain.characters, plain.bytes) == (21, 21)
+    assert wide.bits_per_character == plain.bits_per_character
+    assert wide.bits_per_byte == plain.bits_per_byte
+    assert model.perplexity(["THE dog barks", "a bird"]).altered == 1
+
+
 def test_a_language_model_is_no_translator(trained):
     folder = trained("bag")
-    with pytest.raises(DataError, match=r"must hold a translator; received a language model. See `regard generate`"):
+    with pytest.raises(DataError, match=r"of a translator; .* holds a language model. Use `regard generate` with it."):
         load_translator(folder)
     (folder / "model" / "config.json").write_text("{}")
     with pytest.raises(DataError, match=r"config.json must describe a language model; received another, or none"):
@@ -252,11 +270,67 @@ def test_the_end_or_blocks_are_held_out(tmp_path):
 def test_files_of_a_folder_and_given_parts(tmp_path):
     for name in ("b", "a", ".hidden"):
         (tmp_path / name).write_text(f"{name}\n")
-    corpus = gather_text(TextData(text=str(tmp_path), valid=str(tmp_path / "a"), test=str(tmp_path / "b")))
-    assert (list(corpus.train), list(corpus.valid), list(corpus.test)) == (["a", "b"], ["a"], ["b"])
-    tokens = encode_text(corpus.train, TextTokenizer("character", ["a", "b"]))
+    corpus = gather_text(TextData(text=str(tmp_path), hold_out=0.5))
+    assert (list(corpus.train), list(corpus.valid), corpus.test, corpus.notes) == (["a"], ["b"], None, ())
+    tokens = encode_text(Text(find_files(tmp_path)), TextTokenizer("character", ["a", "b"]))
     assert tokens.tolist() == [END, 4, END, 5, END]
     assert tokens.dtype == np.int32
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """A folder of files a to d, of a word each, and a link to the last."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for name in "abcd":
+        (folder / name).write_text(f"{name}\n")
+    (tmp_path / "link").symlink_to(folder / "d")
+    return folder
+
+
+def test_held_out_files_of_the_folder_are_not_trained_on(parts):
+    valid, test = parts / "b", parts.parent / "link"
+    corpus = gather_text(TextData(text=str(parts), valid=str(valid), test=str(test)))
+    assert (list(corpus.train), list(corpus.valid), list(corpus.test)) == (["a", "c"], ["b"], ["d"])
+    assert corpus.notes == (f"Not trained on, since it is validated on or tested with: {valid}, {parts / 'd'}.",)
+    tested = gather_text(TextData(text=str(parts), test=str(test), hold_out=0.3))
+    assert (list(tested.train), list(tested.valid), list(tested.test)) == (["a", "b"], ["c"], ["d"])
+    with pytest.raises(
+        DataError, match=r"must have text besides that of data.valid and data.test; received .*/b alone"
+    ):
+        gather_text(TextData(text=str(valid), valid=str(valid)))
+    with pytest.raises(DataError, match=r"received .*/a, .*/b, .*/c and 1 more alone, which would be measured on what"):
+        gather_text(TextData(text=str(parts), valid=str(parts)))
+
+
+def test_what_is_held_out_and_shared_is_told(parts, tmp_path):
+    told = []
+
+    class Told(Watchers):
+        def noted(self, text):
+            told.append(text)
+
+    one = str(parts / "b")
+    config = settings(parts, "bag")
+    config = replace(config, data=replace(config.data, valid=one, test=one))
+    corpus = gather_text(config.data)
+    train_language_model(config, corpus, RunFolder(tmp_path / "run"), command="", watcher=Told())
+    assert told[0] == f"Not trained on, since it is validated on or tested with: {one}."
+    assert told[1].startswith(f"data.valid and data.test share {one}: training chooses its best step by it")
+
+
+def test_a_changed_side_is_another_corpus(parts, tmp_path):
+    config = settings(parts / "a", "bag")
+    config = replace(config, data=replace(config.data, valid=str(parts / "b"), test=str(parts / "c")))
+    run, before = RunFolder(tmp_path / "run"), gather_text(config.data)
+    run.begin(config, before.fingerprint)
+    run.begin(config, gather_text(config.data).fingerprint)  # it goes on
+    for name in "abc":
+        (parts / name).write_text("another\n")
+        with pytest.raises(ArgumentError, match="The data of a run must stay as it was"):
+            run.begin(config, gather_text(config.data).fingerprint)
+        (parts / name).write_text(f"{name}\n")
+    assert gather_text(config.data).fingerprint == before.fingerprint
 
 
 def test_texts_that_cannot_be_used(tmp_path):
@@ -273,9 +347,3 @@ def test_texts_that_cannot_be_used(tmp_path):
         find_files(tmp_path / "folder")
     with pytest.raises(DataError, match=r"data.hold_out: must be above 0 where data.valid names no text; received 0"):
         gather_text(TextData(text=str(tmp_path / "latin.txt").replace("latin", "empty"), hold_out=0.0))
-
-
-def test_a_signature_names_the_run(text):
-    assert describe_language(settings(text, "gru")).startswith(
-        "task:language|data:a.txt|tokens:character|model:recurrent-gru|seed:1|"
-    )

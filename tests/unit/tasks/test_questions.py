@@ -37,7 +37,10 @@ def test_a_run_leaves_figures_a_report_and_a_card(run):
     trained, corpus = run
     figures = trained.figures
     assert figures["steps"] == 2
-    assert 0 <= figures["test_accuracy"] <= 1
+    answerer, side = load_question_answerer(trained.folder.path), corpus.test
+    pictures = [torch.from_numpy(one) for one in side.pictures]
+    right = [answerer.ask_pixels(pictures[one.picture], [one.text])[0].answer == one.answer for one in side.questions]
+    assert figures["test_accuracy"] == pytest.approx(sum(right) / len(right))
     assert {f"test_accuracy_{kind}" for kind in ("color", "shape", "position", "count", "yes/no")} <= figures.keys()
     assert figures["test_majority"] <= figures["test_question_only"] + 0.1
     assert figures["answers"] == len(corpus.answers)
@@ -164,16 +167,14 @@ def test_mistakes_in_folders(run, tmp_path):
     for path in model.iterdir():
         (broken / path.name).write_bytes(path.read_bytes())
     (broken / "answers.json").write_text("{")
-    with pytest.raises(DataError, match=r"must be a whole folder of a model for questions; received: "):
+    with pytest.raises(DataError, match=r"must be a whole folder of a question answerer; received: "):
         load_question_answerer(broken)
     table = json.loads((broken / "config.json").read_text())
     (broken / "config.json").write_text(json.dumps({**table, "image_size": 0}))
     with pytest.raises(DataError, match=r"config.json: `image_size` must be at least 1; received 0\."):
         load_question_answerer(broken)
     (broken / "config.json").write_text(json.dumps({**table, "task": "classify"}))
-    with pytest.raises(
-        DataError, match=r"must be the folder of a model for questions; .* holds a model of another kind"
-    ):
+    with pytest.raises(DataError, match=r"must be the folder of a question answerer; .* holds .*Use "):
         load_question_answerer(broken)
 
 
@@ -201,6 +202,19 @@ def test_a_folder_without_enough_is_refused(tmp_path):
     message = re.escape("The data must leave questions to train and to validate on; received 0 and 1.")
     with pytest.raises(DataError, match=message):
         gather_questions(replace(data, hold_out=replace(data.hold_out, test=0.0)))
+
+
+def test_no_picture_of_a_file_is_on_another_side(tmp_path):
+    for name, gray in (("a", 10), ("b", 90), ("c", 170), ("d", 250)):
+        Image.new("RGB", (8, 8), (gray, gray, gray)).save(tmp_path / f"{name}.png")
+    for side, names in (("train", "abcd"), ("valid", "bc"), ("test", "cd")):
+        lines = [json.dumps({"image": f"{name}.png", "question": "q?", "answer": name}) for name in names]
+        (tmp_path / f"{side}.jsonl").write_text("\n".join(lines))
+    told = []
+    corpus = gather_questions(PictureData(corpus=str(tmp_path), image_size=8), count=told.append)
+    sides = [[one.answer for one in side.questions] for side in (corpus.train, corpus.valid, corpus.test)]
+    assert sides == [["a"], ["b"], ["c", "d"]]
+    assert told == list(range(1, 9))
 
 
 def test_presets_set_the_model():

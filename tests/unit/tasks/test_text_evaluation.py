@@ -36,7 +36,7 @@ def test_texts_are_measured_alone_and_together(runs):
     assert (found.total.tokens, found.total.characters, found.total.bytes, found.total.unknown) == (29, 29, 30, 1)
     assert found.total.nats == pytest.approx(sum(model.measure(one).nats for one in (A, B)))
     assert told == [("measuring, tokens", 14, 14), ("measuring, tokens", 15, 15)]
-    assert found.signature.startswith("task:language|model:ngram|tokens:character of 22|texts:a+b|version:")
+    assert found.signature.startswith("task:language|model:ngram|order:5|tokens:character of 22|texts:a+b|version:")
     assert (found.parameters, found.reading) == (None, "each text from beginning to end")
     table = json.loads(json.dumps(found.table()))
     assert table["texts"]["a"]["tokens"] == 14

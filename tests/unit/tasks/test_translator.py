@@ -304,6 +304,8 @@ def test_settings_of_a_translator_are_checked(folder, unchecked):
         load(folder, unknown="drop")
     with pytest.raises(ArgumentError, match=r"`max_source_length` must be at least 2; received 1."):
         load(folder, max_source_length=1)
+    with pytest.raises(ArgumentError, match=r"`max_source_length` must be at least 2; received 0."):
+        load(folder).search(["La casa"], max_source_length=0)
     with pytest.raises(
         ArgumentError, match=r"`device` must be cpu, auto, or cuda where torch sees a GPU; received toas"
     ):

@@ -21,6 +21,8 @@ export interface Checked {
 
 export function checksPanel({ said, choice, matrix, sums, picture, checks, coming, others }: Checked): HTMLElement {
   const own = flat(matrix), facts: Fact[] = sums && own.length > 1 ? uniformFacts(own) : [];
+  const rest = 1 - own.reduce((sum, one) => sum + one, 0);
+  if (sums && rest > 1e-3) facts.push({ name: "Looked at itself", value: number(rest), note: "by the token that the label is read from; the places share what is left" });
   if (own.length === 1) facts.push({ name: "Places", value: "1", note: "this model sees the mean of the picture: there is nothing to choose from" });
   if (!checks) return honesty(facts, coming ? h("p", { class: "dim", role: "status" }, "Covering places, one by one…") : null);
   const word = choice.word, said_ = said.task === "captions" ? said.words[word] ?? "" : said.says;

@@ -3,7 +3,7 @@
 import { alertBox, panel } from "../controls.ts";
 import { fill, h } from "../dom.ts";
 import { curve, type Series } from "../draw/curve.ts";
-import type { Host } from "../host.ts";
+import type { Host, ModelInfo } from "../host.ts";
 import { number } from "../tensor.ts";
 
 type Line = { event: "train" | "valid" | "note"; text?: string } & Record<string, number | null | string | undefined>;
@@ -30,11 +30,11 @@ interface Known extends Run {
 
 const EVERY = 1500;
 const STATES = { finished: "finished", going: "going on", stopped: "stopped, no new figures for a while", begun: "has begun, no figures yet" };
-/** What is drawn, where the file has it: of training and of validation. */
-const FIGURES: { title: string; train?: string; valid?: string; digits?: number; zero?: boolean }[] = [
-  { title: "cross-entropy, nats a token", train: "cross_entropy", valid: "loss" }, { title: "BLEU", valid: "bleu", digits: 1, zero: true }, { title: "chrF", valid: "chrf", digits: 1, zero: true },
+/** What is drawn, where the file has it: of training and of validation. `of` words it for runs that all are of one task. */
+const FIGURES: { title: string; of?: Partial<Record<ModelInfo["kind"], string>>; train?: string; valid?: string; digits?: number; zero?: boolean }[] = [
+  { title: "loss", of: { translator: "cross-entropy, nats a target token", language: "cross-entropy, nats a token", classifier: "cross-entropy, nats a text" }, train: "cross_entropy", valid: "loss" }, { title: "BLEU", valid: "bleu", digits: 1, zero: true }, { title: "chrF", valid: "chrf", digits: 1, zero: true },
   { title: "accuracy", valid: "accuracy", zero: true }, { title: "learning rate", train: "rate", digits: 6 }, { title: "gradient norm", train: "gradient_norm" },
-  { title: "target tokens a second", train: "tokens_per_second", digits: 0, zero: true },
+  { title: "predictions a second", of: { translator: "target tokens a second", language: "tokens a second", classifier: "texts a second" }, train: "tokens_per_second", digits: 0, zero: true },
 ];
 
 /** Draw the panel and keep it up to date; gives what ends it. */
@@ -73,8 +73,8 @@ export function trainingPanel(element: HTMLElement, host: Host): () => void {
     const folds = [...pictures.querySelectorAll("details")].map((one) => one.open), focused = [...pictures.querySelectorAll(".stage")].indexOf(document.activeElement!);
     const last = Math.max(1, ...runs.flatMap((run) => run.lines.map((line) => (typeof line.step === "number" ? line.step : 0))));
     fill(pictures, FIGURES.map((figure) => {
-      const series = runs.flatMap((run, color) => seriesOf(run, color, figure));
-      return series.length ? curve({ series, xTitle: "step", yTitle: figure.title, label: `${figure.title} over the steps`, digits: figure.digits, zero: figure.zero, between: [0, last] }) : null;
+      const series = runs.flatMap((run, color) => seriesOf(run, color, figure)), title = titleOf(figure, runs, host);
+      return series.length ? curve({ series, xTitle: "step", yTitle: title, label: `${title} over the steps`, digits: figure.digits, zero: figure.zero, between: [0, last] }) : null;
     }), runs.flatMap((run) => run.lines.filter((line) => line.event === "note").slice(-5).map((line) => h("p", { class: "small dim" }, `${run.run}: ${line.text}`))));
     [...pictures.querySelectorAll("details")].forEach((one, index) => (one.open = folds[index] ?? false));
     if (focused >= 0) pictures.querySelectorAll<HTMLElement>(".stage")[focused]?.focus({ preventScroll: true });
@@ -92,6 +92,13 @@ function progress(run: Known): (string | HTMLElement)[] {
   const loss = [...run.lines].reverse().find((line) => line.event === "train" && typeof line.cross_entropy === "number");
   const told = ` · step ${Number(last.step).toLocaleString("en-US")}${run.steps ? ` of ${run.steps.toLocaleString("en-US")}` : ""}${loss ? ` · cross-entropy ${number(Number(loss.cross_entropy), 3)}` : ""}`;
   return [told, ...(run.steps && run.state === "going" ? [h("progress", { "aria-label": `Steps of ${run.run}`, max: run.steps, value: Number(last.step) })] : [])];
+}
+
+/** What the figure counts, where every run has a model whose task is known and the same. */
+function titleOf(figure: (typeof FIGURES)[number], runs: Known[], host: Host): string {
+  const kinds = new Set(runs.map((run) => host.overview.models.find((model) => model.name === run.run)?.kind));
+  const [kind] = kinds;
+  return (kinds.size === 1 && kind && figure.of?.[kind]) || figure.title;
 }
 
 function seriesOf(run: Known, color: number, figure: (typeof FIGURES)[number]): Series[] {

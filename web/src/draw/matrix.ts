@@ -1,7 +1,7 @@
 // A matrix of weights: rows look at columns. Pointing or the arrow keys give the exact number under the picture.
 
 import { h, s, unique } from "../dom.ts";
-import { at, number, type Matrix } from "../tensor.ts";
+import { at, number, rowOf, type Matrix } from "../tensor.ts";
 import { shade, shadeBytes, signedShade, signedShadeBytes } from "./colors.ts";
 
 export interface MatrixPicture {
@@ -26,10 +26,14 @@ export interface MatrixPicture {
   onpoint?: (row: number, column: number) => void;
   /** A cell was clicked, or Enter pressed. */
   onpick?: (row: number, column: number) => void;
-  /** The sentence under the picture; by default row, column, number and the row's sum. */
-  describe?: (row: number, column: number) => string;
+  /** The sentence under the picture; by default row, column, number and the row's sum. `again` asks for it once more. */
+  describe?: (row: number, column: number, again: () => void) => string;
   /** Sums at the right of each row; by default shown. */
   sums?: boolean;
+  /** Numbers came rounded to steps of 1/255; tables say so. */
+  rounded?: boolean;
+  /** Of rounded numbers, a row as it is, where it is known by now. */
+  exact?: (row: number) => number[] | null;
 }
 
 const MOST_DRAWN = 64;
@@ -42,12 +46,14 @@ export function matrix(picture: MatrixPicture): HTMLElement {
   const cursor = { row: Math.max(picture.selectedRow ?? 0, 0), column: 0 };
   const large = rows > MOST_DRAWN || columns > MOST_DRAWN;
   const drawn = large ? onCanvas(picture) : inSvg(picture);
+  const listed = large ? rowTable(picture) : null;
   const point = (row: number, column: number) => {
     if (row < 0 || column < 0 || row >= rows || column >= columns) return;
     cursor.row = row;
     cursor.column = column;
     drawn.mark(row, column);
-    says.textContent = (picture.describe ?? ((r, c) => describe(picture, r, c)))(row, column);
+    says.textContent = picture.describe ? picture.describe(row, column, () => point(row, column)) : describe(picture, row, column);
+    listed?.show(row);
     picture.onpoint?.(row, column);
   };
   const id = unique("matrix");
@@ -56,6 +62,7 @@ export function matrix(picture: MatrixPicture): HTMLElement {
     "aria-roledescription": "matrix", "aria-label": `${picture.label}. ${rows} rows, ${columns} columns; arrow keys read cells.`,
     onfocus: () => point(cursor.row, cursor.column),
     onkeydown: (event: KeyboardEvent) => {
+      if (event.target !== stage) return; // the buttons that zoom have keys of their own
       const moves: Record<string, [number, number]> = {
         ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
         Home: [0, -cursor.column], End: [0, columns - 1 - cursor.column], PageUp: [-10, 0], PageDown: [10, 0],
@@ -83,7 +90,7 @@ export function matrix(picture: MatrixPicture): HTMLElement {
     },
   }, drawn.element);
   if (!rows || !columns) return h("figure", { class: "matrix" }, h("p", { class: "dim" }, "Nothing to show."));
-  return h("figure", { class: "matrix" }, stage, says, legend(picture), large ? null : table(picture));
+  return h("figure", { class: "matrix" }, stage, says, legend(picture), listed ? listed.element : table(picture));
 }
 
 interface Drawn {
@@ -190,7 +197,8 @@ function onCanvas(picture: MatrixPicture): Drawn {
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) {
       const value = at(picture.matrix, row, column) / (picture.maximum ?? 1);
-      const [red, green, blue] = picture.masked?.(row, column) ? [150, 150, 150] : picture.signed ? signedShadeBytes(value) : shadeBytes(value);
+      if (picture.masked?.(row, column)) continue; // left clear: the hatching beneath shows through
+      const [red, green, blue] = picture.signed ? signedShadeBytes(value) : shadeBytes(value);
       pixels.data.set([red, green, blue, 255], 4 * (row * columns + column));
     }
   }
@@ -218,6 +226,10 @@ function onCanvas(picture: MatrixPicture): Drawn {
     pen.beginPath();
     pen.rect(left, top, width - left, height - top);
     pen.clip();
+    if (picture.masked) {
+      pen.fillStyle = hatching(pen, style);
+      pen.fillRect(left - panX * zoom, top - panY * zoom, columns * zoom, rows * zoom);
+    }
     pen.drawImage(image, left - panX * zoom, top - panY * zoom, columns * zoom, rows * zoom);
     if (marked) {
       pen.strokeStyle = style.getPropertyValue("--accent");
@@ -298,6 +310,23 @@ function onCanvas(picture: MatrixPicture): Drawn {
   };
 }
 
+/** What masked cells are filled with, as in the legend. */
+function hatching(pen: CanvasRenderingContext2D, style: CSSStyleDeclaration): CanvasPattern {
+  const tile = document.createElement("canvas"), side = 6;
+  tile.width = tile.height = side;
+  const drawing = tile.getContext("2d")!;
+  drawing.fillStyle = style.getPropertyValue("--faint");
+  drawing.fillRect(0, 0, side, side);
+  drawing.strokeStyle = style.getPropertyValue("--dim");
+  drawing.beginPath();
+  for (const shift of [-side, 0, side]) {
+    drawing.moveTo(shift - 1, side + 1);
+    drawing.lineTo(shift + side + 1, -1);
+  }
+  drawing.stroke();
+  return pen.createPattern(tile, "repeat")!;
+}
+
 function legend(picture: MatrixPicture): HTMLElement {
   const most = picture.maximum ?? 1;
   const steps = Array.from({ length: 24 }, (_, i) => s("rect", {
@@ -317,13 +346,37 @@ function table(picture: MatrixPicture): HTMLElement {
     if (!details.open || details.children.length > 1) return;
     const { rows, columns } = picture.matrix;
     details.append(h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of numbers" }, h("table", null,
-      h("caption", { class: "quiet" }, picture.label),
+      h("caption", { class: "quiet" }, caption(picture)),
       h("thead", null, h("tr", null, h("td"), picture.columns.map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", null, Array.from({ length: rows }, (_, row) => h("tr", null, h("th", { scope: "row" }, picture.rows[row]!),
         Array.from({ length: columns }, (_, column) => h("td", null,
           picture.masked?.(row, column) ? "masked" : number(at(picture.matrix, row, column))))))))));
   });
   return details;
+}
+
+/** Of very many numbers, those of the row that is pointed at. */
+function rowTable(picture: MatrixPicture): { element: HTMLElement; show(row: number): void } {
+  const body = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of the row" });
+  let wanted = Math.max(picture.selectedRow ?? 0, 0), drawn = "";
+  const details = h("details", { class: "numbers" }, h("summary", null, "The row pointed at as a table"), body);
+  const draw = () => {
+    const exact = picture.exact?.(wanted) ?? null, now = `${wanted} ${exact !== null}`;
+    if (!details.open || drawn === now) return;
+    drawn = now;
+    const values = exact ?? rowOf(picture.matrix, wanted);
+    body.replaceChildren(h("table", null,
+      h("caption", { class: "quiet" }, exact ? picture.label : caption(picture)),
+      h("thead", null, h("tr", null, h("th", { scope: "col", class: "text" }, picture.columnTitle), h("th", { scope: "col" }, picture.rows[wanted]!))),
+      h("tbody", null, picture.columns.map((name, column) => h("tr", null, h("th", { scope: "row" }, name),
+        h("td", null, picture.masked?.(wanted, column) ? "masked" : number(values[column]!)))))));
+  };
+  details.addEventListener("toggle", draw);
+  return { element: details, show: (row) => ((wanted = row), draw()) };
+}
+
+function caption(picture: MatrixPicture): string {
+  return picture.rounded ? `${picture.label}, rounded to steps of 1/255` : picture.label;
 }
 
 function reveal(stage: HTMLElement, left: number, right: number, top: number, bottom: number): void {

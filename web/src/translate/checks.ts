@@ -2,7 +2,7 @@
 
 import { honesty, uniformFacts, type Fact } from "../honesty.ts";
 import { h, visible } from "../dom.ts";
-import { stepMatrix, type Choice, type Look } from "../looking.ts";
+import { isExact, isMasked, stepMatrix, type Choice, type Look } from "../looking.ts";
 import { at, kendall, number, rowOf, slice, unpack, unpackExact, type Matrix, type Packed, type Tensor } from "../tensor.ts";
 
 export interface HonestyAnswer {
@@ -42,9 +42,9 @@ export function checksPanel(look: Look, choice: Choice, step: number, checks: Ch
   const at_ = Math.min(step + shift, steps.rows - 1);
   const row = rowOf(steps, at_);
   const word = visible(choice.map === "cross" ? look.target.tokens[Math.min(step, look.target.tokens.length - 1)] ?? "" : "");
-  const facts = uniformFacts(row);
+  const facts = uniformFacts(row, (place) => isMasked(look, choice, at_, place));
   // Of very many weights the page has rounded ones, and says so.
-  if (!look.maps.find((one) => one.id === choice.map)!.weights.exact) for (const fact of facts.slice(1)) fact.value = `about ${fact.value}`;
+  if (!isExact(look, choice)) for (const fact of facts.slice(1)) fact.value = `about ${fact.value}`;
   if (choice.map !== "cross") {
     return honesty(facts, h("p", { class: "dim small" }, "Leave-one-out and gradients are measured for where the translation looks at the source."));
   }

@@ -3,7 +3,7 @@
 import { panel, slider } from "../controls.ts";
 import { bars } from "../draw/bars.ts";
 import { h, visible } from "../dom.ts";
-import { stepMatrix, type Choice, type Look } from "../looking.ts";
+import { isExact, isMasked, stepMatrix, type Choice, type Look } from "../looking.ts";
 import { rowOf } from "../tensor.ts";
 
 const MOST = 24;
@@ -31,12 +31,13 @@ function stepParts(look: Look, choice: Choice | null, step: number): HTMLElement
   if (!choice) return [shown, next];
   const across: Choice = choice.map === "cross" ? choice : { ...choice, map: "cross", layer: Math.min(choice.layer, look.maps[0]!.layers.length - 1) };
   const row = rowOf(stepMatrix(look, across), step);
+  const open = row.filter((_, place) => !isMasked(look, across, step, place)).length;
   const most = Math.max(...row), least = [...row].sort((a, b) => b - a)[MOST - 1] ?? 0;
   const shownBars = look.source.tokens.map((token, index) => ({
-    label: visible(token), value: row[index]!, mark: 1 / row.length, chosen: row[index] === most,
+    label: visible(token), value: row[index]!, mark: 1 / open, chosen: row[index] === most,
   })).filter((bar) => bar.value >= least).slice(0, MOST);
-  const where = h("div", null, h("h3", null, look.maps[0]!.weights.exact ? "Where it looks for it" : "Where it looks for it, rounded"), bars(shownBars, { label: "Weights on source tokens at this step" }),
+  const where = h("div", null, h("h3", null, isExact(look, across) ? "Where it looks for it" : "Where it looks for it, rounded"), bars(shownBars, { label: "Weights on source tokens at this step" }),
     row.length > MOST ? h("p", { class: "dim small" }, `The ${shownBars.length} heaviest of ${row.length}, in the order of the source.`) : null,
-    h("p", { class: "dim small" }, h("i", { class: "tick-key", "aria-hidden": "true" }), ` uniform, ${(1 / row.length).toFixed(4)} each`));
+    h("p", { class: "dim small" }, h("i", { class: "tick-key", "aria-hidden": "true" }), ` uniform, ${(1 / open).toFixed(4)} each`));
   return [shown, h("div", { class: "halves" }, next, where)];
 }

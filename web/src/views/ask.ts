@@ -52,8 +52,8 @@ class Ask {
   constructor(private host: Host, private state: State, private models: ModelInfo[]) {
     this.model = models.find((one) => one.name === state.get("model")) ?? models[0]!;
     const start = h("section", { class: "panel picture-start", "aria-label": "Picture and question" }, this.parts.picture, this.parts.question);
-    this.results.append(this.parts.said, h("div", { class: "columns" }, this.parts.map, this.parts.honesty));
-    this.element.append(start, this.alert.element, this.results);
+    this.results.append(h("div", { class: "columns" }, this.parts.map, this.parts.honesty));
+    this.element.append(h("div", { class: "columns" }, start, this.parts.said), this.alert.element, this.results);
   }
 
   end(): void {

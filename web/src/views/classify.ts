@@ -80,8 +80,8 @@ class Classify {
     } });
     this.text.value = state.get("text") || this.model.examples[0]?.text || "A good book, though too long.";
     this.drawForm();
-    this.results.append(this.parts.label, h("div", { class: "columns" }, this.parts.words, this.parts.honesty), this.parts.passage, this.parts.maps);
-    this.element.append(this.form, this.alert.element, this.results);
+    this.results.append(h("div", { class: "columns" }, this.parts.words, this.parts.honesty), this.parts.passage, this.parts.maps);
+    this.element.append(h("div", { class: "columns" }, this.form, this.parts.label), this.alert.element, this.results);
   }
 
   end(): void {
@@ -199,7 +199,7 @@ class Classify {
       const first = found.shares[one], second = found.shares[other];
       if (!first || !second) continue;
       const tau = kendall(first, second);
-      facts.push({ name: `Rank correlation: ${name}`, value: Number.isFinite(tau) ? `τ ${number(tau, 2)}` : "none", note: Number.isFinite(tau) ? "1 is the same order, 0 none in common" : "all words have the same share" });
+      facts.push({ name: `Rank correlation: ${name}`, value: Number.isFinite(tau) ? `τ ${number(tau, 2)}` : "none", note: !Number.isFinite(tau) ? "all words have the same share" : one === "model" && other === "removal" ? "1 is the same order, 0 none in common" : undefined });
     }
     const heaviest = own.indexOf(Math.max(...own)), seeds = [own[heaviest]!, ...found.others.map((one) => one.shares[heaviest]!)];
     facts.push(found.others.length

@@ -68,7 +68,7 @@ class Steps {
           this.target.value = "";
           this.submit();
         } }, one.text))) : null);
-    this.element.append(h("section", { class: "panel", "aria-label": "Text to read" }, form), this.alert.element, this.status, this.choices, this.results, this.passage);
+    this.element.append(h("section", { class: "panel", "aria-label": "Text to read" }, form), this.alert.element, this.status, this.choices, this.passage, this.results);
   }
 
   end(): void {

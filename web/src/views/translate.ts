@@ -3,14 +3,15 @@
 import { alertBox, panel, select } from "../controls.ts";
 import { fill, h, visible } from "../dom.ts";
 import { lines } from "../draw/lines.ts";
-import { matrix, rowSum } from "../draw/matrix.ts";
+import { matrix } from "../draw/matrix.ts";
 import { tree, type Node } from "../draw/tree.ts";
 import type { Host } from "../host.ts";
-import { choose, readLook, type Choice, type Chosen, type Look, type LookAnswer, type Side } from "../looking.ts";
+import { choose, isExact, readLook, type Choice, type Chosen, type Look, type LookAnswer, type MapName, type Side } from "../looking.ts";
 import type { State } from "../state.ts";
-import { at, number, slice, unpackExact, type Matrix, type Packed } from "../tensor.ts";
+import { number, rowOf, unpackExact, type Matrix, type Packed } from "../tensor.ts";
 import { choiceControls, isMean, readChoice } from "../translate/choice.ts";
 import { checksPanel, readChecks, type Checks, type HonestyAnswer } from "../translate/checks.ts";
+import { ExactRows } from "../translate/exact.ts";
 import { stepPanel } from "../translate/steps.ts";
 import type { View } from "../view.ts";
 
@@ -46,6 +47,7 @@ class Translate {
   private look: Look | null = null;
   private checks: Checks | null = null;
   private picked: number[] = [];
+  private exact = new Map<MapName, ExactRows>();
   private said = h("div");
   private parts = { best: h("div"), map: h("div"), honesty: h("div"), steps: h("div"), tree: h("div") };
 
@@ -84,6 +86,12 @@ class Translate {
 
   end(): void {
     this.asked = -1;
+    this.forget();
+  }
+
+  private forget(): void {
+    for (const rows of this.exact.values()) rows.leave();
+    this.exact.clear();
   }
 
   private get beam(): number {
@@ -135,6 +143,8 @@ class Translate {
       this.look = look;
       this.checks = null;
       this.picked = tokens;
+      this.forget();
+      for (const { id } of look.maps) this.exact.set(id, this.exactRows(id, tokens));
       this.draw();
       const asked = { ...this.sentence, tokens };
       if (!look.maps.length || !tokens.length || !this.host.knows("translate/honesty", asked)) return;
@@ -177,15 +187,18 @@ class Translate {
         shown || !this.look!.target.tokens.length || this.look!.finished ? null : h("span", { class: "dim" }, " … a hypothesis that search had")),
       cut ? h("p", { class: "note" }, `The sentence is too long: the first ${read - 1} tokens were read, ${cut} were left out.`) : null,
       shown && !shown.finished ? h("p", { class: "note" }, "The longest length came before the end of the sentence.") : null);
+    const byLength = outputs.some((one, index) => index > 0 && one.log_probability > outputs[index - 1]!.log_probability);
     fill(this.parts.best, outputs.length > 1 ? panel(`The ${outputs.length} best of the beam`, h("ol", { class: "list nbest" }, outputs.map((one, index) => h("li", null,
       h("button", { type: "button", "aria-pressed": String(one.tokens.join() === own), onclick: () => {
         this.state.set({ pick: index || null, path: null, step: null });
         void this.show(one.tokens);
       } }, h("span", { class: "text" }, visible(one.text) || "(nothing)"),
-        h("span", { class: "figures" }, `p ${number(Math.exp(one.log_probability))}`, h("span", { class: "dim" }, ` score ${number(one.score, 3)}`))))))) : null);
+        h("span", { class: "figures" }, `p ${number(Math.exp(one.log_probability))}`, h("span", { class: "dim" }, ` score ${number(one.score, 3)}`)))))),
+      byLength ? h("p", { class: "dim small" }, "In the order of the score: the log-probability divided by the number of tokens, so that long outputs are not set back. The order of p alone differs.") : null) : null);
   }
 
   private drawMap(): void {
+    for (const rows of this.exact.values()) rows.leave();
     const choice = this.choice();
     if (!choice) {
       fill(this.parts.map, panel("Attention", h("p", null, "This model has no attention: it reads the sentence into one fixed vector, so there is nothing to look at. Open one that attends: regard studio runs/demo/bahdanau.")));
@@ -209,35 +222,33 @@ class Translate {
     const shared = { matrix: chosen.matrix, rows: chosen.rows, columns: chosen.columns, rowTitle: chosen.rowTitle, columnTitle: chosen.columnTitle, label, selectedRow: own ?? null, apart: chosen.end === null ? [] : [chosen.end] };
     const drawn = picture === "lines"
       ? lines({ ...shared, onpick: pick })
-      : matrix({ ...shared, maximum: this.state.get("scale") === "largest" ? largest(chosen.matrix) : 1, masked: chosen.masked, onpick: (row) => pick(row), describe: (row, column) => this.describe(chosen, choice, row, column) });
+      : matrix({ ...shared, maximum: this.state.get("scale") === "largest" ? largest(chosen.matrix) : 1, masked: chosen.masked, rounded: !isExact(look, choice), onpick: (row) => pick(row), exact: (row) => this.exactRow(chosen, choice, row), describe: (row, column, again) => this.describe(chosen, choice, row, column, again) });
     fill(this.parts.map, panel(title(choice), controls, h("p", { class: "dim small meaning" }, meaning(look, choice)), drawn));
   }
 
-  private describe(chosen: Chosen, choice: Choice, row: number, column: number): string {
-    const names = `${chosen.rows[row]} → ${chosen.columns[column]}`;
+  private describe(chosen: Chosen, choice: Choice, row: number, column: number, again: () => void): string {
+    const names = `${chosen.rows[row]} → ${chosen.columns[column]}`, asked = this.exact.get(choice.map)!;
+    asked.leave();
     if (chosen.masked?.(row, column)) return `${names}: masked, could not be looked at`;
-    const own = this.look!.maps.find((one) => one.id === choice.map)!;
-    if (!own.weights.exact && choice.measure === "weights") void this.tellExactly(chosen, choice, row, column);
+    const exact = this.exactRow(chosen, choice, row), values = exact ?? rowOf(chosen.matrix, row);
+    if (!exact && this.canBeExact(choice)) asked.later(chosen.rowPlaces[row]!, again);
     const end = column === chosen.end ? " · the end of the source, no word" : "";
-    return `${names}: ${own.weights.exact ? "" : "about "}${number(at(chosen.matrix, row, column))} · row sums to ${number(rowSum(chosen.matrix, row))}${end}`;
+    return `${names}: ${isExact(this.look!, choice) || exact ? "" : "about "}${number(values[column]!)} · row sums to ${number(total(values))}${end}`;
   }
 
-  /** Many weights come rounded; the row that is pointed at is asked for once more. */
-  private async tellExactly(chosen: Chosen, choice: Choice, row: number, column: number): Promise<void> {
-    const tokens = chosen.rowOfToken.flatMap((own, token) => (own === row ? [token] : []));
-    const places = choice.unit === "words" && choice.map !== "target"
-      ? this.look!.source.word_of.flatMap((word, place) => (word === column ? [place] : [])) : [column];
-    if (tokens.length !== 1 || choice.hideEnd) return;
-    const body = { ...this.sentence, tokens: this.picked, map: choice.map, row: chosen.tensorRow(tokens[0]!) };
-    const answer = await this.host.ask<{ weights: Packed }>("translate/row", body).catch(() => null);
-    const readout = this.parts.map.querySelector(".readout");
-    const names = `${chosen.rows[row]} → ${chosen.columns[column]}`;
-    if (!answer || !readout?.textContent?.startsWith(`${names}: about`)) return;
-    const exact = unpackExact(answer.weights), [layers, heads, length] = exact.shape as [number, number, number];
-    const layer = slice({ ...exact, shape: [layers, heads, length] }, choice.layer);
-    const own = choice.head < 0 ? Array.from({ length: heads }, (_, head) => head) : [choice.head];
-    const weight = own.reduce((sum, head) => sum + places.reduce((all, place) => all + at(layer, head, place), 0), 0) / own.length;
-    readout.textContent = `${names}: ${number(weight)}`;
+  /** Whether rounded numbers can be had exactly: the server has plain weights of whole rows, what is made of them here stays rounded. */
+  private canBeExact(choice: Choice): boolean {
+    return !isExact(this.look!, choice) && choice.measure === "weights" && !choice.hideEnd;
+  }
+
+  private exactRow(chosen: Chosen, choice: Choice, row: number): number[] | null {
+    const found = this.canBeExact(choice) ? this.exact.get(choice.map)!.read(chosen.rowPlaces[row]!, choice.layer, choice.head) : null;
+    return found && chosen.columnPlaces.map((places) => total(places.map((place) => found[place]!)));
+  }
+
+  private exactRows(map: MapName, tokens: number[]): ExactRows {
+    const body = { ...this.sentence, tokens, map };
+    return new ExactRows((row) => this.host.ask<{ weights: Packed }>("translate/row", { ...body, row }).then((answer) => unpackExact(answer.weights), () => null));
   }
 
   private move(step: number): void {
@@ -290,6 +301,10 @@ function meaning(look: Look, choice: Choice): string {
   const norms = choice.measure === "norms" ? "Weights times the length of what they carry, rows made to sum to one." : "";
   const end = choice.hideEnd ? "The column </s> is left out and rows are made to sum to one again." : "";
   return [which ? `${which[0]!.toUpperCase()}${which.slice(1)}.` : "", when, norms, end, unit].filter(Boolean).join(" ");
+}
+
+function total(values: number[]): number {
+  return values.reduce((sum, one) => sum + one, 0);
 }
 
 function largest(matrix: Matrix): number {

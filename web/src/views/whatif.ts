@@ -5,7 +5,7 @@ import { fill, h, unique, visible } from "../dom.ts";
 import { honesty, uniformFacts } from "../honesty.ts";
 import type { Host } from "../host.ts";
 import type { State } from "../state.ts";
-import { number } from "../tensor.ts";
+import { at, number, slice, unpackExact } from "../tensor.ts";
 import type { View } from "../view.ts";
 import { anotherPanel } from "../whatif/another.ts";
 import { asked, meanRow, readMeddling, writeMeddling, type Begun, type Changed, type Meddling } from "../whatif/answer.ts";
@@ -198,7 +198,7 @@ class WhatIf {
         this.parts.honesty),
       anotherPanel({
         host: this.host, body: { ...this.sentence, tokens, step: own.step, layer: own.layer }, tokens: look.source.tokens.map((_, place) => this.nameOf(place)),
-        layerName: (layer) => (layers > 1 ? `layer ${layer + 1} of ${layers}` : ""), tolerance: this.state.get("tolerance", "0.01"),
+        masked: this.masked, layerName: (layer) => (layers > 1 ? `layer ${layer + 1} of ${layers}` : ""), tolerance: this.state.get("tolerance", "0.01"),
         chose: (tolerance) => this.state.set({ tolerance: tolerance === "0.01" ? null : tolerance }),
         take: layers === 1 && heads === 1 ? (weights) => {
           this.act((now) => weights.forEach((weight, place) => now.pinned.set(place, Number(weight.toFixed(4)))));
@@ -208,6 +208,14 @@ class WhatIf {
     this.changed = null;
     this.refresh();
     this.drawTools();
+  }
+
+  /** Where the model itself cannot look at this step. */
+  private get masked(): (place: number) => boolean {
+    const packed = this.begun!.look.maps[0]?.mask, { step } = this.own!;
+    if (!packed) return () => false;
+    const mask = slice(unpackExact(packed));
+    return (place) => at(mask, step, place) === 0;
   }
 
   private get row(): number[] {
@@ -314,7 +322,7 @@ class WhatIf {
       h("p", { class: "moved" }, h("b", null, number(changed.change)), h("span", { class: "dim" }, " total variation distance of the next word's probabilities · "), word),
       beforeAfter(changed.candidates, "Probabilities of the next token, before and after"),
       h("h3", null, "The translation from there on"), translations(changed.before, changed.after));
-    const row = this.row, sum = row.reduce((all, one) => all + one, 0);
+    const row = this.row, masked = this.masked, sum = row.reduce((all, one) => all + one, 0);
     const notes = [
       own.pinned.size ? "Pinned weights are forced; the others keep their proportions and share what is left, so that the row keeps its sum. Pinned weights of more than one in all are divided by their sum." : "",
       own.hidden.size ? "A masked word is hidden from every layer and head that looks at the source. Its neighbors were read beside it, so their states may still tell of it." : "",
@@ -323,7 +331,7 @@ class WhatIf {
     ].filter(Boolean);
     fill(this.parts.honesty, honesty([
       { name: "Row as it is used now", value: `sums to ${number(sum)}` },
-      ...uniformFacts(row),
+      ...uniformFacts(row, (place) => own.hidden.has(place) || masked(place)),
       { name: "Change of the prediction", value: number(changed.change), note: "0: none, 1: no word in common" },
     ], notes.map((note) => h("p", { class: "small" }, note))));
     this.parts.live.textContent = `Prediction moved by ${number(changed.change, 2)}; ${word}. It says: ${changed.after.text || "nothing"}.`;

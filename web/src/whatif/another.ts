@@ -1,13 +1,14 @@
 // Another distribution, same prediction: a search for weights far from the model's own that change nothing.
 
+import { divergence } from "../compare/maps.ts";
 import { alertBox, panel, select } from "../controls.ts";
 import { fill, h, visible } from "../dom.ts";
 import type { Host } from "../host.ts";
-import { at, number, slice, unpackExact, type Matrix, type Packed } from "../tensor.ts";
+import { at, number, rowOf, slice, unpackExact, type Matrix, type Packed } from "../tensor.ts";
 import type { Another } from "./answer.ts";
 import { beforeAfter, likeliest } from "./outcome.ts";
 
-const LARGEST = Math.log(2);
+const TITLE = "Another distribution, same prediction?";
 const TOLERANCES = ["0.01", "0.05", "0.1"];
 
 export interface Finding {
@@ -15,6 +16,8 @@ export interface Finding {
   /** What to send beside the tolerance. */
   body: object;
   tokens: string[];
+  /** Whether this step cannot look at a place. */
+  masked: (place: number) => boolean;
   /** How the layer that is searched in is called; empty where there is one. */
   layerName: (layer: number) => string;
   tolerance: string;
@@ -25,6 +28,9 @@ export interface Finding {
 
 /** Draw the panel. Nothing is searched before the visitor asks for it. */
 export function anotherPanel(finding: Finding): HTMLElement {
+  if (finding.tokens.filter((_, place) => !finding.masked(place)).length < 2) {
+    return panel(TITLE, h("p", { class: "verdict" }, "No alternative exists: at this step one place alone is open, and it has all the weight."));
+  }
   const alert = alertBox(), result = h("div", { class: "another-result", "aria-live": "polite" });
   let tolerance = TOLERANCES.includes(finding.tolerance) ? finding.tolerance : TOLERANCES[0]!;
   const button = h("button", { type: "button", class: "primary", disabled: !finding.host.live, onclick: async () => {
@@ -40,7 +46,7 @@ export function anotherPanel(finding: Finding): HTMLElement {
     }
     button.disabled = false;
   } }, "Search for other weights");
-  return panel("Another distribution, same prediction?",
+  return panel(TITLE,
     h("p", { class: "dim small meaning" }, "Jain and Wallace (2019) ask: could the model have looked elsewhere and said the same? The search moves the weights of this step as far away as it can (Jensen-Shannon divergence) while the prediction moves by at most ε (total variation distance)."),
     h("div", { class: "row" }, select("Prediction may move by ε", TOLERANCES.map((one) => ({ value: one, text: one })), tolerance, (chosen) => {
       tolerance = chosen;
@@ -51,11 +57,11 @@ export function anotherPanel(finding: Finding): HTMLElement {
 function told(found: Another, finding: Finding): HTMLElement[] {
   const own = rows(found.own), other = rows(found.other);
   const heads = own.rows, where = finding.layerName(found.layer);
-  const first = mean(own), second = mean(other);
+  const first = mean(own), second = mean(other), most = reachable(own, finding.masked);
   return [
-    h("p", { class: "verdict" }, verdict(found)),
+    h("p", { class: "verdict" }, verdict(found, most)),
     h("dl", { class: "facts across" },
-      fact("Divergence of the weights", number(found.divergence), `of at most ${number(LARGEST)}`),
+      fact("Divergence of the weights", number(found.divergence), `of at most ${number(most)} from these weights`),
       fact("Change of the prediction", number(found.change), `ε is ${found.tolerance}`),
       fact("With uniform weights instead", number(found.uniform.change), `change, at a divergence of ${number(found.uniform.divergence)}`)),
     h("div", { class: "halves" },
@@ -71,17 +77,28 @@ function told(found: Another, finding: Finding): HTMLElement[] {
   ];
 }
 
-function verdict(found: Another): string {
+/** The largest divergence that any weights can have from these, as a mean over heads: all on the open place that has least. */
+export function reachable(own: Matrix, masked: (place: number) => boolean): number {
+  const heads = Array.from({ length: own.rows }, (_, head) => rowOf(own, head)).filter((row) => row.some((weight) => weight > 0));
+  const farthest = heads.map((row) => {
+    const open = row.flatMap((_, place) => (masked(place) ? [] : [place]));
+    const least = open.reduce((best, place) => (row[place]! < row[best]! ? place : best), open[0]!);
+    return divergence(row, row.map((_, place) => (place === least ? 1 : 0)));
+  });
+  return farthest.reduce((sum, one) => sum + one, 0) / Math.max(1, farthest.length);
+}
+
+function verdict(found: Another, most: number): string {
   const same = likeliest(found.candidates, "before") === likeliest(found.candidates, "after");
   if (!found.found) {
     return `None found: in ${found.steps} steps of search the prediction always moved by more than ε; the least was ${number(found.change)}. That does not show that there is none.`;
   }
-  const share = found.divergence / LARGEST;
+  const share = most > 0 ? found.divergence / most : 0;
   const degree = share > 0.5 ? "Found, and far away" : share > 0.1 ? "Found, at some distance" : "Found only close by";
-  const reading = share > 0.5 ? "so what these weights show is one of several stories that give the same answer"
-    : share > 0.1 ? "so the weights could differ somewhat and the answer would stay"
-    : "so at this step the answer holds the weights nearly fast";
-  return `${degree}: ${Math.round(100 * share)} % of the largest divergence there is, and the prediction moves by ${number(found.change)}${same ? "" : ", enough to change the likeliest word"}; ${reading}.`;
+  const reading = share > 0.5 ? "weights quite unlike these give nearly the same prediction"
+    : share > 0.1 ? "weights that differ somewhat give nearly the same prediction"
+    : "that none was found farther away does not show that there is none";
+  return `${degree}: ${Math.round(100 * share)} % of the largest divergence that these weights allow, and the prediction moves by ${number(found.change)}${same ? "" : ", enough to change the likeliest word"}; ${reading}.`;
 }
 
 function fact(name: string, value: string, note: string): HTMLElement {

@@ -1,6 +1,5 @@
 """Batches of images: shuffled and changed anew in each epoch, in an order that can be taken up where it stopped."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +8,7 @@ from jaxtyping import Int, UInt8
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.bucketing import share_batches
+from regard.data.epochs import EvenEpochs
 from regard.data.images.augment import augment
 from regard.data.images.labeled import LabeledImages
 
@@ -50,7 +49,7 @@ class ImageBatch:
         return [half for half in halves if half.num_tokens]
 
 
-class ImageBatches:
+class ImageBatches(EvenEpochs[ImageBatch]):
     """Images, one epoch after another, in batches of as equal a size as can be.
 
     What is drawn for a batch depends on seed, epoch and its number alone, so that a resumed run sees the same changes.
@@ -68,37 +67,14 @@ class ImageBatches:
         rank: int = 0,
         ranks: int = 1,
     ) -> None:
-        self._images, self._size, self._seed, self._flip, self._shift = images, size, seed, flip, shift
-        self._shuffle, self._rank, self._ranks = shuffle, rank, ranks
-        self._epoch, self._batch = 0, 0
+        super().__init__(len(images), size=size, seed=seed, shuffle=shuffle, rank=rank, ranks=ranks)
+        self._images, self._flip, self._shift = images, flip, shift
 
-    def __iter__(self) -> Iterator[ImageBatch]:
-        epoch, plan = self._epoch, self._plan(self._epoch)
-        for number in range(self._batch, len(plan)):
-            last = number + 1 == len(plan)
-            self._epoch, self._batch = (epoch + 1, 0) if last else (epoch, number + 1)
-            yield self._make(plan[number], epoch, number)
-
-    def state(self) -> dict[str, int]:
-        """Say where we stand."""
-        return {"epoch": self._epoch, "batch": self._batch}
-
-    def restore(self, state: Mapping[str, int]) -> None:
-        """Go there."""
-        self._epoch, self._batch = int(state["epoch"]), int(state["batch"])
-
-    def _make(self, indices: NDArray[np.int64], epoch: int, number: int) -> ImageBatch:
+    def make(self, indices: NDArray[np.int64], *, epoch: int, number: int) -> ImageBatch:
+        """Gather these images, changed as the epoch and the number say."""
         pixels = self._images.pixels[indices]
         if self._flip or self._shift:
             generator = np.random.Generator(np.random.PCG64([self._seed, epoch, number, self._rank]))
             pixels = augment(pixels, generator, flip=self._flip, shift=self._shift)
         labels = torch.from_numpy(self._images.labels[indices])
         return ImageBatch(torch.from_numpy(pixels), labels, torch.from_numpy(indices))
-
-    def _plan(self, epoch: int) -> list[NDArray[np.int64]]:
-        count = len(self._images)
-        order = np.arange(count)
-        if self._shuffle:
-            order = np.argsort(np.random.PCG64([self._seed, epoch]).random_raw(count), kind="stable")
-        batches = np.array_split(order, max(1, -(-count // self._size)))
-        return share_batches(batches, rank=self._rank, ranks=self._ranks)

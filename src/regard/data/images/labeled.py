@@ -1,6 +1,5 @@
 """Images with labels, held as bytes, and their division into sides that share no image."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int64, UInt8
 
+from regard.data.images.pixels import digest_pixels, divide_pixels, find_shared
 from regard.data.report import Report
 from regard.data.split import Fractions
 from regard.errors import DataError, nearest
@@ -40,8 +40,7 @@ class LabeledImages:
 
     def digests(self, salt: str = "") -> list[bytes]:
         """Give a number for the pixels of each image."""
-        key = hashlib.blake2b(salt.encode(), digest_size=16).digest()
-        return [hashlib.blake2b(one.tobytes(), digest_size=8, key=key).digest() for one in self.pixels]
+        return digest_pixels(self.pixels, salt)
 
 
 class ImageSplits(NamedTuple):
@@ -61,16 +60,7 @@ def split_images(images: LabeledImages, fractions: Fractions) -> ImageSplits:
     >>> sum(map(len, sides)), 20 < len(sides.valid) < 60
     (200, True)
     """
-    draws = np.array([int.from_bytes(one, "big") / 2.0**64 for one in images.digests(fractions.salt)])
-    valid = draws < fractions.valid
-    test = ~valid & (draws < fractions.valid + fractions.test)
-    for name, share, side in (("valid", fractions.valid, valid), ("test", fractions.test, test)):
-        if share and not side.any():
-            raise DataError(
-                f"`{name}` = {share:g} must hold out at least one image; received none of {len(images):,}. Give a "
-                f"larger share, more images, or a {name} set of your own."
-            )
-    return ImageSplits(*(images.select(np.flatnonzero(side)) for side in (~valid & ~test, valid, test)))
+    return ImageSplits(*(images.select(side) for side in divide_pixels(images.pixels, fractions)))
 
 
 def drop_held_out_images(
@@ -78,15 +68,12 @@ def drop_held_out_images(
 ) -> LabeledImages:
     """Leave out images that are, pixel by pixel, among those `held_out`."""
     report = Report(title="held out elsewhere") if report is None else report
-    known = {digest for side in held_out for digest in side.digests()}
-    kept = []
-    for index, digest in enumerate(images.digests()):
-        if digest in known:
-            report.drop("held out", place=images.place(index), text=images.names[images.labels[index]])
-        else:
-            report.keep()
-            kept.append(index)
-    return images if len(kept) == len(images) else images.select(kept)
+    shared = find_shared(images.pixels, (side.pixels for side in held_out))
+    for index in np.flatnonzero(shared).tolist():
+        report.drop("held out", place=images.place(index), text=images.names[images.labels[index]])
+    kept = np.flatnonzero(~shared)
+    report.kept += len(kept)
+    return images.select(kept) if shared.any() else images
 
 
 def rename_labels(images: LabeledImages, names: Sequence[str], *, side: str) -> LabeledImages:

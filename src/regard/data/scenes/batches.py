@@ -3,9 +3,8 @@
 The pictures themselves stay where they are, on the device that trains: a batch names them by number.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.bucketing import share_batches
+from regard.data.epochs import EvenEpochs
 from regard.data.ragged import Ragged
 from regard.data.special import END, PAD, START
 
@@ -91,47 +90,7 @@ class CaptionBatch(NamedTuple):
         return [half for half in halves if len(half.indices)]
 
 
-Made = TypeVar("Made", QuestionBatch, CaptionBatch)
-
-
-class PictureBatches(ABC, Generic[Made]):
-    """Pictures, one epoch after another, shuffled anew in each, in batches of as equal a size as can be."""
-
-    def __init__(
-        self, num_pictures: int, *, size: int, seed: int = 0, shuffle: bool = True, rank: int = 0, ranks: int = 1
-    ) -> None:
-        self._count, self._size, self._seed, self._shuffle = num_pictures, size, seed, shuffle
-        self._rank, self._ranks = rank, ranks
-        self._epoch, self._batch = 0, 0
-
-    @abstractmethod
-    def make(self, pictures: NDArray[np.int64]) -> Made:
-        """Put these pictures into a batch."""
-
-    def __iter__(self) -> Iterator[Made]:
-        epoch, plan = self._epoch, self._plan(self._epoch)
-        for number in range(self._batch, len(plan)):
-            last = number + 1 == len(plan)
-            self._epoch, self._batch = (epoch + 1, 0) if last else (epoch, number + 1)
-            yield self.make(plan[number])
-
-    def state(self) -> dict[str, int]:
-        """Say where we stand."""
-        return {"epoch": self._epoch, "batch": self._batch}
-
-    def restore(self, state: Mapping[str, int]) -> None:
-        """Go there."""
-        self._epoch, self._batch = int(state["epoch"]), int(state["batch"])
-
-    def _plan(self, epoch: int) -> list[NDArray[np.int64]]:
-        order = np.arange(self._count)
-        if self._shuffle:  # raw draws: numpy keeps those the same in every version
-            order = np.argsort(np.random.PCG64([self._seed, epoch]).random_raw(self._count), kind="stable")
-        batches = np.array_split(order, max(1, -(-self._count // self._size)))
-        return share_batches(batches, rank=self._rank, ranks=self._ranks)
-
-
-class QuestionBatches(PictureBatches[QuestionBatch]):
+class QuestionBatches(EvenEpochs[QuestionBatch]):
     """Batches of pictures, each with all of its questions."""
 
     def __init__(
@@ -153,19 +112,19 @@ class QuestionBatches(PictureBatches[QuestionBatch]):
         self._answers = torch.tensor(answers, dtype=torch.int64)
         super().__init__(pictures, size=size, seed=seed, shuffle=shuffle, rank=rank, ranks=ranks)
 
-    def make(self, pictures: NDArray[np.int64]) -> QuestionBatch:
+    def make(self, indices: NDArray[np.int64], *, epoch: int, number: int) -> QuestionBatch:
         """Gather the questions about these pictures."""
-        spans = [np.arange(self._first[picture], self._first[picture + 1]) for picture in pictures]
-        owners = np.repeat(np.arange(len(pictures)), [len(one) for one in spans])
-        indices = torch.from_numpy(np.concatenate(spans))
-        lengths = self._lengths[indices]
-        tokens = self._tokens[indices, : max(1, int(lengths.max()))]
+        spans = [np.arange(self._first[picture], self._first[picture + 1]) for picture in indices]
+        owners = np.repeat(np.arange(len(indices)), [len(one) for one in spans])
+        asked = torch.from_numpy(np.concatenate(spans))
+        lengths = self._lengths[asked]
+        tokens = self._tokens[asked, : max(1, int(lengths.max()))]
         return QuestionBatch(
-            torch.from_numpy(pictures), torch.from_numpy(owners), tokens, lengths, self._answers[indices], indices
+            torch.from_numpy(indices), torch.from_numpy(owners), tokens, lengths, self._answers[asked], asked
         )
 
 
-class CaptionBatches(PictureBatches[CaptionBatch]):
+class CaptionBatches(EvenEpochs[CaptionBatch]):
     """Batches of pictures, each with its caption."""
 
     def __init__(
@@ -176,11 +135,11 @@ class CaptionBatches(PictureBatches[CaptionBatch]):
         self._said, _ = pad_rows([np.concatenate([row, [END]]) for row in rows])
         super().__init__(len(rows), size=size, seed=seed, shuffle=shuffle, rank=rank, ranks=ranks)
 
-    def make(self, pictures: NDArray[np.int64]) -> CaptionBatch:
+    def make(self, indices: NDArray[np.int64], *, epoch: int, number: int) -> CaptionBatch:
         """Gather the captions of these pictures."""
-        indices = torch.from_numpy(pictures)
-        longest = int(self._lengths[indices].max())
-        return CaptionBatch(self._heard[indices, :longest], self._said[indices, :longest], indices)
+        pictures = torch.from_numpy(indices)
+        longest = int(self._lengths[pictures].max())
+        return CaptionBatch(self._heard[pictures, :longest], self._said[pictures, :longest], pictures)
 
 
 def pad_rows(rows: Sequence[NDArray[np.integer]]) -> tuple[Tensor, Tensor]:

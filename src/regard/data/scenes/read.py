@@ -1,7 +1,8 @@
 """Read questions about pictures from a folder: easy-VQA's own form, or pictures beside JSON Lines."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def read_questions(
 
     A folder holds train.jsonl, and valid.jsonl and test.jsonl where there are such; or one questions.jsonl; or what
     easy-VQA comes in. Each line is an object with `image`, a path from the file on, `question`, `answer` and, if one
-    likes, `kind`. Pictures are stretched to `image_size`.
+    likes, `kind`. Pictures are stretched to `image_size`; `count` is told how many there are so far, of all sides.
     """
     if path.is_file():
         return {"train": read_jsonl(path, image_size=image_size, count=count)}
@@ -35,7 +36,7 @@ def read_questions(
         raise DataError(_nothing_there(path))
     packed = find_easy_vqa(path)
     if packed:
-        return {side: read_easy_vqa(place, image_size=image_size, count=count) for side, place in packed.items()}
+        return _read_sides(read_easy_vqa, packed, image_size=image_size, count=count)
     files = {side: path / f"{side}.jsonl" for side in SIDES if (path / f"{side}.jsonl").is_file()}
     if not files and (path / "questions.jsonl").is_file():
         files = {"train": path / "questions.jsonl"}
@@ -44,7 +45,7 @@ def read_questions(
             f"{path} must hold train.jsonl or questions.jsonl, lines with image, question and answer, or easy-VQA's "
             f"train.tar.xz or train/questions.json; received {_inside(path)}."
         )
-    return {side: read_jsonl(file, image_size=image_size, count=count) for side, file in files.items()}
+    return _read_sides(read_jsonl, files, image_size=image_size, count=count)
 
 
 def read_jsonl(path: Path, *, image_size: int, count: Callable[[int], None] | None = None) -> QuestionSide:
@@ -70,6 +71,25 @@ def read_jsonl(path: Path, *, image_size: int, count: Callable[[int], None] | No
         raise DataError(f"{path} must have at least one question; received none.")
     asked.sort(key=lambda one: one.picture)
     return QuestionSide(pictures=np.stack(pictures), questions=tuple(asked))
+
+
+def _read_sides(
+    read: Callable[..., QuestionSide],
+    places: Mapping[str, Path],
+    *,
+    image_size: int,
+    count: Callable[[int], None] | None,
+) -> dict[str, QuestionSide]:
+    sides: dict[str, QuestionSide] = {}
+    for side, place in places.items():
+        before = sum(len(one.pictures) for one in sides.values())
+        onward = None if count is None else partial(_count_on, count, before)
+        sides[side] = read(place, image_size=image_size, count=onward)
+    return sides
+
+
+def _count_on(count: Callable[[int], None], before: int, done: int) -> None:
+    count(before + done)
 
 
 def _parse(line: str, place: str) -> dict[str, Any]:

@@ -78,7 +78,7 @@ class Scene:
     ground: Paint = (248, 248, 248)
 
     def key(self) -> str:
-        """Name the scene by its shapes and, roughly, their places: two that look alike have one name."""
+        """Name the scene by its shapes, and for each the two pixels across and down that its middle lies in."""
         return " ".join(f"{one.color}-{one.kind}-{one.x // 2:.0f}-{one.y // 2:.0f}" for one in self.shapes)
 
     def count(self, *, kind: Kind | None = None, color: Color | None = None) -> int:

@@ -1,6 +1,5 @@
 """Sides of a corpus: pictures as bytes, with what is asked or said of them; drawn, divided, kept apart."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -9,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int64, UInt8
 
+from regard.data.images.pixels import digest_pixels, divide_pixels, find_shared
 from regard.data.scenes.captions import caption_scene
 from regard.data.scenes.paint import paint_scene
 from regard.data.scenes.questions import Asker, Question
 from regard.data.scenes.scene import Scene, draw_scene
 from regard.data.split import Fractions
-from regard.errors import DataError
 
 Count = Callable[[int], None]
 ROUNDS = 3
@@ -50,8 +49,7 @@ class QuestionSide:
 
     def digests(self, salt: str = "") -> list[bytes]:
         """Give a number for the pixels of each picture."""
-        key = hashlib.blake2b(salt.encode(), digest_size=16).digest()
-        return [hashlib.blake2b(one.tobytes(), digest_size=8, key=key).digest() for one in self.pictures]
+        return digest_pixels(self.pictures, salt)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,17 +90,16 @@ def draw_scenes(counts: Mapping[str, int], *, seed: int = 0) -> dict[str, list[S
 def draw_questions(counts: Mapping[str, int], *, seed: int = 0, count: Count | None = None) -> dict[str, QuestionSide]:
     """Draw scenes for several sides, and ask of each some three times, a question of every kind that suits it.
 
-    No question is asked twice of a scene. `count` is told how many are drawn.
+    No question is asked twice of a scene. `count` is told how many pictures of all sides are drawn.
     """
-    sides = {}
+    sides, painted = {}, _Painted(count)
     for side, scenes in draw_scenes(counts, seed=seed).items():
-        asker = Asker()
-        asked = [
-            Asked(number, *question)
-            for number, scene in enumerate(scenes)
-            for question in _ask(asker, scene, Random(f"{seed}/{side}/{number}/questions"))
-        ]
-        sides[side] = QuestionSide(pictures=_paint(scenes, count), questions=tuple(asked))
+        asker, asked, pictures = Asker(), [], []
+        for number, scene in enumerate(scenes):
+            questions = _ask(asker, scene, Random(f"{seed}/{side}/{number}/questions"))
+            asked += [Asked(number, *question) for question in questions]
+            pictures.append(painted.paint(scene))
+        sides[side] = QuestionSide(pictures=np.stack(pictures), questions=tuple(asked))
     return sides
 
 
@@ -113,38 +110,35 @@ def _ask(asker: Asker, scene: Scene, random: Random) -> list[Question]:
 
 def draw_captions(counts: Mapping[str, int], *, seed: int = 0, count: Count | None = None) -> dict[str, CaptionSide]:
     """Draw the same scenes, and describe each."""
+    painted = _Painted(count)
     return {
-        side: CaptionSide(pictures=_paint(scenes, count), captions=tuple(map(caption_scene, scenes)))
+        side: CaptionSide(
+            pictures=np.stack([painted.paint(scene) for scene in scenes]), captions=tuple(map(caption_scene, scenes))
+        )
         for side, scenes in draw_scenes(counts, seed=seed).items()
     }
 
 
-def _paint(scenes: Sequence[Scene], count: Count | None) -> UInt8[np.ndarray, "pictures 3 height width"]:
-    painted = []
-    for number, scene in enumerate(scenes, start=1):
-        painted.append(paint_scene(scene))
-        if count is not None and number % 100 == 0:
-            count(number)
-    return np.stack(painted)
+class _Painted:
+    """Paints scenes, and tells how many there are so far."""
+
+    def __init__(self, count: Count | None) -> None:
+        self._count, self._done = count, 0
+
+    def paint(self, scene: Scene) -> UInt8[np.ndarray, "3 height width"]:
+        self._done += 1
+        if self._count is not None and self._done % 100 == 0:
+            self._count(self._done)
+        return paint_scene(scene)
 
 
 def split_questions(side: QuestionSide, fractions: Fractions) -> tuple[QuestionSide, QuestionSide, QuestionSide]:
     """Divide pictures by a hash of their pixels, so that equal ones, and their questions, are on one side."""
-    draws = np.array([int.from_bytes(one, "big") / 2.0**64 for one in side.digests(fractions.salt)])
-    valid = draws < fractions.valid
-    test = ~valid & (draws < fractions.valid + fractions.test)
-    for name, share, held in (("valid", fractions.valid, valid), ("test", fractions.test, test)):
-        if share and not held.any():
-            raise DataError(
-                f"`{name}` = {share:g} must hold out at least one picture; received none of {len(draws):,}. Give a "
-                f"larger share, more pictures, or a {name} file of your own."
-            )
-    train, valid_side, test_side = (side.select(np.flatnonzero(one)) for one in (~valid & ~test, valid, test))
-    return train, valid_side, test_side
+    train, valid, test = divide_pixels(side.pictures, fractions, called="picture")
+    return side.select(train), side.select(valid), side.select(test)
 
 
 def drop_shared(side: QuestionSide, others: Sequence[QuestionSide]) -> QuestionSide:
     """Leave out pictures that are, pixel by pixel, on one of the other sides."""
-    known = {digest for other in others for digest in other.digests()}
-    kept = [index for index, digest in enumerate(side.digests()) if digest not in known]
-    return side if len(kept) == len(side.pictures) else side.select(kept)
+    shared = find_shared(side.pictures, (other.pictures for other in others))
+    return side.select(np.flatnonzero(~shared)) if shared.any() else side

@@ -1,12 +1,10 @@
 """How much each word mattered, by the gradient: the one measure that every classifier has."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.layers.together import without_cudnn
 from regard.models.classify.network import Network
 
 
@@ -22,7 +20,7 @@ def gradient_shares(
 
     Reference: Denil, Demiraj and de Freitas (2014), arXiv:1412.6815; Li et al. (2016), arXiv:1506.01066.
     """
-    with torch.enable_grad(), _without_cudnn():
+    with torch.enable_grad(), without_cudnn:
         embedding = network.embedding(tokens).detach().requires_grad_()
         logits = network.read(embedding, tokens, lengths).logits
         chosen = (logits - logits.mean(-1, keepdim=True)).max(-1).values.sum()
@@ -33,17 +31,3 @@ def gradient_shares(
     total = parts.sum(-1, keepdim=True)
     shares: Tensor = parts / total.where(total > 0, 1.0)
     return shares
-
-
-@contextmanager
-def _without_cudnn() -> Iterator[None]:
-    """Leave recurrent networks to torch's own kernels: cuDNN computes no gradient in evaluation mode.
-
-    `torch.backends.cudnn.flags` would set how exact products are too, which torch wants said in one way only.
-    """
-    before = torch.backends.cudnn.enabled
-    torch.backends.cudnn.enabled = False
-    try:
-        yield
-    finally:
-        torch.backends.cudnn.enabled = before

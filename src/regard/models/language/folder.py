@@ -72,7 +72,7 @@ def read_language_config(folder: Path) -> SavedLanguageModel:
     """Read what a folder's config.json says, without building anything."""
     path = folder / CONFIG
     if not is_language_model(folder):
-        raise DataError(f"{path} must describe a language model; received another, or none. See regard translate.")
+        raise DataError(f"{path} must describe a language model; received another, or none. See `regard.load`.")
     try:
         return read_settings(SavedLanguageModel, json.loads(path.read_text(encoding="utf-8")))
     except ArgumentError as error:

@@ -54,11 +54,12 @@ def test_a_shape_is_painted_where_it_is_with_soft_edges(kind):
     assert share < {"circle": 1.01, "square": 0.67, "triangle": 0.45, "star": 0.5, "cross": 0.7}[kind]
 
 
-def test_two_scenes_that_look_alike_have_one_name():
+def test_two_scenes_with_their_shapes_in_the_same_cells_have_one_name():
     one = Scene(shapes=(Shape(kind="star", color="red", x=20.1, y=40.2, radius=9),))
     other = Scene(shapes=(Shape(kind="star", color="red", x=20.3, y=40.9, radius=7),))
     assert one.key() == other.key()
-    assert one.key() != Scene(shapes=(Shape(kind="star", color="red", x=30, y=40.2, radius=9),)).key()
+    for x in (19.9, 22.0, 30.0):  # in the cells beside it, and far off
+        assert one.key() != Scene(shapes=(Shape(kind="star", color="red", x=x, y=40.2, radius=9),)).key()
 
 
 def test_sides_share_no_scene_and_the_test_does_not_hang_on_the_training():
@@ -150,6 +151,13 @@ def test_questions_and_captions_are_of_the_same_scenes(unchecked):
     assert (asked.pictures == said.pictures).all()
     assert told == [100]
     assert len(said) == 100
+
+
+@pytest.mark.parametrize("draw", [draw_questions, draw_captions])
+def test_pictures_of_all_sides_are_counted_together(draw):
+    told = []
+    draw({"test": 40, "valid": 40, "train": 20}, count=told.append)
+    assert told == [100]
 
 
 def test_captions_name_every_shape_from_left_to_right():

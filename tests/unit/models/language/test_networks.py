@@ -3,12 +3,14 @@
 import pytest
 import torch
 
+from regard.config.language import RecurrentLanguageSpec, TransformerLanguageSpec
 from regard.errors import ArgumentError
+from regard.models.dropout import Dropout
 from regard.models.embedding import TokenEmbedding
 from regard.models.language.build import build_network
 from regard.models.language.network import History, LanguageNetwork, NextWordModel
 from regard.models.language.recurrent import RecurrentLanguageModel, RecurrentStack
-from unit.models.language.networks import SPECS
+from unit.models.language.networks import BLOCKS, SPECS
 
 VOCABULARY = 11
 CARRYING = [name for name in SPECS if not name.startswith("transformer")]
@@ -43,6 +45,50 @@ def test_nothing_is_known_of_what_comes_later(name, tokens):
     other = tokens.clone()
     other[:, 9:] = 4 + (other[:, 9:] - 3) % 7
     torch.testing.assert_close(model(tokens).features[:, :9], model(other).features[:, :9])
+
+
+def drawn(model: LanguageNetwork, tokens: torch.Tensor) -> dict[str, list[torch.Tensor]]:
+    """What each dropout of features multiplied by in one pass of training: rows, places, features."""
+    found: dict[str, list[torch.Tensor]] = {}
+    places = {}
+    for name, module in model.named_modules():
+        if isinstance(module, Dropout) and module.p and not name.endswith("connections"):
+
+            def keep(module, given, result, name=name):
+                found.setdefault(name, []).append((result / given[0]).round(decimals=4))
+
+            places[name] = module.register_forward_hook(keep)
+    model.train()(tokens)
+    for one in places.values():
+        one.remove()
+    return found
+
+
+@pytest.mark.parametrize("span", [0, 5])
+def test_recurrent_dropout_holds_all_along_a_stretch(span, tokens):
+    torch.manual_seed(1)
+    shares = {"dropout": 0.5, "input_dropout": 0.25, "layer_dropout": 0.75}
+    spec = RecurrentLanguageSpec(embedding_size=64, hidden_size=48, attention_span=span, weight_dropout=0.3, **shares)
+    model = build_network(spec, vocabulary_size=VOCABULARY)
+    parts = {"dropout": model.dropout, "embedding.dropout": model.embedding.dropout}
+    parts["stack.between"] = model.stack.between
+    assert [part.p for part in parts.values()] == [0.5, 0.25, 0.75]
+    assert all(part.shared for part in parts.values())
+    masks, again = drawn(model, tokens), drawn(model, tokens)
+    assert masks.keys() == parts.keys()
+    for name, (mask,) in masks.items():
+        assert mask.unique().tolist() == pytest.approx([0.0, 1 / (1 - parts[name].p)], abs=1e-3)
+        assert torch.equal(mask, mask[:, :1].expand_as(mask))  # the same at every place,
+        assert not torch.equal(mask[0], mask[1])  # another in every row,
+        assert not torch.equal(mask, again[name][0])  # and in the next stretch
+
+
+def test_the_transformer_drops_place_by_place(tokens):
+    torch.manual_seed(1)
+    model = build_network(TransformerLanguageSpec(**BLOCKS, dropout=0.5), vocabulary_size=VOCABULARY)
+    masks = drawn(model, tokens)
+    assert len(masks) == 1 + 2 * BLOCKS["num_layers"]
+    assert all(not torch.equal(mask[:, 0], mask[:, 1]) for several in masks.values() for mask in several)
 
 
 @pytest.mark.parametrize("name", CARRYING)

@@ -1,0 +1,40 @@
+"""Commands that are given a model of another kind say what they need, what is there, and which command serves it."""
+
+import sys
+
+import pytest
+
+from regard.cli import main
+from regard.tasks.model_kinds import KINDS
+from unit.tasks.test_model_kinds import write_kind
+
+#: What stands after the folder, and the kinds that each command takes.
+COMMANDS = {
+    "translate": (["hola"], {"translate"}),
+    "evaluate": ([], {"translate", "language"}),
+    "compare": (["there"], {"translate"}),
+    "align": (["--source", "there", "--target", "there"], {"translate"}),
+    "generate": (["Once"], {"language"}),
+    "classify": (["A good film."], {"classify", "images"}),
+    "ask": (["a.png", "What is it?"], {"questions"}),
+    "caption": (["a.png"], {"captions"}),
+    "inspect": (["hola"], {"translate", "language", "classify"}),
+}
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "evaluate there"])
+def test_a_model_of_another_kind_is_one_paragraph(unchecked, monkeypatch, capsys, tmp_path, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").write_text("a text\n")
+    command, *more = command.split()
+    rest, kinds = COMMANDS[command]
+    rest = [*rest, *more]
+    for held in sorted(KINDS.keys() - kinds):
+        monkeypatch.setattr(sys, "argv", ["regard", command, str(write_kind(tmp_path, held)), *rest])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        assert (ended.value.code, said.out, said.err.count("\n")) == (2, "", 1)
+        assert said.err.startswith("regard: `path` must be the folder of a")
+        assert all(KINDS[one].name in said.err.split(";")[0] for one in kinds)
+        assert f"; {tmp_path} holds {KINDS[held].name}. Use `{KINDS[held].use}` with it." in said.err

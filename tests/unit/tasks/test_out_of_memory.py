@@ -1,0 +1,56 @@
+"""What does not fit into memory ends a run with advice in the words of its task."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from regard.errors import TrainingError
+from regard.tasks.caption_job import CaptionJob
+from regard.tasks.image_job import ImageJob
+from regard.tasks.language import train_language_model
+from regard.tasks.language_job import LanguageJob
+from regard.tasks.question_job import QuestionJob
+from regard.tasks.run_folder import RunFolder
+from regard.tasks.text_corpus import gather_text
+from regard.training.watch import Watchers
+from unit.tasks.image_run import make_images
+from unit.tasks.picture_run import make_answerer, make_captioner
+from unit.tasks.texts import settings, write_text
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """Let the first loss of a job find no memory."""
+
+    def loss(self, model, batch):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    return lambda job: monkeypatch.setattr(job, "loss", loss)
+
+
+def test_images_may_be_smaller(full, tmp_path):
+    full(ImageJob)
+    for number in range(12):
+        path = tmp_path / "images" / "ab"[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.full((16, 16, 3), 20 * number, dtype=np.uint8)).save(path)
+    with pytest.raises(TrainingError, match=r"same steps\), smaller images \(data\.image_size\) or a smaller model"):
+        make_images(tmp_path / "run", tmp_path / "images", "resnet")
+
+
+@pytest.mark.parametrize(("job", "make"), [(QuestionJob, make_answerer), (CaptionJob, make_captioner)])
+def test_pictures_may_be_smaller(full, tmp_path, job, make):
+    full(job)
+    with pytest.raises(TrainingError, match=r"same steps\), smaller pictures \(data\.image_size\) or a smaller model"):
+        make(tmp_path / "run")
+
+
+def test_stretches_of_text_may_be_shorter(full, tmp_path):
+    full(LanguageJob)
+    config = settings(write_text(tmp_path / "a.txt"), "lstm")
+    message = r"same steps\), shorter stretches of text \(data\.length\) or a smaller model"
+    with pytest.raises(TrainingError, match=message):
+        train_language_model(
+            config, gather_text(config.data), RunFolder(tmp_path / "run"), command="test", watcher=Watchers()
+        )

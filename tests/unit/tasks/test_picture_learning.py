@@ -1,0 +1,77 @@
+"""Models for questions and captions learn a few pictures by heart, through the loop that every run goes through."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from regard.config.captions import compose_captions
+from regard.config.picture_data import PictureSize
+from regard.config.questions import compose_questions
+from regard.data.scenes import caption_scene, draw_scene, paint_scene
+from regard.data.scenes.sides import Asked, CaptionSide, QuestionSide
+from regard.tasks.caption_data import CaptionCorpus
+from regard.tasks.captions import train_captions
+from regard.tasks.question_data import QuestionCorpus
+from regard.tasks.questions import train_questions
+from regard.tasks.run_folder import RunFolder
+from regard.training.watch import Watchers
+
+SMALL = {
+    "data": {"corpus": "builtin:shapes", "image_size": 32},
+    "model": {
+        "size": 32,
+        "num_heads": 2,
+        "feed_forward_size": 32,
+        "dropout": 0.0,
+        "image": {"kind": "residual", "widths": (8, 12, 16), "num_blocks": 1},
+    },
+    "train": {
+        "steps": 60,
+        "batch_tokens": 8,
+        "threads": 1,
+        "validate_every": 60,
+        "device": "cpu",
+        "schedule": {"kind": "cosine", "rate": 3e-3, "warm_up": 5, "final": 0.1},
+    },
+}
+SIZE = PictureSize(pictures=8, words=100)
+
+
+def draw(num_shapes):
+    """Draw eight scenes, with their pictures at half the size."""
+    scenes = [draw_scene(Random(f"learn/{number}"), num_shapes=num_shapes) for number in range(8)]
+    return scenes, np.stack([paint_scene(scene)[:, ::2, ::2] for scene in scenes])
+
+
+@pytest.mark.parametrize("image", [{}, {"kind": "vision-transformer", "patch_size": 8, "size": 32, "num_layers": 1}])
+def test_questions_are_learned_that_only_the_picture_answers(tmp_path, image):
+    scenes, pictures = draw(1)
+    asked = []
+    for number, scene in enumerate(scenes):
+        [shape] = scene.shapes  # the same three questions of every picture
+        asked += [
+            Asked(number, "what color is it?", shape.color, "color"),
+            Asked(number, "which shape is it?", shape.kind, "shape"),
+            Asked(number, "in which corner is it?", str(shape.corner()), "position"),
+        ]
+    side = QuestionSide(pictures=pictures, questions=tuple(asked))
+    chosen = {**SMALL, "model": {**SMALL["model"], "image": image or SMALL["model"]["image"]}}
+    corpus = QuestionCorpus(train=side, valid=side, test=side)
+    trained = train_questions(
+        compose_questions(chosen, SIZE), corpus, RunFolder(tmp_path), command="", watcher=Watchers()
+    )
+    assert trained.figures["test_question_only"] < 0.6
+    assert trained.figures["test_accuracy"] > 0.9
+
+
+def test_captions_are_learned(tmp_path):
+    scenes, pictures = draw(2)
+    captions = tuple(map(caption_scene, scenes))
+    assert len(set(captions)) == 8
+    side = CaptionSide(pictures=pictures, captions=captions)
+    corpus = CaptionCorpus(train=side, valid=side, test=side)
+    trained = train_captions(compose_captions(SMALL, SIZE), corpus, RunFolder(tmp_path), command="", watcher=Watchers())
+    assert trained.figures["test_majority"] == 1 / 8
+    assert trained.figures["test_exact"] > 0.9
+    assert trained.figures["test_bleu"] > 90
