@@ -3,6 +3,8 @@
 from typing import Any
 from urllib.parse import urlencode
 
+from torch import nn
+
 from regard.studio.attending import attending
 from regard.studio.models import Models
 from regard.studio.page import Answer, Recorded, make_page
@@ -22,7 +24,7 @@ def steps_page(model: Translator | LanguageModel | Classifier, text: str, *, tar
 
 def can_take_apart(model: Translator | LanguageModel | Classifier, text: str, target: str | None = None) -> bool:
     """Tell whether there is such a page of a text: for a model that attends, and no more tokens than are drawn."""
-    if not text.strip() or not attending(model.model):
+    if not text.strip() or not isinstance(model.model, nn.Module) or not attending(model.model):
         return False
     longest = max(count_tokens(model, text), 0 if target is None else count_tokens(model, target, side="target"))
     return longest <= MAX_TOKENS
