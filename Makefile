@@ -45,7 +45,7 @@ web: web/node_modules
 	@cd web && npx --no-install tsc --noEmit && node build.mjs
 
 test-browser: install web/node_modules
-	@JAXTYPING_DISABLE=1 $(BIN)/python -m pytest -m browser tests/browser
+	@JAXTYPING_DISABLE=1 $(BIN)/python -m pytest -n $(JOBS) -m browser tests/browser
 
 check: install
 	@$(BIN)/ruff format --check .
