@@ -1,6 +1,5 @@
 """Train to describe pictures: from pictures and settings to a model folder, a card and a report."""
 
-import json
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ from regard.tasks.caption_data import CaptionCorpus
 from regard.tasks.caption_job import CaptionJob, CaptionScores, EncodedCaptions
 from regard.tasks.captioner import Caption, Captioner
 from regard.tasks.card import Card, Use, write_card
-from regard.tasks.finished import FIGURES, model_aside, run_watchers
+from regard.tasks.finished import figures_again, put_model, run_watchers
 from regard.tasks.page import make_html
 from regard.tasks.questions import SHOWN, TOKENS, TrainedOnPictures
 from regard.tasks.report_page import curves_html
@@ -50,10 +49,8 @@ def train_captions(
     """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again."""
     group = group or Group()
     signature = describe_captions(config)
-    finished = folder.model / FIGURES
-    if finished.is_file():
-        watcher.noted(f"The run in {folder.path} is finished; these are its figures.")
-        return TrainedOnPictures(folder, json.loads(finished.read_text(encoding="utf-8")), signature)
+    if (found := figures_again(folder, watcher)) is not None:
+        return TrainedOnPictures(folder, found, signature)
     captioner = _fresh(config, corpus)
     train, valid, test = (
         EncodedCaptions(side, captioner.tokenizer, max_length=config.data.max_length, device=group.device)
@@ -184,10 +181,7 @@ def _write(
         folder=str(folder.model),
         use=CAPTION,
     )
-    with model_aside(folder) as aside:
-        captioner.save(aside)
-        (aside / "README.md").write_text(write_card(card), encoding="utf-8")
-        (aside / FIGURES).write_text(json.dumps(figures), encoding="utf-8")
+    put_model(folder, captioner.save, card=write_card(card), figures=figures)
 
 
 def _examples(captioner: Captioner, side: CaptionSide) -> list[str]:

@@ -1,6 +1,5 @@
 """Train a classifier: from labeled texts and settings to a model folder, a card and a report."""
 
-import json
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from regard.models.classify import TfIdfClassifier, build_classifier, fit_tf_idf
 from regard.tasks.classification_job import AnyClassifier, ClassificationJob
 from regard.tasks.classifier import Classifier, cut_texts
 from regard.tasks.classify_page import classifier_card, training_page
-from regard.tasks.finished import FIGURES, model_aside, run_watchers
+from regard.tasks.finished import figures_again, put_model, run_watchers
 from regard.tasks.labeled_texts import LabeledCorpus
 from regard.tasks.run_folder import RunFolder
 from regard.training.checkpoint import write_text
@@ -58,10 +57,8 @@ def train_classifier(
     """
     group = group or Group()
     signature = describe_classifier(config)
-    finished = folder.model / FIGURES
-    if finished.is_file():
-        watcher.noted(f"The run in {folder.path} is finished; these are its figures.")
-        return TrainedClassifier(folder, json.loads(finished.read_text(encoding="utf-8")), signature)
+    if (found := figures_again(folder, watcher)) is not None:
+        return TrainedClassifier(folder, found, signature)
     tokenizer = train_tokenizer(corpus.train.texts, config.tokenizer)
     train, valid, test = (
         (cut_texts(tokenizer.encode_batch(side.texts), config.data.max_length), side.labels)
@@ -187,8 +184,5 @@ def _write(
         config=show_settings(config, help=False),
     )
     write_text(folder.report, page)
-    with model_aside(folder) as aside:
-        classifier.save(aside)
-        card = classifier_card(**told, license=config.data.license, folder=str(folder.model))
-        (aside / "README.md").write_text(card, encoding="utf-8")
-        (aside / FIGURES).write_text(json.dumps(figures), encoding="utf-8")
+    card = classifier_card(**told, license=config.data.license, folder=str(folder.model))
+    put_model(folder, classifier.save, card=card, figures=figures)

@@ -1,6 +1,5 @@
 """Train an image classifier: from labeled images and settings to a model folder, a card and a report."""
 
-import json
 import time
 
 from regard import __version__
@@ -13,7 +12,7 @@ from regard.models.vision.build import build_image_encoder
 from regard.tasks.card import Card, Use, write_card
 from regard.tasks.classification import TrainedClassifier, label_figures
 from regard.tasks.classify_page import told
-from regard.tasks.finished import FIGURES, model_aside, run_watchers
+from regard.tasks.finished import figures_again, put_model, run_watchers
 from regard.tasks.image_classifier import ImageClassifier
 from regard.tasks.image_job import ImageJob
 from regard.tasks.image_page import images_report
@@ -45,10 +44,8 @@ def train_image_classifier(
     """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again."""
     group = group or Group()
     signature = describe_images(config)
-    finished = folder.model / FIGURES
-    if finished.is_file():
-        watcher.noted(f"The run in {folder.path} is finished; these are its figures.")
-        return TrainedClassifier(folder, json.loads(finished.read_text(encoding="utf-8")), signature)
+    if (found := figures_again(folder, watcher)) is not None:
+        return TrainedClassifier(folder, found, signature)
     seed_streams(config.train.seed)
     size = corpus.size
     model = build_image_encoder(
@@ -150,7 +147,4 @@ def _write(
         folder=str(folder.model),
         use=CLASSIFY,
     )
-    with model_aside(folder) as aside:
-        classifier.save(aside)
-        (aside / "README.md").write_text(write_card(card), encoding="utf-8")
-        (aside / FIGURES).write_text(json.dumps(figures), encoding="utf-8")
+    put_model(folder, classifier.save, card=write_card(card), figures=figures)

@@ -1,6 +1,5 @@
 """Train on questions about pictures: from pictures and settings to a model folder, a card and a report."""
 
-import json
 import time
 from typing import NamedTuple
 
@@ -18,7 +17,7 @@ from regard.evaluation.questions import AnswerScores, BlindBaseline, score_answe
 from regard.models.build import count_parameters
 from regard.models.vision.build_questions import build_question_network
 from regard.tasks.card import Card, Use, write_card
-from regard.tasks.finished import FIGURES, model_aside, run_watchers
+from regard.tasks.finished import figures_again, put_model, run_watchers
 from regard.tasks.question_answerer import QuestionAnswerer
 from regard.tasks.question_data import QuestionCorpus
 from regard.tasks.question_job import EncodedQuestions, QuestionJob
@@ -59,10 +58,8 @@ def train_questions(
     """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again."""
     group = group or Group()
     signature = describe_questions(config)
-    finished = folder.model / FIGURES
-    if finished.is_file():
-        watcher.noted(f"The run in {folder.path} is finished; these are its figures.")
-        return TrainedOnPictures(folder, json.loads(finished.read_text(encoding="utf-8")), signature)
+    if (found := figures_again(folder, watcher)) is not None:
+        return TrainedOnPictures(folder, found, signature)
     tokenizer = train_tokenizer((one.text for one in corpus.train.questions), TOKENS)
     answerer = _fresh(config, corpus, tokenizer)
     train, valid, test = (
@@ -200,10 +197,7 @@ def _write(
         folder=str(folder.model),
         use=ASK,
     )
-    with model_aside(folder) as aside:
-        answerer.save(aside)
-        (aside / "README.md").write_text(write_card(card), encoding="utf-8")
-        (aside / FIGURES).write_text(json.dumps(figures), encoding="utf-8")
+    put_model(folder, answerer.save, card=write_card(card), figures=figures)
 
 
 def _askings(answerer: QuestionAnswerer, side: QuestionSide) -> list[Asking]:
