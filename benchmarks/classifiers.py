@@ -31,9 +31,9 @@ from regard.config.read import merge
 from regard.tasks.classification import train_classifier
 from regard.tasks.classifier import load_classifier
 from regard.tasks.labeled_texts import LabeledCorpus, gather_texts
+from regard.tasks.run import Run
 from regard.tasks.run_folder import RunFolder
 from regard.training.group import Group, pick_device
-from regard.training.watch import Watchers
 
 #: Files, columns and what suits each: long texts are cut for the networks, not for TF-IDF.
 TASKS = {
@@ -147,7 +147,7 @@ def measure(data: Path, task: str, preset: str, seed: int, device: str) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         run = RunFolder(Path(folder))
         begun = time.perf_counter()
-        trained = train_classifier(config, corpus, run, command="", watcher=Watchers(), group=Group(device=place))
+        trained = train_classifier(config, corpus, Run(folder=run, group=Group(device=place)))
         seconds = time.perf_counter() - begun
         classifier = load_classifier(run.model, device=place)
     asked = [text for text in corpus.test.texts if len(text.split()) < 200][:PROBED]

@@ -17,12 +17,12 @@ row of `language_table.py`.
 import argparse
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from language_runs import Curve, fit_steps, measure_model, network_figures, train_model
+from language_runs import Curve, fit_steps, measure_model, network_figures, read_lines, train_model
 
 from regard.config.language import LanguageConfig, compose_language
 from regard.config.read import merge, parse_assignments
@@ -126,6 +126,32 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def draw(lines: Sequence[Mapping[str, Any]], name: str, path: Path) -> None:
+    """Draw the losses of a run against its seconds, and the bar."""
+    from matplotlib.figure import Figure
+
+    from regard.experiments.drawing import draw_lines
+
+    sides = {"train": "training", "valid": "validation"}
+    own = {side: [line for line in lines if (line["model"], line["event"]) == (name, side)] for side in sides}
+    curves = [
+        (shown, [x["seconds"] for x in own[side]], [x["loss"] for x in own[side]]) for side, shown in sides.items()
+    ]
+    bar = (f"bar {LIMITS[name]}", [0.0, max(curves[1][1])], [LIMITS[name]] * 2)
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    draw_lines(
+        axes,
+        [*curves, bar],
+        xlabel="seconds of training",
+        ylabel="loss in nats a character",
+        markers=False,
+    )
+    axes.lines[-1].set_linestyle("--")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=150)
+
+
 def reached(row: Mapping[str, Any]) -> bool:
     """Tell whether a bar was reached."""
     in_time = row["bar"] != "shakespeare" or row["seconds"] <= 180
@@ -149,6 +175,7 @@ def main() -> None:
         print(json.dumps(rows[-1]), flush=True)
         arguments.out.mkdir(parents=True, exist_ok=True)
         (arguments.out / "language_bars.md").write_text(table(rows) + "\n", encoding="utf-8")
+        draw(read_lines(arguments.out / "curves.jsonl"), name, arguments.out / f"{name}.png")
     print(table(rows))
 
 

@@ -123,6 +123,7 @@ MODELS: Mapping[str, Settings] = {
     "lstm-1": _network(_recurrent("lstm", num_layers=1), epochs=25, rate=3e-3),
     "lstm-2": _network(_recurrent("lstm"), epochs=25, rate=3e-3),
     "lstm-attention": _network(_recurrent("lstm", attention_span=64), epochs=25, rate=3e-3),
+    "lstm-previous": _network(_recurrent("lstm", attention_span=1), epochs=25, rate=3e-3),
     "transformer": _network(TRANSFORMER, epochs=30, rate=1e-3, length=128, rows=64, clip=1.0),
     "lstm-large": _network(LARGE, epochs=50, rate=3e-3),
 }
@@ -135,6 +136,7 @@ SHOWN = {
     "lstm-1": "LSTM, 1 × 512",
     "lstm-2": "LSTM, 2 × 512",
     "lstm-attention": "LSTM, 2 × 512, attention over its last 64 states",
+    "lstm-previous": "the same over 1 state, which leaves nothing to choose (control)",
     "transformer": "Transformer decoder, 6 × 384, context 128",
     "lstm-large": "LSTM, 3 × 1152 (bar: 90)",
 }
@@ -148,6 +150,7 @@ COLORS = {
     "lstm-1": "#8c564b",
     "lstm-2": "#56b4e9",
     "lstm-attention": "#0072b2",
+    "lstm-previous": "#cc79a7",
     "transformer": "#d55e00",
     "lstm-large": "#7b2d8e",
     "2-gram": "#b0a000",

@@ -82,9 +82,9 @@ def test_cudnn_is_off_inside_and_as_before_after_an_error():
     assert torch.backends.cudnn.enabled == before
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU: cuDNN is what refuses")
-def test_gradients_go_through_a_recurrent_network_in_evaluation_mode():
-    network, x = nn.GRU(2, 3).cuda().eval(), torch.randn(4, 1, 2, device="cuda", requires_grad=True)
+@pytest.mark.gpu
+def test_gradients_go_through_a_recurrent_network_in_evaluation_mode(cuda):
+    network, x = nn.GRU(2, 3).to(cuda).eval(), torch.randn(4, 1, 2, device=cuda, requires_grad=True)
     with without_cudnn:
         network(x)[0].sum().backward()
     assert x.grad is not None
