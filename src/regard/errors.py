@@ -52,6 +52,15 @@ class Interrupted(RegardError):  # noqa: N818 (nobody did anything wrong)
         self.signal = signal
 
 
+def with_article(name: str) -> str:
+    """Put "a" or "an" before the name of a kind.
+
+    >>> with_article("bag"), with_article("attentive-pooling"), with_article("ngram")
+    ('a bag', 'an attentive-pooling', 'an ngram')
+    """
+    return f"{'an' if name.startswith(('a', 'e', 'i', 'o', 'u', 'ngram')) else 'a'} {name}"
+
+
 def nearest(name: str, choices: Iterable[str]) -> str:
     """Say which of `choices` was probably meant, or list them.
 

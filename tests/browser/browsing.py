@@ -62,3 +62,12 @@ def read_table(page) -> list[list[str]]:
     page.locator(".matrix table tbody tr").first.wait_for()
     rows = page.locator(".matrix table tbody tr").all()
     return [row.locator("td").all_inner_texts() for row in rows]
+
+
+def save(page, folder, *, timeout=60_000) -> str:
+    """Press "Save as one file", and give the address of the file that the browser gets."""
+    with page.expect_download(timeout=timeout) as begun:
+        page.get_by_role("button", name="Save as one file").click()
+    file = folder / begun.value.suggested_filename
+    begun.value.save_as(file)
+    return file.as_uri()

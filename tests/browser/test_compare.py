@@ -5,8 +5,9 @@ from urllib.parse import urlencode
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
-from browser.browsing import number, serving, violations
+from browser.browsing import number, save, serving, violations
 from regard.data.special import END
 from regard.inspection.compare import divergence
 from regard.studio.looking import look, read_source
@@ -174,7 +175,17 @@ def test_losses_are_worded_for_the_task_where_it_is_known(with_runs, open_page):
         assert page.locator(".curve-title").first.inner_text() == "cross-entropy, nats a target token"
 
 
-def test_quality_by_length_is_measured_with_progress(with_runs):
+def check_all_looks(page):
+    """Axe finds nothing in light and dark, and all of it fits a phone."""
+    for width, scheme in ((1280, "light"), (1280, "dark"), (390, "dark"), (390, "light")):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.emulate_media(color_scheme=scheme)
+        page.locator(".panel h2").first.wait_for()
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+
+
+def test_quality_by_length_is_measured_with_progress(with_runs, open_page, tmp_path):
     page, _ = with_runs("compare?part=lengths")
     page.get_by_text("Not measured yet: done.").wait_for()
     with page.expect_response("**/api/compare/measure"):
@@ -192,6 +203,32 @@ def test_quality_by_length_is_measured_with_progress(with_runs):
     page.wait_for_function("() => document.querySelector('.curve-title').textContent === 'chrF'")
     assert "metric=chrF" in page.url
     assert page.evaluate("document.activeElement.value") == "chrF"
+    check_all_looks(page)
+    file = open_page(save(page, tmp_path))
+    file.locator(".curve details summary").click()
+    file.locator(".curve tbody tr").first.wait_for()
+    rows = [row.locator("td").all_inner_texts() for row in file.locator(".curve tbody tr").all()]
+    assert [row[1] for row in rows] == [number(one["chrF"]["value"], 1) for one in result["bins"]]
+    check_all_looks(file)
+
+
+def test_curves_of_a_run_that_goes_on_are_kept_in_a_file(with_runs, open_page, tmp_path):
+    page, (_, going) = with_runs("compare?part=training")
+    page.get_by_text("going: going on · step 60 of 400").wait_for()
+    write_metrics(going, metrics([80], valid=[80]))  # which the page asks for by itself, as it stands when it is saved
+    file = open_page(save(page, tmp_path))
+    file.get_by_text("going: going on when this was saved · step 80 of 400 · cross-entropy 0.075").wait_for()
+    stage = file.locator(".curve-stage").first
+    stage.focus()
+    file.keyboard.press("Home")
+    readout = file.locator(".curve").first.locator(".readout")
+    assert readout.inner_text() == "step 10: done, training 0.600 · going, training 0.600"
+    check_all_looks(file)
+    file.get_by_role("radio", name="Quality by length").check(force=True)
+    expect(file.locator(".panel .row .dim").last).to_have_text(
+        "Not measured when the file was saved: done; `regard studio` measures it."
+    )
+    assert violations(file) == []
 
 
 def test_bad_input_is_told_in_the_page(visit):

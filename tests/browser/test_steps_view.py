@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 from urllib.parse import urlencode
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from playwright.sync_api import expect
 
 from browser.browsing import number, violations
-from regard.inspection.stages import row_of, seam_calls, stages
+from regard.inspection import computation
 from regard.studio.steps_page import steps_page
 
 TEXT, TARGET = "El libro está en la mesa.", "the book"
@@ -22,10 +23,9 @@ def address(**state):
 def taken_apart(models, name, layer, *, head=0, query=1, target=TARGET):
     """Take a look apart past the server."""
     thing = models.find(name, object).thing
-    with seam_calls(thing.model, layer=layer) as calls:
-        seen = thing.inspect(TEXT, target=target)
-    call, place = row_of(calls, query, rows=seen.call(layer).weights.size(2))
-    return seen.call(layer), stages(call, query=place, head=head)
+    seen = thing.inspect(TEXT, target=target)
+    run = partial(thing.inspect, TEXT, target=target)
+    return seen.call(layer), computation(thing.model, run, layer=layer, query=query, head=head)
 
 
 def stage(page, name):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from browser.browsing import number, read_table, violations
+from browser.browsing import number, read_table, save, violations
 from regard.data.pair import words
 from regard.inspection.alignment import Reading, choose_weights, word_weights
 from regard.inspection.rank import kendall_tau
@@ -378,6 +378,19 @@ def test_rounded_weights_are_told_exactly_after_a_rest_and_asked_for_once(visit,
     page.keyboard.press("ArrowUp")
     assert readout.inner_text() == cell(found, weights, 0, 1)
     assert asked == [0, 1]
+
+
+def test_a_file_tells_rounded_weights_exactly_too(visit, models, open_page, tmp_path):
+    page = shown(visit(address(unit="tokens")))
+    rounding(page)
+    file = shown(open_page(save(page, tmp_path)))
+    found = seen(models)
+    weights = found.maps[0].weights[0, 0]
+    file.locator(".matrix .stage").focus()
+    for _ in range(2):
+        file.keyboard.press("ArrowDown")
+    file.keyboard.press("ArrowRight")
+    expect(file.locator(".matrix .readout")).to_have_text(cell(found, weights, 2, 1))
 
 
 def test_rounded_weights_of_words_are_told_exactly(visit, models):

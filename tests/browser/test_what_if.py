@@ -8,7 +8,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from browser.browsing import number, violations
+from browser.browsing import number, serving, violations
 from regard.inspection.change import total_variation
 from regard.inspection.compare import divergence
 from regard.studio import what_if
@@ -16,7 +16,10 @@ from regard.studio.looking import looking_at_source, read_source
 from regard.studio.tensors import pack
 from regard.studio.what_if import write
 from regard.studio.what_if_decoding import Meddling, decode
+from regard.studio.what_if_label import Relabeling, relabel
+from regard.tasks.classifier import Classifier
 from regard.tasks.translator import Translator
+from unit.studio.seers import REVIEW, make_english, opened
 from unit.studio.visiting import unpacked
 
 TEXT = "El libro está en la mesa."
@@ -265,3 +268,73 @@ def test_it_is_accessible_and_fits(visit, width, dark):
     page.locator(".verdict").wait_for()
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+
+
+@pytest.fixture
+def labels(open_page):
+    """The view with classifiers alone."""
+    made = make_english()
+    models = opened({name: made[name] for name in ("attending", "transformer", "last")})
+
+    def relabeled(name, text=REVIEW, **done):
+        with models.borrow(name, Classifier) as classifier:
+            return relabel(classifier, Relabeling(text=text, **done))
+
+    with serving(models) as served:
+        yield lambda **state: open_page(f"{served}#whatif?{urlencode({'text': REVIEW, **state})}"), relabeled
+
+
+def check_labels(page, found):
+    wait_for(page, ".moved b", number(found["change"]))
+    expect(page.locator(".outcome .twin .number")).to_have_text(
+        [f"{number(one['before'])} → {number(one['after'])}" for one in found["candidates"]]
+    )
+    expect(page.locator(".outcome .twin .name")).to_have_text([one["token"] for one in found["candidates"]])
+
+
+def test_labels_follow_the_weights_that_are_pulled(labels):
+    visit, relabeled = labels
+    page = visit(model="transformer")
+    check_labels(shown(page), relabeled("transformer"))
+    page.get_by_role("slider").nth(2).focus()
+    page.keyboard.press("End")
+    page.keyboard.press("PageDown")
+    pinned = [{"place": 2, "share": 0.9}]
+    check_labels(page, relabeled("transformer", pinned=pinned))
+    assert page.locator(".pulls .number").nth(2).inner_text() == "0.9000"
+    page.get_by_role("slider").nth(4).focus()
+    page.keyboard.press("m")
+    found = relabeled("transformer", pinned=pinned, hidden=[4])
+    check_labels(page, found)
+    assert page.locator(".pulls .number").all_inner_texts() == [
+        "masked" if place == 4 else number(one) for place, one in enumerate(found["weights"])
+    ]
+    page.reload()
+    check_labels(shown(page), found)
+    for width, scheme in ((1280, "light"), (390, "dark")):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.emulate_media(color_scheme=scheme)
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    page.get_by_role("button", name="Reset all").click()
+    check_labels(page, relabeled("transformer"))
+
+
+def test_another_classifier_is_chosen(labels):
+    visit, relabeled = labels
+    page = visit()
+    check_labels(shown(page), relabeled("attending"))
+    page.get_by_label("Model").select_option("transformer")
+    check_labels(page, relabeled("transformer"))
+    assert "model=transformer" in page.url
+
+
+def test_a_text_is_typed_for_a_classifier(labels):
+    visit, relabeled = labels
+    page = visit()
+    page.get_by_label("Text", exact=True).fill("too <b>long")
+    page.keyboard.press("Enter")
+    expect(page.locator(".pulls li")).to_have_count(5)
+    found = relabeled("attending", "too <b>long")
+    expect(page.locator(".pulls .name")).to_have_text(found["tokens"])
+    check_labels(page, found)

@@ -102,7 +102,10 @@ def test_words_are_painted_by_their_shares():
     [
         (["x", "--input", "b.csv"], "must come from one place; received both texts and --input"),
         (["x", "--label", "kind"], "`--label` must go with --input, whose column it is; received it alone."),
-        (["--input", "a.csv"], "received 'text'. Did you mean txt? A file without a header has columns 1, 2, …. Name"),
+        (
+            ["--input", "a.csv"],
+            "Did you mean txt? If that is a header, name its columns of text and label: --set data.text=…",
+        ),
         (["--input", "missing.csv"], "must be a file; received a path where there is none"),
         (["x", "--by", "magic"], '`by` must be model, gradient or removal; received "magic"'),
         (["x", "--html", "none/a.html"], "`--html` must be a file to write; none/a.html cannot be written"),

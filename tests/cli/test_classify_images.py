@@ -94,7 +94,7 @@ def test_a_folder_is_measured(run, model, pictures):
         (["PICTURE", "--figure", "none/a.png"], "`--figure` must be a file to write; none/a.png cannot be written"),
         (["PICTURE", "--html", "none/a.html"], "`--html` must be a file to write; none/a.html cannot be written"),
         (["--input", "CIFAR"], "must be of shape (3, 16, 16), which the model was trained on; received (3, 32, 32)."),
-        (["--input", "missing"], "must be a file; received a path where there is none"),
+        (["--input", "missing"], "an IDX file or a CIFAR file; received a path where there is none"),
         (["BROKEN"], "must be a picture that can be read, such as PNG or JPEG; received one that cannot"),
     ],
 )

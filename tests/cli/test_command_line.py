@@ -23,8 +23,12 @@ def test_help_names_the_commands_and_does_not_import_torch() -> None:
     assert "bench" in done.stdout
 
 
-def test_import_regard_does_not_import_torch() -> None:
-    code = "import sys, regard; assert 'torch' not in sys.modules; assert callable(regard.attention)"
+def test_torch_is_imported_when_it_is_needed_and_matplotlib_when_something_is_drawn() -> None:
+    code = (
+        "import sys, regard; assert 'torch' not in sys.modules; assert callable(regard.attention);"
+        "import regard.inspection; assert 'matplotlib' not in sys.modules;"
+        "regard.inspection.heatmap; assert 'matplotlib' in sys.modules; assert 'matplotlib.pyplot' not in sys.modules"
+    )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
 

@@ -8,7 +8,9 @@ import pytest
 
 from regard.cli import main, tables
 from regard.cli.draw_lengths import bar, draw_lengths
+from regard.studio.models import Models
 from regard.tasks.held_out import Choice, find_held_out
+from unit.studio.visiting import ask, visitor
 from unit.tasks.small_run import make_run, write_files
 
 QUICK = ("--set", "search.beam=1", "--set", "samples=40")
@@ -52,6 +54,27 @@ def test_a_run_is_evaluated_on_what_it_held_out(run, runs, tmp_path):
     assert "\x1b" not in done.stdout
     assert done.stderr == ""
     assert (tmp_path / "a.png").is_file()
+    assert done.stdout.endswith(f"figure  {tmp_path / 'a.png'}\nkept    {runs[1] / 'evaluation.json'}\n")
+
+
+def test_what_was_measured_on_a_runs_own_pairs_is_kept_for_the_studio(run, runs, monkeypatch):
+    kept = runs[0] / "evaluation.json"
+    kept.unlink(missing_ok=True)
+    run("evaluate", runs[0], "--data", "builtin:hi-en", "--set", "data.size=5", "--json", *QUICK)
+    assert not kept.exists()
+    done = run("evaluate", runs[0], "--json", *QUICK)
+    assert json.loads(kept.read_text(encoding="utf-8")) == json.loads(done.stdout)
+    client = visitor(Models([runs[0]]))
+    result = ask(client, "compare/lengths", models=["fixed"])["results"]["fixed"]
+    assert (result["source"], result["sentences"]) == ("evaluation.json", json.loads(done.stdout)["sentences"])
+
+    def full(path, text):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("regard.training.checkpoint.write_text", full)
+    done = run("evaluate", runs[0] / "model", *QUICK)
+    assert (done.returncode, done.stderr) == (0, f"regard: {kept} cannot be written (No space left on device).\n")
+    assert "kept    " not in done.stdout
 
 
 def test_figures_for_machines(run, runs):

@@ -13,6 +13,7 @@ from regard.cli import main
 from regard.config.presets import preset
 from regard.inspection import Trace
 from unit.inspection.hugging_face_models import make_model, make_tokenizer
+from unit.studio.seers import make_english
 from unit.tasks.translators import make_folder
 
 TRANSFORMER = replace(preset("transformer-tiny"), size=8, num_heads=2, feed_forward_size=8)
@@ -81,6 +82,29 @@ def test_a_translation_makes_the_page_of_the_studio(run, model, tmp_path):
     assert "libro" in page
 
 
+@pytest.mark.parametrize(("view", "verb"), [("steps", "steps/apart"), ("what-if", "whatif/change")])
+def test_a_view_can_be_chosen(run, model, tmp_path, monkeypatch, view, verb):
+    monkeypatch.setattr("regard.studio.what_if.SEARCH_STEPS", 2)
+    monkeypatch.setattr("regard.studio.what_if_page.MAX_CHANGES", 2)
+    monkeypatch.setattr("regard.studio.steps_page.MAX_LOOKS", 2)
+    done = run(model, SOURCE, "--out", tmp_path / "page.html", "--view", view)
+    assert done.returncode == 0, done.stderr
+    assert f'"verb":"{verb}"' in (tmp_path / "page.html").read_text()
+
+
+def test_a_classifier_makes_the_page_of_its_view(run, tmp_path):
+    classifier = make_english()["attending"]
+    classifier.save(tmp_path / "model")
+    done = run(tmp_path / "model", "A good book.", "--out", tmp_path / "page.html")
+    assert done.returncode == 0, done.stderr
+    assert '"verb":"classify/read"' in (tmp_path / "page.html").read_text()
+    done = run(tmp_path / "model", "A good book.", "--out", tmp_path / "page.html", "--view", "what-if")
+    assert done.returncode == 0, done.stderr
+    assert '"verb":"whatif/label"' in (tmp_path / "page.html").read_text()
+    done = run(tmp_path / "model", "A good book.", "--out", tmp_path / "page.html", "--view", "translate")
+    assert "`--view` must be classify or steps or what-if for a classifier; received translate." in done.stderr
+
+
 def test_hugging_face_folders_are_read(run, tmp_path):
     network, tokenizer = make_model("gpt2"), make_tokenizer()
     network.save_pretrained(tmp_path)
@@ -88,6 +112,8 @@ def test_hugging_face_folders_are_read(run, tmp_path):
     done = run(tmp_path, "the cat", "--device", "cpu")
     assert done.returncode == 0, done.stderr
     best = regard.inspect(network, tokenizer, "the cat").likely[0]
+    refused = run(tmp_path, "the cat", "--device", "cpu", "--out", tmp_path / "a.html", "--view", "steps")
+    assert "`--view` must be left out for a Hugging Face model; received steps." in refused.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "transformer.h.1.attn, mean of 4 heads"
     assert lines[-1].startswith(f"likely: {best.text} {best.probability:.3f}, ")
@@ -106,6 +132,19 @@ def test_hugging_face_folders_are_read(run, tmp_path):
             'the name must be that of an attention layer; received "decoder.9". Choose one of encoder.0',
         ),
         (["--head", "2"], "`head` must be from 0 to 1; received 2."),
+        (
+            ["--view", "wat-if"],
+            "`--view` must be translate, steps, what-if, classify; received wat-if. Did you mean what-if?",
+        ),
+        (["--view", "steps"], "`--view` must go with `--out page.html`; received steps without one."),
+        (
+            ["--view", "steps", "--out", "a.html", "--head", "1"],
+            "`--view` must go without --layer and --head, which draw a figure; received steps.",
+        ),
+        (
+            ["--view", "classify", "--out", "a.html"],
+            "`--view` must be steps for a translator that is told what to say; received classify.",
+        ),
     ],
 )
 def test_mistakes_are_one_paragraph_and_exit_code_2(run, model, arguments, message):

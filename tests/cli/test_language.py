@@ -3,12 +3,15 @@
 import io
 import json
 import re
+import shutil
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from unittest import mock
 
 import pytest
 
 from regard.cli import main
-from regard.cli.train_language import read_language_settings, show_language_config, train_language
+from regard.cli.train_language import print_language_config, read_language_settings, train_language
 from regard.errors import ArgumentError
 from unit.tasks.texts import SIZES, write_text
 
@@ -28,22 +31,26 @@ def run(unchecked, monkeypatch, capsys):
     return run
 
 
-@pytest.fixture
-def folder(unchecked, tmp_path, capsys):
-    write_text(tmp_path / "a.txt")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run of a small Transformer, which no test may change."""
+    path = tmp_path_factory.mktemp("language")
+    write_text(path / "a.txt")
     chosen = {
-        "data": {"corpus": str(tmp_path / "a.txt"), "length": 32},
+        "data": {"corpus": str(path / "a.txt"), "length": 32},
         "tokenizer": {"kind": "character"},
         "model": SIZES["transformer"],
         "train": {"steps": 40, "batch_tokens": 512, "validate_every": 40, "schedule": {"rate": 1e-2, "warm_up": 5}},
     }
-    train_language(chosen, "transformer", tmp_path / "run", as_json=True)
-    shown = capsys.readouterr()
-    told = json.loads(shown.out)
+    out, error = io.StringIO(), io.StringIO()
+    with mock.patch("jaxtyping.config.jaxtyping_disable", True), redirect_stdout(out), redirect_stderr(error):
+        train_language(chosen, "transformer", path / "run", as_json=True)
+    told = json.loads(out.getvalue())
     assert told["tokenization"] == "character of 22"
     assert told["valid_perplexity"] < 3
-    assert "valid loss" in shown.err
-    return tmp_path / "run"
+    assert told["metrics"] == str(path / "run" / "metrics.jsonl")
+    assert "valid loss" in error.getvalue()
+    return path / "run"
 
 
 def test_generate(run, folder):
@@ -60,6 +67,26 @@ def test_generate(run, folder):
     found = json.loads(run("generate", folder, "the d", "--next", "--json")[1])
     assert [one["text"] for one in found["looked_at"]] == ["</s>", *"the d"]
     assert 0 < found["never_said"] < 1
+
+
+def test_tokens_are_spelled_alike_wherever_they_are_shown(run, folder):
+    looked = run("generate", folder, "a b", "--next")[1]
+    drawn = run("inspect", folder, "a b")[1]
+    for shown in (looked, drawn):
+        assert {"⏎", "␣", "a", "b"} <= set(shown.split())
+    likely = [line.split()[0] for line in looked.splitlines()[1:6]]
+    assert [one.split()[0] for one in drawn.splitlines()[-1].removeprefix("likely: ").split(", ")] == likely
+
+
+def test_tokens_that_training_never_saw_are_told(run, unchecked, tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("ab\n" * 20)
+    train_language(
+        {"data": {"corpus": str(tmp_path / "a.txt")}, "tokenizer": {"kind": "byte"}}, "bag", tmp_path / "run"
+    )
+    capsys.readouterr()
+    out = run("generate", tmp_path / "run", "--next")[1]
+    assert re.search(r"^  and 0\.\d{3} for tokens that the training text lacks, which are never said$", out, re.M)
+    assert sorted(line.split()[0] for line in out.splitlines()[1:-1] if "0.000" not in line) == ["a", "b", "⏎"]
 
 
 def test_evaluate_takes_texts(run, folder, monkeypatch):
@@ -96,7 +123,7 @@ def test_what_is_left_out_is_said(run, unchecked, tmp_path, capsys):
     assert "note: 1 lines differ from what their tokens write" in out
 
 
-def test_evaluate_refuses_what_does_not_fit(run, folder):
+def test_evaluate_refuses_what_does_not_fit(run, folder, tmp_path):
     text = folder.parent / "a.txt"
     code, _, error = run("evaluate", folder, "--source", "a.es", "--target", "a.en")
     assert code == 2
@@ -105,8 +132,9 @@ def test_evaluate_refuses_what_does_not_fit(run, folder):
     assert "strid: unknown key. Did you mean stride?" in run("evaluate", folder, text, "--set", "strid=3")[2]
     code, _, error = run("evaluate", "--hypotheses", "out.txt", "--source", "a", "--target", "b")
     assert "Text files" not in error
-    (folder / "model" / "config.json").write_text('{"source_vocabulary": 9, "target_vocabulary": 9}')  # a translator's
-    code, _, error = run("evaluate", folder, text)
+    other = shutil.copytree(folder, tmp_path / "run")
+    (other / "model" / "config.json").write_text('{"source_vocabulary": 9, "target_vocabulary": 9}')  # a translator's
+    code, _, error = run("evaluate", other, text)
     assert code == 2
     assert f"Text files must be left out but for a language model; received {text}" in error
 
@@ -119,8 +147,9 @@ def test_mistakes_end_in_a_paragraph(run, folder):
     assert run("generate", folder, "the", "--max-tokens", "0")[1] == ""  # not even the prompt
 
 
-def test_settings_of_the_command_line():
+def test_settings_of_the_command_line(capsys):
     assert read_language_settings({"data": {"corpus": "a.txt"}}, "gru").data.text == "a.txt"
-    assert 'text = "a.txt"' in show_language_config({"data": {"corpus": "a.txt"}}, "gru")
+    print_language_config({"data": {"corpus": "a.txt"}}, "gru")
+    assert 'text = "a.txt"' in capsys.readouterr().out
     with pytest.raises(ArgumentError, match="`--source` must be left out for a language model, which has one text"):
         read_language_settings({"data": {"source": "a", "target": "b"}}, "")

@@ -99,6 +99,21 @@ def test_maps_are_drawn(run, answerer, captioner, picture, tmp_path):
     assert '<div class="maps">' in (tmp_path / "c.html").read_text()
 
 
+def test_the_view_of_the_studio_is_written(run, answerer, captioner, picture, tmp_path):
+    done = run("ask", answerer, picture, "is there a circle?", "is it <b>?", "--out", tmp_path / "a.html")
+    assert done.returncode == 0, done.stderr
+    assert f"regard: wrote {tmp_path}/a.html\n" in done.stderr
+    page = (tmp_path / "a.html").read_text()
+    assert page.count('"verb":"ask/checks"') == 2
+    assert "<b>" not in page
+    assert "data:image/png;base64," in page
+    assert len(done.stdout.split("(")) > 2  # answers are printed all the same
+    assert run("caption", captioner, picture, "--out", tmp_path / "c.html").returncode == 0
+    assert '"verb":"ask/say"' in (tmp_path / "c.html").read_text()
+    done = run("caption", captioner, picture, "--beam", "2", "--out", tmp_path / "c.html")
+    assert "`--out` must go without --beam, since the view describes greedily; received 2." in done.stderr
+
+
 def test_a_picture_is_described(run, captioner, picture):
     done = run("caption", captioner, picture, "--beam", "2", "--n-best", "2")
     assert done.returncode == 0, done.stderr
@@ -116,6 +131,11 @@ def test_a_picture_is_described(run, captioner, picture):
             ["x?", "--figure", "scene.png/a.png"],
             "`--figure` must be a file to write; scene.png/a.png cannot be written",
         ),
+        (
+            ["x?", "--out", "a.png"],
+            "`--out` must end in .html; received a.png. Use --figure for a picture of the maps.",
+        ),
+        (["x?", "--out", "none/a.html"], "`--out` must be a file to write; none/a.html cannot be written (No such"),
         ([""], '`question` must have at least one word; received "".'),
     ],
 )
@@ -162,7 +182,7 @@ def test_training_goes_from_shapes_to_a_model(unchecked, capsys, tmp_path):
 def test_drawing_tells_how_many_of_all_pictures_there_are(unchecked, monkeypatch, capsys, tmp_path):
     told = []
     monkeypatch.setattr(PictureProgress, "count", lambda _, doing, done, **more: told.append((doing, done, more)))
-    monkeypatch.setattr("regard.cli.train_questions._train", lambda *_: SimpleNamespace(figures={}))
+    monkeypatch.setattr("regard.cli.train_questions.carry_out", lambda *_, **__: SimpleNamespace(figures={}))
     data = {**TINY["data"], "scenes": 60, "held_out_scenes": 20}
     train_on_pictures("captions", {**TINY, "data": data}, "", tmp_path / "c")
     assert told == [("drawing pictures", 100, {"unit": "pictures", "total": 100})]

@@ -225,24 +225,34 @@ def start(out, **changes):
     raise AssertionError(process.communicate())
 
 
+STOPPED = {"train__steps": 40, "train__validate_every": 40, "model__dropout": 0.2}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The model of a run that nothing stops, in a process of its own."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    done = run_alone(*BUILTIN, "--out", out, **STOPPED)
+    assert done.returncode == 0, done.stderr
+    assert "going on after step" not in done.stderr
+    return (out / "model" / "model.safetensors").read_bytes()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-def test_a_run_that_is_stopped_ends_with_the_same_bits(tmp_path, number, code):
+def test_a_run_that_is_stopped_ends_with_the_same_bits(tmp_path, whole, number, code):
     """Ctrl-C, SIGTERM and kill -9: the same command goes on, to the very same model."""
-    changes = {"train__steps": 40, "train__validate_every": 40, "model__dropout": 0.2}
-    process = start(tmp_path / "parts", **changes)
+    process = start(tmp_path / "parts", **STOPPED)
     process.send_signal(number)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == code, errors
     if number != signal.SIGKILL:
         assert "which is saved. The same command goes on." in errors
         assert "Traceback" not in errors
-    for name in ("parts", "whole"):
-        done = run_alone(*BUILTIN, "--out", tmp_path / name, **changes)
-        assert done.returncode == 0, done.stderr
-        assert ("going on after step" in done.stderr) == (name == "parts")
-    whole, parts = ((tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "parts"))
-    assert whole == parts
+    done = run_alone(*BUILTIN, "--out", tmp_path / "parts", **STOPPED)
+    assert done.returncode == 0, done.stderr
+    assert "going on after step" in done.stderr
+    assert (tmp_path / "parts" / "model" / "model.safetensors").read_bytes() == whole
 
 
 def test_a_folder_in_use_is_refused(run, tmp_path):
@@ -263,6 +273,12 @@ def test_two_processes_train_one_model(tmp_path):
     assert done.stdout.count("BLEU ") == 1
     assert (tmp_path / "run" / "model" / "model.safetensors").is_file()
     assert "torchrun --nproc-per-node=2 -m regard train" in (tmp_path / "run" / "model" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("task", ["classify", "images", "questions", "captions"])
+def test_two_files_are_for_translation(task):
+    with pytest.raises(ArgumentError, match=f"`--source` must be left out with --task {task}, which takes one corpus"):
+        train(task=task, out=Path("x"), source="a.es", target="a.en")
 
 
 def test_an_unknown_task_is_refused():

@@ -6,13 +6,15 @@ export interface Choice {
   value: string;
   text: string;
   title?: string;
+  /** True where it cannot be taken: a single file has no answer to it. */
+  disabled?: boolean;
 }
 
 /** A select with its label. */
 export function select(label: string, choices: Choice[], value: string, onchange: (value: string) => void): HTMLElement {
   const id = unique("select");
   const control = h("select", { id, onchange: () => onchange(control.value) },
-    choices.map((one) => h("option", { value: one.value, title: one.title, selected: one.value === value }, one.text)));
+    choices.map((one) => h("option", { value: one.value, title: one.title, selected: one.value === value, disabled: one.disabled }, one.text)));
   return h("div", { class: "field" }, h("label", { for: id }, label), control);
 }
 
@@ -21,7 +23,7 @@ export function segmented(label: string, choices: Choice[], value: string, oncha
   const name = unique("choice");
   return h("fieldset", { class: "field segmented" }, h("legend", null, label),
     h("div", { class: "segments" }, choices.map((one) => h("label", { title: one.title },
-      h("input", { type: "radio", name, value: one.value, checked: one.value === value, onchange: () => onchange(one.value) }),
+      h("input", { type: "radio", name, value: one.value, checked: one.value === value, disabled: one.disabled, onchange: () => onchange(one.value) }),
       h("span", null, one.text)))));
 }
 

@@ -1,4 +1,6 @@
-// Where answers come from: the studio's server, or what was recorded in a single file.
+// Where answers come from: the studio's server here, or a single file that holds some (recording.ts).
+
+import { Recording } from "./recording.ts";
 
 export interface ModelInfo {
   name: string;
@@ -22,15 +24,29 @@ export interface Overview {
   preparing: Preparing | null;
 }
 
+/** Something that can be asked: a verb, such as "translate/search", and what goes with it. */
+export interface Question {
+  verb: string;
+  body: object;
+}
+
+/** How an answer is remembered for a file: under another body, where the one sent is large; or not at all. */
+export interface Remembering {
+  as?: object;
+  keep?: boolean;
+}
+
 export interface Host {
   /** False in a single file: only what was recorded can be asked. */
   readonly live: boolean;
   /** What the server has loaded; the shell sees to it before a view is drawn. */
   overview: Overview;
   /** Ask `verb`, such as "translate/search"; a refusal is an Error whose message is meant for the visitor. */
-  ask<T>(verb: string, body?: object): Promise<T>;
+  ask<T>(verb: string, body?: object, remembering?: Remembering): Promise<T>;
   /** Whether `ask` has an answer to exactly this. */
   knows(verb: string, body?: object): boolean;
+  /** What a single file has of a verb: the bodies of what was asked, in that order; of the server, nothing. */
+  asked(verb: string): object[];
 }
 
 const NOTHING: Overview = { version: "", models: [], preparing: null };
@@ -38,59 +54,58 @@ const NOTHING: Overview = { version: "", models: [], preparing: null };
 export class LiveHost implements Host {
   readonly live = true;
   overview = NOTHING;
+  /** What the view that is shown has asked so far; the shell begins a new one with each view. */
+  recording = new Recording();
+  private pending = new Set<Promise<unknown>>();
 
-  async ask<T>(verb: string, body: object = {}): Promise<T> {
-    let response: Response;
+  ask<T>(verb: string, body: object = {}, remembering: Remembering = {}): Promise<T> {
+    const answer = this.send<T>(verb, body, remembering, this.recording);
+    const settled: Promise<unknown> = answer.then(() => {}, () => {}).then((): boolean => this.pending.delete(settled));
+    this.pending.add(settled);
+    return answer;
+  }
+
+  private async send<T>(verb: string, body: object, { as = body, keep = true }: Remembering, recording: Recording): Promise<T> {
+    let response: Response, text: string;
     try {
       response = await fetch(`api/${verb}`, {
         method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
       });
+      text = await response.text();
     } catch {
       throw new Error("The studio does not answer. Is `regard studio` still running?");
     }
-    const answer = await response.json().catch(() => null);
-    if (!response.ok) throw new Error(answer?.error ?? `The studio answered ${response.status} to ${verb}.`);
-    return answer as T;
+    if (!response.ok) {
+      const refusal = told(text) ?? `The studio answered ${response.status} to ${verb}.`;
+      if (keep && response.status === 422) recording.refused(verb, as, refusal);
+      throw new Error(refusal);
+    }
+    const answer = JSON.parse(text) as T;
+    if (keep) recording.answered(verb, as, text);
+    return answer;
+  }
+
+  /** Resolves once nothing is being asked. */
+  async idle(): Promise<void> {
+    do {
+      await Promise.all([...this.pending]);
+      await new Promise((resolve) => setTimeout(resolve, 50)); // what is asked because of an answer
+    } while (this.pending.size);
   }
 
   knows(): boolean {
     return true;
   }
-}
 
-/** What `studio/page.py` writes into a single file. */
-export interface Recorded {
-  overview: Overview;
-  view: string;
-  address: string;
-  answers: { verb: string; body: object; answer: unknown }[];
-}
-
-export class FrozenHost implements Host {
-  readonly live = false;
-  overview: Overview;
-  private answers = new Map<string, unknown>();
-
-  constructor(recorded: Recorded) {
-    this.overview = recorded.overview;
-    for (const one of recorded.answers) this.answers.set(key(one.verb, one.body), one.answer);
-  }
-
-  async ask<T>(verb: string, body: object = {}): Promise<T> {
-    const found = this.answers.get(key(verb, body));
-    if (found === undefined) throw new Error("This page is a recording: it has no model to ask that. `regard studio` has.");
-    return found as T;
-  }
-
-  knows(verb: string, body: object = {}): boolean {
-    return this.answers.has(key(verb, body));
+  asked(): object[] {
+    return [];
   }
 }
 
-function key(verb: string, body: object): string {
-  const sorted = (_: string, value: unknown) =>
-    value && typeof value === "object" && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : value;
-  return `${verb} ${JSON.stringify(body, sorted)}`;
+function told(text: string): string | null {
+  try {
+    return (JSON.parse(text) as { error?: string } | null)?.error ?? null;
+  } catch {
+    return null;
+  }
 }

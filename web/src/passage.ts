@@ -25,9 +25,13 @@ interface PassageAnswer {
 
 const PRONOUN = /\b(it|its|they|them|their|he|him|his|she|her)\b/i;
 
+export function hasPronoun(text: string): boolean {
+  return PRONOUN.test(text);
+}
+
 /** Ask for it where the text has such a word; null where there is nothing to tell. */
 export async function askPassage(host: Host, body: { model: string; text: string }): Promise<HTMLElement | null> {
-  if (!PRONOUN.test(body.text) || !host.live) return null;
+  if (!PRONOUN.test(body.text) || !host.knows("passage/look", body)) return null;
   const answer = await host.ask<PassageAnswer>("passage/look", body).catch(() => null);
   return answer && (answer.looks.length || answer.why !== "no pronoun") ? passagePanel(answer) : null;
 }

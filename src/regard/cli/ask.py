@@ -11,7 +11,8 @@ import typer
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from regard.tasks.question_answerer import Answer
+    from regard.tasks.captioner import Captioner
+    from regard.tasks.question_answerer import Answer, QuestionAnswerer
     from regard.tasks.word_maps import WordMaps
 
 KINDS = (".png", ".svg", ".pdf", ".html")
@@ -26,6 +27,9 @@ def ask(
     figure: Annotated[
         Path | None, typer.Option(help="Draw the picture with a map for each word; .html for several questions.")
     ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write the studio's view of it, in one file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line: answer, probabilities, maps.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
 ) -> None:
@@ -35,10 +39,13 @@ def ask(
 
     Drawn: `regard ask runs/shapes scene.png "what colour is the circle?" --figure looks.png`
 
+    To look at closely: `regard ask runs/shapes scene.png "what colour is the circle?" --out answer.html`
+
     A picture to try: `regard scene scene.png`
     """
     if figure is not None:
         check_picture_figure(figure)
+    check_page(out)
     from regard.tasks.picture_input import read_any_picture
     from regard.tasks.question_answerer import load_question_answerer
 
@@ -49,10 +56,13 @@ def ask(
     answers = []
     for question in questions or (line.strip() for line in sys.stdin if line.strip()):
         answers.append(answerer.ask_pixels(pixels, [question])[0])
-        if figure is None:
+        if figure is None and out is None:
             _show(answers[-1], as_json=as_json)
     if figure is not None:  # before anything is printed: whoever reads a pipe may leave early
         _draw(answers, figure)
+    if out is not None:
+        write_picture_page(out, answerer, picture, [one.question for one in answers])
+    if figure is not None or out is not None:
         for answer in answers:
             _show(answer, as_json=as_json)
 
@@ -61,6 +71,26 @@ def check_picture_figure(path: Path) -> None:
     """Refuse a kind of figure that cannot be written, before anything is computed."""
     if path.suffix.lower() not in KINDS:
         raise ArgumentError(f"`--figure` must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}; received {path}.")
+
+
+def check_page(path: Path | None) -> None:
+    """Refuse a page that is not called one, before anything is computed."""
+    if path is not None and path.suffix.lower() != ".html":
+        raise ArgumentError(f"`--out` must end in .html; received {path}. Use --figure for a picture of the maps.")
+
+
+def write_picture_page(path: Path, model: "QuestionAnswerer | Captioner", picture: Path, questions: list[str]) -> None:
+    """Write the studio's view of a picture and what the model says of it, in one file."""
+    from regard.cli.watching import Watching
+    from regard.studio.pictures_page import picture_page
+
+    with Watching() as watching:
+        page = picture_page(model, picture, questions, watch=watching)
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ArgumentError(f"`--out` must be a file to write; {path} cannot be written ({error.strerror}).") from error
+    print(f"regard: wrote {path}", file=sys.stderr)
 
 
 def write_figure(looks: "WordMaps", path: Path, *, title: str, page: str) -> None:

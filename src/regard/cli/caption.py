@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.ask import check_picture_figure, write_figure
+from regard.cli.ask import check_page, check_picture_figure, write_figure, write_picture_page
+from regard.errors import ArgumentError
 
 
 def caption(
@@ -16,6 +17,9 @@ def caption(
     beam: Annotated[int, typer.Option(help="Captions kept in the search; 1 takes the likeliest word each time.")] = 1,
     n_best: Annotated[int, typer.Option(help="Captions to give, best first; at most --beam.")] = 1,
     figure: Annotated[Path | None, typer.Option(help="Draw the picture with a map for each word; .html too.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write the studio's view of it, in one file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line: text, probability, maps.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
 ) -> None:
@@ -29,13 +33,19 @@ def caption(
     """
     if figure is not None:
         check_picture_figure(figure)
+    check_page(out)
+    if out is not None and beam > 1:
+        raise ArgumentError(f"`--out` must go without --beam, since the view describes greedily; received {beam}.")
     from regard.tasks.captioner import load_captioner
     from regard.tasks.captions import captions_page
 
-    found = load_captioner(model, device=device).caption(picture, beam=beam, n_best=n_best)
+    captioner = load_captioner(model, device=device)
+    found = captioner.caption(picture, beam=beam, n_best=n_best)
     if figure is not None:  # before anything is printed: whoever reads a pipe may leave early
         page = captions_page([(one, None) for one in found], title="A picture described")
         write_figure(found[0].looks, figure, title=found[0].text, page=page)
+    if out is not None:
+        write_picture_page(out, captioner, picture, [])
     for one in found:
         if as_json:
             words = one.looks.to_json()

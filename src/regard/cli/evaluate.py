@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,7 +48,8 @@ def evaluate(
 
     A language model: perplexity, and bits a character and a byte, of texts.
 
-    Without a test set or text, it is what the run held out.
+    Without a test set or text, it is what the run held out. Figures of a translator's run are then also kept in its
+    evaluation.json, where the studio finds them.
 
     Example: `regard evaluate runs/a`
 
@@ -87,12 +89,15 @@ def evaluate(
         found = _evaluate(settings, model, hypotheses, watching)
     if figure is not None:
         _save([found], figure)
+    kept = _keep(found, settings, model)
     if as_json:
         print_json(found.table())
         return
     _show(found)
     if figure is not None:
         print(f"figure  {figure}")
+    if kept is not None:
+        print(f"kept    {kept}")
 
 
 def _read_measuring(assignments: list[str] | None) -> "MeasuringText":
@@ -138,6 +143,22 @@ def _evaluate(settings: "Evaluating", model: Path | None, hypotheses: Path | Non
     return evaluate(translator, held_out, settings, name=system_names([model])[0], watch=watching)
 
 
+def _keep(found: "Evaluation", settings: "Evaluating", model: Path | None) -> Path | None:
+    """Write what was measured on a run's own pairs beside its model, unless its folder cannot be written to."""
+    from regard.tasks.held_out import Choice, run_of
+    from regard.training.checkpoint import write_text
+
+    run = None if model is None or settings.data != Choice() else run_of(model)
+    if run is None:
+        return None
+    try:
+        write_text(run.evaluation, as_text(found.table()) + "\n")
+    except OSError as error:
+        print(f"regard: {run.evaluation} cannot be written ({error.strerror}).", file=sys.stderr)
+        return None
+    return run.evaluation
+
+
 def _check_model(model: Path) -> None:
     from regard.tasks.model_folder import find_model
     from regard.tasks.model_kinds import check_kind
@@ -158,8 +179,13 @@ def _save(evaluations: Sequence["Evaluation"], path: Path) -> None:
 
 
 def print_json(table: Any) -> None:
-    """Print one JSON object; what is not finite becomes null, which JSON has a word for."""
-    print(json.dumps(_finite(table), indent=1, ensure_ascii=False, allow_nan=False))
+    """Print one JSON object."""
+    print(as_text(table))
+
+
+def as_text(table: Any) -> str:
+    """Write one JSON object; what is not finite becomes null, which JSON has a word for."""
+    return json.dumps(_finite(table), indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def _finite(value: Any) -> Any:

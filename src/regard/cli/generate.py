@@ -43,7 +43,7 @@ def generate(
 
     loaded = load_language(model, device=device)
     if show_next:
-        _show(loaded.next(prompt), as_json=as_json)
+        _show(loaded.next(prompt), as_json=as_json, unseen=bool(loaded.tokenizer.unseen))
         return
     pieces = loaded.stream(prompt, max_tokens=max_tokens, sampling=sampling, greedy=greedy)
     if as_json:
@@ -56,7 +56,7 @@ def generate(
     sys.stdout.write("\n")
 
 
-def _show(found: "Next", *, as_json: bool) -> None:
+def _show(found: "Next", *, as_json: bool, unseen: bool) -> None:
     if as_json:
         tokens = [one._asdict() for one in found.tokens]
         looks = None if found.looked_at is None else [{"text": text, "weight": one} for text, one in found.looked_at]
@@ -64,7 +64,8 @@ def _show(found: "Next", *, as_json: bool) -> None:
         return
     _print_bars("next", [(one.text, one.probability) for one in found.tokens])
     if found.never_said >= 0.0005:  # what the three digits show
-        print(f"  and {found.never_said:.3f} for <unk>, which is never said")
+        what = "tokens that the training text lacks, which are" if unseen else "<unk>, which is"
+        print(f"  and {found.never_said:.3f} for {what} never said")
     looked_at = found.looked_at
     if looked_at is not None:
         print("\nlooked at (weights of the last layer, the mean over its heads)")
@@ -76,17 +77,14 @@ def _print_bars(title: str, rows: list[tuple[str, float]]) -> None:
     """Print words, numbers, and bars as long as these."""
     if title:
         print(title)
-    shown = [(_readable(text), value) for text, value in rows]
-    width = max((len(text) for text, _ in shown), default=0)
+    from rich.cells import cell_len
+
+    from regard.data.spelling import spell
+
+    shown = [(spell(text), value) for text, value in rows]
+    width = max((cell_len(text) for text, _ in shown), default=0)
     for text, value in shown:
-        print(f"  {text.ljust(width)}  {value:6.3f}  {'█' * round(30 * value)}")
-
-
-def _readable(text: str) -> str:
-    """Make white space visible, and nothing on a terminal harmful."""
-    if text == "</s>":
-        return "⏎"
-    return "".join("␣" if one in " ▁" else one if one.isprintable() else repr(one)[1:-1] for one in text)
+        print(f"  {text}{' ' * (width - cell_len(text))}  {value:6.3f}  {'█' * round(30 * value)}".rstrip())
 
 
 _SHOWN = 20

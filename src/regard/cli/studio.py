@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 import webbrowser
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +26,7 @@ def studio(
         list[Path] | None, typer.Argument(metavar="MODEL", help="Model or run folders; else a small one is trained.")
     ] = None,
     port: Annotated[int | None, typer.Option(help="The port; else 8765 or the next that is free.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
 ) -> None:
     """Open a page that shows what models attend to, with their real numbers. It is served to this machine alone.
@@ -39,7 +41,7 @@ def studio(
 
     listening = listen(port)
     with contextlib.closing(listening):
-        models = _open(folders or [])
+        models = _open(folders or [], device)
         address = f"http://{_ADDRESS}:{listening.getsockname()[1]}/"
         print(address, flush=True)
         print("regard: the studio is served to this machine alone; Ctrl-C ends it.", file=sys.stderr)
@@ -82,13 +84,16 @@ def _has_screen() -> bool:
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _open(folders: list[Path]) -> "Models":
+def _open(folders: list[Path], device: str) -> "Models":
     from regard.studio.models import Models
     from regard.studio.preparing import Preparation, cache_folder
+    from regard.tasks.load import load
+    from regard.tasks.model_folder import find_device
 
+    load_there = partial(load, device=find_device(device))
     if folders:
-        return Models(folders)
-    models = Models(preparation=Preparation(cache_folder()).start())
+        return Models(folders, load=load_there)
+    models = Models(preparation=Preparation(cache_folder()).start(), load=load_there)
     models.refresh()
     if models.preparation is not None:
         print("regard: no model was named, so a small one is trained; the page shows how far it is.", file=sys.stderr)

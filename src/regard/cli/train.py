@@ -1,18 +1,14 @@
 """`regard train`: sentence pairs in, a translator out."""
 
-import json
-import os
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from regard.cli.training_run import command_line, joined_run, told_how_it_ended
+from regard.cli.training_run import carry_out, is_quiet, named, report_run, told_how_it_ended
 from regard.errors import ArgumentError, nearest
-
-if TYPE_CHECKING:
-    from regard.tasks.translation import Trained
 
 
 def train(
@@ -63,45 +59,41 @@ def train(
 
 def _dispatch(task: str, chosen: dict[str, Any], preset: str, out: Path | None, *, as_json: bool) -> None:
     """Train, or show the settings where there is no folder to train into."""
+    for name in ("source", "target"):
+        if task in ("classify", "images", "questions", "captions") and name in chosen.get("data", {}):
+            raise ArgumentError(f"`--{name}` must be left out with --task {task}, which takes one corpus: --data.")
+    show, run = _find_task(task)
+    if out is None:
+        show(chosen, preset)
+    else:
+        run(chosen, preset, out, as_json=as_json)
+
+
+def _find_task(task: str) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Give what shows the settings of a task, and what trains."""
     match task:
         case "translate":
-            if out is None:
-                _print_config(chosen, preset)
-            else:
-                _run(chosen, preset, out, as_json=as_json)
+            return _print_config, _run
         case "language":
-            from regard.cli.train_language import show_language_config, train_language
+            from regard.cli.train_language import print_language_config, train_language
 
-            if out is None:
-                print(show_language_config(chosen, preset))
-            else:
-                train_language(chosen, preset, out, as_json=as_json)
+            return print_language_config, train_language
         case "classify":
             from regard.cli.train_classify import print_classify_config, train_classify
 
-            if out is None:
-                print_classify_config(chosen, preset)
-            else:
-                train_classify(chosen, preset, out, as_json=as_json)
+            return print_classify_config, train_classify
         case "images":
             from regard.cli.train_images import print_images_config, train_images
 
-            if out is None:
-                print_images_config(chosen, preset)
-            else:
-                train_images(chosen, preset, out, as_json=as_json)
+            return print_images_config, train_images
         case "questions" | "captions":
             from regard.cli.train_questions import print_picture_config, train_on_pictures
 
-            if out is None:
-                print_picture_config(task, chosen, preset)
-            else:
-                train_on_pictures(task, chosen, preset, out, as_json=as_json)
-        case _:
-            raise ArgumentError(
-                f"`--task` must be translate, language, classify, images, questions or captions; received {task}. "
-                f"{nearest(task, ['translate', 'language', 'classify', 'images', 'questions', 'captions'])}"
-            )
+            return partial(print_picture_config, task), partial(train_on_pictures, task)
+    raise ArgumentError(
+        f"`--task` must be translate, language, classify, images, questions or captions; received {task}. "
+        f"{nearest(task, ['translate', 'language', 'classify', 'images', 'questions', 'captions'])}"
+    )
 
 
 def _print_config(chosen: dict[str, Any], preset: str) -> None:
@@ -128,10 +120,9 @@ def _run(chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool) -> No
 
     compose(chosen, DataSize(pairs=100_000, words=1_000_000), name=preset)  # mistakes before any work
     from regard.cli.progress import Progress
-    from regard.tasks.run_folder import RunFolder
+    from regard.tasks.translation import train_translator
 
-    leads = os.environ.get("RANK", "0") == "0"
-    progress = Progress(quiet=not leads)
+    progress = Progress(quiet=is_quiet())
     progress.say("reading the data")
     corpus = gather_pairs(chosen.get("data", {}), count=partial(progress.count, "reading the data"))
     for report in corpus.reports:
@@ -143,36 +134,13 @@ def _run(chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool) -> No
         f"with; {settings.train.steps:,} steps of a {settings.model.kind} model"
     )
     with told_how_it_ended(out, progress):
-        _report(_train(settings, corpus, RunFolder(out), progress), as_json=as_json)
+        train = partial(train_translator, count=progress.count)
+        trained = carry_out(train, settings, corpus, out, fingerprint=corpus.fingerprint(), watcher=progress)
+        report_run(trained, _tell, as_json=as_json)
 
 
-def _train(settings: Any, corpus: Any, folder: Any, progress: Any) -> "Trained":
-    from regard.tasks.translation import train_translator
-
-    with joined_run(settings, folder, device=settings.train.device, fingerprint=corpus.fingerprint()) as joined:
-        return train_translator(
-            settings,
-            corpus,
-            folder,
-            command=command_line(),
-            watcher=progress,
-            group=joined.group,
-            interruption=joined.interruption,
-            count=progress.count,
-        )
-
-
-def _report(trained: "Trained", *, as_json: bool) -> None:
-    if not trained.figures:
-        return  # not the first of several processes
-    figures, folder = trained.figures, trained.folder
-    if as_json:
-        places = {"model": str(folder.model), "report": str(folder.report), "metrics": str(folder.metrics)}
-        print(json.dumps({**figures, **places, "signature": trained.signature}))
-        return
-    side, name = ("test", "test") if "test_bleu" in figures else ("valid", "validation")
-    print(
-        f"BLEU {figures[f'{side}_bleu']:.2f}, chrF {figures[f'{side}_chrf']:.2f} ({name}); "
-        f"{figures['steps']:,.0f} steps in {figures['seconds']:,.0f} s\n"
-        f"model   {folder.model}\nreport  {folder.report}\n{trained.signature}"
+def _tell(figures: Mapping[str, float], side: str) -> str:
+    return (
+        f"BLEU {figures[f'{side}_bleu']:.2f}, chrF {figures[f'{side}_chrf']:.2f} ({named(side)}); "
+        f"{figures['steps']:,.0f} steps in {figures['seconds']:,.0f} s"
     )

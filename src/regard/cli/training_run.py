@@ -1,21 +1,24 @@
-"""What every `regard train` shares, whatever its task: joining the other processes, and how a run may end."""
+"""What every `regard train` shares, whatever its task: settings shown, processes joined, how a run may end, figures."""
 
+import json
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import typer
 
 from regard.errors import ArgumentError, Interrupted, RegardError, TrainingError
 
 if TYPE_CHECKING:
-    from regard.tasks.run_folder import RunFolder
-    from regard.training.group import Group
-    from regard.training.interruption import Interruption
+    from regard.tasks.language import TrainedLanguage
+    from regard.tasks.run import Run, Trained
+    from regard.training.watch import Watcher
+
+Result = TypeVar("Result")
 
 
 @runtime_checkable
@@ -29,11 +32,17 @@ class Teller(Protocol):
         """Stop showing."""
 
 
-class Joined(NamedTuple):
-    """The processes that train together, and who is told when to stop."""
+def is_quiet() -> bool:
+    """Tell whether another process of the same run does the talking."""
+    return os.environ.get("RANK", "0") != "0"
 
-    group: "Group"
-    interruption: "Interruption"
+
+def print_composed(compose: Callable[[Any], Any], typical: Any, gather: Callable[[Any], Any]) -> None:
+    """Show the settings of a run on the data that is named, or on data of a `typical` size where none is."""
+    from regard.config.show import show_settings
+
+    config = compose(typical)
+    print(show_settings(compose(gather(config.data).size) if config.data.corpus else config))
 
 
 @contextmanager
@@ -58,13 +67,23 @@ def told_how_it_ended(out: Path, progress: Teller) -> Iterator[None]:
         progress.close()
 
 
-@contextmanager
-def joined_run(settings: Any, folder: "RunFolder", *, device: str, fingerprint: str) -> Iterator[Joined]:
-    """Join the processes of torchrun, if any, and let the first begin the folder, or all refuse it."""
+def carry_out(
+    train: Callable[[Any, Any, "Run"], Result],
+    settings: Any,
+    corpus: Any,
+    out: Path,
+    *,
+    fingerprint: str,
+    watcher: "Watcher",
+) -> Result:
+    """Join the processes of torchrun, if any, let the first begin the folder, or all refuse it, and train in it."""
+    from regard.tasks.run import Run
+    from regard.tasks.run_folder import RunFolder
     from regard.training.group import joined_group
     from regard.training.interruption import listening
 
-    with joined_group(device) as group, folder.locked() if group.leads else nullcontext():
+    folder = RunFolder(out)
+    with joined_group(settings.train.device) as group, folder.locked() if group.leads else nullcontext():
         problem = ""
         if group.leads:
             try:
@@ -75,7 +94,29 @@ def joined_run(settings: Any, folder: "RunFolder", *, device: str, fingerprint: 
         if problem != "-":
             raise ArgumentError(problem)
         with listening() as interruption:
-            yield Joined(group, interruption)
+            run = Run(folder=folder, command=command_line(), watcher=watcher, group=group, interruption=interruption)
+            return train(settings, corpus, run)
+
+
+def report_run(
+    trained: "Trained | TrainedLanguage", sentence: Callable[[Mapping[str, float], str], str], *, as_json: bool
+) -> None:
+    """Write the figures of a run, and where its files are; `sentence` tells those of a side, test or valid."""
+    if not trained.figures:
+        return  # not the first of several processes
+    figures, folder = trained.figures, trained.folder
+    if as_json:
+        places = {"model": folder.model, "report": folder.report, "metrics": folder.metrics}
+        told = {name: value for name, value in trained._asdict().items() if isinstance(value, str)}
+        print(json.dumps({**figures, **{name: str(path) for name, path in places.items() if path.exists()}, **told}))
+        return
+    side = "test" if any(name.startswith("test_") for name in figures) else "valid"
+    print(f"{sentence(figures, side)}\nmodel   {folder.model}\nreport  {folder.report}\n{trained.signature}")
+
+
+def named(side: str) -> str:
+    """Call a side what people call it."""
+    return "validation" if side == "valid" else side
 
 
 def command_line() -> str:

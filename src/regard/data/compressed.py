@@ -4,19 +4,23 @@ gzip, xz and bzip2 come with Python; zstd needs the extra `regard[datasets]`. An
 """
 
 import bz2
+import difflib
 import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from regard.errors import DataError, MissingExtraError, nearest
+from regard.errors import DataError, MissingExtraError
 
 _GZIP, _BZIP2, _XZ, _ZSTD, _ZIP = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
 _CHUNK = 1 << 16
+_PACKED = (".gz", ".xz", ".bz2", ".zst")
+_OFFERED = 8
+"""Files that are named at most."""
 
 
 @contextmanager
@@ -39,15 +43,49 @@ def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
             ) from error
 
 
-def missing_file(path: Path) -> str:
-    """Say that `path` is not a file, and which one beside it was probably meant."""
+def missing_file(path: Path, *, kinds: Sequence[str] = ()) -> str:
+    """Say that `path` is not a file, and which one beside it was probably meant.
+
+    Files are offered whose names end as `kinds` say, such as ".png"; where none are given, as the path itself ends.
+    """
     if path.is_dir():
         return f"{path} must be a file; received a folder. Name a file in it."
     if not path.parent.is_dir():
         return f"{path} must be a file; received a path in a folder that does not exist, {path.parent}. Check the path."
-    beside = sorted(entry.name for entry in path.parent.iterdir() if entry.is_file())[:50]
-    advice = nearest(path.name, beside) if beside else "Check the path."
-    return f"{path} must be a file; received a path where there is none. {advice}"
+    beside = sorted(entry.name for entry in path.parent.iterdir() if entry.is_file())
+    wanted = kinds or ([file_kind(path)] if file_kind(path) else [])
+    alike = [name for name in beside if not wanted or file_kind(Path(name)) in wanted]
+    return f"{path} must be a file; received a path where there is none. {offer(path.name, alike, beside)}"
+
+
+def file_kind(path: Path) -> str:
+    """Give the ending of a file's name, that of compression left out.
+
+    >>> file_kind(Path("reviews.CSV.gz")), file_kind(Path("train.es"))
+    ('.csv', '.es')
+    """
+    return (Path(path.stem) if path.suffix.lower() in _PACKED else path).suffix.lower()
+
+
+def offer_folders(path: Path, *, kinds: Sequence[str]) -> str:
+    """Name a folder beside `path` that was probably meant, or a file whose name ends as `kinds` say."""
+    beside = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
+    folders = [f"{one.name}/" for one in beside if one.is_dir() and not one.name.startswith(".")]
+    return offer(path.name, folders + [one.name for one in beside if one.is_file() and file_kind(one) in kinds])
+
+
+def offer(name: str, alike: Sequence[str], others: Sequence[str] = ()) -> str:
+    """Name the file that was probably meant, or some of those that are `alike`; one of the `others` if it is close.
+
+    >>> offer("reviws.csv", ["films.csv", "reviews.csv"])
+    'Did you mean reviews.csv?'
+    >>> offer("x.csv", ["films.csv", "reviews.csv"]), offer("x.csv", [])
+    ('Choose one of films.csv, reviews.csv.', 'Check the path.')
+    """
+    if close := difflib.get_close_matches(name, alike, n=1) or difflib.get_close_matches(name, others, n=1, cutoff=0.7):
+        return f"Did you mean {close[0]}?"
+    more = ", …" if len(alike) > _OFFERED else ""
+    return f"Choose one of {', '.join(alike[:_OFFERED])}{more}." if alike else "Check the path."
 
 
 def _decompress(raw: io.BufferedReader, start: bytes, path: Path) -> io.BufferedReader:

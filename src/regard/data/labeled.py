@@ -1,6 +1,7 @@
 """Texts with a label: read from CSV, TSV or JSON Lines, and divided so that no text is on two sides."""
 
 import csv
+import difflib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from regard.data.compressed import open_decompressed
+from regard.data.compressed import file_kind, open_decompressed
 from regard.data.lines import read_lines
 from regard.data.records import BadLine
 from regard.data.report import Report, shorten
@@ -68,7 +69,7 @@ def read_labeled(
 
 def read_texts(path: Path, *, text: str = "text") -> Iterator[str]:
     """Give the texts of a CSV, TSV or JSON Lines file, or the lines of any other; a bad line gives an empty text."""
-    if _format(path) not in FORMATS:
+    if file_kind(path) not in FORMATS:
         yield from ("" if isinstance(line, BadLine) else line for line in read_lines(path))
         return
     for row in read_columns(path, text.split("+")):
@@ -77,7 +78,7 @@ def read_texts(path: Path, *, text: str = "text") -> Iterator[str]:
 
 def read_columns(path: Path, names: Sequence[str]) -> Iterator[_Row | BadLine]:
     """Give the columns `names` of each row."""
-    match _format(path):
+    match file_kind(path):
         case ".csv":
             return _read_table(path, names, _csv_rows(path))
         case ".tsv":
@@ -181,11 +182,6 @@ def _labeled(row: _Row) -> Labeled | BadLine:
     return Labeled(text, label)
 
 
-def _format(path: Path) -> str:
-    packed = path.suffix.lower() in (".gz", ".xz", ".bz2", ".zst")
-    return (Path(path.stem) if packed else path).suffix.lower()
-
-
 def _csv_rows(path: Path) -> Iterator[tuple[int, list[str] | BadLine]]:
     """Read quoted cells, which may hold commas and line breaks."""
     with open_decompressed(path) as stream:
@@ -216,7 +212,7 @@ def _read_table(
         raise DataError(f"{path} must have at least one line; received an empty file.")
     header = [cell.strip() for cell in first[1]]
     numbered = all(name.isdecimal() for name in names)
-    places = [_column(path, name, header, numbered=numbered) for name in names]
+    places = _columns(path, names, header)
     for number, row in chain([first] if numbered else [], rows):
         place = f"{path}, line {number}"
         if isinstance(row, BadLine):
@@ -228,18 +224,25 @@ def _read_table(
             yield _Row([row[one] for one in places], place)
 
 
-def _column(path: Path, name: str, header: list[str], *, numbered: bool) -> int:
-    if numbered and 1 <= int(name) <= len(header):
-        return int(name) - 1
-    if not numbered and name in header:
-        return header.index(name)
-    kind = "be numbers of columns" if numbered else "be names in the header"
-    near = nearest(name, map(shorten, header))
-    advice = "The first is 1." if numbered else f"{near} A file without a header has columns 1, 2, …."
-    raise DataError(
-        f"The columns of text and label must {kind} of {path}, whose first line has {len(header)}; received {name!r}. "
-        f"{advice} {_HOW}"
-    )
+def _columns(path: Path, names: Sequence[str], header: list[str]) -> list[int]:
+    """Find columns by their numbers, where all are numbers, or by their names."""
+    if all(name.isdecimal() for name in names):
+        if beyond := [name for name in names if not 1 <= int(name) <= len(header)]:
+            raise DataError(
+                f"The columns of text and label must be numbers of columns of {path}, whose first line has "
+                f"{len(header)}; received {beyond[0]!r}. The first is 1. {_HOW}"
+            )
+        return [int(name) - 1 for name in names]
+    if missing := [name for name in names if name not in header]:
+        close = difflib.get_close_matches(missing[0], header, n=1)
+        meant = f"Did you mean {shorten(close[0])}? " if close else ""
+        raise DataError(
+            f"{path} must have a column named {' and one named '.join(missing)}; received the first line: "
+            f"{' | '.join(map(shorten, header))}. {meant}If that is a header, name its columns of text and label: "
+            "--set data.text=… --set data.label=… to train, --text … --label … to classify. If the file has no header, "
+            "number them from 1, such as data.text=2 and data.label=1."
+        )
+    return [header.index(name) for name in names]
 
 
 def _read_objects(path: Path, names: Sequence[str]) -> Iterator[_Row | BadLine]:

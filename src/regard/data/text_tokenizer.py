@@ -16,11 +16,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from regard.data.detokenize import join_words
 from regard.data.pair import words as divide_words
 from regard.data.ragged import Ragged
 from regard.data.special import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
-from regard.data.tokenizer import Tokenizer
+from regard.data.tokenizer import BYTES, Tokenizer
 from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
 from regard.errors import ArgumentError, DataError, nearest
 
@@ -59,15 +62,24 @@ class TextTokenizerConfig:
 class TextTokenizer:
     """A vocabulary for running text. `train_text_tokenizer` makes one, `load` reads one.
 
+    `unseen` are tokens that the text it was made for does not have, such as bytes for characters to come.
+
     >>> tokenizer = TextTokenizer("character", ["a", "b", " "])
     >>> tokenizer.encode("ab\\na"), tokenizer.decode([4, 5, 3, 4])
     ([4, 5, 3, 4], 'ab\\na')
     """
 
     def __init__(
-        self, kind: TextKind, tokens: Sequence[str] = (), *, lowercase: bool = False, within: Tokenizer | None = None
+        self,
+        kind: TextKind,
+        tokens: Sequence[str] = (),
+        *,
+        lowercase: bool = False,
+        within: Tokenizer | None = None,
+        unseen: Sequence[int] = (),
     ) -> None:
         self.kind: TextKind = kind
+        self.unseen = tuple(unseen)
         self.tokens, self.lowercase, self._within = list(tokens), lowercase, within
         self._numbers = {token: number for number, token in enumerate(tokens, start=len(SPECIAL_TOKENS))}
         if kind == "space":
@@ -79,6 +91,30 @@ class TextTokenizer:
         if self._within is not None:
             return self._within.size
         return len(SPECIAL_TOKENS) + (256 if self.kind == "byte" else len(self.tokens))
+
+    @property
+    def unsaid(self) -> list[int]:
+        """Tokens that a model never says: those no text has, `<unk>`, and those it has not seen."""
+        return [PAD, UNKNOWN, START, *self.unseen]
+
+    def having_seen(self, counts: NDArray[np.int64]) -> "TextTokenizer":
+        """Give the same for a text that has each token so many times: those it never has are unseen.
+
+        >>> TextTokenizer("character", ["a", "b"]).having_seen(np.array([0, 0, 0, 1, 0, 7])).unseen
+        (4,)
+        """
+        unseen = [number for number in range(len(SPECIAL_TOKENS), self.size) if not counts[number]]
+        return TextTokenizer(self.kind, self.tokens, lowercase=self.lowercase, within=self._within, unseen=unseen)
+
+    def byte_values(self) -> NDArray[np.int16]:
+        """Give the byte that each token stands for, -1 where it is none."""
+        values = np.full(self.size, -1, dtype=np.int16)
+        if self.kind == "byte":
+            values[len(SPECIAL_TOKENS) :] = range(256)
+        elif self._within is not None:
+            bytes_ = {piece: value for value, piece in enumerate(BYTES)}
+            values[:] = [bytes_.get(piece, -1) for piece in self._within.pieces(range(self.size))]
+        return values
 
     def encode_lines(self, lines: Iterable[str]) -> Ragged:
         """Divide lines into tokens, each closed by `</s>`."""
@@ -147,6 +183,8 @@ class TextTokenizer:
     def to_json(self) -> str:
         """Write the whole tokenizer as JSON."""
         table: dict[str, Any] = {"kind": self.kind, "lowercase": self.lowercase, "tokens": self.tokens}
+        if self.unseen:
+            table["unseen"] = self.unseen
         if self._within is not None:
             table["tokenizer"] = json.loads(self._within.to_json())
         return json.dumps(table, ensure_ascii=False)
@@ -157,7 +195,8 @@ class TextTokenizer:
         try:
             table = json.loads(text)
             within = Tokenizer.from_json(json.dumps(table["tokenizer"])) if "tokenizer" in table else None
-            return cls(table["kind"], table["tokens"], lowercase=table["lowercase"], within=within)
+            unseen = [int(one) for one in table.get("unseen", ())]
+            return cls(table["kind"], table["tokens"], lowercase=table["lowercase"], within=within, unseen=unseen)
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"A tokenizer of running text must be what regard wrote; received: {error}.") from error
 

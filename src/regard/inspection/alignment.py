@@ -10,6 +10,7 @@ from torch import Tensor
 
 from regard.data.pair import Link
 from regard.errors import ArgumentError
+from regard.inspection.merged import join
 
 Step: TypeAlias = Literal["produced", "read"]
 
@@ -82,12 +83,8 @@ def word_weights(
     num_source, num_target = num_words
     scaled = weights if norms is None else weights * norms.unsqueeze(-2)
     rows = scaled[..., :-1, :] if step == "produced" else scaled[..., 1:, :]
-    columns = torch.tensor([*source_words, num_source], device=weights.device)
-    merged = rows.new_zeros(*rows.shape[:-1], num_source + 1).index_add_(-1, columns, rows)
-    places = torch.tensor(list(target_words), device=weights.device, dtype=torch.long)
-    summed = merged.new_zeros(*merged.shape[:-2], num_target, num_source + 1).index_add_(-2, places, merged)
-    counts = torch.bincount(places, minlength=num_target).clamp_min(1)
-    return summed / counts.unsqueeze(-1)
+    merged = join(rows, [*source_words, num_source], num_source + 1, axis=-1)
+    return join(merged, target_words, num_target, axis=-2, mean=True)
 
 
 def choose_weights(

@@ -1,46 +1,74 @@
-"""Step by step: what one query of one head computed. Scores, weights, weighted values, context."""
+"""Step by step: every number between one query and its context, as one call of the operator makes it."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.attention import Attended
+from regard.attention import Attended, Normalizer, Position, Score
+from regard.attention.inputs import Inputs, read_inputs
+from regard.attention.kernels.chunked import whole_scores
+from regard.attention.kernels.reference import operands, ungroup
+from regard.attention.normalize import NormalizeFunction, normalize
+from regard.attention.score import ScoreFunction
+from regard.attention.tensors import widened
 from regard.errors import ArgumentError
 from regard.inspection.map import check_place, numbered
-from regard.inspection.record import Seen, see
-from regard.inspection.seam import four_axes, open_layers
+from regard.inspection.seam import Wrapped, four_axes, open_layers
 from regard.inspection.trace import matching
 from regard.layers.attend import Attend
 from regard.layers.together import eager
 
+#: Axes that a score's parameter has for one head.
+_AXES = {"matrix": 2, "vector": 1}
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Computation:
-    r"""One query's way from comparing to its context, with the model's own numbers.
+    r"""What each part of the operator made of one query of one head.
 
-    $$e_j = \mathrm{score}(q, k_j), \qquad \alpha = \mathrm{normalize}(e), \qquad c = \sum_j \alpha_j v_j$$
+    $$e_j = \text{score}(q, k_j) + b_j + d_j, \qquad \alpha = \text{normalize}(e) \cdot f, \qquad
+    c = \sum_j \alpha_j v_j + x$$
+
+    where $b$ is a bias, and a position adds $d$, multiplies by $f$ and adds $x$; most have only some of these.
     """
 
     layer: str
-    score: str
-    """The name of the score function."""
-    normalizer: str
     query_label: str
     key_labels: tuple[str, ...]
+    score: Score | ScoreFunction
+    """With the parameters of this head."""
+    normalizer: Normalizer | NormalizeFunction
+    position: Position | None
     query: Float[Tensor, " query_size"]
+    """As the score compares it: turned, where the position turns."""
     keys: Float[Tensor, "key key_size"]
     values: Float[Tensor, "key value_size"]
+    unturned: tuple[Float[Tensor, " query_size"], Float[Tensor, "key key_size"]] | None
+    """Query and keys before the position turned them."""
+    compared: Float[Tensor, " key"]
+    """The score alone."""
+    bias: Float[Tensor, " key"] | None
+    added: Float[Tensor, " key"] | None
+    """What the position adds to each score."""
     scores: Float[Tensor, " key"]
-    """Bias and position added; −∞ where masked."""
-    weights: Float[Tensor, " key"]
-    context: Float[Tensor, " value_size"]
-    """What the layer really gave, before any output matrix."""
+    """All of it, before masking."""
     mask: Bool[Tensor, " key"] | None
+    normalized: Float[Tensor, " key"]
+    """Weights as the normalizer gives them."""
+    factors: Float[Tensor, " key"] | None
+    """What the position multiplies each weight by."""
+    weights: Float[Tensor, " key"]
+    """As they are used: those of `intervene`, where it forces them."""
+    extra: Float[Tensor, " value_size"] | None
+    """What the position adds to the context."""
+    context: Float[Tensor, " value_size"]
+    given: Float[Tensor, " value_size"]
+    """What the layer really gave, before any output matrix, perhaps by a fused kernel."""
 
     @property
     def weighted_values(self) -> Float[Tensor, "key value_size"]:
@@ -49,8 +77,8 @@ class Computation:
 
     @property
     def error(self) -> float:
-        """How far the weighted values add up to something else: rounding, or what a position adds to values (Shaw)."""
-        return float((self.weighted_values.sum(0) - self.context).abs().max()) if self.context.numel() else 0.0
+        """How far the context made here is from the layer's own: rounding, or dropout, or something is wrong."""
+        return float((self.context - self.given).abs().max()) if self.context.numel() else 0.0
 
 
 @torch.no_grad()
@@ -61,12 +89,16 @@ def computation(
     layer: str,
     query: int,
     head: int = 0,
-    step: int = 0,
+    step: int | None = None,
     example: int = 0,
     query_labels: Sequence[str] | None = None,
     key_labels: Sequence[str] | None = None,
 ) -> Computation:
-    """Take one query of one head of one call of a layer apart, while `run` calls the model.
+    """Take one query of one head of a layer apart, while `run` calls the model.
+
+    Where `run` calls the layer several times, as a sentence that grows word by word does, queries are counted over all
+    calls; or `step` says which call is meant, from 0. Everything is computed when the call is made, from the arguments
+    that reached the operator: they may change afterwards, as a memory does that is written to.
 
     >>> from regard.layers import SelfAttention
     >>> layer, x = SelfAttention(), torch.eye(2)[None]
@@ -74,15 +106,20 @@ def computation(
     >>> found.scores, found.weights, found.context
     (tensor([1., 0.]), tensor([0.7311, 0.2689]), tensor([0.7311, 0.2689]))
     >>> found.score, found.normalizer, found.error
-    ('Dot', 'Softmax', 0.0)
+    (Dot(), Softmax(), 0.0)
     """
-    seen: list[tuple[dict[str, Any], Tensor, Seen]] = []
+    counts: list[int] = []  # queries of each call
+    found: list[Computation] = []
 
     def look(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         assert isinstance(module, Attend)
-        given = dict(zip(("query", "key", "value"), args, strict=False)) | kwargs
         context = output.context if isinstance(output, Attended) else output
-        seen.append((given, context, see(module, *args, **kwargs)))
+        row = query - sum(counts) if step is None else query
+        wanted = 0 <= row < context.size(-2) if step is None else step == len(counts)
+        counts.append(context.size(-2))
+        if wanted:
+            inputs = _read(module, dict(zip(("query", "key", "value"), args, strict=False)) | kwargs)
+            found.append(_take_apart(inputs, context, _Place(inputs.shape, example, head, row), names[0]))
 
     with ExitStack() as stack:
         stack.enter_context(eager)
@@ -90,49 +127,122 @@ def computation(
         names = matching(layer, layers)
         if len(names) != 1:
             raise ArgumentError(f"`layer` must match one layer; received {layer}, which matches {', '.join(names)}.")
-        attend = layers[names[0]]
-        stack.callback(attend.register_forward_hook(look, with_kwargs=True).remove)
+        stack.callback(layers[names[0]].register_forward_hook(look, with_kwargs=True).remove)
         run()
-        normalizer = _name(attend.normalize)
-    check_place("step", step, len(seen))
-    given, context, numbers = seen[step]
-    weights = four_axes(numbers.weights)
-    for name, number, count in zip(("example", "head", "query"), (example, head, query), weights.shape, strict=False):
-        check_place(name, number, count)
-    rows, heads, queries, keys = weights.shape
-
-    def own(tensor: Tensor) -> Tensor:
-        return _own(tensor, example, head, rows, heads)
-
-    return Computation(
-        layer=names[0],
-        score=_name(given["score"]),
-        normalizer=normalizer,
-        query_label=dict(enumerate(numbered(query_labels, queries, name="query_labels"))).get(query, str(query)),
-        key_labels=_every_label(key_labels, keys),
-        query=own(given["query"])[query],
-        keys=own(given["key"]),
-        values=own(given["key"] if given.get("value") is None else given["value"]),
-        scores=own(numbers.scores)[query],
-        weights=own(numbers.weights)[query],
-        context=own(context)[query],
-        mask=None if numbers.mask is None else own(numbers.mask)[query],
+    if not counts:
+        raise ArgumentError(f"`run` must call {names[0]}; received one that does not.")
+    if not found:
+        check_place("query", query, sum(counts)) if step is None else check_place("step", step, len(counts))
+    words = numbered(query_labels, sum(counts) if step is None else counts[step], name="query_labels")
+    keys = len(found[0].weights)
+    named = numbered(key_labels, keys, name="key_labels")
+    return replace(
+        found[0],
+        query_label=words[query] if query < len(words) else str(query),
+        key_labels=named + ("",) * (keys - len(named)),  # padding has no name
     )
 
 
-def _own(tensor: Tensor, example: int, head: int, rows: int, heads: int) -> Tensor:
-    """Take what one head of one example sees; heads may share keys, and examples a memory."""
-    four = four_axes(tensor.detach())
-    one = four[example // max(rows // four.size(0), 1)]
-    return one[head // max(heads // one.size(0), 1)].cpu()
+def _read(attend: Attend, given: dict[str, Any]) -> Inputs:
+    """Read the arguments of a call as the operator reads them, without dropout."""
+    own = {"value": None, "mask": None, "bias": None, "position": None, "grouped": False} | given
+    own.pop("return_weights", None)
+    return read_inputs(**own, normalize=attend.normalize, dropout=0.0, generator=None)
 
 
-def _every_label(labels: Sequence[str] | None, count: int) -> tuple[str, ...]:
-    """Name every key, those that are padding by nothing."""
-    words = numbered(labels, count, name="key_labels")
-    return words + ("",) * (count - len(words))
+@torch.inference_mode(False)  # so that the numbers may take part in training, wherever the call was made
+@torch.no_grad()
+def _take_apart(inputs: Inputs, given: Tensor, place: "_Place", layer: str) -> Computation:
+    """Compute one call part by part, as the specification does, and take one row of each."""
+    position, shape, mask = _own_position(inputs.position), inputs.shape, inputs.dense_mask()
+    turned = operands(inputs, mask=mask)
+    key, value, own_key = (
+        ungroup(one, shape[-3]) if inputs.grouped else one for one in (turned.key, turned.value, inputs.key)
+    )
+    own = (widened(turned.query), widened(key)) if isinstance(inputs.score, Score) else (turned.query, key)
+    compared = widened(whole_scores(inputs.score, *own)).expand(shape)
+    added = None if position is None else position.bias(inputs.score, widened(turned.query), widened(key), shape)
+    scores = compared if inputs.bias is None else compared + inputs.bias.to(compared.dtype)
+    scores = scores if added is None else scores + added
+    if inputs.bias is not None:
+        open_places = inputs.bias != -torch.inf
+        mask = open_places if mask is None else mask & open_places
+    normalized = normalize(scores, mask, inputs.normalize)
+    weights = normalized if inputs.position is None else inputs.position.reweight(normalized)
+    extra = None if position is None else position.context(weights)
+    mixed = place.row(weights) @ place.table(widened(value))
+    return Computation(
+        layer=layer,
+        query_label="",
+        key_labels=(),
+        score=place.score(inputs.score),
+        normalizer=inputs.normalize,
+        position=position,
+        query=place.row(turned.query),
+        keys=place.table(key),
+        values=place.table(value),
+        unturned=(place.row(inputs.query), place.table(own_key)) if _turns(position) else None,
+        compared=place.row(compared),
+        bias=None if inputs.bias is None else place.row(inputs.bias.expand(shape)),
+        added=None if added is None else place.row(added.expand(shape)),
+        scores=place.row(scores),
+        mask=None if mask is None else place.row(mask.expand(shape)),
+        normalized=place.row(normalized),
+        factors=_factors(position, place, normalized, mask),
+        weights=place.row(weights),
+        extra=None if extra is None else place.row(extra),
+        context=mixed if extra is None else mixed + place.row(extra),
+        given=place.row(given),
+    )
 
 
-def _name(thing: object) -> str:
-    """Name a score or normalizer: its class, or the function."""
-    return getattr(thing, "__name__", type(thing).__name__)
+def _own_position(position: Position | None) -> Position | None:
+    """Give the call's own position, without the changes that somebody put around it."""
+    return _own_position(position.inner) if isinstance(position, Wrapped) else position
+
+
+def _turns(position: Position | None) -> bool:
+    return position is not None and type(position).rotate is not Position.rotate
+
+
+def _factors(position: Position | None, place: "_Place", like: Tensor, mask: Tensor | None) -> Tensor | None:
+    """Ask the position what it makes of weights of one; what is masked counts zero."""
+    if position is None or type(position).reweight is Position.reweight:
+        return None
+    changed = position.reweight(torch.ones_like(like))
+    return place.row(changed if mask is None else changed.masked_fill(~mask, 0.0))
+
+
+class _Place:
+    """One query of one head of one example, in tensors that may share heads or examples."""
+
+    def __init__(self, shape: Sequence[int], example: int, head: int, query: int) -> None:
+        self.shape, self.lead = tuple(shape), tuple(shape[:-2])
+        counts = four_axes(torch.empty(self.shape, device="meta")).shape
+        for name, number, count in zip(("example", "head", "query"), (example, head, query), counts, strict=False):
+            check_place(name, number, count)
+        self.example, self.head, self.query = example, head, query
+
+    def row(self, tensor: Tensor) -> Tensor:
+        """Take the query's row of (*batch, query, anything)."""
+        return self.table(tensor)[self.query]
+
+    def table(self, tensor: Tensor) -> Tensor:
+        """Take what the head sees of (*batch, anything, anything)."""
+        return four_axes(tensor.detach().expand(*self.lead, -1, -1))[self.example, self.head].cpu().clone()
+
+    def score(self, score: Score | ScoreFunction) -> Score | ScoreFunction:
+        """Give the score with the parameters of this head alone."""
+        if not isinstance(score, Score):
+            return score
+        changed: dict[str, Any] = {}
+        for one in fields(score):  # type: ignore[arg-type]
+            parameter = getattr(score, one.name)
+            if not isinstance(parameter, Tensor):
+                continue
+            if one.name in _AXES:
+                own = parameter[self.head] if parameter.ndim > _AXES[one.name] else parameter
+                changed[one.name] = own.detach().cpu()
+            else:  # a factor: a number, or one per row
+                changed[one.name] = float(self.row(parameter.detach().expand(*self.shape[:-1], 1)))
+        return replace(score, **changed) if changed else score  # type: ignore[type-var]

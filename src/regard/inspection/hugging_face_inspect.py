@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from regard.errors import ArgumentError, ArgumentTypeError
 from regard.inspection.inspected import Inspection, Likely, main_layer, only_reads
+from regard.inspection.merged import Spelling
 from regard.inspection.record import record
 from regard.inspection.trace import Call
 
@@ -70,7 +72,8 @@ def _inspect_one(model: Any, tokenizer: Any, text: str, target: str | None) -> I
     _check_length("text", model, ids)
     with record(model) as trace:
         output = model(**given)
-    tokens = _pieces(tokenizer, ids[0])
+    side = _spelling(tokenizer, ids[0])
+    tokens = side.tokens
     trace.label(query=tokens, key=tokens)
     logits = getattr(output, "logits", None)
     said = ids[0, read:]
@@ -83,6 +86,7 @@ def _inspect_one(model: Any, tokenizer: Any, text: str, target: str | None) -> I
         target_tokens=tuple(tokens[read:]),
         target_probabilities=() if logits is None or not len(said) else _chances(logits[0, read - 1 : -1], said),
         likely=() if logits is None else _likely(model, tokenizer, ids[0], logits[0]),
+        spellings=dict.fromkeys(trace.layers, (side, side)),
     )
 
 
@@ -104,24 +108,25 @@ def _inspect_both(model: Any, tokenizer: Any, text: str, target: str | None) -> 
         before = model.prepare_decoder_input_ids_from_labels(said)
     with record(model) as trace:
         output = model(**given, decoder_input_ids=before)
-    source, read, spoken = (_pieces(tokenizer, ids[0]) for ids in (given["input_ids"], before, said))
-    crossing = []
+    source, read, spoken = (_spelling(tokenizer, ids[0]) for ids in (given["input_ids"], before, said))
+    crossing, spellings = [], {}
     for call in trace:
-        if _crosses(call, len(source), len(read)):
+        query = key = source if "encoder" in call.layer.split(".") else read
+        if _crosses(call, len(source.tokens), len(read.tokens)):
             crossing.append(call.layer)
-            call.label(query=spoken, key=source)
-        else:
-            words = source if "encoder" in call.layer.split(".") else read
-            call.label(query=words, key=words)
+            query, key = spoken, source
+        call.label(query=query.tokens, key=key.tokens)
+        spellings[call.layer] = query, key
     return Inspection(
         text=text,
-        tokens=tuple(source),
+        tokens=tuple(source.tokens),
         trace=trace,
         layer=main_layer(crossing, trace.layers),
         target=target if target is not None else tokenizer.decode(said[0], skip_special_tokens=True),
-        target_tokens=tuple(spoken),
+        target_tokens=tuple(spoken.tokens),
         target_probabilities=_chances(output.logits[0], said[0]),
         likely=_best(tokenizer, output.logits[0, -1]),
+        spellings=spellings,
     )
 
 
@@ -164,6 +169,16 @@ def _pieces(tokenizer: Any, ids: Tensor) -> list[str]:
         text = tokenizer.decode([number]).strip()
         found.append(text if text and "\ufffd" not in text else str(name))
     return found
+
+
+def _spelling(tokenizer: Any, ids: Tensor) -> Spelling:
+    """Give tokens with how the tokenizer writes them as text."""
+    return Spelling(
+        ids=ids.tolist(),
+        tokens=_pieces(tokenizer, ids),
+        special=set(tokenizer.all_special_ids),
+        decode=partial(tokenizer.decode, clean_up_tokenization_spaces=False),
+    )
 
 
 def _check_length(name: str, model: Any, ids: Tensor) -> None:

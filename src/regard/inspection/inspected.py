@@ -1,6 +1,6 @@
 """Inspect: one call that runs a model on a text and shows where all its layers looked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload, runtime_checkable
@@ -9,6 +9,7 @@ from torch import nn
 
 from regard.errors import ArgumentError, ArgumentTypeError
 from regard.inspection.map import Map, weights_of
+from regard.inspection.merged import Spelling, merge_words
 from regard.inspection.trace import Call, Trace
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Inspection:
     trace: Trace
     """One call for each layer, with the tokens as labels. Where a decoder looks at its source, a query is named by the
     token that it is about to say; elsewhere by the token that it is."""
+    spellings: Mapping[str, tuple[Spelling, Spelling]]
+    """For each layer, the tokens that look and those that are looked at, from which words are made."""
     layer: str
     """The layer that is shown where none is named."""
     target: str | None = None
@@ -54,6 +57,12 @@ class Inspection:
     def map(self, layer: str | None = None, *, head: int | None = None) -> Map:
         """Give the weights of one head, or the mean over heads, with their words."""
         return weights_of(self.call(layer), head=head)
+
+    def words(self, layer: str | None = None, *, head: int | None = None) -> Map:
+        """Give the same by words: sums over the tokens of a word that is looked at, means over one that looks."""
+        call = self.call(layer)
+        query, key = (side.words() for side in self.spellings[call.layer])
+        return merge_words(weights_of(call, head=head), query=query, key=key)
 
     def figure(self, layer: str | None = None, *, head: int | None = None) -> "Picture":
         """Draw a map of each head of a layer, or of one."""
@@ -127,9 +136,10 @@ def inspect(model: Any, /, *inputs: Any, target: str | None = None) -> Inspectio
             )
         return inspect_hugging_face(model, *inputs, target=target)
     if not isinstance(model, Inspectable):
+        shows = [one for one in ("ask(image, question)", "caption(image)[0]") if hasattr(model, one.split("(")[0])]
         raise ArgumentTypeError(
             "`model` must be a Hugging Face model, or have a method `inspect`, as what regard.load gives; received "
-            f"{type(model).__name__}."
+            f"{type(model).__name__}." + "".join(f" Where it looked is in model.{one}.looks." for one in shows)
         )
     if target is None:
         return model.inspect(*inputs)

@@ -3,6 +3,7 @@
 import torch
 from matplotlib.axes import Axes
 
+from regard.attention.position import name_of
 from regard.inspection.bar_chart import draw_bars
 from regard.inspection.computation import Computation
 from regard.inspection.heat import color_bar, draw_heatmap
@@ -31,8 +32,8 @@ def computation_figure(found: Computation) -> Picture:
     width = inches(found.key_labels) + 2 * BARS + features + 3.4
     left_out = f" ({shown} of {size} features)" if shown < size else ""
     titles = [
-        f"1. scores: {found.score}",
-        f"2. weights: {found.normalizer}",
+        f"1. scores: {name_of(found.score)}",
+        f"2. weights: {name_of(found.normalizer)}",
         f"3. weighted values and their sum{left_out}",
     ]
     figure, [scores, weights, values] = panels(
@@ -43,10 +44,11 @@ def computation_figure(found: Computation) -> Picture:
         title=f"{found.layer}: what “{short(found.query_label)}” looks at",
         widths=[BARS, BARS, features],
     )
-    finite = found.scores[found.scores.isfinite()]
-    low, high = (min(float(finite.min()), 0.0), max(float(finite.max()), 0.0)) if finite.numel() else (0.0, 1.0)
+    closed = torch.zeros_like(found.scores, dtype=torch.bool) if found.mask is None else ~found.mask
+    compared = found.scores.masked_fill(closed, 0.0).nan_to_num(neginf=0.0)
+    low, high = (min(float(compared.min()), 0.0), max(float(compared.max()), 0.0)) if count else (0.0, 1.0)
     ends = (low, high if high > low else low + 1.0)
-    draw_bars(scores, found.scores.nan_to_num(neginf=0.0), labels=found.key_labels, mask=found.mask, limits=ends)
+    draw_bars(scores, compared, labels=found.key_labels, mask=found.mask, limits=ends)
     draw_bars(weights, found.weights, labels=found.key_labels, mask=found.mask)
     _draw_sum(values, found, shown)
     for axes in (scores, weights):

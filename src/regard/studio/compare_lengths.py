@@ -18,8 +18,6 @@ from regard.tasks.evaluation import Evaluating, evaluate
 from regard.tasks.held_out import Choice, HeldOut, run_of
 from regard.tasks.translator import Translator, load
 
-FILE = "evaluation.json"
-"""What `regard evaluate RUN --json` printed, in the folder of the run."""
 MOST = 300
 """Sentences that are translated; of more, every n-th."""
 NUM_BINS = 5
@@ -122,7 +120,7 @@ def read_results(models: Models, name: str) -> dict[str, Any] | None:
     if run is None:
         return None
     try:
-        return tell_results(json.loads((run.path / FILE).read_text(encoding="utf-8")), source=FILE)
+        return tell_results(json.loads(run.evaluation.read_text(encoding="utf-8")), source=run.evaluation.name)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from regard.attention import Cosine, Gaussian, attention, lookup
-from regard.inspection.stages import SeamCall, stages
+from regard.inspection import computation
 from regard.layers.attend import Attend
 from regard.layers.sinusoidal import SinusoidalPositions
 from regard.studio.mechanism_choices import Masking, Normalizing, Positioning, Scoring, Table, as_tensor
@@ -71,7 +71,7 @@ def router(models: Models) -> APIRouter:
 
 
 def attend_small(asked: Attending) -> dict[str, Any]:
-    """Compute the call by the operator, and each row's stages, which agree with it."""
+    """Compute the call by the operator, and each row's steps, which agree with it."""
     query, key, value = (torch.tensor(table) for table in (asked.query, asked.key, asked.value))
     attend = Attend(normalize=asked.normalizer.build()).eval()
     given = {
@@ -80,8 +80,10 @@ def attend_small(asked: Attending) -> dict[str, Any]:
         "position": None if asked.position is None else asked.position.build(),
     }
     found = attention(query, key, value, **given, normalize=attend.normalize, return_weights=True)
-    call = SeamCall(attend=attend, given={"query": query, "key": key, "value": value, **given}, context=found.context)
-    rows = [stages(call, query=row) for row in range(len(query))]
+    rows = [
+        computation(attend, lambda: attend(query, key, value, **given), layer="Attend", query=row)
+        for row in range(len(query))
+    ]
 
     def listed(name: str) -> list[Any] | None:
         parts = [getattr(one, name) for one in rows]

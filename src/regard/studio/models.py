@@ -139,6 +139,11 @@ class Models:
         }
 
 
+def open_one(thing: object, name: str = "model") -> Opened:
+    """Give a model that lies in no folder as the studio has those that do."""
+    return Opened(name, kind_of(thing), thing, describe(name, thing), Path(name), threading.RLock())
+
+
 def is_under_way(path: Path) -> bool:
     """Tell whether a folder is that of a run that has no model yet."""
     run = RunFolder(path)

@@ -82,10 +82,15 @@ def find_seeing(models: Models, name: str) -> Opened:
 
 
 def _read(opened: Opened, asked: Picture) -> Seen:
-    thing = opened.thing
-    size = thing.image_size if isinstance(thing, ImageClassifier) else (thing.image_size, thing.image_size)
-    channels = thing.channels if isinstance(thing, ImageClassifier) else 3
+    size, channels = size_of(opened.thing)
     return read_seen(seed=asked.seed, file=asked.file, size=size, channels=channels)
+
+
+def size_of(thing: Any) -> tuple[tuple[int, int], int]:
+    """Give the height and width that a model reads, and how many colors."""
+    if isinstance(thing, ImageClassifier):
+        return thing.image_size, thing.channels
+    return (thing.image_size, thing.image_size), 3
 
 
 def tell_seen(opened: Opened, seen: Seen) -> dict[str, Any]:

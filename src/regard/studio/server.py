@@ -1,8 +1,6 @@
 """The studio's server: one page, and a POST for each thing a view asks."""
 
 from collections.abc import Callable, Iterable
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
@@ -11,14 +9,16 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from regard.errors import RegardError
-from regard.studio import classify, compare, mechanisms, passage, pictures, steps, translate, what_if
+from regard.studio import classify, compare, mechanisms, passage, pictures, steps, translate, what_if, what_if_label
 from regard.studio.guard import LOOPBACK, Guard
 from regard.studio.models import Models
+from regard.studio.single_file import empty_page, read_static
 
 ROUTERS: tuple[Callable[[Models], APIRouter], ...] = (
     translate.router,
     steps.router,
     what_if.router,
+    what_if_label.router,
     mechanisms.router,
     compare.router,
     pictures.router,
@@ -41,6 +41,10 @@ def create_app(models: Models, *, hosts: Iterable[str] = LOOPBACK) -> FastAPI:
     def index() -> Response:
         return static("index.html")
 
+    @app.get("/single-file.txt")
+    def single_file() -> Response:
+        return Response(empty_page(), media_type="text/plain")
+
     @app.get("/{name}")
     def page_file(name: str) -> Response:
         if name not in _TYPES:
@@ -54,12 +58,6 @@ def create_app(models: Models, *, hosts: Iterable[str] = LOOPBACK) -> FastAPI:
     for make in ROUTERS:
         app.include_router(make(models), prefix="/api")
     return app
-
-
-@cache
-def read_static(name: str) -> bytes:
-    """Read one of the built files, which lie beside this one."""
-    return (files("regard.studio") / "static" / name).read_bytes()
 
 
 def static(name: str) -> Response:

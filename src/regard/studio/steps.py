@@ -9,8 +9,9 @@ from torch import Tensor
 from regard.attention import Additive, Bilinear, Concat, Cosine, Entmax, Gaussian, Location, ScaledDot, Score, Sigmoid
 from regard.attention.position import name_of
 from regard.errors import ArgumentError, nearest
+from regard.inspection.computation import Computation, computation
 from regard.inspection.inspected import Inspection
-from regard.inspection.stages import Stages, row_of, seam_calls, stages
+from regard.inspection.map import check_place
 from regard.studio.models import Models, Opened
 from regard.studio.steps_code import steps_code
 from regard.studio.tensors import pack
@@ -117,11 +118,17 @@ def tell_reading(found: Inspection, opened: Opened) -> dict[str, Any]:
 
 def take_apart(opened: Opened, asked: Apart) -> dict[str, Any]:
     """Let the model read again, look on at the layer, and write every stage."""
-    with seam_calls(opened.thing.model, layer=asked.layer) as calls:
-        found = inspect_text(opened.thing, asked)
+    if asked.target is None and isinstance(opened.thing, Translator):  # a search would call the layer too
+        asked = asked.model_copy(update={"target": inspect_text(opened.thing, asked).target})
+    readings: list[Inspection] = []
+
+    def read_again() -> None:
+        readings.append(inspect_text(opened.thing, asked))
+        check_place("query", asked.query, readings[0].call(asked.layer).weights.size(2))
+
+    seen = computation(opened.thing.model, read_again, layer=asked.layer, query=asked.query, head=asked.head)
+    found = readings[0]
     read = found.call(asked.layer)
-    call, query = row_of(calls, asked.query, rows=read.weights.size(2))
-    seen = stages(call, query=query, head=asked.head)
     names = [str(one) for one in _labels(read.key_labels, read.weights.size(3))]
     first = max(len(seen.weights) - len(names), 0)  # places of a memory that nothing was put in yet
     told = tell_stages(seen, first)
@@ -134,7 +141,7 @@ def take_apart(opened: Opened, asked: Apart) -> dict[str, Any]:
     return told
 
 
-def tell_stages(seen: Stages, first: int = 0) -> dict[str, Any]:
+def tell_stages(seen: Computation, first: int = 0) -> dict[str, Any]:
     """Write the stages for the page, from the key `first` on."""
 
     def keys(tensor: Tensor | None) -> Any:
@@ -162,7 +169,7 @@ def tell_stages(seen: Stages, first: int = 0) -> dict[str, Any]:
     }
 
 
-def tell_score(seen: Stages, first: int = 0) -> dict[str, Any]:
+def tell_score(seen: Computation, first: int = 0) -> dict[str, Any]:
     """Write a score with what the page needs to compute it once more from two vectors.
 
     A matrix is not sent but applied: to the query (general), or to both sides (concat), or cut to the keys (location).
@@ -193,7 +200,7 @@ def tell_score(seen: Stages, first: int = 0) -> dict[str, Any]:
     return told
 
 
-def tell_normalizer(seen: Stages) -> dict[str, Any]:
+def tell_normalizer(seen: Computation) -> dict[str, Any]:
     """Write a normalizer with its settings."""
     told: dict[str, Any] = {"kind": name_of(seen.normalizer)}
     match seen.normalizer:

@@ -11,16 +11,16 @@ def steps_code(
 ) -> dict[str, str]:
     """Write how to get at the stages of one query, and how to compute them once more from query, keys and values."""
     said = "" if target is None or isinstance(thing, Classifier) else f", target={target!r}"
-    rows = call.weights.size(2)
     return {
         "find": f"""import regard
-from regard.inspection.stages import row_of, seam_calls, stages
+from regard.inspection import computation
 
 model = regard.load({folder!r})
-with seam_calls(model.model, layer={call.layer!r}) as calls:
-    model.inspect({text!r}{said})
-call, query = row_of(calls, {query}, rows={rows})
-found = stages(call, query=query, head={head})
+found = computation(
+    model.model,
+    lambda: model.inspect({text!r}{said}),
+    layer={call.layer!r}, head={head}, query={query},
+)
 found.scores, found.weights, found.context
 """,
         "again": """from regard import attention

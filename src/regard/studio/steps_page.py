@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 from torch import nn
 
 from regard.studio.attending import attending
-from regard.studio.models import Models
-from regard.studio.page import Answer, Recorded, make_page
+from regard.studio.models import open_one
+from regard.studio.single_file import Answer, Recorded, Watch, make_page, watch_nothing
 from regard.studio.steps import MAX_TOKENS, Apart, Reading, count_tokens, read_text, take_apart
 from regard.tasks.classifier import Classifier
 from regard.tasks.language_model import LanguageModel
@@ -17,9 +17,15 @@ MAX_LOOKS = 256
 """Looks that are recorded: queries times heads."""
 
 
-def steps_page(model: Translator | LanguageModel | Classifier, text: str, *, target: str | None = None) -> str:
+def steps_page(
+    model: Translator | LanguageModel | Classifier,
+    text: str,
+    *,
+    target: str | None = None,
+    watch: Watch = watch_nothing,
+) -> str:
     """Give a page that takes every look of a layer apart, as the view Step by step does."""
-    return make_page(record_steps(model, text, target=target))
+    return make_page(record_steps(model, text, target=target, watch=watch))
 
 
 def can_take_apart(model: Translator | LanguageModel | Classifier, text: str, target: str | None = None) -> bool:
@@ -30,16 +36,22 @@ def can_take_apart(model: Translator | LanguageModel | Classifier, text: str, ta
     return longest <= MAX_TOKENS
 
 
-def record_steps(model: Translator | LanguageModel | Classifier, text: str, *, target: str | None = None) -> Recorded:
+def record_steps(
+    model: Translator | LanguageModel | Classifier,
+    text: str,
+    *,
+    target: str | None = None,
+    watch: Watch = watch_nothing,
+) -> Recorded:
     """Ask whatever a visitor may ask of the layer that is shown first; of many looks, the first."""
-    models = Models(["model"], load=lambda path: model)
-    (opened,) = models.all()
+    opened = open_one(model)
     asked: dict[str, Any] = {"model": opened.name, "text": text, "target": target}
     read = read_text(opened, Reading(**asked))
     answers = [Answer("steps/read", asked, read)]
     layer = next(one for one in read["layers"] if one["name"] == read["layer"])
     places = [(head, query) for query in range(len(layer["queries"])) for head in range(layer["heads"])]
-    for head, query in places[:MAX_LOOKS]:
+    for done, (head, query) in enumerate(places[:MAX_LOOKS]):
+        watch("taking looks apart", done, min(len(places), MAX_LOOKS))
         body = asked | {"target": read["target"], "layer": layer["name"], "head": head, "query": query}
         answers.append(Answer("steps/apart", body, take_apart(opened, Apart(**body))))
     state = {"text": text} | ({} if target is None else {"target": target})

@@ -80,12 +80,9 @@ def router(models: Models) -> APIRouter:
     made = APIRouter(prefix="/whatif")
 
     @made.post("/begin")
-    def begin(asked: Sentence) -> dict[str, Any]:
+    def begin_with(asked: Sentence) -> dict[str, Any]:
         with models.borrow(asked.model, Translator) as translator:
-            source, cut = read_source(translator, asked.text)
-            tokens = decode(translator, source.ids, []).tokens
-            told = tell(look(translator, source, tokens), translator)
-            return {"look": told, "tokens": tokens, "text": write(translator, tokens), "cut": cut}
+            return begin(translator, asked.text)
 
     @made.post("/change")
     def change(asked: Change) -> dict[str, Any]:
@@ -103,6 +100,14 @@ def router(models: Models) -> APIRouter:
             return {"tokens": suggest(translator, asked.text)}
 
     return made
+
+
+def begin(translator: Translator, text: str) -> dict[str, Any]:
+    """Translate greedily and undisturbed, and write where the model looked."""
+    source, cut = read_source(translator, text)
+    tokens = decode(translator, source.ids, []).tokens
+    told = tell(look(translator, source, tokens), translator)
+    return {"look": told, "tokens": tokens, "text": write(translator, tokens), "cut": cut}
 
 
 def meddle(translator: Translator, asked: Change) -> dict[str, Any]:

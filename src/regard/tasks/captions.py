@@ -19,60 +19,35 @@ from regard.tasks.caption_data import CaptionCorpus
 from regard.tasks.caption_job import CaptionJob, CaptionScores, EncodedCaptions
 from regard.tasks.captioner import Caption, Captioner
 from regard.tasks.card import Card, Use, write_card
-from regard.tasks.finished import figures_again, put_model, run_watchers
 from regard.tasks.page import make_html
-from regard.tasks.questions import SHOWN, TOKENS, TrainedOnPictures
+from regard.tasks.questions import SHOWN, TOKENS
 from regard.tasks.report_page import curves_html
-from regard.tasks.run_folder import RunFolder
+from regard.tasks.run import Run, Trained
 from regard.tasks.word_maps import CAVEAT
 from regard.training.checkpoint import write_text
 from regard.training.failure import needing_room
-from regard.training.group import Group
-from regard.training.interruption import Interruption
-from regard.training.loop import Trainer
 from regard.training.streams import seed_streams
-from regard.training.watch import Watcher, Watchers, read_metrics
+from regard.training.watch import read_metrics
 
 CAPTION = Use("image-to-text", "caption", 'caption("picture.png")[0].text')
 
 
-def train_captions(
-    config: CaptionConfig,
-    corpus: CaptionCorpus,
-    folder: RunFolder,
-    *,
-    command: str,
-    watcher: Watcher,
-    group: Group | None = None,
-    interruption: Interruption | None = None,
-) -> TrainedOnPictures:
+def train_captions(config: CaptionConfig, corpus: CaptionCorpus, run: Run) -> Trained:
     """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again."""
-    group = group or Group()
     signature = describe_captions(config)
-    if (found := figures_again(folder, watcher)) is not None:
-        return TrainedOnPictures(folder, found, signature)
+    if (found := run.figures_again()) is not None:
+        return Trained(run.folder, found, signature)
     captioner = _fresh(config, corpus)
     train, valid, test = (
-        EncodedCaptions(side, captioner.tokenizer, max_length=config.data.max_length, device=group.device)
+        EncodedCaptions(side, captioner.tokenizer, max_length=config.data.max_length, device=run.group.device)
         for side in (corpus.train, corpus.valid, corpus.test)
     )
-    job = CaptionJob(train, valid, config.train, group=group)
+    job = CaptionJob(train, valid, config.train, group=run.group)
     begun = time.perf_counter()
-    trainer = Trainer(
-        captioner.model,
-        job,
-        config.train,
-        checkpoints=folder.checkpoints,
-        watcher=run_watchers(folder, config.train, watcher) if group.leads else Watchers(),
-        group=group,
-        interruption=interruption,
-        shorter="smaller pictures (data.image_size)",
-    )
-    state = trainer.train()
+    state = run.train(captioner.model, job, config.train, shorter="smaller pictures (data.image_size)")
     seconds = time.perf_counter() - begun
-    if not group.leads:
-        return TrainedOnPictures(folder, {}, signature)
-    captioner.model.eval()
+    if not run.group.leads:
+        return Trained(run.folder, {}, signature)
     scores = {name: job.score(captioner.model, side) for name, side in (("valid", valid), ("test", test))}
     figures = caption_figures(corpus, scores) | {
         "words": captioner.tokenizer.size,
@@ -81,9 +56,9 @@ def train_captions(
         "step_seconds": state.seconds / max(1, state.step),
         "seconds": seconds,
     }
-    with needing_room(folder.path):
-        _write(config, corpus, folder, captioner, figures, command)
-    return TrainedOnPictures(folder, figures, signature)
+    with needing_room(run.folder.path):
+        _write(config, corpus, run, captioner, figures)
+    return Trained(run.folder, figures, signature)
 
 
 def describe_captions(config: CaptionConfig) -> str:
@@ -146,12 +121,7 @@ def _fresh(config: CaptionConfig, corpus: CaptionCorpus) -> Captioner:
 
 
 def _write(
-    config: CaptionConfig,
-    corpus: CaptionCorpus,
-    folder: RunFolder,
-    captioner: Captioner,
-    figures: dict[str, float],
-    command: str,
+    config: CaptionConfig, corpus: CaptionCorpus, run: Run, captioner: Captioner, figures: dict[str, float]
 ) -> None:
     """Write the report, then the model folder."""
     data = (
@@ -160,15 +130,15 @@ def _write(
     )
     title, signature, told = "Captions for pictures of shapes", describe_captions(config), told_captions(figures)
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in told.items())
-    curves = curves_html(read_metrics(folder.metrics), measure="exact", called="right word for word", unit="word")
+    curves = curves_html(read_metrics(run.folder.metrics), measure="exact", called="right word for word", unit="word")
     parts = [
         f"<h1>{escape(title)}</h1><p><small>{escape(signature)}</small></p><p>{escape(data)}</p><table>{rows}</table>",
         f"<h2>Curves</h2>{curves}<h2>Pictures</h2><p><small>{escape(CAVEAT)}</small></p>",
         *_examples(captioner, corpus.test),
-        f"<h2>Command</h2><pre>{escape(command)}</pre>",
+        f"<h2>Command</h2><pre>{escape(run.command)}</pre>",
         f"<h2>Settings</h2><pre>{escape(show_settings(config, help=False))}</pre>",
     ]
-    write_text(folder.report, make_html(title, parts))
+    write_text(run.folder.report, make_html(title, parts))
     card = Card(
         title=title,
         summary=f"A Transformer's decoder that looks at the places of a picture ({config.model.image.kind}); "
@@ -176,12 +146,12 @@ def _write(
         data=data,
         license="MIT, drawn by regard",
         figures=told,
-        command=command,
+        command=run.command,
         signature=signature,
-        folder=str(folder.model),
+        folder=str(run.folder.model),
         use=CAPTION,
     )
-    put_model(folder, captioner.save, card=write_card(card), figures=figures)
+    run.put_model(captioner.save, card=write_card(card), figures=figures)
 
 
 def _examples(captioner: Captioner, side: CaptionSide) -> list[str]:

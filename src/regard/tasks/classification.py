@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -19,72 +19,39 @@ from regard.models.classify import TfIdfClassifier, build_classifier, fit_tf_idf
 from regard.tasks.classification_job import AnyClassifier, ClassificationJob
 from regard.tasks.classifier import Classifier, cut_texts
 from regard.tasks.classify_page import classifier_card, training_page
-from regard.tasks.finished import figures_again, put_model, run_watchers
 from regard.tasks.labeled_texts import LabeledCorpus
-from regard.tasks.run_folder import RunFolder
+from regard.tasks.run import Run, Trained
 from regard.training.checkpoint import write_text
 from regard.training.failure import needing_room
-from regard.training.group import Group
-from regard.training.interruption import Interruption
-from regard.training.loop import Trainer
 from regard.training.streams import seed_streams
-from regard.training.watch import Watcher, Watchers
 
 INVERSE_PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0)
 
 
-class TrainedClassifier(NamedTuple):
-    """What a run gave."""
-
-    folder: RunFolder
-    figures: dict[str, float]
-    signature: str
-
-
-def train_classifier(
-    config: ClassifyConfig,
-    corpus: LabeledCorpus,
-    folder: RunFolder,
-    *,
-    command: str,
-    watcher: Watcher,
-    group: Group | None = None,
-    interruption: Interruption | None = None,
-) -> TrainedClassifier:
+def train_classifier(config: ClassifyConfig, corpus: LabeledCorpus, run: Run) -> Trained:
     """Train, or go on, and write the model folder, its card and the report.
 
     A run that is finished gives its figures again.
     """
-    group = group or Group()
     signature = describe_classifier(config)
-    if (found := figures_again(folder, watcher)) is not None:
-        return TrainedClassifier(folder, found, signature)
+    if (found := run.figures_again()) is not None:
+        return Trained(run.folder, found, signature)
     tokenizer = train_tokenizer(corpus.train.texts, config.tokenizer)
     train, valid, test = (
         (cut_texts(tokenizer.encode_batch(side.texts), config.data.max_length), side.labels)
         for side in (corpus.train, corpus.valid, corpus.test)
     )
-    job = ClassificationJob(train, valid, config.train, group=group)
+    job = ClassificationJob(train, valid, config.train, group=run.group)
     begun = time.perf_counter()
     steps = 0
     if isinstance(config.model, TfIdfSpec):
-        model: AnyClassifier = _fit(config.model, job, train, len(corpus.labels), tokenizer).to(group.device)
+        model: AnyClassifier = _fit(config.model, job, train, len(corpus.labels), tokenizer).to(run.group.device)
     else:
         seed_streams(config.train.seed)
         model = build_classifier(config.model, vocabulary_size=tokenizer.size, num_labels=len(corpus.labels))
-        trainer = Trainer(
-            model,
-            job,
-            config.train,
-            checkpoints=folder.checkpoints,
-            watcher=run_watchers(folder, config.train, watcher) if group.leads else Watchers(),
-            group=group,
-            interruption=interruption,
-            shorter="shorter texts (data.max_length)",
-        )
-        steps = trainer.train().step
-    if not group.leads:
-        return TrainedClassifier(folder, {}, signature)
+        steps = run.train(model, job, config.train, shorter="shorter texts (data.max_length)").step
+    if not run.group.leads:
+        return Trained(run.folder, {}, signature)
     model.eval()
     scores = {"valid": job.score(model, *valid)} | ({"test": job.score(model, *test)} if corpus.test.texts else {})
     figures = label_figures(scores) | {
@@ -94,9 +61,9 @@ def train_classifier(
         "seconds": time.perf_counter() - begun,
     }
     classifier = Classifier(model, tokenizer, corpus.labels, config.model, max_length=config.data.max_length)
-    with needing_room(folder.path):
-        _write(config, corpus, folder, classifier, scores, figures, command)
-    return TrainedClassifier(folder, figures, signature)
+    with needing_room(run.folder.path):
+        _write(config, corpus, run, classifier, scores, figures)
+    return Trained(run.folder, figures, signature)
 
 
 def describe_classifier(config: ClassifyConfig) -> str:
@@ -153,11 +120,10 @@ def label_figures(scores: Mapping[str, ClassificationScores]) -> dict[str, float
 def _write(
     config: ClassifyConfig,
     corpus: LabeledCorpus,
-    folder: RunFolder,
+    run: Run,
     classifier: Classifier,
     scores: dict[str, ClassificationScores],
     figures: dict[str, float],
-    command: str,
 ) -> None:
     """Write the report, then the model folder."""
     data = (
@@ -170,7 +136,7 @@ def _write(
         "kind": config.model.kind,
         "data": data,
         "figures": figures,
-        "command": command,
+        "command": run.command,
         "signature": describe_classifier(config),
     }
     side = corpus.test if corpus.test.texts else corpus.valid
@@ -183,6 +149,6 @@ def _write(
         decisions=list(zip(shown, [corpus.labels[one] for one in side.labels[:20]], strict=True)),
         config=show_settings(config, help=False),
     )
-    write_text(folder.report, page)
-    card = classifier_card(**told, license=config.data.license, folder=str(folder.model))
-    put_model(folder, classifier.save, card=card, figures=figures)
+    write_text(run.folder.report, page)
+    card = classifier_card(**told, license=config.data.license, folder=str(run.folder.model))
+    run.put_model(classifier.save, card=card, figures=figures)

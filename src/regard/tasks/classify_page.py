@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from regard.errors import with_article
 from regard.evaluation.classification import ClassificationScores, ReliabilityBin
 from regard.tasks.classifier import Decision
 from regard.tasks.page import make_html
@@ -207,7 +208,7 @@ tags: [text-classification, attention, regard]
 ---
 # {_cell(title)}
 
-A {kind} classifier, trained with regard.
+{with_article(kind).capitalize()} classifier, trained with regard.
 
 ## Use
 

@@ -5,20 +5,19 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from regard.data.special import PAD, START, UNKNOWN
+from regard.data.open_character import OpenCharacter
+from regard.data.text_tokenizer import TextTokenizer
 from regard.decoding.draw import draw, uniform_numbers
 from regard.decoding.rules import forbid_repeats
 from regard.decoding.search import Sampling
 from regard.models.language.folder import AnyLanguageModel
 from regard.models.language.network import LanguageNetwork
 
-#: Tokens that no text has, or that nobody wants to read.
-NEVER = (PAD, UNKNOWN, START)
-
 
 @torch.no_grad()
 def continue_tokens(
     model: AnyLanguageModel,
+    tokenizer: TextTokenizer,
     prompt: Sequence[int],
     *,
     count: int,
@@ -29,22 +28,27 @@ def continue_tokens(
 ) -> Iterator[int]:
     """Give `count` tokens that follow the prompt, as they are said.
 
-    They are drawn as `sampling` says, or with `seed` from all words; the same prompt and seed give the same text.
+    They are drawn as `sampling` says, or with `seed` from all words; the same prompt and seed give the same text. A
+    token that the model has never seen is not said, nor a byte with which no character could go on.
     """
     sampling = sampling or Sampling(seed=seed)
     numbers = uniform_numbers([prompt], [count], count=1, seed=sampling.seed)
     state = model.start(1, capacity=len(prompt) + count)
-    said = list(prompt)
+    said, character = list(prompt), OpenCharacter(tokenizer)
+    for token in said:
+        character.read(token)
     tokens = torch.tensor([said])
     for place in range(count):
         step = model.step(tokens.to(device_of(model)), state)
         state = step.state
         likely = step.log_probabilities[:, -1].cpu()
-        likely[:, list(NEVER)] = -torch.inf
+        likely[:, tokenizer.unsaid] = -torch.inf
+        likely[:, ~torch.from_numpy(character.allowed())] = -torch.inf
         if no_repeat_ngram:
             likely = _or_any(forbid_repeats(likely, torch.tensor([said]), no_repeat_ngram), likely)
         token = int(likely.argmax()) if greedy else int(draw(likely[None], numbers[:, :, place], sampling).token)
         said.append(token)
+        character.read(token)
         tokens = torch.tensor([[token]])
         yield token
 

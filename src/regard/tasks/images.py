@@ -10,42 +10,28 @@ from regard.evaluation.classification import ClassificationScores
 from regard.models.build import count_parameters
 from regard.models.vision.build import build_image_encoder
 from regard.tasks.card import Card, Use, write_card
-from regard.tasks.classification import TrainedClassifier, label_figures
+from regard.tasks.classification import label_figures
 from regard.tasks.classify_page import told
-from regard.tasks.finished import figures_again, put_model, run_watchers
 from regard.tasks.image_classifier import ImageClassifier
 from regard.tasks.image_job import ImageJob
 from regard.tasks.image_page import images_report
 from regard.tasks.labeled_images import ImageCorpus
-from regard.tasks.run_folder import RunFolder
+from regard.tasks.run import Run, Trained
 from regard.training.checkpoint import write_text
 from regard.training.failure import needing_room
-from regard.training.group import Group
-from regard.training.interruption import Interruption
-from regard.training.loop import Trainer
 from regard.training.streams import seed_streams
-from regard.training.watch import Watcher, Watchers, read_metrics
+from regard.training.watch import read_metrics
 
 CLASSIFY = Use("image-classification", "classify", 'classify(["picture.png"])')
 SHOWN = 4
 """Images in the report."""
 
 
-def train_image_classifier(
-    config: ImagesConfig,
-    corpus: ImageCorpus,
-    folder: RunFolder,
-    *,
-    command: str,
-    watcher: Watcher,
-    group: Group | None = None,
-    interruption: Interruption | None = None,
-) -> TrainedClassifier:
+def train_image_classifier(config: ImagesConfig, corpus: ImageCorpus, run: Run) -> Trained:
     """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again."""
-    group = group or Group()
     signature = describe_images(config)
-    if (found := figures_again(folder, watcher)) is not None:
-        return TrainedClassifier(folder, found, signature)
+    if (found := run.figures_again()) is not None:
+        return Trained(run.folder, found, signature)
     seed_streams(config.train.seed)
     size = corpus.size
     model = build_image_encoder(
@@ -56,22 +42,11 @@ def train_image_classifier(
     )
     mean, spread = color_statistics(corpus.train.pixels)
     model.standardize.fit(mean=mean, spread=spread)
-    job = ImageJob(corpus.train, corpus.valid, config, group=group)
+    job = ImageJob(corpus.train, corpus.valid, config, group=run.group)
     begun = time.perf_counter()
-    trainer = Trainer(
-        model,
-        job,
-        config.train,
-        checkpoints=folder.checkpoints,
-        watcher=run_watchers(folder, config.train, watcher) if group.leads else Watchers(),
-        group=group,
-        interruption=interruption,
-        shorter="smaller images (data.image_size)",
-    )
-    state = trainer.train()
-    if not group.leads:
-        return TrainedClassifier(folder, {}, signature)
-    model.eval()
+    state = run.train(model, job, config.train, shorter="smaller images (data.image_size)")
+    if not run.group.leads:
+        return Trained(run.folder, {}, signature)
     scores = {"valid": job.score(model, corpus.valid)}
     if len(corpus.test):
         scores["test"] = job.score(model, corpus.test)
@@ -85,9 +60,9 @@ def train_image_classifier(
     classifier = ImageClassifier(
         model, corpus.labels, config.model, image_size=(size.height, size.width), channels=size.channels
     )
-    with needing_room(folder.path):
-        _write(config, corpus, folder, classifier, scores, figures, command)
-    return TrainedClassifier(folder, figures, signature)
+    with needing_room(run.folder.path):
+        _write(config, corpus, run, classifier, scores, figures)
+    return Trained(run.folder, figures, signature)
 
 
 def describe_images(config: ImagesConfig) -> str:
@@ -104,11 +79,10 @@ def describe_images(config: ImagesConfig) -> str:
 def _write(
     config: ImagesConfig,
     corpus: ImageCorpus,
-    folder: RunFolder,
+    run: Run,
     classifier: ImageClassifier,
     scores: dict[str, ClassificationScores],
     figures: dict[str, float],
-    command: str,
 ) -> None:
     """Write the report, then the model folder."""
     size, labels = corpus.size, ", ".join(corpus.labels[:20])
@@ -129,12 +103,12 @@ def _write(
         labels=corpus.labels,
         scores=scores,
         inspections=[(side.place(index), found[index], gold[index]) for index in range(len(side))],
-        metrics=read_metrics(folder.metrics),
-        command=command,
+        metrics=read_metrics(run.folder.metrics),
+        command=run.command,
         signature=signature,
         config=show_settings(config, help=False),
     )
-    write_text(folder.report, page)
+    write_text(run.folder.report, page)
     card = Card(
         title=title,
         summary=f"A {config.model.kind} network of {figures['parameters']:,.0f} parameters for images of {size.width} "
@@ -142,9 +116,9 @@ def _write(
         data=data,
         license=config.data.license,
         figures=told(figures),
-        command=command,
+        command=run.command,
         signature=signature,
-        folder=str(folder.model),
+        folder=str(run.folder.model),
         use=CLASSIFY,
     )
-    put_model(folder, classifier.save, card=write_card(card), figures=figures)
+    run.put_model(classifier.save, card=write_card(card), figures=figures)

@@ -5,17 +5,19 @@ from dataclasses import replace
 
 import torch
 
-from regard.data.special import END, START
+from regard.data.special import END, SPECIAL_TOKENS, START
+from regard.data.text_tokenizer import TextTokenizer
+from regard.data.tokenizer import Tokenizer
 from regard.decoding.forced import force
 from regard.decoding.search import Search
 from regard.errors import ArgumentError
 from regard.inspection.inspected import Inspection, Likely, main_layer
 from regard.inspection.joined import joined
+from regard.inspection.merged import Spelling
 from regard.inspection.record import record
 from regard.inspection.trace import Call, Trace
 from regard.models.language.network import LanguageNetwork
 from regard.tasks.classifier import Classifier
-from regard.tasks.continuation import NEVER
 from regard.tasks.language_model import LanguageModel
 from regard.tasks.translator import Translator
 
@@ -41,8 +43,14 @@ def inspect_translator(
     with record(model) as trace:
         heard = force(model, source, lengths[0], before, spoken, lengths[1])[0]
     trace = joined(trace)
-    read = translator.tokenizers.target.pieces(before[0].tolist())
-    crossing = _label_translation(trace, found.source_tokens, read, found.target_tokens)
+    given, told = translator.tokenizers
+    read = _spelling(told, before[0].tolist(), told.pieces(before[0].tolist()))
+    crossing, spellings = _label_translation(
+        trace,
+        _spelling(given, source[0].tolist(), found.source_tokens),
+        read,
+        _spelling(told, list(said), found.target_tokens),
+    )
     return Inspection(
         text=text,
         tokens=found.source_tokens,
@@ -51,22 +59,32 @@ def inspect_translator(
         target=found.text,
         target_tokens=found.target_tokens,
         target_probabilities=tuple(torch.tensor(heard.log_probabilities).exp().tolist()),
+        spellings=spellings,
     )
 
 
-def _label_translation(trace: Trace, source: Sequence[str], read: Sequence[str], said: Sequence[str]) -> list[str]:
-    """Name queries and keys, and give the layers that look at the source."""
-    crossing = []
+def _label_translation(
+    trace: Trace, source: Spelling, read: Spelling, said: Spelling
+) -> tuple[list[str], dict[str, tuple[Spelling, Spelling]]]:
+    """Name queries and keys, and give the layers that look at the source, and the words of all."""
+    crossing, spellings = [], {}
     for call in trace:
         parts = call.layer.split(".")
+        query, key = said, source
         if parts[0] == "encoder":
-            call.label(query=source, key=source)
+            query = source
         elif "self_attention" in parts:
-            call.label(query=read, key=read)
+            query = key = read
         else:
-            call.label(query=said, key=source)
             crossing.append(call.layer)
-    return crossing
+        call.label(query=query.tokens, key=key.tokens)
+        spellings[call.layer] = query, key
+    return crossing, spellings
+
+
+def _spelling(tokenizer: Tokenizer | TextTokenizer, ids: Sequence[int], tokens: Sequence[str]) -> Spelling:
+    """Give tokens with how they are written as text."""
+    return Spelling(ids=ids, tokens=tokens, special=range(len(SPECIAL_TOKENS)), decode=tokenizer.decode)
 
 
 @torch.no_grad()
@@ -86,11 +104,12 @@ def inspect_language_model(loaded: LanguageModel, text: str = "", *, target: str
         heard = model(torch.tensor([told], device=loaded.device))
     chances = model.output(heard.features[0]).float().softmax(-1).cpu()
     tokens = [tokenizer.piece(token) for token in told]
+    side = _spelling(tokenizer, told, tokens)
     trace = Trace([_last_keys(call, len(tokens)) for call in joined(trace)])
     trace.label(query=tokens, key=tokens)
     following = chances[-1].clone()
-    following[list(NEVER)] = 0.0
-    best = following.topk(min(SHOWN, len(following) - len(NEVER)))
+    following[tokenizer.unsaid] = 0.0
+    best = following.topk(min(SHOWN, len(following) - len(tokenizer.unsaid)))
     first = len(told) - len(more)
     return Inspection(
         text=text,
@@ -101,6 +120,7 @@ def inspect_language_model(loaded: LanguageModel, text: str = "", *, target: str
         target_tokens=tuple(tokens[first:]),
         target_probabilities=tuple(chances[first - 1 + place, token].item() for place, token in enumerate(more)),
         likely=tuple(map(Likely, map(tokenizer.piece, best.indices.tolist()), best.values.tolist())),
+        spellings=dict.fromkeys(trace.layers, (side, side)),
     )
 
 
@@ -124,21 +144,32 @@ def inspect_classifier(classifier: Classifier, text: str) -> Inspection:
     ids = torch.tensor([classifier.encode([text])[0].tolist()], device=classifier.device)
     with record(classifier.model) as trace:
         said = classifier.model(ids, torch.tensor([ids.size(1)]))
-    tokens = classifier.tokenizer.pieces(ids[0].tolist())
+    read = _spelling(classifier.tokenizer, ids[0].tolist(), classifier.tokenizer.pieces(ids[0].tolist()))
+    spellings = {call.layer: (read if _reads(call) else _looks(call.weights.size(2)), read) for call in trace}
     for call in trace:
-        rows = call.weights.size(2)
-        own = ["text"] if rows == 1 else [f"look {row}" for row in range(rows)]
-        call.label(query=tokens if _reads(call) else own, key=tokens)
+        query, key = spellings[call.layer]
+        call.label(query=query.tokens, key=key.tokens)
     chances = said.logits[0].double().softmax(-1).tolist()
     ranked = sorted(map(Likely, classifier.labels, chances), key=lambda one: -one.probability)
     return Inspection(
-        text=text, tokens=tuple(tokens), trace=trace, layer=main_layer([], trace.layers), likely=tuple(ranked)
+        text=text,
+        tokens=tuple(read.tokens),
+        trace=trace,
+        spellings=spellings,
+        layer=main_layer([], trace.layers),
+        likely=tuple(ranked),
     )
 
 
 def _reads(call: Call) -> bool:
     """Say whether a layer of a classifier reads the text; the others sum it up."""
     return call.layer.split(".")[0] == "reader"
+
+
+def _looks(count: int) -> Spelling:
+    """Name the queries that sum a text up."""
+    names = ["text"] if count == 1 else [f"look {row}" for row in range(count)]
+    return Spelling(ids=range(count), tokens=names, special=range(count), decode=str)
 
 
 def _check_text(text: str) -> None:

@@ -121,6 +121,10 @@ class LanguageJob:
         start = number * (len(tokens) // max(1, self.config.train.samples))
         prompt = tokens[start : start + 1 + _SHOWN // 2].tolist()
         follows = tokens[start + len(prompt) : start + len(prompt) + _SHOWN].tolist()
-        said = list(continue_tokens(model, [END, *prompt], count=_SHOWN, seed=number))
-        shown = [self.tokenizer.decode(one).replace("\n", " ⏎ ") for one in (prompt, said, follows)]
+        said = list(continue_tokens(model, self.tokenizer, [END, *prompt], count=_SHOWN, seed=number))
+        shown = [self._whole(one).replace("\n", " ⏎ ") for one in (prompt, said, follows)]
         return Sample(source=shown[0], hypothesis=shown[1], reference=shown[2])
+
+    def _whole(self, tokens: list[int]) -> str:
+        """Write tokens as text, without the half characters at its ends where it was cut at a byte."""
+        return self.tokenizer.decode(tokens).strip("\N{REPLACEMENT CHARACTER}")

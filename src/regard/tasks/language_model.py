@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from regard.config.language import SavedLanguageModel
+from regard.data.open_character import OpenCharacter
 from regard.data.special import END
 from regard.data.text_tokenizer import TextTokenizer
 from regard.decoding.search import Sampling
@@ -17,7 +18,7 @@ from regard.inspection.inspected import Inspection
 from regard.models.build import count_parameters
 from regard.models.language.folder import AnyLanguageModel, load_language_model
 from regard.models.language.network import LanguageNetwork
-from regard.tasks.continuation import NEVER, continue_tokens, device_of
+from regard.tasks.continuation import continue_tokens, device_of
 from regard.tasks.language_job import TextMeasure
 from regard.tasks.model_folder import find_device, find_model
 from regard.tasks.model_kinds import check_kind
@@ -40,7 +41,8 @@ class Next(NamedTuple):
     """Each token of the prompt the model could see, and how much it looked at it: the mean over the heads of the last
     layer. None for models that do not attend."""
     never_said: float = 0.0
-    """How likely the model holds what is never shown nor said: `<unk>`, and marks that no text has."""
+    """How likely the model holds what is never shown nor said: `<unk>`, marks that no text has, and tokens that the
+    text it was trained on does not have."""
 
 
 class LanguageModel:
@@ -91,6 +93,7 @@ class LanguageModel:
         told = self._read(prompt)
         tokens = continue_tokens(
             self.model,
+            self.tokenizer,
             [END, *told],
             count=max_tokens,
             sampling=sampling,
@@ -101,21 +104,19 @@ class LanguageModel:
         return _without_space(pieces) if prompt.endswith(" ") and self.tokenizer.decode(told)[-1:] != " " else pieces
 
     def _write(self, told: Sequence[int], tokens: Iterator[int]) -> Iterator[str]:
-        """Turn tokens into text as they come; only the line that is being written is looked at."""
+        """Turn tokens into text as they come, characters when they are whole; only the line at hand is looked at."""
         line = list(told[len(told) - told[::-1].index(END) :] if END in told else told)
-        shown = len(self.tokenizer.decode(line))
+        shown, character = len(self.tokenizer.decode(line)), OpenCharacter(self.tokenizer)
         for token in tokens:
+            character.read(token)
             if token == END:
                 yield f"{self.tokenizer.decode(line)[shown:]}\n"
                 line, shown = [], 0
                 continue
             line.append(token)
-            text = self.tokenizer.decode(line).rstrip("\N{REPLACEMENT CHARACTER}")  # half a character, as yet
-            if len(text) > shown:
+            if not character.begun and len(text := self.tokenizer.decode(line)) > shown:
                 yield text[shown:]
                 shown = len(text)
-        if rest := self.tokenizer.decode(line)[shown:]:
-            yield rest
 
     @torch.no_grad()
     def next(self, prompt: str = "", k: int = 10) -> Next:
@@ -127,9 +128,10 @@ class LanguageModel:
             torch.tensor([told], device=self.device), self.model.start(1, capacity=len(told)), weights=True
         )
         likely = step.log_probabilities[0, -1].float().exp().cpu()
-        never_said = float(likely[list(NEVER)].sum())
-        likely[list(NEVER)] = 0.0
-        best = likely.topk(min(k, len(likely) - len(NEVER)))
+        unsaid = self.tokenizer.unsaid
+        never_said = float(likely[unsaid].sum())
+        likely[unsaid] = 0.0
+        best = likely.topk(min(k, len(likely) - len(unsaid)))
         found = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         looks = None
         if step.weights is not None:
@@ -174,6 +176,11 @@ class LanguageModel:
     def _read(self, prompt: str) -> list[int]:
         if not isinstance(prompt, str):
             raise ArgumentTypeError(f"`prompt` must be text; received {type(prompt).__name__}.")
+        if broken := [one for one in prompt if "\ud800" <= one <= "\udfff"]:
+            raise ArgumentError(
+                f"`prompt` must be text in UTF-8; received {broken[0]!r} in it, a byte that is none. Is it in another "
+                "encoding?"
+            )
         return self.tokenizer.encode(prompt)
 
     def __repr__(self) -> str:

@@ -1,7 +1,6 @@
 """Train on questions about pictures: from pictures and settings to a model folder, a card and a report."""
 
 import time
-from typing import NamedTuple
 
 import torch
 
@@ -17,19 +16,15 @@ from regard.evaluation.questions import AnswerScores, BlindBaseline, score_answe
 from regard.models.build import count_parameters
 from regard.models.vision.build_questions import build_question_network
 from regard.tasks.card import Card, Use, write_card
-from regard.tasks.finished import figures_again, put_model, run_watchers
 from regard.tasks.question_answerer import QuestionAnswerer
 from regard.tasks.question_data import QuestionCorpus
 from regard.tasks.question_job import EncodedQuestions, QuestionJob
 from regard.tasks.question_page import Asking, questions_report, told_questions
-from regard.tasks.run_folder import RunFolder
+from regard.tasks.run import Run, Trained
 from regard.training.checkpoint import write_text
 from regard.training.failure import needing_room
-from regard.training.group import Group
-from regard.training.interruption import Interruption
-from regard.training.loop import Trainer
 from regard.training.streams import seed_streams
-from regard.training.watch import Watcher, Watchers, read_metrics
+from regard.training.watch import read_metrics
 
 ASK = Use("visual-question-answering", "ask", 'ask("picture.png", "...").answer')
 TOKENS = TokenizerConfig(kind="word", vocabulary_size=30_000, min_frequency=1, lowercase=True)
@@ -37,52 +32,23 @@ SHOWN = 6
 """Pictures in the report."""
 
 
-class TrainedOnPictures(NamedTuple):
-    """What a run gave."""
-
-    folder: RunFolder
-    figures: dict[str, float]
-    signature: str
-
-
-def train_questions(
-    config: QuestionConfig,
-    corpus: QuestionCorpus,
-    folder: RunFolder,
-    *,
-    command: str,
-    watcher: Watcher,
-    group: Group | None = None,
-    interruption: Interruption | None = None,
-) -> TrainedOnPictures:
+def train_questions(config: QuestionConfig, corpus: QuestionCorpus, run: Run) -> Trained:
     """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again."""
-    group = group or Group()
     signature = describe_questions(config)
-    if (found := figures_again(folder, watcher)) is not None:
-        return TrainedOnPictures(folder, found, signature)
+    if (found := run.figures_again()) is not None:
+        return Trained(run.folder, found, signature)
     tokenizer = train_tokenizer((one.text for one in corpus.train.questions), TOKENS)
     answerer = _fresh(config, corpus, tokenizer)
     train, valid, test = (
-        EncodedQuestions(side, tokenizer, corpus.answers, max_length=config.data.max_length, device=group.device)
+        EncodedQuestions(side, tokenizer, corpus.answers, max_length=config.data.max_length, device=run.group.device)
         for side in (corpus.train, corpus.valid, corpus.test)
     )
-    job = QuestionJob(train, valid, corpus.answers, config.train, group=group)
+    job = QuestionJob(train, valid, corpus.answers, config.train, group=run.group)
     begun = time.perf_counter()
-    trainer = Trainer(
-        answerer.model,
-        job,
-        config.train,
-        checkpoints=folder.checkpoints,
-        watcher=run_watchers(folder, config.train, watcher) if group.leads else Watchers(),
-        group=group,
-        interruption=interruption,
-        shorter="smaller pictures (data.image_size)",
-    )
-    state = trainer.train()
+    state = run.train(answerer.model, job, config.train, shorter="smaller pictures (data.image_size)")
     seconds = time.perf_counter() - begun
-    if not group.leads:
-        return TrainedOnPictures(folder, {}, signature)
-    answerer.model.eval()
+    if not run.group.leads:
+        return Trained(run.folder, {}, signature)
     sides = {"valid": valid} | ({"test": test} if len(corpus.test) else {})
     scores = {name: job.score(answerer.model, side)[0] for name, side in sides.items()}
     figures = answer_figures(corpus, scores) | {
@@ -92,9 +58,9 @@ def train_questions(
         "step_seconds": state.seconds / max(1, state.step),
         "seconds": seconds,
     }
-    with needing_room(folder.path):
-        _write(config, corpus, folder, answerer, scores, figures, command)
-    return TrainedOnPictures(folder, figures, signature)
+    with needing_room(run.folder.path):
+        _write(config, corpus, run, answerer, scores, figures)
+    return Trained(run.folder, figures, signature)
 
 
 def describe_questions(config: QuestionConfig) -> str:
@@ -158,11 +124,10 @@ def _fresh(config: QuestionConfig, corpus: QuestionCorpus, tokenizer: Tokenizer)
 def _write(
     config: QuestionConfig,
     corpus: QuestionCorpus,
-    folder: RunFolder,
+    run: Run,
     answerer: QuestionAnswerer,
     scores: dict[str, AnswerScores],
     figures: dict[str, float],
-    command: str,
 ) -> None:
     """Write the report, then the model folder."""
     counts = "; ".join(
@@ -178,12 +143,12 @@ def _write(
         figures=figures,
         scores=scores,
         askings=_askings(answerer, side),
-        metrics=read_metrics(folder.metrics),
-        command=command,
+        metrics=read_metrics(run.folder.metrics),
+        command=run.command,
         signature=signature,
         config=show_settings(config, help=False),
     )
-    write_text(folder.report, page)
+    write_text(run.folder.report, page)
     license = "MIT, drawn by regard" if config.data.corpus == BUILTIN else config.data.license
     card = Card(
         title=title,
@@ -192,12 +157,12 @@ def _write(
         data=data,
         license=license,
         figures=told_questions(figures),
-        command=command,
+        command=run.command,
         signature=signature,
-        folder=str(folder.model),
+        folder=str(run.folder.model),
         use=ASK,
     )
-    put_model(folder, answerer.save, card=write_card(card), figures=figures)
+    run.put_model(answerer.save, card=write_card(card), figures=figures)
 
 
 def _askings(answerer: QuestionAnswerer, side: QuestionSide) -> list[Asking]:

@@ -1,4 +1,4 @@
-"""The folder of a run: config.toml, metrics.jsonl, checkpoints/, model/, report.html."""
+"""The folder of a run: config.toml, metrics.jsonl, checkpoints/, model/, report.html, evaluation.json."""
 
 import json
 import os
@@ -46,6 +46,11 @@ class RunFolder:
         return self.path / "report.html"
 
     @property
+    def evaluation(self) -> Path:
+        """What `regard evaluate` last measured on the pairs that the run held out."""
+        return self.path / "evaluation.json"
+
+    @property
     def data(self) -> Path:
         """The tokens of a corpus that is not held in memory, there until the run is finished."""
         return self.path / "data"
@@ -73,8 +78,13 @@ class RunFolder:
     def _check_same(self, config: Any, fingerprint: str) -> None:
         try:
             before = read_settings(type(config), tomllib.loads(self.config.read_text(encoding="utf-8")))
-        except (ArgumentError, tomllib.TOMLDecodeError) as error:
-            raise ArgumentError(f"{self.config} must be what `regard train` wrote; received: {error}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise ArgumentError(f"{self.config} must be what `regard train` wrote; received: {error}.") from error
+        except ArgumentError as error:
+            raise ArgumentError(
+                f"`--out` must be a new folder, or that of a run of the same task; {self.path} holds another, whose "
+                f"settings do not fit ({str(error).partition('. ')[0].rstrip('.')}). Name a new folder."
+            ) from error
         changed = differences(before, config)
         if changed:
             rest = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""

@@ -84,7 +84,7 @@ def gather_text(data: TextData, *, count: Count | None = None) -> TextCorpus:
     Files to validate on or to test with are not trained on, though they lie in the folder of the text.
     """
     if not data.text:
-        raise DataError("data.text: must name a text file or a folder of them; received nothing. Give --data.")
+        raise DataError("`--data` must be a text file or a folder of them; received nothing. Such as: --data text.txt.")
     given = [Text(find_files(Path(name))) if name else None for name in (data.valid, data.test)]
     paths, notes = _apart(find_files(Path(data.text)), *(text.paths if text else () for text in given))
     lengths = array("q")

@@ -1,12 +1,10 @@
 """Train a translator: from pairs and settings to a model folder, a card and a report."""
 
-import json
 import math
-import shutil
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from pathlib import Path
 
 import torch
 
@@ -24,77 +22,44 @@ from regard.tasks.encoding import TrainingFiles
 from regard.tasks.lengths import check_lengths
 from regard.tasks.pairs import Corpus
 from regard.tasks.report_page import make_page
-from regard.tasks.run_folder import RunFolder
+from regard.tasks.run import Run, Trained
 from regard.tasks.translate import translate
 from regard.tasks.translation_job import TranslationJob
 from regard.tasks.vocabulary import count_tokens, find_tokenizers
-from regard.training.checkpoint import flush, write_text
+from regard.training.checkpoint import write_text
 from regard.training.failure import needing_room
-from regard.training.group import Group
-from regard.training.interruption import Interruption
-from regard.training.loop import Trainer
 from regard.training.state import State
 from regard.training.streams import seed_streams
-from regard.training.watch import MetricsFile, TensorBoard, Watcher, Watchers, read_metrics
+from regard.training.watch import read_metrics
 
 #: Told what is being done, and how many pairs are done.
 Count = Callable[[str, int], None]
 
 
-class Trained(NamedTuple):
-    """What a run gave."""
-
-    folder: RunFolder
-    figures: dict[str, float]
-    signature: str
-
-
-def train_translator(
-    config: Config,
-    corpus: Corpus,
-    folder: RunFolder,
-    *,
-    command: str,
-    watcher: Watcher,
-    group: Group | None = None,
-    interruption: Interruption | None = None,
-    count: Count | None = None,
-) -> Trained:
+def train_translator(config: Config, corpus: Corpus, run: Run, *, count: Count | None = None) -> Trained:
     """Train, or go on, and write the model folder, its card and the report.
 
     A run that is finished gives its figures again. `count` is told how far the work before training is.
     """
-    group = group or Group()
     signature = describe(config)
-    found = _result(folder)
-    if found is not None:
-        watcher.noted(f"The run in {folder.path} is finished; these are its figures.")
-        return Trained(folder, found, signature)
-    files = TrainingFiles(folder=folder.data, count=partial(count, "encoding the data") if count else None)
-    tokenizers = find_tokenizers(config, corpus, kept=folder.data / "tokenizers.json")
-    job = TranslationJob(corpus.train, corpus.valid, tokenizers, config.train, group=group, files=files)
+    if (found := run.figures_again()) is not None:
+        return Trained(run.folder, found, signature)
+    files = TrainingFiles(folder=run.folder.data, count=partial(count, "encoding the data") if count else None)
+    tokenizers = find_tokenizers(config, corpus, kept=run.folder.data / "tokenizers.json")
+    job = TranslationJob(corpus.train, corpus.valid, tokenizers, config.train, group=run.group, files=files)
     check_lengths(config.model, job, corpus)
     seed_streams(config.train.seed)
     model = build_model(
         config.model, source_vocabulary=tokenizers.source.size, target_vocabulary=tokenizers.target.size
     )
     start_from_counts(model.output, count_tokens(corpus.train, tokenizers.target))
-    trainer = Trainer(
-        model,
-        job,
-        config.train,
-        checkpoints=folder.checkpoints,
-        watcher=_watchers(config, folder, watcher) if group.leads else Watchers(),
-        group=group,
-        interruption=interruption,
-    )
-    state = trainer.train()
-    if not group.leads:
-        return Trained(folder, {}, signature)
+    state = run.train(model, job, config.train)
+    if not run.group.leads:
+        return Trained(run.folder, {}, signature)
     figures = _measure(model, job, corpus, state)
-    with needing_room(folder.path):
-        _write(config, corpus, folder, model, tokenizers, figures, command)
-    return Trained(folder, figures, signature)
+    with needing_room(run.folder.path):
+        _write(config, corpus, run, model, tokenizers, figures)
+    return Trained(run.folder, figures, signature)
 
 
 def describe(config: Config) -> str:
@@ -109,17 +74,9 @@ def describe(config: Config) -> str:
     return f"{kinds}|seed:{config.train.seed}|version:{__version__}"
 
 
-def _watchers(config: Config, folder: RunFolder, watcher: Watcher) -> Watchers:
-    files: list[Watcher] = [MetricsFile(folder.metrics)]
-    if config.train.tensorboard:
-        files.append(TensorBoard(folder.path / "tensorboard"))
-    return Watchers([*files, watcher])
-
-
 @torch.no_grad()
 def _measure(model: Model, job: TranslationJob, corpus: Corpus, state: State) -> dict[str, float]:
     """Measure the result once more on the validation pairs, and on the test pairs where there are any."""
-    model.eval()
     found = job.validate(model)
     figures = {
         "valid_perplexity": math.exp(min(found.loss, 50.0)),
@@ -142,30 +99,27 @@ def _measure(model: Model, job: TranslationJob, corpus: Corpus, state: State) ->
 def _write(
     config: Config,
     corpus: Corpus,
-    folder: RunFolder,
+    run: Run,
     model: Model,
     tokenizers: TokenizerPair,
     figures: dict[str, float],
-    command: str,
 ) -> None:
-    """Write the model folder aside and put it in place when it is whole; then the report."""
+    """Write the report, then the model folder."""
     signature, told = describe(config), _told(figures)
-    aside = folder.path / ".model-writing"
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir()
-    save_model(
-        model,
-        config.model,
-        aside,
-        source_vocabulary=tokenizers.source.size,
-        target_vocabulary=tokenizers.target.size,
-    )
-    tokenizers.save(aside)
     data = (
         f"{config.data.name}: {len(corpus.train):,} pairs to train on, {len(corpus.valid):,} to validate on, "
         f"{len(corpus.test):,} to test with."
     )
     title = f"Translator trained on {config.data.name}"
+    page = make_page(
+        title=title,
+        figures={"data": data, **told},
+        metrics=read_metrics(run.folder.metrics),
+        config=show_settings(config, help=False),
+        command=run.command,
+        signature=signature,
+    )
+    write_text(run.folder.report, page)
     card = Card(
         title=title,
         summary=f"A {config.model.kind} model of {figures['parameters']:,} parameters, trained with regard "
@@ -173,37 +127,18 @@ def _write(
         data=data,
         license=config.data.license,
         figures=told,
-        command=command,
+        command=run.command,
         signature=signature,
-        folder=str(folder.model),
+        folder=str(run.folder.model),
         use=TRANSLATE,
     )
-    (aside / "README.md").write_text(write_card(card), encoding="utf-8")
-    (aside / "figures.json").write_text(json.dumps(figures), encoding="utf-8")
-    for path in aside.iterdir():
-        flush(path)
-    page = make_page(
-        title=title,
-        figures={"data": data, **told},
-        metrics=read_metrics(folder.metrics),
-        config=show_settings(config, help=False),
-        command=command,
-        signature=signature,
-    )
-    write_text(folder.report, page)
-    shutil.rmtree(folder.data, ignore_errors=True)  # it can be made again, and is large
-    shutil.rmtree(folder.model, ignore_errors=True)
-    aside.rename(folder.model)  # last: a folder named model is a finished run
-    flush(folder.path)
 
+    def save(folder: Path) -> None:
+        sizes = {"source_vocabulary": tokenizers.source.size, "target_vocabulary": tokenizers.target.size}
+        save_model(model, config.model, folder, **sizes)
+        tokenizers.save(folder)
 
-def _result(folder: RunFolder) -> dict[str, float] | None:
-    """Give the figures of a run that is finished."""
-    path = folder.model / "figures.json"
-    if not path.is_file():
-        return None
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return {name: float(value) for name, value in found.items()}
+    run.put_model(save, card=write_card(card), figures=figures)
 
 
 def _told(figures: dict[str, float]) -> dict[str, str]:

@@ -82,6 +82,16 @@ def test_a_missing_file_offers_the_near_miss(tmp_path):
         DataError, match=r"train\.ed must be a file; received a path where there is none\. Did you mean"
     ):
         read(tmp_path / "train.ed")
+    for name in ("notes.csv", "films.tsv", "films.tsv.gz", *(f"{number}.es" for number in range(9))):
+        (tmp_path / name).touch()
+    with pytest.raises(DataError, match=r"none\. Choose one of films\.tsv, films\.tsv\.gz\.$"):
+        read(tmp_path / "x.tsv")
+    with pytest.raises(DataError, match=r"none\. Did you mean notes\.csv\?$"):  # of another kind, but close
+        read(tmp_path / "notes.cvs")
+    with pytest.raises(DataError, match=r"none\. Choose one of 0\.es, .*, 7\.es, …\.$"):
+        read(tmp_path / "corpus.es")
+    with pytest.raises(DataError, match=r"none\. Check the path\.$"):
+        read(tmp_path / "corpus.jsonl")
     with pytest.raises(DataError, match="in a folder that does not exist"):
         read(tmp_path / "nowhere" / "train.de")
     with pytest.raises(DataError, match="received a folder"):

@@ -74,7 +74,13 @@ def test_bad_lines_are_counted_or_refused(write):
         (
             "a.csv",
             "txt,label\nx,1\n",
-            "must be names in the header of .*, whose first line has 2; received 'text'. Did you mean txt",
+            r"must have a column named text; received the first line: txt \| label. Did you mean txt\? If that is a",
+        ),
+        (
+            "a.tsv",
+            "bad\ta poor film\n",
+            r"a column named text and one named label; received the first line: bad \| a poor film. If that is a "
+            "header, name its columns .* If the file has no header, number them from 1, such as data.text=2 and",
         ),
         ("a.tsv", "", "must have at least one line; received an empty file."),
         ("a.jsonl", "", "must have at least one line; received an empty file."),

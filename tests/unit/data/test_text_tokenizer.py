@@ -1,8 +1,9 @@
 """Tokens of running text: every kind gives the text back, lines and all."""
 
+import numpy as np
 import pytest
 
-from regard.data.special import END, UNKNOWN
+from regard.data.special import END, PAD, START, UNKNOWN
 from regard.data.text_tokenizer import TextTokenizer, TextTokenizerConfig, train_text_tokenizer
 from regard.data.token_stream import TokenStream
 from regard.errors import ArgumentError, DataError
@@ -59,10 +60,11 @@ def test_half_a_character_is_shown_as_one():
 
 @pytest.mark.parametrize("kind", ["space", "character", "byte", "word", "bpe", "unigram"])
 def test_a_file_brings_it_back(kind, tmp_path):
-    tokenizer = made(kind)
+    tokenizer = made(kind).having_seen((np.arange(made(kind).size) != 5).astype(np.int64))
     tokenizer.save(tmp_path)
     again = TextTokenizer.load(tmp_path)
-    assert (again.kind, again.size) == (kind, tokenizer.size)
+    assert (again.kind, again.size, again.unseen) == (kind, tokenizer.size, (5,))
+    assert again.unsaid == [PAD, UNKNOWN, START, 5]
     assert again.encode("the cat") == tokenizer.encode("the cat")
     assert again.piece(5) == tokenizer.piece(5)
 

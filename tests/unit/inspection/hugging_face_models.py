@@ -58,10 +58,10 @@ KINDS = {
 def make_model(name, implementation="sdpa", **changes):
     """Build one in evaluation mode, the same every time, with parameters large enough for weights to differ."""
     family, head, sizes = KINDS[name]
-    settings = SPECIAL | sizes | changes
+    settings = {"vocab_size": SIZE} | SPECIAL | sizes | changes
     if head == "ForConditionalGeneration":
         settings |= {"decoder_start_token_id": END, "forced_bos_token_id": None, "forced_eos_token_id": None}
-    config = getattr(transformers, f"{family}Config")(vocab_size=SIZE, **settings)
+    config = getattr(transformers, f"{family}Config")(**settings)
     kind = getattr(transformers, f"{family}{head}")
     with torch.random.fork_rng():
         torch.manual_seed(1)

@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,6 +23,7 @@ def some_weights(*shape: int) -> Tensor:
 
 
 def first(figure: Figure) -> Axes:
+    """Lay the figure out, as drawing does, and give its first panel; without need of the layout, `axes[0]` will do."""
     figure.draw_without_rendering()
     return figure.axes[0]
 
@@ -46,7 +45,7 @@ def sums(axes: Axes) -> list[str]:
 
 @pytest.mark.parametrize("top", [0.02, 1.0])
 def test_the_color_scale_does_not_follow_the_numbers(top: float) -> None:
-    axes = first(heatmap(torch.tensor([[0.0, top]])))
+    axes = heatmap(torch.tensor([[0.0, top]])).axes[0]
     assert mesh_of(axes).get_clim() == (0.0, 1.0)
 
 
@@ -56,7 +55,7 @@ def test_numbers_the_scale_cannot_show_are_an_error() -> None:
         heatmap(torch.tensor([[-2.0, 5.0]]))
     with pytest.raises(ArgumentError, match="received numbers from nan to nan"):
         heatmap(torch.tensor([[float("nan"), 0.5]]))
-    assert mesh_of(first(heatmap(torch.tensor([[-2.0, 5.0]]), limits=(-5, 5)))).get_clim() == (-5, 5)
+    assert mesh_of(heatmap(torch.tensor([[-2.0, 5.0]]), limits=(-5, 5)).axes[0]).get_clim() == (-5, 5)
 
 
 def test_masked_cells_are_hatched_and_have_no_number() -> None:
@@ -80,10 +79,10 @@ def test_numbers_are_those_of_the_tensor() -> None:
 
 
 def test_rows_that_do_not_sum_to_one_say_so() -> None:
-    assert sums(first(heatmap(torch.tensor([[0.5, 0.25], [0.5, 0.5]])))) == ["Σ 0.75", "Σ 1.00"]
-    assert sums(first(heatmap(some_weights(3, 4)))) == []
-    assert sums(first(heatmap(torch.full((2, 2), 0.5), mask=Causal()))) == ["Σ 0.50", "Σ 1.00"]
-    assert sums(first(heatmap(torch.tensor([[1.0, 3.0]]), limits=(0, 3)))) == []
+    assert sums(heatmap(torch.tensor([[0.5, 0.25], [0.5, 0.5]])).axes[0]) == ["Σ 0.75", "Σ 1.00"]
+    assert sums(heatmap(some_weights(3, 4)).axes[0]) == []
+    assert sums(heatmap(torch.full((2, 2), 0.5), mask=Causal()).axes[0]) == ["Σ 0.50", "Σ 1.00"]
+    assert sums(heatmap(torch.tensor([[1.0, 3.0]]), limits=(0, 3)).axes[0]) == []
 
 
 def test_colors_grow_darker_so_that_gray_print_and_color_blind_eyes_see_the_order() -> None:
@@ -102,11 +101,11 @@ def shown(axes: Axes, axis: str) -> list:
     return [label for label in labels if label.get_text()]
 
 
-@pytest.mark.parametrize("count", [2, 5, 9, 20, 60, 150])
+@pytest.mark.parametrize("shape", [(5, 2), (20, 9), (9, 20), (150, 60), (9, 150)])
 @pytest.mark.parametrize("word", ["a", "word", "incomprehensibilities"])
-def test_labels_never_overlap(count: int, word: str) -> None:
-    words = [f"{word}{place}" for place in range(count)]
-    axes = first(heatmap(some_weights(count, count), query_labels=words, key_labels=words))
+def test_labels_never_overlap(shape: tuple[int, int], word: str) -> None:
+    queries, keys = ([f"{word}{place}" for place in range(count)] for count in shape)
+    axes = first(heatmap(some_weights(*shape), query_labels=queries, key_labels=keys))
     columns, rows = shown(axes, "x"), shown(axes, "y")
     assert columns
     assert rows
@@ -184,30 +183,23 @@ def test_shapes_must_fit() -> None:
 # The kinds
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
-def test_is_written_by_savefig(suffix: str, tmp_path: Path) -> None:
-    heatmap(some_weights(3, 3), mask=Causal(), title="x").savefig(tmp_path / f"a.{suffix}")
-    assert (tmp_path / f"a.{suffix}").stat().st_size > 2000
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_takes_tensors_as_layers_give_them(dtype: torch.dtype) -> None:
     heatmap(some_weights(2, 3).to(dtype).requires_grad_())
 
 
 def test_a_grid_has_a_panel_per_head_and_one_scale() -> None:
-    figure = head_grid(some_weights(5, 3, 4), title="five")
+    figure = head_grid(some_weights(3, 3, 4), title="three", columns=2)
     figure.draw_without_rendering()
     maps = [axes for axes in figure.axes if axes.get_visible() and axes.get_title().startswith("head")]
-    assert [axes.get_title() for axes in maps] == [f"head {head}" for head in range(5)]
+    assert [axes.get_title() for axes in maps] == [f"head {head}" for head in range(3)]
     assert {mesh_of(axes).get_clim() for axes in maps} == {(0.0, 1.0)}
-    assert sum(axes.get_visible() for axes in figure.axes) == 6  # and the color bar
+    assert sum(axes.get_visible() for axes in figure.axes) == 4  # and the color bar
 
 
 def test_heads_may_have_masks_of_their_own() -> None:
     mask = torch.stack([torch.ones(2, 2, dtype=torch.bool), Causal().dense((2, 2))])
     figure = head_grid(torch.full((2, 2, 2), 0.5), mask=mask)
-    figure.draw_without_rendering()
     hatched = [any(each.get_hatch() for each in axes.collections) for axes in figure.axes[:2]]
     assert hatched == [False, True]
 
@@ -239,28 +231,19 @@ def test_draws_a_recorded_call() -> None:
     assert [label.get_text() for label in shown(figure.axes[0], "x")] == ["a", "b", "c"]
     assert figure.get_suptitle() == "MultiHeadAttention, step 0"
     second = figure_of(trace[0], example=1)
-    second.draw_without_rendering()
     assert [label.get_text() for label in shown(second.axes[0], "x")] == ["d"]
     single = SelfAttention()
     with record(single) as trace:
         single(torch.randn(2, 3, 8))
-    assert mesh_of(first(figure_of(trace[0], example=1))).get_array().shape == (3, 3)
+    assert mesh_of(figure_of(trace[0], example=1).axes[0]).get_array().shape == (3, 3)
 
 
 # Manners
 
 
-def test_matplotlib_is_imported_only_when_something_is_drawn() -> None:
-    code = (
-        "import sys, regard, regard.inspection; assert 'matplotlib' not in sys.modules;"
-        "regard.inspection.heatmap; assert 'matplotlib' in sys.modules; assert 'matplotlib.pyplot' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_drawing_twice_gives_the_same(tmp_path: Path) -> None:
-    words = [f"incomprehensible{place}" for place in range(12)]
-    figure = heatmap(some_weights(12, 12), query_labels=words, key_labels=words, title="a long title " * 8)
+    words = [f"incomprehensible{place}" for place in range(6)]
+    figure = heatmap(some_weights(6, 6), query_labels=words, key_labels=words, title="a long title " * 8)
     for name in ("a.png", "b.png"):
         figure.savefig(tmp_path / name)
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -315,6 +316,11 @@ def test_mistakes_are_told():
         assert str(caught.value) == message
     with pytest.raises(ArgumentTypeError, match=r"`tokenizer` must be a tokenizer of transformers; received str\."):
         regard.inspect(model, "tokenizer", "cat")
+    seer = SimpleNamespace(ask=print)
+    with pytest.raises(
+        ArgumentTypeError, match=r"received SimpleNamespace\. Where it looked is in model\.ask\(image, "
+    ):
+        regard.inspect(seer, "a.png", "What is it?")
 
 
 def test_folders_are_loaded_without_a_network(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from regard import Causal
 from regard.errors import ArgumentError
 from regard.inspection import alignment_lines, bars, head_grid, heatmap, image_overlay
-from regard.inspection.page import MOST_SPOTS
+from regard.inspection.page import MOST_CELLS, MOST_SPOTS
 from regard.inspection.panels import panels
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -61,12 +61,13 @@ def test_is_saved_as_its_name_says_and_the_same_each_time(suffix: str, start: by
 
 
 def test_other_names_are_refused(tmp_path: Path) -> None:
+    picture = heatmap(some(2, 2))
     with pytest.raises(
         ArgumentError, match=r"`path` must end in \.png, \.svg, \.pdf, \.html; received a\.pngg. Did you"
     ):
-        heatmap(some(2, 2)).save(tmp_path / "a.pngg")
+        picture.save(tmp_path / "a.pngg")
     with pytest.raises(ArgumentError, match=r"received a\. Choose one of \.png"):
-        heatmap(some(2, 2)).save(tmp_path / "a")
+        picture.save(tmp_path / "a")
 
 
 def test_every_cell_tells_its_number() -> None:
@@ -115,7 +116,6 @@ def test_hostile_words_stay_words(kind: str) -> None:
         ]
         assert "http" not in re.sub(r"http://www\.w3\.org/\S+", "", page)
         assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e]", page)
-    ElementTree.fromstring(picture.to_svg())
     assert any("<img src=x onerror=alert(1)>" in text for text in told(picture.to_svg()))
 
 
@@ -126,12 +126,14 @@ def test_a_page_says_what_it_does_not_mean_and_holds_its_numbers() -> None:
     assert re.findall(r"<td>([^<]+)</td>", page) == ["1", "masked", "0.25", "0.75"]
 
 
-@pytest.mark.usefixtures("unchecked")  # for speed
-def test_large_maps_tell_the_largest_numbers_and_say_so() -> None:
-    weights = some(160, 160)
+def test_large_maps_tell_the_largest_numbers_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MOST_SPOTS > MOST_CELLS  # what has no table can still be pointed at
+    monkeypatch.setattr("regard.inspection.page.MOST_SPOTS", 1_500)
+    monkeypatch.setattr("regard.inspection.page.MOST_CELLS", 1_000)
+    weights = some(40, 40)
     page = heatmap(weights).to_html()
-    assert page.count("<polygon") == MOST_SPOTS
-    assert f"The {MOST_SPOTS:,} largest numbers are told when pointed at" in page
+    assert page.count("<polygon") == 1_500
+    assert "The 1,500 largest numbers are told when pointed at" in page
     assert f"{float(weights.max()):.6g}</title>" in page
     assert "<table" not in page
 
@@ -183,7 +185,7 @@ def test_lines_tell_their_numbers_and_masked_ones_are_not_drawn() -> None:
     assert told(picture.to_svg()) == ["a → 0: 0.6", "b → 0: 0.5", "b → 1: 0.5"]
 
 
-@pytest.mark.parametrize("count", [1, 12, 60, 150])
+@pytest.mark.parametrize("count", [1, 12, 150])
 def test_words_beside_lines_and_bars_never_overlap(count: int) -> None:
     words = [f"incomprehensibilities{place}" for place in range(count)]
     figure = alignment_lines(torch.eye(count), query_labels=words, key_labels=words, title="x")

@@ -191,7 +191,7 @@ def test_what_was_measured_before_is_read(runs):
     client = visitor(Models([runs[0].path]))
     held_out = find_held_out(Choice(), runs[0].path)
     table = evaluate(regard.load(runs[0].path), held_out, Evaluating(bins=(6, 9), samples=40)).table()
-    path = runs[0].path / compare_lengths.FILE
+    path = runs[0].evaluation
     path.write_text(json.dumps(table), encoding="utf-8")
     result = ask(client, "compare/lengths", models=["done"])["results"]["done"]
     assert result["source"] == "evaluation.json"

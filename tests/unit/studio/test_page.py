@@ -2,11 +2,15 @@
 
 import json
 import re
+from functools import partial
 
 import pytest
 
 from regard.studio.page import record_translation, translation_page
+from regard.studio.single_file import empty_page
+from regard.studio.tensors import pack_weights
 from regard.tasks.translator import Translator
+from unit.studio.visiting import ask
 
 TEXT = "El libro </script><img src=x onerror=alert(1)>"
 
@@ -43,3 +47,32 @@ def test_what_a_visitor_may_ask_is_recorded(thing):
         assert ("translate/honesty", tuple(output["tokens"])) in asked
     for place, one in enumerate(search.answer["tree"][0]):
         assert (("translate/look", (one["id"],)) in asked) == one["kept"], place
+
+
+def test_the_studio_gives_the_file_without_answers(client, thing):
+    response = client.get("/single-file.txt")
+    assert (response.status_code, response.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+    assert response.text == empty_page()
+    slot = '<script type="application/json" id="recorded">null</script>'
+    assert response.text.count(slot) == 1
+    before, after = response.text.split(slot)
+    page = translation_page(thing, TEXT, beam=2)
+    assert page.startswith(before)
+    assert page.endswith(after)
+
+
+def test_rows_of_rounded_maps_are_exact_as_far_as_there_is_room(models, client, monkeypatch):
+    thing = models.find("recurrent", Translator).thing
+    monkeypatch.setattr("regard.studio.page.EXACT", 3)
+    monkeypatch.setattr("regard.studio.translate.pack_weights", partial(pack_weights, exact=3))
+    recorded = record_translation(thing, "El libro", beam=1)
+    best = recorded.answers[0].answer["outputs"][0]["tokens"]
+    rows = [one for one in recorded.answers if one.verb == "translate/row"]
+    look = next(one.answer for one in recorded.answers if one.verb == "translate/look")
+    assert "bytes" in look["maps"][0]["weights"]
+    assert [one.body["row"] for one in rows] == list(range(look["maps"][0]["weights"]["shape"][2]))
+    for one in rows:
+        assert one.body["tokens"] == best
+        assert ask(client, one.verb, **one.body | {"model": "recurrent"}) == one.answer
+    monkeypatch.setattr("regard.studio.page.MAX_BYTES", 1)
+    assert not [one for one in record_translation(thing, "El libro", beam=1).answers if one.verb == "translate/row"]

@@ -208,11 +208,11 @@ def test_there_is_a_page_where_a_model_attends(readers):
     assert not can_take_apart(things["language"], TEXT, "E" * (MAX_TOKENS + 1))
 
 
-@pytest.mark.parametrize("name", ["language", "classifier"])
-def test_inspecting_makes_this_page_unless_a_layer_is_chosen(readers, name):
+@pytest.mark.parametrize(("name", "view"), [("language", None), ("classifier", "steps")])
+def test_inspecting_makes_this_page_unless_a_layer_is_chosen(readers, name, view):
     thing = next(one.thing for one in readers.all() if one.name == name)
     found = thing.inspect(TEXT)
-    page = make_page(found, layer=None, head=None, loaded=thing)
+    page = make_page(found, layer=None, head=None, loaded=thing, view=view)
     assert "steps/apart" in page
     assert "steps/apart" not in make_page(found, layer=None, head=0, loaded=thing)
     assert "steps/apart" not in make_page(found, layer=found.layer, head=None, loaded=thing)

@@ -6,8 +6,8 @@ from regard.config.classify_run import LabeledSize, compose_classifier
 from regard.config.read import merge
 from regard.tasks.classification import train_classifier
 from regard.tasks.labeled_texts import gather_texts
+from regard.tasks.run import Run
 from regard.tasks.run_folder import RunFolder
-from regard.training.watch import Watchers
 
 KEYWORDS = {"fruit": ("apple", "pear"), "metal": ("bolt", "nut"), "pet": ("cat", "dog")}
 LABEL_OF = {word: label for label, words in KEYWORDS.items() for word in words}
@@ -40,4 +40,4 @@ def make_classifier(folder, path, preset, **changes):
     corpus = gather_texts(config.data)
     run = RunFolder(folder)
     run.begin(config, corpus.fingerprint())
-    return train_classifier(config, corpus, run, command="regard train", watcher=Watchers()), corpus
+    return train_classifier(config, corpus, Run(folder=run, command="regard train")), corpus

@@ -1,5 +1,7 @@
 """Small runs on pictures that several tests make."""
 
+from unittest import mock
+
 from regard.config.captions import compose_captions
 from regard.config.picture_data import PictureSize
 from regard.config.questions import compose_questions
@@ -8,8 +10,8 @@ from regard.tasks.caption_data import gather_captions
 from regard.tasks.captions import train_captions
 from regard.tasks.question_data import gather_questions
 from regard.tasks.questions import train_questions
+from regard.tasks.run import Run
 from regard.tasks.run_folder import RunFolder
-from regard.training.watch import Watchers
 
 IMAGE = {"kind": "residual", "widths": (4, 4, 6, 8), "num_blocks": 1}
 TINY = {
@@ -25,7 +27,8 @@ def make_answerer(path, *, preset="", **changes):
     config = compose_questions(merge(TINY, changes), SIZE, name=preset)
     corpus, folder = gather_questions(config.data), RunFolder(path)
     folder.begin(config, corpus.fingerprint())
-    return train_questions(config, corpus, folder, command="regard train", watcher=Watchers()), corpus
+    with mock.patch("regard.tasks.questions.SHOWN", 2):  # figures take longer than the training
+        return train_questions(config, corpus, Run(folder=folder, command="regard train")), corpus
 
 
 def make_captioner(path, **changes):
@@ -33,4 +36,5 @@ def make_captioner(path, **changes):
     config = compose_captions(merge(TINY, changes), SIZE)
     corpus, folder = gather_captions(config.data), RunFolder(path)
     folder.begin(config, corpus.fingerprint())
-    return train_captions(config, corpus, folder, command="regard train", watcher=Watchers()), corpus
+    with mock.patch("regard.tasks.captions.SHOWN", 2):
+        return train_captions(config, corpus, Run(folder=folder, command="regard train")), corpus

@@ -15,6 +15,7 @@ from regard.tasks.classification_job import ClassificationJob
 from regard.tasks.classifier import Classifier, Decision, load_classifier
 from regard.tasks.classify_page import decisions_page, shade
 from regard.tasks.labeled_texts import gather_texts
+from regard.tasks.run import Run
 from regard.tasks.run_folder import RunFolder
 from regard.training.interruption import Interruption
 from regard.training.watch import Watchers
@@ -52,6 +53,7 @@ def trained(tmp_path_factory, texts):
     return trained
 
 
+@pytest.mark.usefixtures("unchecked")  # for speed
 @pytest.mark.parametrize("preset", CLASSIFIERS)
 def test_every_preset_learns_and_hears_the_keyword(preset, trained):
     run, corpus = trained(preset)
@@ -130,6 +132,7 @@ def test_gradients_find_the_keyword_where_weights_do_not(preset, trained):
     assert keyword_first(run, corpus.test.texts, "gradient") >= 0.9
 
 
+@pytest.mark.usefixtures("unchecked")  # for speed
 def test_structured_attention_finds_the_keyword_where_no_penalty_keeps_looks_apart(tmp_path, texts):
     run, corpus = make_classifier(tmp_path, texts, "structured", model={"num_hops": 2, "penalty": 0.0})
     assert keyword_first(run, corpus.test.texts, "model") >= 0.9
@@ -188,7 +191,7 @@ def test_the_best_is_kept_by_accuracy_where_asked(tmp_path, texts):
     train = {"steps": 40, "validate_every": 5, "checkpoint_every": 5, "patience": 0, "metric": "accuracy"}
     config, folder, watcher = settings(texts, "average", train=train), RunFolder(tmp_path / "run"), Remembers()
     folder.path.mkdir()
-    run = train_classifier(config, gather_texts(config.data), folder, command="", watcher=watcher)
+    run = train_classifier(config, gather_texts(config.data), Run(folder=folder, watcher=watcher))
     accuracies = [accuracy for accuracy, _ in watcher.seen]
     assert [best for _, best in watcher.seen] == [
         all(accuracy > before for before in accuracies[:number]) for number, accuracy in enumerate(accuracies)
@@ -228,8 +231,8 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, texts):
     folder.path.mkdir()
     stops = StopsAfter(8, interruption)
     with pytest.raises(Interrupted):
-        train_classifier(config, corpus, folder, command="", watcher=stops, interruption=interruption)
-    train_classifier(config, corpus, folder, command="", watcher=Watchers())
+        train_classifier(config, corpus, Run(folder=folder, watcher=stops, interruption=interruption))
+    train_classifier(config, corpus, Run(folder=folder))
     one, other = (load_classifier(path).model.state_dict() for path in (whole.folder.path, folder.path))
     assert all(torch.equal(one[name], other[name]) for name in one)
 

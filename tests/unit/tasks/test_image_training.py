@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,9 +19,10 @@ from regard.errors import ArgumentError, ArgumentTypeError, DataError, Interrupt
 from regard.tasks.image_classifier import ImageClassifier, load_image_classifier
 from regard.tasks.images import describe_images, train_image_classifier
 from regard.tasks.labeled_images import gather_images
+from regard.tasks.run import Run
 from regard.tasks.run_folder import RunFolder
 from regard.training.interruption import Interruption
-from regard.training.watch import Watchers, read_metrics
+from regard.training.watch import read_metrics
 from unit.data.images.pictures import COLORS, cifar, paint, write_folder, write_idx
 from unit.tasks.image_run import make_images, settings
 
@@ -126,20 +128,21 @@ class Stop(Interruption):
         return int(signal.SIGTERM) if self.left < 0 else 0
 
 
+@pytest.mark.usefixtures("unchecked")  # for speed
 def test_a_stopped_run_goes_on_bit_for_bit(pictures, tmp_path, monkeypatch):
     monkeypatch.setattr("regard.tasks.images.SHOWN", 1)
     change = {"train": {"steps": 12, "validate_every": 6}, "data": {"flip": True, "shift": 2}}
     whole, _ = make_images(tmp_path / "whole", pictures, "resnet-channel", **change)
     config, corpus = settings(pictures, "resnet-channel", **change)
-    run = RunFolder(tmp_path / "parts")
-    run.begin(config, corpus.fingerprint())
+    run = Run(folder=RunFolder(tmp_path / "parts"))
+    run.folder.begin(config, corpus.fingerprint())
     with pytest.raises(Interrupted):
-        train_image_classifier(config, corpus, run, command="", watcher=Watchers(), interruption=Stop(9))
-    assert 0 < run.checkpoints.steps()[-1] < 12
-    resumed = train_image_classifier(config, corpus, run, command="", watcher=Watchers())
+        train_image_classifier(config, corpus, replace(run, interruption=Stop(9)))
+    assert 0 < run.folder.checkpoints.steps()[-1] < 12
+    resumed = train_image_classifier(config, corpus, run)
     one, other = (load_image_classifier(made.folder.path).model.state_dict() for made in (whole, resumed))
     assert all(torch.equal(one[name], other[name]) for name in one)
-    again = train_image_classifier(config, corpus, run, command="", watcher=Watchers())
+    again = train_image_classifier(config, corpus, run)
     assert again.figures == resumed.figures
 
 

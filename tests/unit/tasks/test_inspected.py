@@ -14,6 +14,7 @@ from regard.data.text_tokenizer import TextTokenizer
 from regard.decoding.search import Search
 from regard.errors import ArgumentError, ArgumentTypeError
 from regard.inspection import intervene
+from regard.inspection.alignment import word_weights
 from regard.models.classify import build_classifier
 from regard.models.classify.tf_idf import TfIdfClassifier
 from regard.models.embedding import TokenEmbedding
@@ -24,7 +25,7 @@ from regard.models.language.recurrent_attention import AttendingLanguageModel
 from regard.tasks.classifier import Classifier
 from regard.tasks.language_model import LanguageModel
 from regard.tasks.translator import Translator
-from unit.tasks.translators import RECURRENT, WORDS, make_folder, tokenizers
+from unit.tasks.translators import BYTES, LEARNED, RECURRENT, WORDS, make_folder, tokenizers
 
 TRANSFORMER = replace(preset("transformer-tiny"), size=8, num_heads=2, feed_forward_size=8)
 SOURCE, TARGET = "El libro es azul.", "the book is blue"
@@ -82,6 +83,21 @@ def test_pictures_show_the_map(translators):
     assert [tuple(map.values.shape) for map in grid.maps] == [found.call().weights.shape[2:]] * 2
     torch.testing.assert_close(single.maps[0].values, found.call().weights[0, 1].double(), check_dtype=False)
     assert lines.maps[0].labels == (found.tokens, found.tokens)
+
+
+def test_words_are_merged_as_alignments_merge_them(tmp_path):
+    translator = regard.load(make_folder(tmp_path, LEARNED, BYTES))
+    forced = translator.force(["El libro es azul."], ["the book is blue"], weights=True)[0]
+    counts = (max(forced.source_words) + 1, max(forced.target_words) + 1)
+    expected = word_weights(forced.weights, forced.source_words, forced.target_words, num_words=counts)
+    found = translator.inspect("El libro es azul.", target="the book is blue")
+    crossing = [call.layer for call in found.trace if call.layer.endswith("cross_attention")]
+    assert len(crossing) == len(expected)
+    for layer, weights in zip(crossing, expected, strict=True):
+        shown = found.words(layer, head=0)
+        assert shown.labels == (("the", "book", "is", "blue", "</s>"), ("El", "libro", "es", "azul", ".", "</s>"))
+        torch.testing.assert_close(shown.values[:-1], weights[0])
+    assert found.words("decoder.0.self_attention").labels[0] == ("<s>", "the", "book", "is", "blue")
 
 
 def test_changes_are_seen(translators):

@@ -16,9 +16,11 @@ from regard.decoding.search import Sampling
 from regard.errors import ArgumentError, ArgumentTypeError, DataError, Interrupted
 from regard.models.language.build import build_network
 from regard.models.language.folder import read_language_config
+from regard.tasks.continuation import continue_tokens
 from regard.tasks.language import encode_corpus, start_network, train_language_model
 from regard.tasks.language_job import LanguageJob
 from regard.tasks.language_model import LanguageModel
+from regard.tasks.run import Run
 from regard.tasks.run_folder import RunFolder
 from regard.tasks.text_corpus import Text, count_tokens, encode_text, find_files, gather_text
 from regard.tasks.translator import load as load_translator
@@ -40,7 +42,7 @@ def text(tmp_path):
 
 def train(config, folder, **settings):
     corpus = gather_text(config.data)
-    return train_language_model(config, corpus, RunFolder(folder), command="test", watcher=Watchers(), **settings)
+    return train_language_model(config, corpus, Run(folder=RunFolder(folder), command="test", **settings))
 
 
 @pytest.fixture
@@ -105,10 +107,31 @@ def test_text_is_written_line_by_line_and_never_half_a_character(trained):
     tokens = spoken.tokenizer.encode("aé\nb€c")
     assert list(spoken._write([], iter(tokens))) == ["a", "é", "\n", "b", "€", "c"]
     assert list(spoken._write(tokens[:3], iter(tokens[3:5]))) == ["\n", "b"]
-    assert "".join(spoken._write([], iter(tokens[:2]))) == "a\N{REPLACEMENT CHARACTER}"  # the end of it
+    assert "".join(spoken._write([], iter(tokens[:2]))) == "a"
     assert model.generate("a\nb", max_tokens=5, sampling=Sampling(seed=1)) == "".join(
         model.stream("a\nb", max_tokens=5, sampling=Sampling(seed=1))
     )
+
+
+@pytest.mark.parametrize("kind", ["byte", "bpe"])
+def test_what_is_said_is_whole_characters_of_known_tokens(tmp_path, kind):
+    (tmp_path / "a.txt").write_text("él señor bebe café – 日本\n" * 60, encoding="utf-8")
+    config = settings(tmp_path / "a.txt", "ngram")
+    config = replace(config, tokenizer=replace(config.tokenizer, kind=kind, vocabulary_size=300))
+    train(config, tmp_path / "run")
+    model = regard.load(tmp_path / "run")
+    likely = model.model.step(torch.tensor([[END]]), model.model.start(1)).log_probabilities[0, -1]
+    unseen = list(model.tokenizer.unseen)
+    assert len(unseen) > 200
+    assert likely[unseen].exp().sum() > 1e-6  # such as would be drawn at a high temperature
+    wild = Sampling(temperature=5.0, seed=3)
+    tokens = list(continue_tokens(model.model, model.tokenizer, [END], count=300, sampling=wild))
+    assert not set(tokens) & set(unseen)
+    said = model.generate(max_tokens=300, sampling=wild)
+    assert "\N{REPLACEMENT CHARACTER}" not in said
+    assert said == model.tokenizer.decode(tokens).rstrip("\N{REPLACEMENT CHARACTER}")
+    assert any(one > "\x7f" for one in said)
+    assert all(one.text not in map(model.tokenizer.piece, unseen) for one in model.next("é", k=1000).tokens)
 
 
 def test_a_space_at_the_end_of_a_prompt_is_not_said_twice(text, tmp_path):
@@ -140,6 +163,8 @@ def test_a_network_begins_with_how_often_tokens_come(text, tmp_path):
 def test_a_prompt_must_be_text(trained):
     with pytest.raises(ArgumentTypeError, match="`prompt` must be text; received int"):
         regard.load(trained("bag")).next(3)
+    with pytest.raises(ArgumentError, match=r"`prompt` must be text in UTF-8; received '\\udcff' in it"):
+        regard.load(trained("bag")).generate("a\udcff")
 
 
 def test_perplexity_states_its_units(trained):
@@ -200,7 +225,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bits(text, tmp_path, name):
     corpus = gather_text(config.data)
     run = RunFolder(tmp_path / "run")
     with pytest.raises(Interrupted, match="Stopped after step 4"):
-        train_language_model(config, corpus, run, command="", watcher=Stop(), interruption=interruption)
+        train_language_model(config, corpus, Run(folder=run, watcher=Stop(), interruption=interruption))
     figures, whole = (train(config, tmp_path / one).figures for one in ("run", "whole"))
     assert figures["steps"] == 9
     assert {key: value for key, value in figures.items() if key != "seconds"} == {
@@ -314,7 +339,7 @@ def test_what_is_held_out_and_shared_is_told(parts, tmp_path):
     config = settings(parts, "bag")
     config = replace(config, data=replace(config.data, valid=one, test=one))
     corpus = gather_text(config.data)
-    train_language_model(config, corpus, RunFolder(tmp_path / "run"), command="", watcher=Told())
+    train_language_model(config, corpus, Run(folder=RunFolder(tmp_path / "run"), watcher=Told()))
     assert told[0] == f"Not trained on, since it is validated on or tested with: {one}."
     assert told[1].startswith(f"data.valid and data.test share {one}: training chooses its best step by it")
 
@@ -337,7 +362,7 @@ def test_texts_that_cannot_be_used(tmp_path):
     (tmp_path / "empty.txt").write_text("\n\n")
     (tmp_path / "latin.txt").write_bytes("é\n".encode("latin-1"))
     (tmp_path / "folder").mkdir()
-    with pytest.raises(DataError, match=r"data.text: must name a text file or a folder of them; received nothing"):
+    with pytest.raises(DataError, match=r"`--data` must be a text file or a folder of them; received nothing"):
         gather_text(TextData())
     with pytest.raises(DataError, match="The text to train on must have at least one word; received none"):
         gather_text(TextData(text=str(tmp_path / "empty.txt")))

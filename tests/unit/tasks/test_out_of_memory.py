@@ -11,9 +11,9 @@ from regard.tasks.image_job import ImageJob
 from regard.tasks.language import train_language_model
 from regard.tasks.language_job import LanguageJob
 from regard.tasks.question_job import QuestionJob
+from regard.tasks.run import Run
 from regard.tasks.run_folder import RunFolder
 from regard.tasks.text_corpus import gather_text
-from regard.training.watch import Watchers
 from unit.tasks.image_run import make_images
 from unit.tasks.picture_run import make_answerer, make_captioner
 from unit.tasks.texts import settings, write_text
@@ -51,6 +51,4 @@ def test_stretches_of_text_may_be_shorter(full, tmp_path):
     config = settings(write_text(tmp_path / "a.txt"), "lstm")
     message = r"same steps\), shorter stretches of text \(data\.length\) or a smaller model"
     with pytest.raises(TrainingError, match=message):
-        train_language_model(
-            config, gather_text(config.data), RunFolder(tmp_path / "run"), command="test", watcher=Watchers()
-        )
+        train_language_model(config, gather_text(config.data), Run(folder=RunFolder(tmp_path / "run")))

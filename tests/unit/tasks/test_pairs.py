@@ -118,11 +118,13 @@ def test_no_list_of_all_pairs_is_ever_held(tmp_path, monkeypatch):
             alive -= 1
 
     monkeypatch.setattr("regard.data.records.Pair", Counted)
-    table, counted = write_files(tmp_path, 30_000) | {"hold_out": {"valid": 0.005, "test": 0.005}}, []
-    corpus = gather_pairs(table, in_memory=1000, count=counted.append)
-    assert sum(1 for _ in corpus.train) == len(corpus.train) > 25_000
-    assert most < 3 * 8192  # portions of 8,192
-    assert counted[-1] == 30_000
+    for module in ("data.cleaning", "data.streamed", "tasks.intake"):
+        monkeypatch.setattr(f"regard.{module}._AT_ONCE", 512)
+    table, counted = write_files(tmp_path, 3000) | {"hold_out": {"valid": 0.005, "test": 0.005}}, []
+    corpus = gather_pairs(table, in_memory=100, count=counted.append)
+    assert sum(1 for _ in corpus.train) == len(corpus.train) > 2500
+    assert most < 3 * 512  # portions of 512
+    assert counted[-1] == 3000
 
 
 def test_data_must_be_named():

@@ -14,8 +14,8 @@ from regard.tasks.caption_data import CaptionCorpus
 from regard.tasks.captions import train_captions
 from regard.tasks.question_data import QuestionCorpus
 from regard.tasks.questions import train_questions
+from regard.tasks.run import Run
 from regard.tasks.run_folder import RunFolder
-from regard.training.watch import Watchers
 
 SMALL = {
     "data": {"corpus": "builtin:shapes", "image_size": 32},
@@ -36,6 +36,7 @@ SMALL = {
     },
 }
 SIZE = PictureSize(pictures=8, words=100)
+pytestmark = pytest.mark.usefixtures("unchecked")  # for speed
 
 
 def draw(num_shapes):
@@ -58,9 +59,7 @@ def test_questions_are_learned_that_only_the_picture_answers(tmp_path, image):
     side = QuestionSide(pictures=pictures, questions=tuple(asked))
     chosen = {**SMALL, "model": {**SMALL["model"], "image": image or SMALL["model"]["image"]}}
     corpus = QuestionCorpus(train=side, valid=side, test=side)
-    trained = train_questions(
-        compose_questions(chosen, SIZE), corpus, RunFolder(tmp_path), command="", watcher=Watchers()
-    )
+    trained = train_questions(compose_questions(chosen, SIZE), corpus, Run(folder=RunFolder(tmp_path)))
     assert trained.figures["test_question_only"] < 0.6
     assert trained.figures["test_accuracy"] > 0.9
 
@@ -71,7 +70,7 @@ def test_captions_are_learned(tmp_path):
     assert len(set(captions)) == 8
     side = CaptionSide(pictures=pictures, captions=captions)
     corpus = CaptionCorpus(train=side, valid=side, test=side)
-    trained = train_captions(compose_captions(SMALL, SIZE), corpus, RunFolder(tmp_path), command="", watcher=Watchers())
+    trained = train_captions(compose_captions(SMALL, SIZE), corpus, Run(folder=RunFolder(tmp_path)))
     assert trained.figures["test_majority"] == 1 / 8
     assert trained.figures["test_exact"] > 0.9
     assert trained.figures["test_bleu"] > 90

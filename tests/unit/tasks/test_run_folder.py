@@ -31,7 +31,10 @@ def test_another_run_is_told_what_differs(tmp_path):
     with pytest.raises(ArgumentError, match=r"The data of a run must stay as it was; that of .* has changed since"):
         folder.begin(Config(), "other")
     folder.config.write_text("a = 1")
-    with pytest.raises(ArgumentError, match=r"config.toml must be what `regard train` wrote; received: a: unknown key"):
+    with pytest.raises(ArgumentError, match=r"of the same task; .* holds another, .* \(a: unknown key\)\. Name a new"):
+        folder.begin(Config(), "abc")
+    folder.config.write_text("a")
+    with pytest.raises(ArgumentError, match=r"config.toml must be what `regard train` wrote; received: Expected '='"):
         folder.begin(Config(), "abc")
 
 

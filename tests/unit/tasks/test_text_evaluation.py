@@ -7,10 +7,10 @@ import pytest
 import regard
 from regard.errors import ArgumentError, DataError
 from regard.tasks.language import train_language_model
+from regard.tasks.run import Run
 from regard.tasks.run_folder import RunFolder
 from regard.tasks.text_corpus import Text, gather_text
 from regard.tasks.text_evaluation import evaluate_texts, find_run_text
-from regard.training.watch import Watchers
 from unit.tasks.texts import settings, write_text
 
 A, B = Text(lines=("the dog barks",)), Text(lines=("a bird sings", "é"))
@@ -25,7 +25,7 @@ def runs(tmp_path_factory):
         config = settings(text, name, steps=5, samples=0)
         run, corpus = RunFolder(folder / name), gather_text(config.data)
         run.begin(config, corpus.fingerprint)
-        train_language_model(config, corpus, run, command="", watcher=Watchers())
+        train_language_model(config, corpus, Run(folder=run))
     return folder
 
 

@@ -20,6 +20,7 @@ from regard.tasks.encoding import TrainingFiles, encode_training
 from regard.tasks.lengths import check_lengths
 from regard.tasks.links import gold_weights, token_links
 from regard.tasks.pairs import gather_pairs
+from regard.tasks.run import Run
 from regard.tasks.run_folder import RunFolder
 from regard.tasks.samples import make_samples
 from regard.tasks.translate import translate
@@ -65,8 +66,9 @@ def make_job(corpus, config):
 def run(folder, corpus, config, **others):
     run_folder = RunFolder(folder)
     run_folder.begin(config, corpus.fingerprint())
-    watcher = others.pop("watcher", None) or Silent()
-    return train_translator(config, corpus, run_folder, command="regard train …", watcher=watcher, **others)
+    count = others.pop("count", None)
+    how = Run(folder=run_folder, command="regard train …", **{"watcher": Silent(), **others})
+    return train_translator(config, corpus, how, count=count)
 
 
 def test_a_run_leaves_everything_its_folder_should_have(tmp_path, corpus):
@@ -96,6 +98,7 @@ def test_a_run_leaves_everything_its_folder_should_have(tmp_path, corpus):
     assert again.notes == [f"The run in {tmp_path} is finished; these are its figures."]
 
 
+@pytest.mark.usefixtures("unchecked")  # for speed
 @pytest.mark.parametrize(
     "more",
     [
@@ -119,6 +122,7 @@ def test_a_run_that_is_stopped_ends_with_the_same_model(tmp_path, corpus, more):
     assert whole == parts
 
 
+@pytest.mark.usefixtures("unchecked")  # for speed
 @pytest.mark.parametrize("more", [[], ["train.bpe_dropout=0.2"]])
 def test_a_streamed_corpus_gives_the_very_same_model(tmp_path, more):
     """Token files instead of lists, stopped and resumed: the same batches, the same bits."""
@@ -287,7 +291,7 @@ def test_r_drop_without_dropout_is_the_plain_loss(corpus):
 def test_translations_come_in_the_order_of_their_sources(corpus):
     job, model = make_job(corpus, make_config(corpus))
     model.eval()
-    texts = [pair.source for pair in corpus.valid]
+    texts = [pair.source for pair in corpus.valid[:8]]
     together = translate(model, job.tokenizers, texts, batch_tokens=100)
     assert together == [translate(model, job.tokenizers, [text])[0] for text in texts]
     assert translate(model, job.tokenizers, []) == []

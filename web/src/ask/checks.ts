@@ -3,6 +3,7 @@
 import { h } from "../dom.ts";
 import { paintOver } from "../draw/overlay.ts";
 import { honesty, uniformFacts, type Fact } from "../honesty.ts";
+import { notRecorded } from "../recording.ts";
 import { kendall, number, rowOf, type Matrix } from "../tensor.ts";
 import { checkMap, type Checks, type Choice, type Said } from "./answer.ts";
 
@@ -24,7 +25,7 @@ export function checksPanel({ said, choice, matrix, sums, picture, checks, comin
   const rest = 1 - own.reduce((sum, one) => sum + one, 0);
   if (sums && rest > 1e-3) facts.push({ name: "Looked at itself", value: number(rest), note: "by the token that the label is read from; the places share what is left" });
   if (own.length === 1) facts.push({ name: "Places", value: "1", note: "this model sees the mean of the picture: there is nothing to choose from" });
-  if (!checks) return honesty(facts, coming ? h("p", { class: "dim", role: "status" }, "Covering places, one by one…") : null);
+  if (!checks) return honesty(facts, coming ? h("p", { class: "dim", role: "status" }, "Covering places, one by one…") : h("p", { class: "dim small" }, notRecorded("ask/checks")));
   const word = choice.word, said_ = said.task === "captions" ? said.words[word] ?? "" : said.says;
   if (checks.uniform?.length && said.task === "questions") {
     facts.push({

@@ -49,7 +49,7 @@ export function lengthsPanel(element: HTMLElement, host: Host, state: State, nam
       if (ended) return;
       alert.say(answer.error ?? "");
       draw(answer);
-      if (answer.progress) timer = window.setTimeout(() => void ask("compare/lengths"), 500);
+      if (answer.progress && host.live) timer = window.setTimeout(() => void ask("compare/lengths"), 500);
     } catch (error) {
       if (!ended) alert.say((error as Error).message);
     }
@@ -59,10 +59,11 @@ export function lengthsPanel(element: HTMLElement, host: Host, state: State, nam
     const known = names.filter((name) => answer.results[name]), missing = names.filter((name) => !answer.results[name]);
     const tests = new Set(known.map((name) => answer.results[name]!.fingerprint)), progress = answer.progress;
     fill(body,
-      progress ? h("div", { class: "preparing", role: "status" }, h("p", null, `${progress.model}: ${progress.stage}`, progress.total ? ` ${progress.done.toLocaleString("en-US")} of ${progress.total.toLocaleString("en-US")}` : "", "…"),
+      progress && !host.live ? h("p", { class: "note" }, "This was being measured when the file was saved.") : null,
+      progress && host.live ? h("div", { class: "preparing", role: "status" }, h("p", null, `${progress.model}: ${progress.stage}`, progress.total ? ` ${progress.done.toLocaleString("en-US")} of ${progress.total.toLocaleString("en-US")}` : "", "…"),
         h("progress", { "aria-label": "Measuring", max: Math.max(progress.total, 1), value: progress.total ? progress.done : null })) : null,
       missing.length && !progress ? h("div", { class: "row" }, h("button", { type: "button", class: "primary", disabled: !host.live, onclick: () => void ask("compare/measure") }, "Measure now"),
-        h("p", { class: "dim small" }, `Not measured yet: ${missing.join(", ")}. Up to 300 sentences that each run held out are translated, on this machine.`)) : null,
+        h("p", { class: "dim small" }, host.live ? `Not measured yet: ${missing.join(", ")}. Up to 300 sentences that each run held out are translated, on this machine.` : `Not measured when the file was saved: ${missing.join(", ")}; \`regard studio\` measures it.`)) : null,
       known.length ? [
         h("div", { class: "row" }, segmented("Measure", [{ value: "BLEU", text: "BLEU" }, { value: "chrF", text: "chrF" }], metric, (chosen) => {
           state.set({ metric: chosen === "BLEU" ? null : chosen });

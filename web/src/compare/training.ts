@@ -50,7 +50,7 @@ export function trainingPanel(element: HTMLElement, host: Host): () => void {
       if (ended) return;
       alert.say("");
       draw();
-      if ([...known.values()].some((one) => one.state === "going" || one.state === "begun")) timer = window.setTimeout(() => void update(), EVERY);
+      if (host.live && [...known.values()].some((one) => one.state === "going" || one.state === "begun")) timer = window.setTimeout(() => void update(), EVERY);
     } catch (error) {
       if (!ended) alert.say((error as Error).message);
     }
@@ -58,14 +58,15 @@ export function trainingPanel(element: HTMLElement, host: Host): () => void {
   const read = async (name: string) => {
     for (let more = true; more && !ended;) {
       const before = known.get(name) ?? { lines: [], offset: 0, file: "" };
-      const answer = await host.ask<CurveAnswer>("compare/curve", { run: name, offset: before.offset, file: before.file });
+      // Of what is read on and on, a file gets the whole at once: `askCurves`.
+      const answer = await host.ask<CurveAnswer>("compare/curve", { run: name, offset: before.offset, file: before.file }, { keep: false });
       known.set(name, { ...answer, lines: answer.anew ? answer.lines : [...before.lines, ...answer.lines] });
       more = answer.more;
     }
   };
   const draw = () => {
     const runs = [...known.values()];
-    fill(states, runs.length ? h("ul", { class: "list runs" }, runs.map((one) => h("li", null, h("b", null, one.run), `: ${STATES[one.state]}`, ...progress(one)))) :
+    fill(states, runs.length ? h("ul", { class: "list runs" }, runs.map((one) => h("li", null, h("b", null, one.run), `: ${host.live || one.state !== "going" ? STATES[one.state] : "going on when this was saved"}`, ...progress(one)))) :
       h("p", null, "None of the folders that are open is that of a run. Name one: ", h("code", null, "regard studio runs/mine"), " also while it trains."));
     const stamp = runs.map((one) => `${one.run} ${one.file} ${one.offset}`).join();
     if (stamp === drawn) return; // nothing new, and whoever reads a curve is not disturbed
@@ -84,6 +85,18 @@ export function trainingPanel(element: HTMLElement, host: Host): () => void {
     ended = true;
     clearTimeout(timer);
   };
+}
+
+/** Read every curve from its beginning, as a file will ask for it. */
+export async function askCurves(host: Host): Promise<void> {
+  const found = await host.ask<{ runs: Run[] }>("compare/runs").catch(() => ({ runs: [] }));
+  for (const { run } of found.runs) {
+    for (let body = { run, offset: 0, file: "" }, more = true; more;) {
+      const answer = await host.ask<CurveAnswer>("compare/curve", body).catch(() => null);
+      more = answer?.more ?? false;
+      body = { run, offset: answer?.offset ?? 0, file: answer?.file ?? "" };
+    }
+  }
 }
 
 function progress(run: Known): (string | HTMLElement)[] {

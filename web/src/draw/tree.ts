@@ -16,6 +16,18 @@ export interface Node {
 
 const ACROSS = 112, DOWN = 28, LEFT = 54, TOP = 26;
 
+/** The hypotheses that search kept, as token numbers, shorter ones first. */
+export function keptPaths(steps: Node[][]): number[][] {
+  const found: number[][] = [];
+  let before: number[][] = [[]];
+  for (const step of steps) {
+    const own = step.map((node) => [...before[node.parent]!, node.id]);
+    found.push(...own.filter((_, place) => step[place]!.kept));
+    before = own;
+  }
+  return found;
+}
+
 /** Draw it. `onpick` gets the token numbers from the first step to the node, where it `can` be looked at. */
 export function tree(steps: Node[][], picked: number[], can: (path: number[]) => boolean, onpick: (path: number[]) => void): HTMLElement {
   const says = h("output", { class: "readout", "aria-live": "polite" }, "Each column is a step; point at a hypothesis, or use the arrow keys.");

@@ -12,10 +12,9 @@ import type { State } from "../state.ts";
 import { pairs, type ScoreAnswer } from "../steps/answer.ts";
 import { build, number } from "../tensor.ts";
 import { weigh, type NormalizerInfo } from "../weighing.ts";
-import {
-  MASK_KINDS, NORMALIZER_KINDS, POSITION_KINDS, PRESETS, SCORE_KINDS, type Mechanism, type Preset, type Setting, type Sizes,
-} from "./catalogue.ts";
-import { numberField, readTable, sizeOf, tableField, writeTable, type Table } from "./fields.ts";
+import { PRESETS, type Preset, type Setting, type Sizes } from "./catalogue.ts";
+import { numberField, readTable, tableField, writeTable, type Table } from "./fields.ts";
+import { changed, Chosen, KINDS, type Part } from "./question.ts";
 
 interface Answer {
   query: Table;
@@ -34,8 +33,6 @@ interface Answer {
   code: string;
 }
 
-type Part = "score" | "normalizer" | "mask" | "position";
-const KINDS: Record<Part, Mechanism[]> = { score: SCORE_KINDS, normalizer: NORMALIZER_KINDS, mask: MASK_KINDS, position: POSITION_KINDS };
 const MASKS: Record<string, { title: string; says: string }> = {
   Causal: { title: "Causal", says: "A query sees its own place and those before; the last query stands at the last key." },
   Window: { title: "Window", says: "A query sees so many places before and after its own." },
@@ -50,24 +47,25 @@ export class AttentionExplorer {
   readonly element = h("div", { class: "stack" });
   private alert = alertBox();
   private presets = h("div", { class: "chips", role: "group", "aria-label": "Presets" });
-  private sizeControls = h("div", { class: "row" });
+  private sizeControls = h("div", { class: "row sizes" });
   private tables = h("div", { class: "tables" });
   private parts = h("div", { class: "mechanism-parts" });
   private results = h("div", { class: "stack" });
   private status = h("p", { role: "status", class: "hidden-caption" });
   private asked = 0;
   private answer: Answer | null = null;
+  private chosen: Chosen;
 
   constructor(private host: Host, private state: State) {
+    this.chosen = new Chosen(state);
     if (!state.get("q")) this.apply(PRESETS[0]!);
     this.drawPresets();
     this.drawSizes();
     this.drawTables();
     this.drawParts();
     this.element.append(
-      panel("Numbers", host.live ? null : h("p", { class: "note" }, "A recording: these numbers cannot be changed here. `regard studio` computes others."), this.presets, this.sizeControls, this.tables),
+      panel("Numbers", host.live ? null : h("p", { class: "note" }, "A recording: other mechanisms can be chosen for these numbers. To change the numbers, run `regard studio`."), this.presets, this.sizeControls, this.tables),
       panel("Mechanism", this.parts), this.alert.element, this.status, this.results);
-    if (!host.live) for (const control of this.element.querySelectorAll<HTMLInputElement>("button, input, select")) control.disabled = true;
     void this.ask();
   }
 
@@ -75,21 +73,19 @@ export class AttentionExplorer {
     this.asked = -1;
   }
 
-  private get sizes(): Sizes {
-    const most = (value: number, least = 1, limit = 6) => Math.min(Math.max(value, least), limit);
-    const [queries, width] = sizeOf(this.state.get("q", "1,0")), [keys] = sizeOf(this.state.get("k", "1,0;0,1")), [, values] = sizeOf(this.state.get("v", "1,0"));
-    return { queries: most(queries), keys: most(keys), width: most(width, 1, 4), values: most(values, 1, 4) };
+  /** Whether there is an answer to the address with these settings; in a file, not to all. */
+  private knows(values: Record<string, string>): boolean {
+    const { verb, body } = new Chosen(changed(this.state, values)).question;
+    return this.host.knows(verb, body);
   }
 
-  private table(name: "q" | "k" | "v"): Table {
-    const { queries, keys, width, values } = this.sizes;
-    const [rows, columns] = { q: [queries, width], k: [keys, width], v: [keys, values] }[name] as [number, number];
-    return readTable(this.state.get(name), rows, columns, (row, column) => (row % columns === column ? 1 : 0));
-  }
-
-  private chosen(part: Part): Mechanism | null {
-    const optional = part === "mask" || part === "position";
-    return KINDS[part].find((one) => one.kind === this.state.get(part)) ?? (optional ? null : KINDS[part][0]!);
+  /** In a file numbers stay as they are, and what it has no answer to cannot be chosen. */
+  private close(): void {
+    if (this.host.live) return;
+    for (const field of this.element.querySelectorAll<HTMLInputElement>("input, .settings select, .sizes select")) field.disabled = true;
+    for (const option of this.parts.querySelectorAll<HTMLOptionElement>(":scope > div > .field option")) {
+      option.disabled = !this.knows({ [option.closest<HTMLElement>("[data-part]")!.dataset.part!]: option.value });
+    }
   }
 
   private apply(preset: Preset): void {
@@ -97,7 +93,7 @@ export class AttentionExplorer {
   }
 
   private drawPresets(): void {
-    fill(this.presets, PRESETS.map((preset) => h("button", { type: "button", class: "chip", title: preset.about, onclick: () => {
+    fill(this.presets, PRESETS.map((preset) => h("button", { type: "button", class: "chip", title: preset.about, disabled: !this.knows(preset.values), onclick: () => {
       this.apply(preset);
       this.drawSizes();
       this.drawTables();
@@ -107,10 +103,10 @@ export class AttentionExplorer {
   }
 
   private drawSizes(): void {
-    const sizes = this.sizes;
+    const sizes = this.chosen.sizes;
     const counts = (least: number, most: number): Choice[] => Array.from({ length: most - least + 1 }, (_, i) => ({ value: String(i + least), text: String(i + least) }));
     const change = (changed: Partial<Sizes>) => {
-      const now = { ...this.sizes, ...changed }, old = { q: this.table("q"), k: this.table("k"), v: this.table("v") };
+      const now = { ...this.chosen.sizes, ...changed }, old = { q: this.chosen.table("q"), k: this.chosen.table("k"), v: this.chosen.table("v") };
       const grown = (table: Table, rows: number, columns: number) => writeTable(readTable(writeTable(table), rows, columns, (row, column) => (row % columns === column ? 1 : 0)));
       this.state.set({ q: grown(old.q, now.queries, now.width), k: grown(old.k, now.keys, now.width), v: grown(old.v, now.keys, now.values) });
       this.drawTables();
@@ -126,7 +122,7 @@ export class AttentionExplorer {
 
   private drawTables(): void {
     fill(this.tables, TABLES.map(([name, label]) => {
-      const table = this.table(name);
+      const table = this.chosen.table(name);
       return tableField({
         label, table, rowNames: table.map((_, row) => `${LETTER[name]}${row + 1}`), columnNames: table[0]!.map((_, column) => String(column + 1)),
         onchange: (now) => this.edited(name, now),
@@ -152,11 +148,11 @@ export class AttentionExplorer {
       const choices = [...(optional ? [{ value: "", text: "None" }] : []), ...KINDS[part].map((one) => ({ value: one.kind, text: TITLES[part][one.kind]!.title }))];
       const below = h("div", { class: "settings" });
       const draw = () => {
-        const own = this.chosen(part);
+        const own = this.chosen.kind(part);
         fill(below, own ? [h("p", { class: "dim small" }, TITLES[part][own.kind]!.says), own.settings.map((setting) => this.field(setting))] : null);
       };
       draw();
-      return h("div", { class: "mechanism-part" }, select(labels[part], choices, this.chosen(part)?.kind ?? "", (kind) => {
+      return h("div", { class: "mechanism-part", "data-part": part }, select(labels[part], choices, this.chosen.kind(part)?.kind ?? "", (kind) => {
         this.state.set({ [part]: kind });
         draw();
         void this.ask();
@@ -165,7 +161,7 @@ export class AttentionExplorer {
   }
 
   private field(setting: Setting): HTMLElement {
-    const sizes = this.sizes, { key, label } = setting;
+    const sizes = this.chosen.sizes, { key, label } = setting;
     if (setting.kind === "choice") {
       return select(label, setting.choices!.map((one) => ({ value: one, text: one })), this.state.get(key, setting.choices![0]), (value) => {
         this.state.set({ [key]: value });
@@ -173,46 +169,24 @@ export class AttentionExplorer {
       });
     }
     if (!setting.shape) {
-      return numberField(label, this.scalar(setting), setting, (value) => {
+      return numberField(label, this.chosen.scalar(setting), setting, (value) => {
         if (!Number.isFinite(value) && setting.kind !== "limit") return this.edited(key, [[NaN]]);
         this.state.set({ [key]: Number.isFinite(value) ? String(value) : "all" });
         void this.ask();
       });
     }
-    const table = this.settingTable(setting);
+    const table = this.chosen.settingTable(setting);
     return tableField({
       label, table, whole: setting.kind === "places", rowNames: table.map((_, row) => setting.rowName!(row, sizes)), columnNames: table[0]!.map((_, column) => setting.columnName!(column, sizes)),
       onchange: (now) => this.edited(key, now),
     });
   }
 
-  private scalar(setting: Setting): number {
-    const text = this.state.get(setting.key);
-    return text === "all" ? NaN : this.state.number(setting.key, setting.initial(0, 0));
-  }
-
-  private settingTable(setting: Setting): Table {
-    const [rows, columns] = setting.shape!(this.sizes);
-    return readTable(this.state.get(setting.key), rows, columns, setting.initial);
-  }
-
-  private choice(part: Part): object | null {
-    const own = this.chosen(part);
-    if (!own) return null;
-    const settings = own.settings.map((setting) => {
-      const value = setting.kind === "choice" ? this.state.get(setting.key, setting.choices![0])
-        : setting.shape ? (setting.kind === "table" ? this.settingTable(setting) : this.settingTable(setting)[0]!)
-        : Number.isFinite(this.scalar(setting)) ? this.scalar(setting) : null;
-      return [setting.name, value];
-    });
-    return { kind: own.kind, ...Object.fromEntries(settings) };
-  }
-
   private async ask(): Promise<void> {
-    const number = ++this.asked;
-    const body = { query: this.table("q"), key: this.table("k"), value: this.table("v"), score: this.choice("score"), normalizer: this.choice("normalizer"), mask: this.choice("mask"), position: this.choice("position") };
+    const number = ++this.asked, { verb, body } = this.chosen.question;
+    this.close();
     try {
-      const answer = await this.host.ask<Answer>("mechanisms/attend", body);
+      const answer = await this.host.ask<Answer>(verb, body);
       if (number !== this.asked) return;
       this.alert.say("");
       this.answer = answer;
@@ -226,7 +200,7 @@ export class AttentionExplorer {
   }
 
   private draw(): void {
-    const answer = this.answer!, { queries, keys, values } = this.sizes;
+    const answer = this.answer!, { queries, keys, values } = this.chosen.sizes;
     const row = Math.min(Math.max(this.state.number("row", 0), 0), queries - 1), column = Math.min(Math.max(this.state.number("column", 0), 0), keys - 1);
     const queryNames = Array.from({ length: queries }, (_, i) => `q${i + 1}`), keyNames = Array.from({ length: keys }, (_, i) => `k${i + 1}`);
     const features = Array.from({ length: values }, (_, i) => String(i + 1));
@@ -259,7 +233,7 @@ export class AttentionExplorer {
   /** The chosen score with its numbers. */
   private pairPanel(answer: Answer, row: number, column: number): HTMLElement {
     const keys = build(answer.key.length, answer.key[0]!.length, (r, c) => answer.key[r]![c]!);
-    const pair = pairs(answer.score[row]!, answer.query[row]!, keys)(column), worked = work(pair), place = this.chosen("position");
+    const pair = pairs(answer.score[row]!, answer.query[row]!, keys)(column), worked = work(pair), place = this.chosen.kind("position");
     return panel(`The score of q${row + 1} and k${column + 1}`, h("div", null, scoreEquation(pair.kind), worked ? filled(pair, worked).slice(1) : null, place && !answer.factors ? positionEquation(place.kind) : null,
       answer.added ? h("p", { class: "figures-line" }, `with what the position adds: ${number(answer.compared[row]![column]!)} + ${number(answer.added[row]![column]!)} = ${number(answer.scores[row]![column]!)}`) : null,
       answer.mask && !answer.mask[row]![column] ? h("p", { class: "note" }, "Masked: not looked at.") : null));
@@ -267,10 +241,10 @@ export class AttentionExplorer {
 
   /** From the chosen row's scores to its weights. */
   private rowPanel(answer: Answer, row: number, names: string[]): HTMLElement {
-    const normalizer = this.choice("normalizer") as NormalizerInfo, scores = answer.scores[row]!;
+    const normalizer = this.chosen.choice("normalizer") as NormalizerInfo, scores = answer.scores[row]!;
     const weighed = weigh(normalizer, scores, (key) => answer.mask?.[row]![key] ?? true)!;
     const notes = weighed.notes.map((one) => `${one.name} = ${number(one.value)}`).join(" · ");
-    return panel(`The weights of q${row + 1}`, normalizerEquation(normalizer.kind), answer.factors ? positionEquation(this.chosen("position")!.kind) : null, notes ? h("p", { class: "figures-line" }, notes) : null,
+    return panel(`The weights of q${row + 1}`, normalizerEquation(normalizer.kind), answer.factors ? positionEquation(this.chosen.kind("position")!.kind) : null, notes ? h("p", { class: "figures-line" }, notes) : null,
       h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "From scores to weights" }, h("table", null,
         h("thead", null, h("tr", null, h("th", { scope: "col", class: "text" }, "Key"), ["e", ...weighed.heads, ...(answer.factors ? ["× window"] : []), "α"].map((head) => h("th", { scope: "col" }, head)))),
         h("tbody", null, names.map((name, key) => h("tr", null, h("th", { scope: "row", class: "text" }, name),
@@ -281,7 +255,7 @@ export class AttentionExplorer {
 
   /** The chosen row's values, weighted and added up, a line for each feature. */
   private contextPanel(answer: Answer, row: number): HTMLElement {
-    const values = this.table("v"), weights = answer.weights[row]!;
+    const values = this.chosen.table("v"), weights = answer.weights[row]!;
     return panel(`The context of q${row + 1}`, contextEquation(), answer.context[row]!.map((value, feature) => equation(
       m("msub", null, mi("c"), m("mn", null, String(feature + 1))), mo("="), ...total(weights.map((weight, key) => [weight, values[key]![feature]!]), 6),
       answer.extra ? [mo("+"), num(answer.extra[row]![feature]!)] : null, mo("="), num(value, 6))));

@@ -4,9 +4,10 @@ import { alertBox, panel, slider } from "../controls.ts";
 import { bars } from "../draw/bars.ts";
 import { code } from "../draw/code.ts";
 import { fill, h, unique, visible } from "../dom.ts";
-import type { Host } from "../host.ts";
+import type { Host, Question } from "../host.ts";
 import type { State } from "../state.ts";
 import { number } from "../tensor.ts";
+import { changed, type Readable } from "./question.ts";
 
 interface Answer {
   by: string;
@@ -25,6 +26,29 @@ const EXAMPLES = [
   { title: "Hours and degrees", query: "13.5", entries: "6=11;9=14;12=19;15=22;18=18", soft: "0" },
 ];
 
+/** Powers of ten of the temperature, from hard to soft. */
+const SOFT = { min: -2, max: 1, step: 0.05 };
+
+function entriesOf(state: Readable): [string, string][] {
+  return state.get("entries", FIRST).split(";").slice(0, MOST).map((one) => {
+    const [key = "", ...value] = one.split("=");
+    return [decode(key), decode(value.join("="))];
+  });
+}
+
+function question(state: Readable): Question {
+  const entries = entriesOf(state), temperature = Math.min(Math.max(10 ** state.number("soft", -1), 0.001), 1000);
+  return { verb: "mechanisms/lookup", body: { query: state.get("look", "Klara"), keys: entries.map(([key]) => key), values: entries.map(([, value]) => value), temperature } };
+}
+
+/** For a file: this look-up from hard to soft, and the examples. */
+export function likelyLookups(state: Readable): Question[] {
+  const count = Math.round((SOFT.max - SOFT.min) / SOFT.step);
+  const degrees = Array.from({ length: count + 1 }, (_, index) => ({ soft: String(Number((SOFT.min + SOFT.step * index).toFixed(2))) }));
+  const examples = EXAMPLES.map(({ query, entries, soft }) => ({ look: query, entries, soft }));
+  return [{}, ...examples, ...degrees].map((values) => question(changed(state, values)));
+}
+
 export class SoftDictionary {
   readonly element = h("div", { class: "stack" });
   private alert = alertBox();
@@ -35,14 +59,13 @@ export class SoftDictionary {
 
   constructor(private host: Host, private state: State) {
     this.element.append(panel("A dictionary", h("p", { class: "dim small meaning" }, "A dictionary gives the value of the key that equals the query, or nothing. Attention compares the query with every key and gives a mixture. Words are compared by their letters (cosine), numbers by nearness (Gaussian)."),
-      host.live ? null : h("p", { class: "note" }, "A recording: this entry alone can be looked up here. `regard studio` has the others."),
-      h("div", { class: "chips", role: "group", "aria-label": "Examples" }, EXAMPLES.map((one) => h("button", { type: "button", class: "chip", onclick: () => {
+      host.live ? null : h("p", { class: "note" }, "A recording: this look-up, from hard to soft, and the examples. For other entries, run `regard studio`."),
+      h("div", { class: "chips", role: "group", "aria-label": "Examples" }, EXAMPLES.map((one) => h("button", { type: "button", class: "chip", disabled: !this.knows({ look: one.query, entries: one.entries, soft: one.soft }), onclick: () => {
         this.state.set({ look: one.query, entries: one.entries, soft: one.soft });
         this.draw();
         void this.ask();
       } }, one.title))), this.form), this.alert.element, this.status, this.results);
     this.draw();
-    if (!host.live) for (const control of this.element.querySelectorAll<HTMLInputElement>("button, input")) control.disabled = true;
     void this.ask();
   }
 
@@ -51,14 +74,11 @@ export class SoftDictionary {
   }
 
   private get entries(): [string, string][] {
-    return this.state.get("entries", FIRST).split(";").slice(0, MOST).map((one) => {
-      const [key = "", ...value] = one.split("=");
-      return [decode(key), decode(value.join("="))];
-    });
+    return entriesOf(this.state);
   }
 
-  private get temperature(): number {
-    return Math.min(Math.max(10 ** this.state.number("soft", -1), 0.001), 1000);
+  private knows(values: Record<string, string>): boolean {
+    return this.host.knows("mechanisms/lookup", question(changed(this.state, values)).body);
   }
 
   private set(entries: [string, string][]): void {
@@ -82,7 +102,7 @@ export class SoftDictionary {
     };
     const soft = this.state.number("soft", -1);
     fill(this.form, h("div", { class: "field" }, h("label", { for: id }, "Look up"), query),
-      slider("From hard to soft: temperature", { min: -2, max: 1, step: 0.05, value: soft, show: (value) => number(10 ** value, 3) }, (value) => {
+      slider("From hard to soft: temperature", { ...SOFT, value: soft, show: (value) => number(10 ** value, 3) }, (value) => {
         this.state.set({ soft: String(Number(value.toFixed(2))) });
         void this.ask();
       }),
@@ -97,12 +117,13 @@ export class SoftDictionary {
         this.draw();
         [...this.form.querySelectorAll<HTMLElement>("tbody input")].at(-2)?.focus();
       } }, "Add an entry"));
+    if (!this.host.live) for (const control of this.form.querySelectorAll<HTMLInputElement>("button, input[type=text]")) control.disabled = true;
   }
 
   private async ask(): Promise<void> {
-    const number = ++this.asked, entries = this.entries, query = this.state.get("look", "Klara");
+    const number = ++this.asked, entries = this.entries, query = this.state.get("look", "Klara"), { verb, body } = question(this.state);
     try {
-      const answer = await this.host.ask<Answer>("mechanisms/lookup", { query, keys: entries.map(([key]) => key), values: entries.map(([, value]) => value), temperature: this.temperature });
+      const answer = await this.host.ask<Answer>(verb, body);
       if (number !== this.asked) return;
       this.alert.say("");
       this.show(answer, entries, query);

@@ -5,27 +5,43 @@ import { code } from "../draw/code.ts";
 import { matrix } from "../draw/matrix.ts";
 import { fill, h, m, s } from "../dom.ts";
 import { equation, mi, mo, num, sub } from "../equations.ts";
-import type { Host } from "../host.ts";
+import type { Host, Question } from "../host.ts";
 import type { State } from "../state.ts";
+import type { Readable } from "./question.ts";
 import { scientific } from "../steps/panels.ts";
 import { build, number } from "../tensor.ts";
 
 const SHOWN = 32, FURTHEST = 16, MOST_POSITIONS = SHOWN + FURTHEST;
 const SIZES = [4, 8, 16, 32], BASES = [100, 1000, 10000, 1000000];
 
+/** Features and base as the address has them. */
+function chosen(state: Readable): { size: number; base: number } {
+  const one = (name: string, among: number[], otherwise: number) => (among.includes(state.number(name, otherwise)) ? state.number(name, otherwise) : otherwise);
+  return { size: one("size", SIZES, 16), base: one("wavebase", BASES, 10000) };
+}
+
+function question(choice: { size: number; base: number }): Question {
+  return { verb: "mechanisms/waves", body: { length: MOST_POSITIONS, ...choice } };
+}
+
+/** For a file: the table that is shown, and those with another base or another number of features. */
+export function likelyWaves(state: Readable): Question[] {
+  const own = chosen(state);
+  return [own, ...SIZES.map((size) => ({ ...own, size })), ...BASES.map((base) => ({ ...own, base }))].map(question);
+}
+
 export class Waves {
   readonly element = h("div", { class: "stack" });
   private alert = alertBox();
+  private controls = h("div", { class: "row" });
   private map = h("div");
   private clocks = h("div");
   private table: number[][] | null = null;
   private asked = 0;
 
   constructor(private host: Host, private state: State) {
-    const controls = h("div", { class: "row" },
-      select("Features", SIZES.map((one) => ({ value: String(one), text: String(one) })), String(this.size), (value) => this.again({ size: value })),
-      select("Base", BASES.map((one) => ({ value: String(one), text: one.toLocaleString("en") })), String(this.base), (value) => this.again({ wavebase: value })));
-    this.element.append(h("div", { class: "waves" }, panel("Positions by features", controls,
+    this.drawControls();
+    this.element.append(h("div", { class: "waves" }, panel("Positions by features", this.controls,
       h("p", { class: "dim small meaning" }, "Each row is a position as the model is told it; each pair of columns is one wave, sine and cosine, the later the slower. Choose a row to set the clock."), this.formula(), this.alert.element, this.map),
       panel("A clock with a hand for each pair", this.clocks)),
       panel("Python", code("import torch\nfrom regard.layers import SinusoidalPositions\n\npositions = SinusoidalPositions(16)\ntable = positions.table(32)\nmoved = table @ positions.rotation(5).mT  # every position, five places on\n(moved[:27] - table[5:]).abs().max()\n", "Runs as it stands")));
@@ -37,11 +53,20 @@ export class Waves {
   }
 
   private get size(): number {
-    return SIZES.includes(this.state.number("size", 16)) ? this.state.number("size", 16) : 16;
+    return chosen(this.state).size;
   }
 
   private get base(): number {
-    return BASES.includes(this.state.number("wavebase", 10000)) ? this.state.number("wavebase", 10000) : 10000;
+    return chosen(this.state).base;
+  }
+
+  private drawControls(): void {
+    const own = chosen(this.state), known = (choice: { size: number; base: number }) => this.host.knows("mechanisms/waves", question(choice).body);
+    const focused = [...this.controls.querySelectorAll("select")].indexOf(document.activeElement as HTMLSelectElement);
+    fill(this.controls,
+      select("Features", SIZES.map((size) => ({ value: String(size), text: String(size), disabled: !known({ ...own, size }) })), String(own.size), (value) => this.again({ size: value })),
+      select("Base", BASES.map((base) => ({ value: String(base), text: base.toLocaleString("en"), disabled: !known({ ...own, base }) })), String(own.base), (value) => this.again({ wavebase: value })));
+    this.controls.querySelectorAll("select")[focused]?.focus();
   }
 
   private whole(name: string, most: number, otherwise: number): number {
@@ -50,6 +75,7 @@ export class Waves {
 
   private again(values: Record<string, string>): void {
     this.state.set(values);
+    this.drawControls();
     void this.ask();
   }
 
@@ -61,9 +87,9 @@ export class Waves {
   }
 
   private async ask(): Promise<void> {
-    const number = ++this.asked;
+    const number = ++this.asked, { verb, body } = question(chosen(this.state));
     try {
-      const answer = await this.host.ask<{ table: number[][] }>("mechanisms/waves", { length: MOST_POSITIONS, size: this.size, base: this.base });
+      const answer = await this.host.ask<{ table: number[][] }>(verb, body);
       if (number !== this.asked) return;
       this.alert.say("");
       this.table = answer.table;

@@ -3,6 +3,7 @@
 import { honesty, uniformFacts, type Fact } from "../honesty.ts";
 import { h, visible } from "../dom.ts";
 import { isExact, isMasked, stepMatrix, type Choice, type Look } from "../looking.ts";
+import { notRecorded } from "../recording.ts";
 import { at, kendall, number, rowOf, slice, unpack, unpackExact, type Matrix, type Packed, type Tensor } from "../tensor.ts";
 
 export interface HonestyAnswer {
@@ -49,7 +50,7 @@ export function checksPanel(look: Look, choice: Choice, step: number, checks: Ch
     return honesty(facts, h("p", { class: "dim small" }, "Leave-one-out and gradients are measured for where the translation looks at the source."));
   }
   facts.push(...endFacts(row));
-  if (!checks) return honesty(facts, coming ? h("p", { class: "dim", role: "status" }, "Measuring leave-one-out and gradients…") : null);
+  if (!checks) return honesty(facts, coming ? h("p", { class: "dim", role: "status" }, "Measuring leave-one-out and gradients…") : h("p", { class: "dim small" }, notRecorded("translate/honesty")));
   if (checks.uniform && look.log_probabilities[step] !== undefined) {
     facts.push({
       name: `If all looks were uniform`, value: number(Math.exp(checks.uniform[step]!)),

@@ -6,7 +6,7 @@ import { alertBox, checkbox, panel, select } from "../controls.ts";
 import { fill, h, unique, visible } from "../dom.ts";
 import { bars } from "../draw/bars.ts";
 import { overlay, paintOver } from "../draw/overlay.ts";
-import type { Host, ModelInfo } from "../host.ts";
+import type { Host, ModelInfo, Question, Remembering } from "../host.ts";
 import type { State } from "../state.ts";
 import { number, type Matrix, type Tensor } from "../tensor.ts";
 import type { View } from "../view.ts";
@@ -30,7 +30,7 @@ export const view: View = {
     const page = new Ask(host, state, models);
     element.append(page.element);
     void page.see();
-    return () => page.end();
+    return page;
   },
 };
 
@@ -40,8 +40,8 @@ class Ask {
   private parts = { picture: h("div"), question: h("div"), said: h("div"), map: h("div"), honesty: h("div") };
   private results = h("div", { class: "stack" });
   private model: ModelInfo;
-  /** In base64; a picture of the visitor's own, which this page alone holds. */
-  private file: { data: string; name: string } | null = null;
+  /** In base64; a picture of the visitor's own, which this page alone holds. A file saved from it knows the tag alone. */
+  private file: { data: string; name: string; tag: string } | null = null;
   private seen: SeeAnswer | null = null;
   private image = new Image();
   private said: Said | null = null;
@@ -51,6 +51,9 @@ class Ask {
 
   constructor(private host: Host, private state: State, private models: ModelInfo[]) {
     this.model = models.find((one) => one.name === state.get("model")) ?? models[0]!;
+    const own = state.get("own"); // which only a single file can show again
+    if (own && !host.live) this.file = { data: own, name: own.replace(/^\S+ /, ""), tag: own };
+    if (own && host.live) state.set({ own: null });
     const start = h("section", { class: "panel picture-start", "aria-label": "Picture and question" }, this.parts.picture, this.parts.question);
     this.results.append(h("div", { class: "columns" }, this.parts.map, this.parts.honesty));
     this.element.append(h("div", { class: "columns" }, start, this.parts.said), this.alert.element, this.results);
@@ -64,8 +67,28 @@ class Ask {
     return Math.min(Math.max(Math.round(this.state.number("seed", 1)), 0), 2 ** 31 - 1);
   }
 
-  private body(): object {
+  private body(): { model: string; file?: string; seed?: number } {
     return { model: this.model.name, ...(this.file ? { file: this.file.data } : { seed: this.seed }) };
+  }
+
+  /** How answers are remembered: a picture by its tag, lest a file hold it with every question. */
+  private remembering(body: object): Remembering {
+    return this.file ? { as: { ...body, file: this.file.tag } } : {};
+  }
+
+  /** For a file: what the model says to every question that is offered. */
+  likely(): Question[] {
+    if (this.seen?.task !== "questions" || this.file) return []; // a file of one's own is asked about by its tag, and only here
+    return this.offered.map((question) => ({ verb: "ask/say", body: { ...this.body(), question } }));
+  }
+
+  private get offered(): string[] {
+    return this.seen!.questions.length ? this.seen!.questions.map((one) => one.text) : this.seen!.suggestions;
+  }
+
+  /** Whether the model can be asked that here. */
+  private knows(verb: string, question: string): boolean {
+    return this.host.knows(verb, { ...this.body(), question });
   }
 
   /** Show the picture as the model reads it, then let it speak. */
@@ -74,7 +97,7 @@ class Ask {
     this.alert.say("");
     this.results.setAttribute("aria-busy", "true");
     try {
-      const seen = await this.host.ask<SeeAnswer>("ask/see", this.body());
+      const seen = await this.host.ask<SeeAnswer>("ask/see", this.body(), this.remembering(this.body()));
       const image = new Image();
       image.src = seen.picture;
       await image.decode();
@@ -110,7 +133,7 @@ class Ask {
     this.checks = null;
     this.others = [];
     try {
-      const said = await readSaid(await this.host.ask<SayAnswer>("ask/say", body));
+      const said = await readSaid(await this.host.ask<SayAnswer>("ask/say", body, this.remembering(body)));
       if (number !== this.asked) return;
       this.said = said;
       this.alert.say("");
@@ -124,10 +147,11 @@ class Ask {
   }
 
   private async check(number: number, body: object): Promise<void> {
+    if (!this.host.knows("ask/checks", body)) return; // a file that was not asked for it
     const same = this.models.filter((one) => one !== this.model && one.about === this.model.about); // of one kind and size
     const [checks, ...others] = await Promise.all([
-      this.host.ask<ChecksAnswer>("ask/checks", body),
-      ...same.map(async (one) => ({ name: one.name, said: await this.host.ask<SayAnswer>("ask/say", { ...body, model: one.name }).then(readSaid, () => null) })),
+      this.host.ask<ChecksAnswer>("ask/checks", body, this.remembering(body)),
+      ...same.map(async (one) => ({ name: one.name, said: await this.host.ask<SayAnswer>("ask/say", { ...body, model: one.name }, this.remembering({ ...body, model: one.name })).then(readSaid, () => null) })),
     ]);
     if (number !== this.asked) return;
     this.checks = readChecks(checks);
@@ -137,7 +161,7 @@ class Ask {
   }
 
   private again(values: Record<string, string | number | null>): void {
-    this.state.set({ word: null, place: null, ...values }, { push: true });
+    this.state.set({ own: null, word: null, place: null, ...values }, { push: true });
     void this.see();
   }
 
@@ -162,10 +186,14 @@ class Ask {
       reader.readAsDataURL(file);
     });
     const before = this.file;
-    this.file = { data: text.slice(text.indexOf(",") + 1), name: file.name };
-    this.state.set({ seed: null, question: null, word: null, place: null });
+    const tag = `${unique("own")} ${file.name}`;
+    this.file = { data: text.slice(text.indexOf(",") + 1), name: file.name, tag };
+    this.state.set({ own: tag, seed: null, question: null, word: null, place: null });
     await this.see();
-    if (!this.alert.element.hidden) this.file = before; // what could not be read is not asked about again
+    if (!this.alert.element.hidden) {
+      this.file = before; // what could not be read is not asked about again
+      this.state.set({ own: before?.tag });
+    }
   }
 
   private drawPicture(): void {
@@ -185,9 +213,10 @@ class Ask {
           this.again({ seed: Math.floor(Math.random() * 100_000), question: null });
         } }, "Draw another"),
         h("div", { class: "field" }, h("label", { for: ids.seed }, "Scene number"), number),
-        this.models.length > 1 ? select("Model", this.models.map((one) => ({ value: one.name, text: one.name })), this.model.name, (name) => this.change(name)) : null),
-      h("div", { class: "field" }, h("label", { for: ids.file }, "Or a picture of your own: PNG, JPEG or WebP, at most 4 MB"), input),
-      this.file ? h("p", { class: "note" }, `${visible(this.file.name)}${seen ? `, ${seen.original[1]} × ${seen.original[0]} pixels, stretched to the ${seen.width} × ${seen.height} that the model reads` : ""}. It is sent to this machine's studio alone and not kept; a link does not carry it.`) : null,
+        this.models.length > 1 && live ? select("Model", this.models.map((one) => ({ value: one.name, text: one.name })), this.model.name, (name) => this.change(name)) : null),
+      live ? null : h("p", { class: "note" }, "A recording: this picture and what was asked of it. For others, run `regard studio`."),
+      h("div", { class: "field", hidden: !live }, h("label", { for: ids.file }, "Or a picture of your own: PNG, JPEG or WebP, at most 4 MB"), input),
+      this.file ? h("p", { class: "note" }, `${visible(this.file.name)}${seen ? `, ${seen.original[1]} × ${seen.original[0]} pixels, stretched to the ${seen.width} × ${seen.height} that the model reads` : ""}.${live ? " It is sent to this machine's studio alone and not kept; a link does not carry it." : ""}`) : null,
       h("p", { class: "dim small about" }, this.model.about))));
     if (focused === "another") this.parts.picture.querySelector<HTMLElement>("[data-role='another']")?.focus();
   }
@@ -204,13 +233,14 @@ class Ask {
       this.drawAsked();
       void this.say();
     };
-    const list = seen.questions.length ? seen.questions.map((one) => one.text) : seen.suggestions;
+    const asked = (this.host.asked("ask/say") as { question: string }[]).map((one) => one.question);
+    const list = [...new Set([...this.offered, ...asked])].filter((one) => this.knows("ask/say", one));
     fill(this.parts.question, h("form", { class: "ask question", onsubmit: (event: Event) => {
       event.preventDefault();
       if (input.value.trim()) put(input.value);
       else input.focus();
     } }, h("label", { for: id, class: "small dim" }, "Question"), h("div", { class: "question-line" }, input, h("button", { type: "submit", class: "primary", disabled: !this.host.live }, "Ask")),
-    list.length && this.host.live ? h("div", { class: "chips", role: "group", "aria-label": "What else could be asked" }, list.map((text) =>
+    list.length ? h("div", { class: "chips", role: "group", "aria-label": "What else could be asked" }, list.map((text) =>
       h("button", { type: "button", class: "chip", "data-question": text, onclick: () => put(text) }, text))) : null));
     this.drawAsked();
   }
@@ -315,7 +345,7 @@ class Ask {
     const shown = this.said && this.shown;
     if (!shown) return fill(this.parts.honesty);
     fill(this.parts.honesty, checksPanel({
-      said: this.said!, choice: this.choice, matrix: shown.matrix, sums: shown.sums, picture: this.image, checks: this.checks, coming: this.host.live && !this.checks,
+      said: this.said!, choice: this.choice, matrix: shown.matrix, sums: shown.sums, picture: this.image, checks: this.checks, coming: !this.checks && this.knows("ask/checks", this.said!.task === "questions" ? this.question : ""),
       others: this.others.map((one) => ({ name: one.name, matrix: wordMap(one.looks, this.choice) })),
     }));
   }

@@ -1,13 +1,14 @@
 // Classify: a text, its label, and how much each word counted, by three measures that need not agree.
 
+import { alsoHere, shortened } from "../also.ts";
 import { alertBox, panel, segmented, select } from "../controls.ts";
 import { mapsPanel, type MapsAnswer } from "../classify/maps.ts";
 import { markWord, scale, shadedText } from "../classify/words.ts";
 import { fill, h, unique, visible } from "../dom.ts";
 import { bars } from "../draw/bars.ts";
 import { honesty, uniformFacts, type Fact } from "../honesty.ts";
-import type { Host, ModelInfo } from "../host.ts";
-import { askPassage } from "../passage.ts";
+import type { Host, ModelInfo, Question } from "../host.ts";
+import { askPassage, hasPronoun } from "../passage.ts";
 import type { State } from "../state.ts";
 import { kendall, number } from "../tensor.ts";
 import type { View } from "../view.ts";
@@ -50,14 +51,9 @@ export const view: View = {
     const page = new Classify(host, state, models);
     element.append(page.element);
     void page.read();
-    return () => page.end();
+    return page;
   },
 };
-
-/** The first words of a long text. */
-function shortened(text: string): string {
-  return text.length > 60 ? `${text.slice(0, 44).replace(/\W+\w*$/, "")} …` : text;
-}
 
 class Classify {
   readonly element = h("div", { class: "stack" });
@@ -88,12 +84,18 @@ class Classify {
     this.asked = -1;
   }
 
+  /** For a file: the text that is shown, and the examples, by this model. */
+  likely(): Question[] {
+    const texts = new Set([this.text.value, ...this.model.examples.map((one) => one.text)]);
+    return [...texts].flatMap((text) => ["classify/read", "classify/maps", ...(hasPronoun(text) ? ["passage/look"] : [])].map((verb) => ({ verb, body: { model: this.model.name, text } })));
+  }
+
   private drawForm(): void {
     const { models, model, host } = this;
     fill(this.form, h("form", { class: "ask", onsubmit: (event: Event) => (event.preventDefault(), this.submit()) },
       h("label", { for: this.text.id, class: "small dim" }, "Text"), this.text,
       h("div", { class: "row" }, h("button", { type: "submit", class: "primary", disabled: !host.live }, "Classify"),
-        models.length > 1 ? select("Model", models.map((one) => ({ value: one.name, text: one.name })), model.name, (name) => {
+        models.length > 1 && host.live ? select("Model", models.map((one) => ({ value: one.name, text: one.name })), model.name, (name) => {
           this.model = models.find((one) => one.name === name)!;
           this.state.set({ model: name, layer: null, head: null, row: null });
           this.drawForm();
@@ -101,6 +103,8 @@ class Classify {
           void this.read();
         }) : null,
         h("p", { class: "dim small about" }, model.about)),
+      host.live ? null : h("p", { class: "note" }, "A recording: what is in this file can be looked at. To type other texts, run `regard studio`."),
+      alsoHere(host, this.state, "classify/read"),
       model.examples.length && host.live ? h("div", { class: "chips", role: "group", "aria-label": "Examples" }, model.examples.map((one) =>
         h("button", { type: "button", class: "chip", title: one.text, onclick: () => {
           this.text.value = one.text;

@@ -3,10 +3,11 @@
 import { headPanels } from "../compare/heads.ts";
 import { lengthsPanel } from "../compare/lengths.ts";
 import { mapPanels } from "../compare/maps.ts";
-import { trainingPanel } from "../compare/training.ts";
+import { askCurves, trainingPanel } from "../compare/training.ts";
 import { alertBox, panel, segmented, select } from "../controls.ts";
 import { fill, h, unique, visible } from "../dom.ts";
-import type { Host, ModelInfo } from "../host.ts";
+import { alsoHere } from "../also.ts";
+import type { Host, ModelInfo, Question } from "../host.ts";
 import { readLook, type Look, type LookAnswer } from "../looking.ts";
 import type { State } from "../state.ts";
 import { number } from "../tensor.ts";
@@ -38,7 +39,7 @@ export const view: View = {
     const page = new Compare(host, state);
     element.append(page.element);
     page.begin();
-    return () => page.end();
+    return page;
   },
 };
 
@@ -72,7 +73,7 @@ class Compare {
     });
     const sentence = part === "maps" || part === "heads";
     fill(this.top, h("section", { class: "panel", "aria-label": "What to compare" }, h("div", { class: "row" }, tabs, part === "training" ? null : this.pickers()), sentence ? this.form() : null,
-      this.host.live ? null : h("p", { class: "note" }, "A recording: there is no model here to ask. To compare, run `regard studio`.")));
+      this.host.live ? null : h("p", { class: "note" }, "A recording: what is in this file can be compared. For other models and sentences, run `regard studio`."), sentence ? alsoHere(this.host, this.state, "compare/look") : null));
     if (part === "training") this.stop = trainingPanel(this.results, this.host);
     else if (part === "lengths") this.stop = lengthsPanel(this.results, this.host, this.state, [...new Set(this.names)]);
     else if (this.found) this.draw();
@@ -82,6 +83,25 @@ class Compare {
   end(): void {
     this.asked = -1;
     this.stop?.();
+  }
+
+  /** For a file: what both say to this sentence, either way; quality by length where it was measured; and all curves. */
+  async likely(): Promise<Question[]> {
+    await askCurves(this.host);
+    if (!this.models.length) return [];
+    const lengths = { verb: "compare/lengths", body: this.measured };
+    await this.host.ask(lengths.verb, lengths.body).catch(() => null); // what was known before may have grown
+    return this.text ? [this.body("first"), ...(this.names[0] === this.names[1] ? [] : [this.body("second")])].map((body) => ({ verb: "compare/look", body })) : [];
+  }
+
+  private get measured(): object {
+    return { models: [...new Set(this.names)] };
+  }
+
+  /** `say`: whose translation both are made to say, unless one was typed. */
+  private body(say: string, text = this.text): object {
+    const [model, other] = this.names, target = this.state.get("target");
+    return { model, other, text, say: target ? "given" : say, target };
   }
 
   private get names(): [string, string] {
@@ -104,6 +124,7 @@ class Compare {
       this.begin();
     };
     const choices = this.models.map((one) => ({ value: one.name, text: one.name }));
+    if (!this.host.live) return h("p", { class: "dim small one-model" }, `${this.names[0]} and ${this.names[1]}`);
     return h("div", { class: "row" }, select("First", choices, this.names[0], put("model")), select("Second", choices, this.names[1], put("other")));
   }
 
@@ -134,11 +155,11 @@ class Compare {
   }
 
   private async read(text = this.text): Promise<void> {
-    const number = ++this.asked, [model, other] = this.names, target = this.state.get("target");
+    const number = ++this.asked;
     this.alert.say("");
     this.results.setAttribute("aria-busy", "true");
     try {
-      const answer = await this.host.ask<LookTwice>("compare/look", { model, other, text, say: target ? "given" : this.state.get("say") === "second" ? "second" : "first", target });
+      const answer = await this.host.ask<LookTwice>("compare/look", this.body(this.state.get("say") === "second" ? "second" : "first", text));
       const looks = (await Promise.all(answer.looks.map(readLook))) as [Look, Look];
       if (number !== this.asked) return;
       this.found = { ...answer, looks };
@@ -181,7 +202,7 @@ class Compare {
       h("tbody", null, (two ? [0, 1] as const : [0] as const).map((side) => h("tr", null, h("th", { scope: "row" }, models[side]), h("td", { class: "text wrap" }, visible(outputs[side].text) || "(nothing)"),
         h("td", null, number(outputs[side].log_probability, 3)), h("td", null, number(likelihood(side), 3))))))),
       h("p", { class: "small shown" }, h("span", { class: "dim" }, two ? "Both maps: while the models say " : "The maps: while the model says "), h("b", { lang: "und" }, visible(target) || "(nothing)")),
-      h("div", { class: "row" }, two && say !== "given" ? segmented("They are made to say", [{ value: "first", text: `what ${models[0]} says` }, { value: "second", text: `what ${models[1]} says` }], say, (chosen) => {
+      h("div", { class: "row" }, two && say !== "given" ? segmented("They are made to say", [{ value: "first", text: `what ${models[0]} says` }, { value: "second", text: `what ${models[1]} says` }].map((one) => ({ ...one, disabled: !this.host.knows("compare/look", this.body(one.value)) })), say, (chosen) => {
         this.state.set({ say: chosen === "first" ? null : chosen });
         void this.read();
       }) : null, controls));

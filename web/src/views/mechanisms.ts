@@ -3,8 +3,9 @@
 import { segmented } from "../controls.ts";
 import { fill, h } from "../dom.ts";
 import { AttentionExplorer } from "../mechanisms/attention.ts";
-import { SoftDictionary } from "../mechanisms/dictionary.ts";
-import { Waves } from "../mechanisms/waves.ts";
+import { likelyLookups, SoftDictionary } from "../mechanisms/dictionary.ts";
+import { likelyMechanisms } from "../mechanisms/question.ts";
+import { likelyWaves, Waves } from "../mechanisms/waves.ts";
 import type { View } from "../view.ts";
 
 const PARTS = [
@@ -31,6 +32,13 @@ export const view: View = {
       state.set({ part: part === "attention" ? null : part });
       draw();
     }), body);
-    return () => shown?.end();
+    return {
+      end: () => shown?.end(),
+      likely: () => {
+        const all = { attention: likelyMechanisms(state), waves: likelyWaves(state), dictionary: likelyLookups(state) };
+        const own = state.get("part", "attention") as keyof typeof all;
+        return [...(all[own] ?? []), ...Object.values(all).flat()];
+      },
+    };
   },
 };

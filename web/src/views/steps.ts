@@ -2,7 +2,8 @@
 
 import { alertBox, panel, select } from "../controls.ts";
 import { fill, h, unique, visible } from "../dom.ts";
-import type { Host, ModelInfo } from "../host.ts";
+import { alsoHere } from "../also.ts";
+import type { Host, ModelInfo, Question } from "../host.ts";
 import { askPassage } from "../passage.ts";
 import type { State } from "../state.ts";
 import { readApart, type Apart, type ApartAnswer, type Reading } from "../steps/answer.ts";
@@ -10,6 +11,8 @@ import { addPanel, checkPanel, comparePanel, weighPanel } from "../steps/panels.
 import { number } from "../tensor.ts";
 import type { View } from "../view.ts";
 
+/** Looks that are taken apart for a file, as `studio/steps_page.py` has it. */
+const MOST_LOOKS = 256;
 const FIRST_TEXT: Record<string, string> = { language: "The cat sat on the", classifier: "A good book, though too long." };
 
 export const view: View = {
@@ -22,10 +25,10 @@ export const view: View = {
       element.append(h("div", { class: "panel" }, h("p", null, "This view needs a model that reads text, and none is open yet. Name one:"), h("pre", null, "regard studio runs/demo/bahdanau")));
       return;
     }
-    const page = new Steps(host, state, models);
+    let page = new Steps(host, state, models, (again) => (page = again));
     element.append(page.element);
     void page.read();
-    return () => page.end();
+    return { end: () => page.end(), likely: () => page.likely() };
   },
 };
 
@@ -43,7 +46,7 @@ class Steps {
   private apart: Apart | null = null;
   private asked = 0;
 
-  constructor(private host: Host, private state: State, private models: ModelInfo[]) {
+  constructor(private host: Host, private state: State, private models: ModelInfo[], private replaced: (again: Steps) => void) {
     this.model = models.find((one) => one.name === state.get("model")) ?? models[0]!;
     const ids = { text: unique("text"), target: unique("target") };
     this.text = h("textarea", { id: ids.text, rows: 2, spellcheck: "false", disabled: !host.live, onkeydown: (event: KeyboardEvent) => {
@@ -62,6 +65,7 @@ class Steps {
         models.length > 1 && host.live ? select("Model", models.map((one) => ({ value: one.name, text: one.name })), this.model.name, (name) => this.change(name)) : null,
         h("p", { class: "dim small about" }, this.model.about)),
       host.live ? null : h("p", { class: "note" }, "A recording: only what was recorded can be taken apart. To type, run `regard studio`."),
+      alsoHere(host, state, "steps/read"),
       this.model.examples.length && host.live ? h("div", { class: "chips", role: "group", "aria-label": "Examples" }, this.model.examples.map((one) =>
         h("button", { type: "button", class: "chip", title: one.about, onclick: () => {
           this.text.value = one.text;
@@ -75,10 +79,19 @@ class Steps {
     this.asked = -1;
   }
 
+  /** For a file: every query of the layer that is shown, this head first. */
+  likely(): Question[] {
+    if (!this.reading || !this.apart) return [];
+    const layer = this.layer, own = this.whole("head", layer.heads);
+    const heads = [own, ...Array.from({ length: layer.heads }, (_, head) => head).filter((head) => head !== own)];
+    return heads.flatMap((head) => layer.queries.map((_, query) => ({ verb: "steps/apart", body: this.body(layer, head, query) }))).slice(0, MOST_LOOKS);
+  }
+
   /** Another model has another form; the address says which, and the view begins anew. */
   private change(name: string): void {
     this.state.set({ model: name, layer: null, head: null, query: null, key: null, feature: null, target: null });
-    const again = new Steps(this.host, this.state, this.models);
+    const again = new Steps(this.host, this.state, this.models, this.replaced);
+    this.replaced(again);
     this.end();
     this.element.replaceWith(again.element);
     again.element.querySelector<HTMLElement>("select")?.focus();

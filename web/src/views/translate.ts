@@ -4,8 +4,9 @@ import { alertBox, panel, select } from "../controls.ts";
 import { fill, h, visible } from "../dom.ts";
 import { lines } from "../draw/lines.ts";
 import { matrix } from "../draw/matrix.ts";
-import { tree, type Node } from "../draw/tree.ts";
-import type { Host } from "../host.ts";
+import { keptPaths, tree, type Node } from "../draw/tree.ts";
+import { alsoHere } from "../also.ts";
+import type { Host, Question } from "../host.ts";
 import { choose, isExact, readLook, type Choice, type Chosen, type Look, type LookAnswer, type MapName, type Side } from "../looking.ts";
 import type { State } from "../state.ts";
 import { number, rowOf, unpackExact, type Matrix, type Packed } from "../tensor.ts";
@@ -28,12 +29,12 @@ export const view: View = {
   id: "translate",
   title: "Translate",
   lede: "Type a sentence and see where the model looks while it says each word.",
-  needs: "translator",
+  needs: ["translator"],
   render(element, host, state) {
     const page = new Translate(host, state);
     element.append(page.element);
     page.begin();
-    return () => page.end();
+    return page;
   },
 };
 
@@ -69,7 +70,8 @@ class Translate {
         models.length > 1 ? select("Model", models.map((one) => ({ value: one.name, text: one.name })), model.name, (name) => this.again({ model: name })) : null,
         select("Beam", [1, 2, 3, 5, 8, 12].map((width) => ({ value: String(width), text: width === 1 ? "1, greedy" : String(width) })), String(this.beam), (width) => this.again({ beam: width })),
         h("p", { class: "dim small about" }, model.about)),
-      host.live ? null : h("p", { class: "note" }, "A recording: this sentence alone can be looked at, from every side. To type others, run `regard studio`."),
+      host.live ? null : h("p", { class: "note" }, "A recording: what is in this file can be looked at from every side. To type other sentences, run `regard studio`."),
+      alsoHere(host, state, "translate/search"),
       model.examples.length && host.live ? h("div", { class: "chips", role: "group", "aria-label": "Examples" }, model.examples.map((one) =>
         h("button", { type: "button", class: "chip", title: one.reference, onclick: () => {
           this.text.value = one.text;
@@ -87,6 +89,16 @@ class Translate {
   end(): void {
     this.asked = -1;
     this.forget();
+  }
+
+  /** For a file: exact rows of what is shown rounded, every output, and the hypotheses on the way. */
+  likely(): Question[] {
+    if (!this.found || !this.look) return [];
+    const asked = (tokens: number[]) => ({ ...this.sentence, tokens });
+    const rounded = this.look.maps.filter((one) => !one.weights.exact && one.id === this.choice()!.map);
+    const rows = rounded.flatMap(({ id, weights }) => Array.from({ length: weights.shape[2]! }, (_, row) => ({ verb: "translate/row", body: { ...asked(this.picked), map: id, row } })));
+    const outputs = this.found.outputs.flatMap(({ tokens }) => ["translate/look", "translate/honesty"].map((verb) => ({ verb, body: asked(tokens) })));
+    return [...rows, ...outputs, ...keptPaths(this.found.tree).map((path) => ({ verb: "translate/look", body: asked(path) }))];
   }
 
   private forget(): void {

@@ -3,12 +3,15 @@
 import { alertBox, panel, segmented, select } from "../controls.ts";
 import { fill, h, unique, visible } from "../dom.ts";
 import { honesty, uniformFacts } from "../honesty.ts";
-import type { Host } from "../host.ts";
+import { alsoHere } from "../also.ts";
+import type { Host, Question } from "../host.ts";
+import { notRecorded } from "../recording.ts";
 import type { State } from "../state.ts";
 import { at, number, slice, unpackExact } from "../tensor.ts";
 import type { View } from "../view.ts";
 import { anotherPanel } from "../whatif/another.ts";
-import { asked, meanRow, readMeddling, writeMeddling, type Begun, type Changed, type Meddling } from "../whatif/answer.ts";
+import { asked, foreseen, meanRow, only, readMeddling, tried, writeMeddling, type Begun, type Changed, type Meddling } from "../whatif/answer.ts";
+import { modelChoice, WhatIfLabel } from "../whatif/label.ts";
 import { beforeAfter, likeliest, translations } from "../whatif/outcome.ts";
 import { pullableBars, type Bars } from "../whatif/weights.ts";
 
@@ -18,12 +21,14 @@ export const view: View = {
   id: "whatif",
   title: "What if",
   lede: "Pull at a weight, hide a word or put another in its place, and see at once what the model would say.",
-  needs: "translator",
+  needs: ["translator", "classifier"],
   render(element, host, state) {
-    const page = new WhatIf(host, state);
+    const models = host.overview.models, named = models.find((one) => one.name === state.get("model"));
+    const labels = named ? named.kind === "classifier" : !models.some((one) => one.kind === "translator");
+    const page = labels ? new WhatIfLabel(host, state) : new WhatIf(host, state);
     element.append(page.element);
     page.begin();
-    return () => page.end();
+    return page;
   },
 };
 
@@ -56,11 +61,9 @@ class WhatIf {
     const form = h("form", { class: "ask", onsubmit: (event: Event) => (event.preventDefault(), this.submit()) },
       h("label", { for: id, class: "small dim" }, "Sentence"), this.text,
       h("div", { class: "row" }, h("button", { type: "submit", class: "primary", disabled: !host.live }, "Translate"),
-        models.length > 1 && host.live ? select("Model", models.map((one) => ({ value: one.name, text: one.name })), model.name, (name) => {
-          this.state.set({ ...CLEAR, model: name });
-          void this.read();
-        }) : null),
-      host.live ? null : h("p", { class: "note" }, "A recording: there is no model here to meddle with. To try, run `regard studio`."),
+        modelChoice(host, state, model)),
+      host.live ? null : h("p", { class: "note" }, "A recording: each weight of this step can be forced to zero or one and each word masked, one at a time. `regard studio` takes any change."),
+      alsoHere(host, state, "whatif/begin"),
       model.examples.length && host.live ? h("div", { class: "chips", role: "group", "aria-label": "Examples" }, model.examples.map((one) =>
         h("button", { type: "button", class: "chip", title: one.about, onclick: () => {
           this.text.value = one.text;
@@ -76,6 +79,25 @@ class WhatIf {
 
   end(): void {
     this.asked = -1;
+  }
+
+  /** For a file: each word masked, each weight forced to zero and to one, every step undisturbed, and the search. */
+  likely(): Question[] {
+    const begun = this.begun, own = this.own;
+    if (!begun?.look.maps.length || !own) return [];
+    const { word_of, tokens, words } = begun.look.source, base = only(own);
+    const forced = (share: number) => tokens.map((_, place) => only(base, { pinned: new Map([[place, share]]) }));
+    const changes = [base, ...words.map((_, word) => only(base, { hidden: new Set(word_of.flatMap((one, place) => (one === word ? [place] : []))) })), ...forced(0),
+      ...begun.tokens.map((_, step) => only(base, { step })), ...forced(1)];
+    return [...changes.map((one) => ({ verb: "whatif/change", body: this.body(one) })), { verb: "whatif/another", body: { ...this.searched, tolerance: Number(this.state.get("tolerance", "0.01")) } }];
+  }
+
+  private body(own: Meddling): object {
+    return { ...this.sentence, tokens: this.begun!.tokens, ...asked(own) };
+  }
+
+  private get searched(): object {
+    return { ...this.sentence, tokens: this.begun!.tokens, step: this.own!.step, layer: this.own!.layer };
   }
 
   private get sentence(): { model: string; text: string } {
@@ -125,7 +147,7 @@ class WhatIf {
     try {
       while (this.waiting && number === this.asked) {
         this.waiting = false;
-        const answer = await this.host.ask<Changed>("whatif/change", { ...this.sentence, tokens: this.begun!.tokens, ...asked(this.own!) });
+        const answer = await this.host.ask<Changed>("whatif/change", this.body(this.own!));
         if (number !== this.asked) return;
         this.alert.say("");
         this.changed = answer;
@@ -139,21 +161,35 @@ class WhatIf {
     }
   }
 
-  private act(change: (own: Meddling) => void): void {
-    change(this.own!);
-    writeMeddling(this.state, this.own!);
+  private tried(change: (own: Meddling) => void): Meddling | null {
+    return tried(this.own!, change, (one) => this.host.knows("whatif/change", this.body(one)));
+  }
+
+  private act(change: (own: Meddling) => void): boolean {
+    const next = this.tried(change);
+    if (!next) {
+      this.alert.say(notRecorded("whatif/change"));
+      return false;
+    }
+    this.own = next;
+    writeMeddling(this.state, next);
     void this.change();
+    return true;
+  }
+
+  /** Force a share of the weight on a place; a file has zero and one alone, whichever it was pulled toward. */
+  private pin(place: number, share: number | null): void {
+    const far = share === null || share === 0 || share === 1 || this.host.live ? share : Number(share > (this.changed ? meanRow(this.changed.own, this.own!.layer, this.own!.head)[place]! : 0));
+    if (this.act((now) => void (far === null ? now.pinned.delete(place) : now.pinned.set(place, far)))) this.foresee();
   }
 
   /** Choosing another step or layer draws everything anew; what is being pulled at is only updated. */
   private again(change: (own: Meddling) => void): void {
-    change(this.own!);
-    writeMeddling(this.state, this.own!);
+    if (!this.act(change)) return;
     const focused = this.results.querySelectorAll(FOCUSABLE);
     const place = [...focused].indexOf(document.activeElement!);
     this.draw();
     [...this.results.querySelectorAll<HTMLElement>(FOCUSABLE)][place]?.focus({ preventScroll: true });
-    void this.change();
   }
 
   private draw(): void {
@@ -161,12 +197,10 @@ class WhatIf {
     const [layers, heads] = look.maps[0]!.weights.shape as [number, number];
     this.parts = { ...this.parts, tools: h("div", { class: "tools" }), outcome: h("div", { class: "outcome" }), honesty: h("div") };
     this.bars = pullableBars(look.source.tokens.length, "Weights on the source tokens; arrow keys pull, 0 and 1 force, Delete lets go, M masks the word", {
-      pull: (place, share) => this.act((now) => {
+      pull: (place, share) => {
         this.selected = place;
-        if (share === null) now.pinned.delete(place);
-        else now.pinned.set(place, share);
-        this.foresee();
-      }),
+        this.pin(place, share);
+      },
       mask: (place) => this.mask(place),
       select: (place) => {
         if (place === this.selected) return;
@@ -176,13 +210,14 @@ class WhatIf {
       },
     });
     const steps = h("div", { class: "chips steps-of", role: "group", "aria-label": "Word about to be said" }, tokens.map((_, step) => h("button", {
-      type: "button", class: "chip", "aria-pressed": String(step === own.step), onclick: () => this.again((now) => (now.step = step)),
+      type: "button", class: "chip", "aria-pressed": String(step === own.step), disabled: !this.tried((now) => (now.step = step)), onclick: () => this.again((now) => (now.step = step)),
     }, visible(look.target.tokens[step]!))));
+    const choices = (part: "layer" | "head", count: number) => [{ value: "-1", text: `all ${part}s` }, ...names(count)].map((one) => ({ ...one, disabled: !this.tried((now) => (now[part] = Number(one.value))) }));
     const controls = h("div", { class: "row choices" },
-      layers > 1 ? select("Layer", [{ value: "-1", text: "all layers" }, ...names(layers)], String(own.layer), (value) => this.again((now) => (now.layer = Number(value)))) : null,
-      heads > 1 ? select("Head", [{ value: "-1", text: "all heads" }, ...names(heads)], String(own.head), (value) => this.again((now) => (now.head = Number(value)))) : null,
-      segmented("Weights and masks hold", [{ value: "step", text: "at this step" }, { value: "onward", text: "from here on" }], own.onward ? "onward" : "step",
-        (value) => this.act((now) => (now.onward = value === "onward"))));
+      layers > 1 ? select("Layer", choices("layer", layers), String(own.layer), (value) => this.again((now) => (now.layer = Number(value)))) : null,
+      heads > 1 ? select("Head", choices("head", heads), String(own.head), (value) => this.again((now) => (now.head = Number(value)))) : null,
+      segmented("Weights and masks hold", [{ value: "step", text: "at this step" }, { value: "onward", text: "from here on" }].map((one) => ({ ...one, disabled: !this.tried((now) => (now.onward = one.value === "onward")) })), own.onward ? "onward" : "step",
+        (value) => void this.act((now) => (now.onward = value === "onward"))));
     const averaged = (layers > 1 && own.layer < 0) || (heads > 1 && own.head < 0);
     fill(this.results,
       panel("Translation, undisturbed", h("p", { class: "said", lang: "und" }, visible(text) || h("span", { class: "dim" }, "(nothing)")),
@@ -197,7 +232,7 @@ class WhatIf {
           panel("What it says then", this.parts.outcome)),
         this.parts.honesty),
       anotherPanel({
-        host: this.host, body: { ...this.sentence, tokens, step: own.step, layer: own.layer }, tokens: look.source.tokens.map((_, place) => this.nameOf(place)),
+        host: this.host, body: this.searched, tokens: look.source.tokens.map((_, place) => this.nameOf(place)),
         masked: this.masked, layerName: (layer) => (layers > 1 ? `layer ${layer + 1} of ${layers}` : ""), tolerance: this.state.get("tolerance", "0.01"),
         chose: (tolerance) => this.state.set({ tolerance: tolerance === "0.01" ? null : tolerance }),
         take: layers === 1 && heads === 1 ? (weights) => {
@@ -225,11 +260,7 @@ class WhatIf {
 
   /** Bars follow the pointer before the model has answered: the others share what is left. */
   private foresee(): void {
-    if (!this.changed) return;
-    const row = this.row, own = this.own!;
-    const taken = Math.min([...own.pinned.values()].reduce((sum, one) => sum + one, 0), 1);
-    const rest = row.reduce((sum, weight, place) => (own.pinned.has(place) ? sum : sum + weight), 0);
-    this.refresh(row.map((weight, place) => own.pinned.get(place) ?? (rest > 0 ? (weight / rest) * (1 - taken) : 0)));
+    if (this.changed) this.refresh(foreseen(this.row, this.own!.pinned));
   }
 
   private refresh(row = this.row): void {
@@ -248,48 +279,48 @@ class WhatIf {
   }
 
   private mask(place: number): void {
+    const places = this.wordAt(place);
+    this.act(this.masking(places));
+    this.refresh();
+    this.drawTools();
+  }
+
+  /** The places of the word that a place is part of. */
+  private wordAt(place: number): number[] {
     const wordOf = this.begun!.look.source.word_of;
-    const places = wordOf.flatMap((word, one) => (word === wordOf[place] ? [one] : []));
-    this.act(({ hidden, pinned }) => {
-      const on = !hidden.has(place);
+    return wordOf.flatMap((word, one) => (word === wordOf[place] ? [one] : []));
+  }
+
+  private masking(places: number[]): (own: Meddling) => void {
+    return ({ hidden, pinned }) => {
+      const on = !hidden.has(places[0]!);
       for (const one of places) {
         if (on) hidden.add(one);
         else hidden.delete(one);
         if (on) pinned.delete(one);
       }
-    });
-    this.refresh();
-    this.drawTools();
+    };
   }
 
   /** What can be done to the token that is selected. */
   private drawTools(): void {
     const { look } = this.begun!, own = this.own!, place = this.selected;
-    const button = (text: string, act: () => void, { pressed, disabled = !this.host.live }: { pressed?: boolean; disabled?: boolean } = {}) => h("button", {
-      type: "button", class: "button small", disabled, "aria-pressed": pressed === undefined ? null : String(pressed), onclick: act,
+    const button = (text: string, change: (own: Meddling) => void, act: () => void, pressed?: boolean) => h("button", {
+      type: "button", class: "button small", disabled: !this.tried(change), "aria-pressed": pressed === undefined ? null : String(pressed), onclick: act,
     }, text);
-    const pin = (share: number | null) => () => this.act((now) => {
-      if (share === null) now.pinned.delete(place);
-      else now.pinned.set(place, share);
-      this.foresee();
+    const pin = (text: string, share: number | null) => button(text, (now) => void (share === null ? now.pinned.delete(place) : now.pinned.set(place, share)), () => {
+      this.pin(place, share);
       this.drawTools();
-    });
+    }, share === null ? undefined : own.pinned.get(place) === share);
+    const clear = (now: Meddling) => [now.pinned, now.hidden, now.replaced].forEach((one) => one.clear());
     const end = place === look.source.tokens.length - 1;
     const focused = [...this.parts.tools.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement!);
     fill(this.parts.tools,
       h("div", { class: "row tool-row", role: "group", "aria-label": `Do to ${visible(this.nameOf(place))}` },
         h("b", { class: "token-name" }, visible(this.nameOf(place))),
-        button("Zero", pin(0), { pressed: own.pinned.get(place) === 0 }), button("Force to 1", pin(1), { pressed: own.pinned.get(place) === 1 }),
-        button("Let go", pin(null)),
-        button("Mask the word", () => this.mask(place), { pressed: own.hidden.has(place) }),
-        button("Reset all", () => {
-          this.state.set({ pin: null, mask: null, swap: null });
-          this.again((now) => {
-            now.pinned.clear();
-            now.hidden.clear();
-            now.replaced.clear();
-          });
-        }, { disabled: !this.host.live })),
+        pin("Zero", 0), pin("Force to 1", 1), pin("Let go", null),
+        button("Mask the word", this.masking(this.wordAt(place)), () => this.mask(place), own.hidden.has(place)),
+        button("Reset all", clear, () => this.again(clear))),
       end ? h("p", { class: "dim small" }, "</s> is the end of the source: it can be pulled at and masked, not replaced.") : this.swapping(place));
     [...this.parts.tools.querySelectorAll<HTMLElement>(FOCUSABLE)][focused]?.focus({ preventScroll: true });
   }
@@ -297,7 +328,7 @@ class WhatIf {
   private swapping(place: number): HTMLElement {
     const id = unique("swap"), list = h("datalist", { id: unique("tokens") });
     const input = h("input", { id, type: "text", list: list.id, autocomplete: "off", spellcheck: "false", disabled: !this.host.live, value: this.own!.replaced.get(place) ?? "", oninput: async () => {
-      const found = await this.host.ask<{ tokens: string[] }>("whatif/tokens", { model: this.sentence.model, text: input.value.slice(0, 100) }).catch(() => null);
+      const found = await this.host.ask<{ tokens: string[] }>("whatif/tokens", { model: this.sentence.model, text: input.value.slice(0, 100) }, { keep: false }).catch(() => null);
       if (found) fill(list, found.tokens.map((token) => h("option", { value: token.replace(/^▁/, "") })));
     } });
     return h("form", { class: "row swap", onsubmit: (event: Event) => {

@@ -4,6 +4,7 @@ import { divergence } from "../compare/maps.ts";
 import { alertBox, panel, select } from "../controls.ts";
 import { fill, h, visible } from "../dom.ts";
 import type { Host } from "../host.ts";
+import { notRecorded } from "../recording.ts";
 import { at, number, rowOf, slice, unpackExact, type Matrix, type Packed } from "../tensor.ts";
 import type { Another } from "./answer.ts";
 import { beforeAfter, likeliest } from "./outcome.ts";
@@ -33,7 +34,9 @@ export function anotherPanel(finding: Finding): HTMLElement {
   }
   const alert = alertBox(), result = h("div", { class: "another-result", "aria-live": "polite" });
   let tolerance = TOLERANCES.includes(finding.tolerance) ? finding.tolerance : TOLERANCES[0]!;
-  const button = h("button", { type: "button", class: "primary", disabled: !finding.host.live, onclick: async () => {
+  const known = (one: string) => finding.host.knows("whatif/another", { ...finding.body, tolerance: Number(one) });
+  tolerance = known(tolerance) ? tolerance : TOLERANCES.find(known) ?? tolerance;
+  const button = h("button", { type: "button", class: "primary", disabled: !known(tolerance), onclick: async () => {
     alert.say("");
     button.disabled = true;
     fill(result, h("p", { class: "dim" }, "Searching, a few seconds…"), h("progress", { "aria-label": "Searching" }));
@@ -48,10 +51,10 @@ export function anotherPanel(finding: Finding): HTMLElement {
   } }, "Search for other weights");
   return panel(TITLE,
     h("p", { class: "dim small meaning" }, "Jain and Wallace (2019) ask: could the model have looked elsewhere and said the same? The search moves the weights of this step as far away as it can (Jensen-Shannon divergence) while the prediction moves by at most ε (total variation distance)."),
-    h("div", { class: "row" }, select("Prediction may move by ε", TOLERANCES.map((one) => ({ value: one, text: one })), tolerance, (chosen) => {
+    h("div", { class: "row" }, select("Prediction may move by ε", TOLERANCES.map((one) => ({ value: one, text: one, disabled: !known(one) })), tolerance, (chosen) => {
       tolerance = chosen;
       finding.chose(chosen);
-    }), button), alert.element, result);
+    }), button), known(tolerance) ? null : h("p", { class: "dim small" }, notRecorded("whatif/another")), alert.element, result);
 }
 
 function told(found: Another, finding: Finding): HTMLElement[] {

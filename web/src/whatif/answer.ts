@@ -60,6 +60,24 @@ export interface Meddling {
   onward: boolean;
 }
 
+/** The same step, undisturbed or with one thing done to it. */
+export function only(own: Meddling, change: Partial<Meddling> = {}): Meddling {
+  return { ...own, pinned: new Map(), hidden: new Set(), replaced: new Map(), ...change };
+}
+
+function copied(own: Meddling): Meddling {
+  return { ...own, pinned: new Map(own.pinned), hidden: new Set(own.hidden), replaced: new Map(own.replaced) };
+}
+
+/** What would be done then; null where it is not `known`. A file has changes one at a time: the others are let go. */
+export function tried(own: Meddling, change: (own: Meddling) => void, known: (own: Meddling) => boolean): Meddling | null {
+  for (const one of [copied(own), only(own)]) {
+    change(one);
+    if (known(one)) return one;
+  }
+  return null;
+}
+
 /** Read it from the address; places that the sentence does not have are left out. */
 export function readMeddling(state: State, { steps, layers, heads, places }: { steps: number; layers: number; heads: number; places: number }): Meddling {
   const entries = (name: string) => state.get(name).split(",").filter(Boolean).map((one) => one.split(/:(.*)/s) as [string, string | undefined]);
@@ -97,6 +115,13 @@ export function asked(own: Meddling): object {
     pinned: [...own.pinned].map(([place, share]) => ({ place, share })),
     replaced: [...own.replaced].map(([place, text]) => ({ place, text })),
   };
+}
+
+/** The row that is to be expected before the model has answered: the others share what is left. */
+export function foreseen(row: number[], pinned: Map<number, number>): number[] {
+  const taken = Math.min([...pinned.values()].reduce((sum, one) => sum + one, 0), 1);
+  const rest = row.reduce((sum, weight, place) => (pinned.has(place) ? sum : sum + weight), 0);
+  return row.map((weight, place) => pinned.get(place) ?? (rest > 0 ? (weight / rest) * (1 - taken) : 0));
 }
 
 /** The row of the chosen layers and heads: their mean, where there are several. `packed` is (layers, heads, source). */

@@ -70,9 +70,10 @@ def find_labels_file(path: Path) -> Path:
         for name in (stem, bare, *(bare + ending for ending in (".gz", ".xz", ".bz2", ".zst"))):
             if (path.parent / name).is_file():
                 return path.parent / name
+    received = f"no {stem}" if stem != path.name else "a name without the word images"
     raise DataError(
-        f"The labels of {path} must lie beside it, under its name with labels for images; received no {stem}. Name the "
-        "file: --set data.labels=FILE."
+        f"The labels of {path} must lie beside it, under its name with labels for images; received {received}. Name "
+        "their file: --set data.labels=FILE."
     )
 
 

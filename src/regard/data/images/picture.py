@@ -28,7 +28,7 @@ def read_picture(
     from PIL import Image
 
     if not path.is_file():
-        raise DataError(missing_file(path))
+        raise DataError(missing_file(path, kinds=SUFFIXES))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit is lower, and an error

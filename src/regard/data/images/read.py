@@ -5,16 +5,17 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.compressed import missing_file, open_decompressed
+from regard.data.compressed import file_kind, offer_folders, open_decompressed
 from regard.data.images.cifar import read_cifar
 from regard.data.images.folder import read_image_folder
 from regard.data.images.idx import read_idx_images
 from regard.data.images.labeled import LabeledImages
 from regard.data.images.picture import SUFFIXES, resize_images
-from regard.data.labeled import Bad
+from regard.data.labeled import FORMATS, Bad
 from regard.data.report import Report
 from regard.errors import DataError
 
+_WANTED = "a folder with a sub-folder of pictures for each class, an IDX file or a CIFAR file"
 PICTURE_SIZE = 32
 """Height and width that pictures of a folder are brought to where none is set."""
 
@@ -55,12 +56,14 @@ def read_images(
 
 def _read_file(path: Path, labels: Path | None) -> LabeledImages:
     if not path.is_file():
-        raise DataError(missing_file(path))
-    if path.suffix.lower() in SUFFIXES:
         raise DataError(
-            f"{path} must be a folder with a sub-folder of pictures for each class, or an IDX or CIFAR file; received "
-            "one picture. Name the folder."
+            f"{path} must be {_WANTED}; received a path where there is none. "
+            f"{offer_folders(path, kinds=('', '.bin', '.idx'))}"
         )
+    if path.suffix.lower() in SUFFIXES:
+        raise DataError(f"{path} must be {_WANTED}; received one picture. Name the folder.")
+    if file_kind(path) in (*FORMATS, ".txt"):
+        raise DataError(f"{path} must be {_WANTED}; received a file of text. Is it for --task classify?")
     with open_decompressed(path) as stream:
         start = stream.read(4)
     if start[:3] == b"\0\0\x08" and start[3:] in (b"\1", b"\2", b"\3", b"\4"):

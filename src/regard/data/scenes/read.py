@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
+from regard.data.compressed import offer_folders
 from regard.data.images.picture import read_picture
 from regard.data.lines import read_lines
 from regard.data.records import BadLine
@@ -33,7 +34,10 @@ def read_questions(
     if path.is_file():
         return {"train": read_jsonl(path, image_size=image_size, count=count)}
     if not path.is_dir():
-        raise DataError(_nothing_there(path))
+        advice = offer_folders(path, kinds=(".jsonl",))
+        raise DataError(
+            f"`--data` must be builtin:shapes, a folder or a JSON Lines file; {path} is not there. {advice}"
+        )
     packed = find_easy_vqa(path)
     if packed:
         return _read_sides(read_easy_vqa, packed, image_size=image_size, count=count)
@@ -110,12 +114,6 @@ def _parse(line: str, place: str) -> dict[str, Any]:
                 f"{near}".rstrip()
             )
     return record
-
-
-def _nothing_there(path: Path) -> str:
-    beside = sorted(entry.name for entry in path.parent.iterdir())[:50] if path.parent.is_dir() else []
-    advice = nearest(path.name, beside) if beside else "Check the path."
-    return f"`--data` must be builtin:shapes, a folder or a JSON Lines file; {path} is not there. {advice}"
 
 
 def _inside(path: Path) -> str:

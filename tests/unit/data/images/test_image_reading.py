@@ -148,8 +148,14 @@ def test_idx_images_must_go_with_their_labels(tmp_path):
     with pytest.raises(DataError, match=re.escape("or with 1 or 3 colors second or last; received (6, 1). Is it")):
         read_idx_images(labels)
     labels.unlink()
-    with pytest.raises(DataError, match=r"must lie beside it.*no train-labels-idx1-ubyte\. Name the file: --set data"):
+    with pytest.raises(
+        DataError, match=r"must lie beside it.*no train-labels-idx1-ubyte\. Name their file: --set data"
+    ):
         read_idx_images(path)
+    alone = path.rename(tmp_path / "alone.idx")
+    with pytest.raises(DataError, match=r"received a name without the word images\. Name their file: --set data"):
+        read_idx_images(alone)
+    alone.rename(path)
     path.write_bytes(idx(np.zeros((0, 2, 2))))
     labels.write_bytes(idx(np.zeros(0)))
     with pytest.raises(DataError, match=r"must hold at least one image; received none\."):
@@ -187,8 +193,20 @@ def test_a_pattern_names_several_files(tmp_path):
     assert (images.names, images.labels.tolist()) == (("0", "2", "4"), [2, 1, 0])
     with pytest.raises(DataError, match=r"must name at least one file; received a pattern that none has\."):
         read_images(str(tmp_path / "test_*.bin"))
-    with pytest.raises(DataError, match=r"must be a file; received a path where there is none"):
-        read_images(str(tmp_path / "x.bin"))
+    (tmp_path / "flowers").mkdir()
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(
+        DataError, match=r"for each class, an IDX file .* is none\. Did you mean data_batch_[12]\.bin\?"
+    ):
+        read_images(str(tmp_path / "data_batch_3.bin"))
+    with pytest.raises(DataError, match=r"a path where there is none\. Did you mean flowers/\?"):
+        read_images(str(tmp_path / "flower"))
+    with pytest.raises(DataError, match=r"Choose one of flowers/, data_batch_1\.bin, data_batch_2\.bin\."):
+        read_images(str(tmp_path / "x"))
+    with pytest.raises(DataError, match=r"a path where there is none\. Check the path\."):
+        read_images(str(tmp_path / "none" / "x"))
+    with pytest.raises(DataError, match=r"or a CIFAR file; received a file of text\. Is it for --task classify\?"):
+        read_images(str(tmp_path / "notes.txt"))
     (tmp_path / "a.png").write_text("")
     with pytest.raises(DataError, match=r"a\.png must be a folder .* received one picture\. Name the folder\."):
         read_images(str(tmp_path / "a.png"))

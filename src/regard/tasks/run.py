@@ -1,0 +1,97 @@
+"""One run of a training task: where it writes, whom it tells and with whom it trains; what every run does alike."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torch import nn
+
+from regard.config.train import Train
+from regard.tasks.run_folder import RunFolder
+from regard.training.checkpoint import flush
+from regard.training.group import Group
+from regard.training.interruption import Interruption
+from regard.training.job import Job
+from regard.training.loop import Trainer
+from regard.training.state import State
+from regard.training.update import SHORTER
+from regard.training.watch import MetricsFile, TensorBoard, Watcher, Watchers
+
+FIGURES = "figures.json"
+
+
+class Trained(NamedTuple):
+    """What a run gave; no figures where another process of the group writes them."""
+
+    folder: RunFolder
+    figures: dict[str, float]
+    signature: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A run folder, the command that made it, who is told how it goes, and the processes that train together."""
+
+    folder: RunFolder
+    command: str = ""
+    watcher: Watcher = field(default_factory=Watchers)
+    group: Group = Group()  # noqa: RUF009 (a plain value)
+    interruption: Interruption | None = None
+
+    def figures_again(self) -> Any:
+        """Give the figures of a run that is finished, and say so; none where there is still something to do."""
+        finished = self.folder.model / FIGURES
+        if not finished.is_file():
+            return None
+        self.watcher.noted(f"The run in {self.folder.path} is finished; these are its figures.")
+        return json.loads(finished.read_text(encoding="utf-8"))
+
+    def train(self, model: nn.Module, job: Job, settings: Train, *, shorter: str = SHORTER) -> State:
+        """Train a model, or go on; metrics.jsonl, TensorBoard where it is asked for, and `watcher` are told.
+
+        `shorter` says what to make smaller where memory is too small.
+        """
+        watchers: list[Watcher] = []
+        if self.group.leads:
+            watchers = [MetricsFile(self.folder.metrics), self.watcher]
+            if settings.tensorboard:
+                watchers.append(TensorBoard(self.folder.path / "tensorboard"))
+        trainer = Trainer(
+            model,
+            job,
+            settings,
+            checkpoints=self.folder.checkpoints,
+            watcher=Watchers(watchers),
+            group=self.group,
+            interruption=self.interruption,
+            shorter=shorter,
+        )
+        state = trainer.train()
+        model.eval()
+        return state
+
+    def put_model(self, save: Callable[[Path], None], *, card: str, figures: Mapping[str, Any]) -> None:
+        """Write the model folder, with its card and its figures: from here on the run is finished."""
+        with _model_aside(self.folder) as aside:
+            save(aside)
+            (aside / "README.md").write_text(card, encoding="utf-8")
+            (aside / FIGURES).write_text(json.dumps(figures), encoding="utf-8")
+
+
+@contextmanager
+def _model_aside(folder: RunFolder) -> Iterator[Path]:
+    """Give a folder to write into, which becomes the run's `model/` when it is whole: such a run is finished."""
+    aside = folder.path / ".model-writing"
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    yield aside
+    for path in aside.iterdir():
+        flush(path)
+    shutil.rmtree(folder.data, ignore_errors=True)  # it can be made again, and is large
+    shutil.rmtree(folder.model, ignore_errors=True)
+    aside.rename(folder.model)
+    flush(folder.path)

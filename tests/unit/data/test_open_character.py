@@ -1,0 +1,75 @@
+"""Bytes that make up characters: what may follow is what Python's own decoder takes."""
+
+import numpy as np
+import pytest
+
+from regard.data.open_character import OpenCharacter
+from regard.data.text_tokenizer import TextTokenizer, TextTokenizerConfig, train_text_tokenizer
+
+FIRST = 4
+"""The number of the byte zero."""
+
+
+def after(*values):
+    character = OpenCharacter(TextTokenizer("byte"))
+    for value in values:
+        character.read(value + FIRST)
+    return character
+
+
+def allowed(*values):
+    """Give the bytes that may follow, as their first and last, run by run."""
+    found = after(*values).allowed()[FIRST:].nonzero()[0]
+    runs = np.split(found, (np.diff(found) > 1).nonzero()[0] + 1)
+    return [(int(run[0]), int(run[-1])) for run in runs]
+
+
+@pytest.mark.parametrize(
+    ("begun", "runs"),
+    [
+        ((), [(0x00, 0x7F), (0xC2, 0xF4)]),
+        ((0x41,), [(0x00, 0x7F), (0xC2, 0xF4)]),
+        ((0xC3,), [(0x80, 0xBF)]),
+        ((0xE0,), [(0xA0, 0xBF)]),  # no longer than need be
+        ((0xED,), [(0x80, 0x9F)]),  # no surrogates
+        ((0xF0,), [(0x90, 0xBF)]),
+        ((0xF4,), [(0x80, 0x8F)]),  # nothing above U+10FFFF
+        ((0xE6, 0x97), [(0x80, 0xBF)]),
+        ((0xE6, 0x97, 0xA5), [(0x00, 0x7F), (0xC2, 0xF4)]),
+    ],
+)
+def test_unicode_says_which_bytes_may_follow(begun, runs):
+    """The Unicode Standard, table 3-7."""
+    assert allowed(*begun) == runs
+
+
+def test_every_character_can_be_written_and_nothing_else_within_one():
+    for text in "aé€日😀\U0010ffff":
+        character = OpenCharacter(TextTokenizer("byte"))
+        for value in text.encode():
+            assert character.allowed()[value + FIRST]
+            assert character.allowed()[:FIRST].all() == (not character.begun)
+            character.read(value + FIRST)
+        assert character.begun == b""
+
+
+def test_what_no_character_has_is_passed_over():
+    assert after(0xC3, 0x41).begun == b""
+    assert after(0xFF).begun == b""
+    assert after(0x80, 0xE6, 0x97).begun == b"\xe6\x97"
+    assert after(0xE6, 3 - FIRST).begun == b""  # the end of a line
+
+
+def test_pieces_may_be_bytes_too():
+    tokenizer = train_text_tokenizer(["to be or not to be"] * 3, TextTokenizerConfig(kind="bpe", vocabulary_size=290))
+    character = OpenCharacter(tokenizer)
+    tokens = tokenizer.encode("be €")
+    assert [int(tokenizer.byte_values()[token]) for token in tokens[-3:]] == list("€".encode())
+    begun = []
+    for token in tokens:
+        assert character.allowed()[token]
+        character.read(token)
+        begun.append(len(character.begun))
+    assert begun[-3:] == [1, 2, 0]
+    assert not any(begun[:-3])
+    assert (TextTokenizer("character", ["a"]).byte_values() == -1).all()

@@ -1,0 +1,120 @@
+// A single file holds questions with their answers: the live page remembers them, the file answers from them.
+
+import type { Host, Overview } from "./host.ts";
+
+/** What `studio/single_file.py`, or the button "Save as one file", writes into a file. */
+export interface Recorded {
+  overview: Overview;
+  view: string;
+  address: string;
+  answers: { verb: string; body: object; answer?: unknown; refusal?: string }[];
+}
+
+/** Letters of answers that are kept; of more, what was asked longest ago is left out. */
+const MOST = 20 * 2 ** 20;
+/** Where the answers go in the empty file that the server gives. */
+const SLOT = '<script type="application/json" id="recorded">null</script>';
+
+/** What the live page remembers. Of a question that was asked again, the last answer counts. */
+export class Recording {
+  private entries = new Map<string, string>();
+  /** Letters of all answers. */
+  size = 0;
+  /** Answers that were left out for want of room. */
+  dropped = 0;
+
+  get count(): number {
+    return this.entries.size;
+  }
+
+  answered(verb: string, body: object, answer: string): void {
+    this.put(verb, body, `"answer":${answer}`);
+  }
+
+  refused(verb: string, body: object, refusal: string): void {
+    this.put(verb, body, `"refusal":${JSON.stringify(refusal)}`);
+  }
+
+  has(verb: string, body: object): boolean {
+    return this.entries.has(key(verb, body));
+  }
+
+  private put(verb: string, body: object, outcome: string): void {
+    const name = key(verb, body);
+    this.drop(name);
+    const entry = `{"verb":${JSON.stringify(verb)},"body":${JSON.stringify(body)},${outcome}}`;
+    this.entries.set(name, entry);
+    this.size += entry.length;
+    for (const oldest of this.entries.keys()) {
+      if (this.size <= MOST || oldest === name) break;
+      this.drop(oldest);
+      this.dropped++;
+    }
+  }
+
+  private drop(name: string): void {
+    this.size -= this.entries.get(name)?.length ?? 0;
+    this.entries.delete(name);
+  }
+
+  /** Put the answers into the empty file `page`. */
+  page(page: string, { overview, view, address }: Omit<Recorded, "answers">): string {
+    const [before, after, ...more] = page.split(SLOT);
+    if (after === undefined || more.length) throw new Error("The studio gave no file to put the answers into. Is it of the same version as this page? Reload it.");
+    const begun = JSON.stringify({ overview: { ...overview, preparing: null }, view, address });
+    const data = `${begun.slice(0, -1)},"answers":[${[...this.entries.values()].join(",")}]}`;
+    // In JSON, `<` occurs within strings alone: so written, no sentence can end the element it stands in.
+    return [before, SLOT.replace("null<", () => `${data.replaceAll("<", "\\u003c")}<`), after].join("");
+  }
+}
+
+/** What a question that a file has no answer to is about. */
+const ABOUT: Record<string, string> = {
+  "translate/search": "the translation of this sentence", "translate/look": "where the model looks for these words", "translate/honesty": "what weights were checked against here",
+  "steps/read": "this text", "steps/apart": "this look, taken apart", "passage/look": "where pronouns look",
+  "whatif/begin": "this sentence", "whatif/change": "what comes of this change", "whatif/another": "other weights for this step", "whatif/label": "what comes of this change",
+  "mechanisms/attend": "the result of these numbers with this mechanism", "mechanisms/waves": "this table of sinusoids", "mechanisms/lookup": "this look-up",
+  "compare/look": "these two on this sentence", "compare/lengths": "the quality of these by length", "compare/runs": "which runs there were", "compare/curve": "the figures of this run",
+  "ask/see": "this picture", "ask/say": "what the model says to this", "ask/checks": "what weights were checked against here",
+  "classify/read": "the label of this text", "classify/maps": "the maps of this text",
+};
+
+/** The sentence for what a file has no answer to. */
+export function notRecorded(verb: string): string {
+  return `This file does not hold ${ABOUT[verb] ?? "an answer to that"}; \`regard studio\` computes it.`;
+}
+
+/** Answers from a file. */
+export class FrozenHost implements Host {
+  readonly live = false;
+  overview: Overview;
+  private answers = new Map<string, Recorded["answers"][number]>();
+
+  constructor(recorded: Recorded) {
+    this.overview = recorded.overview;
+    for (const one of recorded.answers) this.answers.set(key(one.verb, one.body), one);
+  }
+
+  async ask<T>(verb: string, body: object = {}): Promise<T> {
+    const found = this.answers.get(key(verb, body));
+    if (!found) throw new Error(notRecorded(verb));
+    if (found.refusal !== undefined) throw new Error(found.refusal);
+    return found.answer as T;
+  }
+
+  knows(verb: string, body: object = {}): boolean {
+    return this.answers.has(key(verb, body));
+  }
+
+  asked(verb: string): object[] {
+    return [...this.answers.values()].filter((one) => one.verb === verb && one.refusal === undefined).map((one) => one.body);
+  }
+}
+
+function key(verb: string, body: object): string {
+  const sorted = (_: string, value: unknown) =>
+    value && typeof value === "object" && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value;
+  return `${verb} ${JSON.stringify(body, sorted)}`;
+}

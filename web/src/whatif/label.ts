@@ -1,0 +1,218 @@
+// What if, for classifiers: pull at the weights that sum a text up, or mask tokens, and see what label it gets.
+
+import { alsoHere } from "../also.ts";
+import { alertBox, panel, select } from "../controls.ts";
+import { fill, h, unique, visible } from "../dom.ts";
+import { honesty, uniformFacts } from "../honesty.ts";
+import type { Host, ModelInfo, Question } from "../host.ts";
+import { notRecorded } from "../recording.ts";
+import type { State } from "../state.ts";
+import { number } from "../tensor.ts";
+import { foreseen, only, readMeddling, tried, writeMeddling, type Candidate, type Meddling } from "./answer.ts";
+import { beforeAfter, likeliest } from "./outcome.ts";
+import { pullableBars, type Bars } from "./weights.ts";
+
+interface Relabeled {
+  tokens: string[];
+  own: number[];
+  weights: number[];
+  change: number;
+  candidates: Candidate[];
+}
+
+const VERB = "whatif/label";
+const FIRST_TEXT = "A good book, though too long.";
+
+/** Choose among all models that the view takes; the address is told, and the view begins anew. */
+export function modelChoice(host: Host, state: State, own: ModelInfo): HTMLElement | null {
+  const models = host.overview.models.filter((one) => one.kind === "translator" || one.kind === "classifier");
+  if (models.length < 2 || !host.live) return null;
+  return select("Model", models.map((one) => ({ value: one.name, text: one.name })), own.name, (name) => {
+    const same = models.find((one) => one.name === name)!.kind === own.kind;
+    location.hash = state.link("whatif", { model: name, text: same ? state.get("text") || null : null });
+  });
+}
+
+export class WhatIfLabel {
+  readonly element = h("div", { class: "stack" });
+  private alert = alertBox();
+  private results = h("div", { class: "stack" });
+  private parts = { tools: h("div", { class: "tools" }), outcome: h("div", { class: "outcome" }), honesty: h("div") };
+  private live = h("p", { class: "hidden-caption", role: "status" });
+  private text: HTMLTextAreaElement;
+  private model: ModelInfo;
+  private own: Meddling | null = null;
+  private found: Relabeled | null = null;
+  private bars: Bars | null = null;
+  private selected = 0;
+  private asked = 0;
+  private busy = false;
+  private waiting = false;
+
+  constructor(private host: Host, private state: State) {
+    const models = host.overview.models.filter((one) => one.kind === "classifier");
+    this.model = models.find((one) => one.name === state.get("model")) ?? models[0]!;
+    const id = unique("text");
+    this.text = h("textarea", { id, rows: 2, spellcheck: "false", disabled: !host.live, placeholder: "A text", onkeydown: (event: KeyboardEvent) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      this.submit();
+    } });
+    this.text.value = state.get("text") || this.model.examples[0]?.text || FIRST_TEXT;
+    const form = h("form", { class: "ask", onsubmit: (event: Event) => (event.preventDefault(), this.submit()) },
+      h("label", { for: id, class: "small dim" }, "Text"), this.text,
+      h("div", { class: "row" }, h("button", { type: "submit", class: "primary", disabled: !host.live }, "Classify"), modelChoice(host, state, this.model),
+        h("p", { class: "dim small about" }, this.model.about)),
+      host.live ? null : h("p", { class: "note" }, "A recording: each weight can be forced to zero or one and each token masked, one at a time. `regard studio` takes any change."),
+      alsoHere(host, state, VERB));
+    this.element.append(h("section", { class: "panel", "aria-label": "Text to label" }, form), this.alert.element, this.results, this.live);
+  }
+
+  begin(): void {
+    if (this.text.value.trim()) void this.read();
+    else this.text.focus();
+  }
+
+  end(): void {
+    this.asked = -1;
+  }
+
+  /** For a file: each token masked, each weight forced to zero and to one. */
+  likely(): Question[] {
+    if (!this.found || !this.own) return [];
+    const base = only(this.own), tokens = this.found.tokens;
+    const forced = (share: number) => tokens.map((_, place) => only(base, { pinned: new Map([[place, share]]) }));
+    return [base, ...tokens.map((_, place) => only(base, { hidden: new Set([place]) })), ...forced(0), ...forced(1)].map((one) => ({ verb: VERB, body: this.body(one) }));
+  }
+
+  private submit(): void {
+    this.state.set({ text: this.text.value, pin: null, mask: null }, { push: true });
+    void this.read();
+  }
+
+  private body(own: Meddling | null): object {
+    return {
+      model: this.model.name, text: this.text.value, hidden: own ? [...own.hidden] : [],
+      pinned: own ? [...own.pinned].map(([place, share]) => ({ place, share })) : [],
+    };
+  }
+
+  /** Read undisturbed, to know the tokens, then do what the address says. */
+  private async read(): Promise<void> {
+    this.own = null;
+    if (!(await this.ask())) return fill(this.results);
+    this.own = readMeddling(this.state, { steps: 1, layers: 1, heads: 1, places: this.found!.tokens.length });
+    this.selected = [...this.own.pinned.keys(), ...this.own.hidden][0] ?? 0;
+    this.draw();
+    if (this.own.pinned.size || this.own.hidden.size) await this.ask();
+    this.show();
+  }
+
+  /** Ask what comes of what is done; tell whether there is an answer, and nothing newer was asked. */
+  private async ask(): Promise<boolean> {
+    const number = ++this.asked;
+    try {
+      const found = await this.host.ask<Relabeled>(VERB, this.body(this.own));
+      if (number !== this.asked) return false;
+      this.alert.say("");
+      this.found = found;
+      return true;
+    } catch (error) {
+      if (number === this.asked) this.alert.say((error as Error).message);
+      return false;
+    }
+  }
+
+  private tried(change: (own: Meddling) => void): Meddling | null {
+    return tried(this.own!, change, (one) => this.host.knows(VERB, this.body(one)));
+  }
+
+  private act(change: (own: Meddling) => void): void {
+    const next = this.tried(change);
+    if (!next) return this.alert.say(notRecorded(VERB));
+    this.own = next;
+    writeMeddling(this.state, next);
+    this.waiting = true;
+    if (!this.busy) void this.change();
+  }
+
+  /** One request at a time; what changed meanwhile is asked for when it is answered. */
+  private async change(): Promise<void> {
+    this.busy = true;
+    while (this.waiting) {
+      this.waiting = false;
+      if (await this.ask()) this.show();
+    }
+    this.busy = false;
+  }
+
+  private pin(place: number, share: number | null): void {
+    // A file has zero and one alone, whichever it was pulled toward.
+    const far = share === null || share === 0 || share === 1 || this.host.live ? share : Number(share > this.found!.own[place]!);
+    this.act((now) => void (far === null ? now.pinned.delete(place) : now.pinned.set(place, far)));
+    this.drawBars(foreseen(this.found!.weights, this.own!.pinned));
+  }
+
+  private drawBars(weights: number[]): void {
+    const { tokens, own } = this.found!, { pinned, hidden } = this.own!;
+    this.bars!.show(tokens.map((token, place) => ({ token, instead: null, weight: weights[place]!, own: own[place]!, pinned: pinned.has(place), hidden: hidden.has(place) })), this.selected);
+  }
+
+  private mask(place: number): (own: Meddling) => void {
+    return ({ hidden, pinned }) => {
+      if (!hidden.delete(place)) hidden.add(place);
+      pinned.delete(place);
+    };
+  }
+
+  private draw(): void {
+    this.bars = pullableBars(this.found!.tokens.length, "Weights on the tokens; arrow keys pull, 0 and 1 force, Delete lets go, M masks the token", {
+      pull: (place, share) => {
+        this.selected = place;
+        this.pin(place, share);
+      },
+      mask: (place) => this.act(this.mask(place)),
+      select: (place) => {
+        if (place === this.selected) return;
+        this.selected = place;
+        this.show();
+      },
+    });
+    fill(this.results, h("div", { class: "columns" }, h("div", { class: "sides" },
+      panel("How the text is summed up", this.bars.element, h("p", { class: "dim small" }, h("i", { class: "tick-key", "aria-hidden": "true" }), " the model's own weight; where there are several looks, their mean, and a pinned weight is forced on each"), this.parts.tools),
+      panel("What it says then", this.parts.outcome)), this.parts.honesty));
+  }
+
+  private drawTools(): void {
+    const own = this.own!, place = this.selected, name = visible(this.found!.tokens[place]!);
+    const focused = [...this.parts.tools.querySelectorAll("button")].indexOf(document.activeElement as HTMLButtonElement);
+    const button = (text: string, change: (own: Meddling) => void, pressed?: boolean) => h("button", {
+      type: "button", class: "button small", disabled: !this.tried(change), "aria-pressed": pressed === undefined ? null : String(pressed), onclick: () => this.act(change),
+    }, text);
+    const force = (share: number) => (now: Meddling) => void now.pinned.set(place, share);
+    fill(this.parts.tools, h("div", { class: "row tool-row", role: "group", "aria-label": `Do to ${name}` }, h("b", { class: "token-name" }, name),
+      button("Zero", force(0), own.pinned.get(place) === 0), button("Force to 1", force(1), own.pinned.get(place) === 1), button("Let go", (now) => void now.pinned.delete(place)),
+      button("Mask the token", this.mask(place), own.hidden.has(place)), button("Reset all", (now) => [now.pinned, now.hidden].forEach((one) => one.clear()))));
+    this.parts.tools.querySelectorAll("button")[focused]?.focus({ preventScroll: true });
+  }
+
+  private show(): void {
+    const found = this.found!, own = this.own!, { weights, candidates } = found;
+    this.drawBars(weights);
+    this.drawTools();
+    const first = likeliest(candidates, "before"), second = likeliest(candidates, "after");
+    const word = first === second ? `“${visible(first.token)}” stays the label` : `“${visible(first.token)}” gives way to “${visible(second.token)}”`;
+    fill(this.parts.outcome, h("p", { class: "moved" }, h("b", null, number(found.change)), h("span", { class: "dim" }, " total variation distance of the labels' probabilities · "), word),
+      beforeAfter(candidates, "Probabilities of the labels, before and after"));
+    const notes = [
+      own.pinned.size ? "Pinned weights are forced; the others keep their proportions and share what is left." : "",
+      own.hidden.size ? "A masked token is hidden from every layer that attends. A recurrent reader has still read it, so its neighbors' states may tell of it." : "",
+    ].filter(Boolean);
+    fill(this.parts.honesty, honesty([
+      { name: "Row as it is used now", value: `sums to ${number(weights.reduce((sum, one) => sum + one, 0))}` },
+      ...uniformFacts(weights, (place) => own.hidden.has(place)),
+      { name: "Change of the prediction", value: number(found.change), note: "0: none, 1: no label in common" },
+    ], notes.map((note) => h("p", { class: "small" }, note))));
+    this.live.textContent = `Prediction moved by ${number(found.change, 2)}; ${word}.`;
+  }
+}
