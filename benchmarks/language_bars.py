@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from language_runs import Curve, fit_steps, measure_model, network_figures, read_lines, train_model
+from language_runs import Curve, fit_steps, last_run, measure_model, network_figures, read_lines, train_model
 
 from regard.config.language import LanguageConfig, compose_language
 from regard.config.read import merge, parse_assignments
@@ -133,7 +133,7 @@ def draw(lines: Sequence[Mapping[str, Any]], name: str, path: Path) -> None:
     from regard.experiments.drawing import draw_lines
 
     sides = {"train": "training", "valid": "validation"}
-    own = {side: [line for line in lines if (line["model"], line["event"]) == (name, side)] for side in sides}
+    own = {side: [line for line in last_run(lines, name) if line["event"] == side] for side in sides}
     curves = [
         (shown, [x["seconds"] for x in own[side]], [x["loss"] for x in own[side]]) for side, shown in sides.items()
     ]

@@ -5,7 +5,7 @@ import math
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -93,6 +93,16 @@ def append(path: Path, line: Mapping[str, Any]) -> None:
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """Read what `append` wrote."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.is_file() else []
+
+
+def last_run(lines: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
+    """Give what a model's last run wrote; runs of one name follow each other in a file."""
+    own: list[Mapping[str, Any]] = []
+    for line in lines:
+        if line["model"] == name:
+            own = [] if own and line["step"] < own[-1]["step"] else own
+            own.append(line)
+    return own
 
 
 def new_model(config: LanguageConfig, data: Encoded, *, compiled: bool) -> LanguageNetwork:

@@ -25,6 +25,7 @@ from language_runs import (
     append,
     count_model,
     fit_steps,
+    last_run,
     measure_model,
     network_figures,
     read_lines,
@@ -230,15 +231,8 @@ def newest(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def last_curve(lines: Sequence[Mapping[str, Any]], name: str) -> tuple[list[float], list[float]]:
     """Give minutes and validation perplexities of a model's last run."""
-    minutes: list[float] = []
-    perplexities: list[float] = []
-    for line in lines:
-        if line["model"] == name and line["event"] == "valid":
-            if minutes and line["seconds"] / 60 <= minutes[-1]:  # another run begins
-                minutes, perplexities = [], []
-            minutes.append(line["seconds"] / 60)
-            perplexities.append(math.exp(line["loss"]))
-    return minutes, perplexities
+    own = [line for line in last_run(lines, name) if line["event"] == "valid"]
+    return [line["seconds"] / 60 for line in own], [math.exp(line["loss"]) for line in own]
 
 
 def draw(rows: Sequence[Mapping[str, Any]], curves: Sequence[Mapping[str, Any]], path: Path) -> None:

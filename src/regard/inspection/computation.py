@@ -155,7 +155,8 @@ def _read(attend: Attend, given: dict[str, Any]) -> Inputs:
 def _take_apart(inputs: Inputs, given: Tensor, place: "_Place", layer: str) -> Computation:
     """Compute one call part by part, as the specification does, and take one row of each."""
     position, shape, mask = _own_position(inputs.position), inputs.shape, inputs.dense_mask()
-    turned = operands(inputs, mask=mask)
+    finite = all(bool(one.isfinite().all()) for one in (inputs.query, inputs.key, inputs.value))
+    turned = operands(inputs, mask=None if finite else mask)  # else places that nobody may see are blanked
     key, value, own_key = (
         ungroup(one, shape[-3]) if inputs.grouped else one for one in (turned.key, turned.value, inputs.key)
     )
