@@ -58,7 +58,16 @@ def with_article(name: str) -> str:
     >>> with_article("bag"), with_article("attentive-pooling"), with_article("ngram")
     ('a bag', 'an attentive-pooling', 'an ngram')
     """
-    return f"{'an' if name.startswith(('a', 'e', 'i', 'o', 'u', 'ngram')) else 'a'} {name}"
+    return f"{'an' if name.lower().startswith(('a', 'e', 'i', 'o', 'u', 'ngram')) else 'a'} {name}"
+
+
+def plural(count: int, name: str) -> str:
+    """Count things in words.
+
+    >>> plural(1, "text"), plural(1200, "text")
+    ('1 text', '1,200 texts')
+    """
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
 
 
 def nearest(name: str, choices: Iterable[str]) -> str:
@@ -70,5 +79,14 @@ def nearest(name: str, choices: Iterable[str]) -> str:
     'Choose one of softmax, sparsemax.'
     """
     known = list(choices)
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"Did you mean {close[0]}?" if close else f"Choose one of {', '.join(known)}."
+    return near_miss(name, known).strip() or f"Choose one of {', '.join(known)}."
+
+
+def near_miss(name: str, choices: Iterable[str]) -> str:
+    """Say which of `choices`, listed already, was probably meant, after a space; nothing where none is near.
+
+    >>> near_miss("sofmax", ["softmax", "sparsemax"]), near_miss("x", ["softmax", "sparsemax"])
+    (' Did you mean softmax?', '')
+    """
+    close = difflib.get_close_matches(name, list(choices), n=1)
+    return f" Did you mean {close[0]}?" if close else ""

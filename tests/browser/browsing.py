@@ -1,16 +1,21 @@
 """A studio that is running, and a browser that visits it: nothing else can be reached."""
 
+import json
 import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import url2pathname
 
 import uvicorn
 
+import regard
 from regard.cli.studio import listen
 from regard.studio.models import Models
 from regard.studio.server import create_app
+from unit.studio.seers import make_english, make_seers
+from unit.studio.visiting import make_folders
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
@@ -39,6 +44,15 @@ def serving(models: Models) -> Iterator[str]:
         server.should_exit = True
         thread.join(30)
         listening.close()
+
+
+def open_all(folder: Path) -> Models:
+    """Open models of every kind at once."""
+    made = {name: regard.load(path) for name, path in make_folders(folder).items()}
+    seers, english = make_seers(), make_english()
+    made |= {name: seers[name] for name in ("answerer", "answerer-2", "captioner", "gates")}
+    made |= {f"{name}-reader": english[name] for name in ("transformer", "attending")}
+    return Models(list(made), load=lambda path: made[path.name])
 
 
 def violations(page) -> list[str]:
@@ -71,3 +85,10 @@ def save(page, folder, *, timeout=60_000) -> str:
     file = folder / begun.value.suggested_filename
     begun.value.save_as(file)
     return file.as_uri()
+
+
+def held(address: str) -> dict:
+    """Read what a saved file holds."""
+    text = Path(url2pathname(address.removeprefix("file://"))).read_text(encoding="utf-8")
+    begun = '<script type="application/json" id="recorded">'
+    return json.JSONDecoder().raw_decode(text, text.index(begun) + len(begun))[0]

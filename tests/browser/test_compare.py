@@ -187,7 +187,7 @@ def check_all_looks(page):
 
 def test_quality_by_length_is_measured_with_progress(with_runs, open_page, tmp_path):
     page, _ = with_runs("compare?part=lengths")
-    page.get_by_text("Not measured yet: done.").wait_for()
+    page.get_by_text("Not measured yet on the same sentences: done.").wait_for()
     with page.expect_response("**/api/compare/measure"):
         page.get_by_role("button", name="Measure now").click()
     page.get_by_role("progressbar", name="Measuring").wait_for()

@@ -5,12 +5,9 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import expect
 
-import regard
-from browser.browsing import number, save, serving, violations
-from regard.studio.models import Models
+from browser.browsing import held, number, open_all, save, serving, violations
 from regard.tasks.classifier import Classifier
-from unit.studio.seers import REVIEW, make_english, make_seers
-from unit.studio.visiting import make_folders
+from unit.studio.seers import REVIEW
 
 TEXT = "El libro está en la mesa."
 EVIL = "El <img src=x onerror=window.stolen=1> </script> libro"
@@ -18,12 +15,7 @@ EVIL = "El <img src=x onerror=window.stolen=1> </script> libro"
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """Models of every kind, all open at once."""
-    made = {name: regard.load(path) for name, path in make_folders(tmp_path_factory.mktemp("models")).items()}
-    seers, english = make_seers(), make_english()
-    made |= {name: seers[name] for name in ("answerer", "answerer-2", "captioner", "gates")}
-    made |= {f"{name}-reader": english[name] for name in ("transformer", "attending")}
-    return Models(list(made), load=lambda path: made[path.name])
+    return open_all(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +225,7 @@ def test_classify(saved, models):
         weights = thing.classify([REVIEW], by="removal")[0].weights
     names = [one.get_attribute("aria-label") for one in file.locator(".shaded").nth(1).get_by_role("button").all()]
     assert [one.rpartition(": ")[2] for one in names] == [number(one) for one in weights]
-    file.get_by_role("group", name="Also in this file").get_by_role("link").nth(1).click()
+    file.get_by_role("group", name="Also in this file").get_by_role("button").nth(1).click()
     file.locator(".passage").wait_for()
     check(file, file, ".pronouns li")
 
@@ -256,22 +248,22 @@ def test_saving_is_bounded_and_what_was_left_out_is_told(visit, open_page, tmp_p
     assert file.locator(".tool-row button:disabled").count() > 0
 
 
-def test_what_there_is_no_room_for_is_told(visit, open_page, tmp_path):
+def test_what_there_is_no_room_for_is_told_and_what_is_shown_is_there(visit, open_page, tmp_path):
     page = visit("mechanisms")
     page.locator(".flow td").first.wait_for()
 
     def answer(route):
-        route.fulfill(json={**route.fetch().json(), "padding": "x" * 8_000_000})
+        route.fulfill(json={**route.fetch().json(), "padding": "x" * 6_000_000})
 
     page.route("**/api/mechanisms/attend", answer)
     for score in ("Cosine", "Gaussian", "Additive", "ScaledDot"):
         with page.expect_response("**/api/mechanisms/attend"):
             page.get_by_label("Score", exact=True).select_option(score)
     page.get_by_role("heading", name="The score of q1 and k1").wait_for()
-    page.unroute("**/api/mechanisms/attend")
-    file = open_page(save(page, tmp_path))
-    status = page.locator(".saving [role=status]")
-    expect(status).to_contain_text("further choices are not in it. There was no room for 3 answers of before.")
+    address = save(page, tmp_path)
+    assert [one["verb"] for one in held(address)["answers"]] == ["mechanisms/attend"] * 2  # of 6 MB each; 10 are given
+    expect(page.locator(".saving [role=status]")).to_contain_text("further choices are not in it.")
+    file = open_page(address)
     expect(file.locator(".flow td")).to_have_text(told(page, ".flow td"))
     expect(file.get_by_label("Score", exact=True).locator("option[value=Cosine]")).to_be_disabled()
 

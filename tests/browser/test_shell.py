@@ -6,6 +6,7 @@ import pytest
 
 from browser.browsing import ROOT, serving, violations
 from regard.studio.models import Models
+from unit.studio.seers import make_seers, opened
 
 BUILT = ROOT / "src" / "regard" / "studio" / "static"
 
@@ -79,6 +80,24 @@ def test_the_whole_menu_is_seen_on_a_phone(visit, width):
 def test_an_unknown_view_falls_back_to_the_first(visit):
     page = visit("nothing?text=La+casa")
     page.get_by_role("heading", level=1, name="Translate").wait_for()
+
+
+def test_without_a_translator_the_first_view_is_one_that_fits(open_page):
+    seers = make_seers()
+    with serving(opened({"answerer": seers["answerer"]})) as address:
+        page = open_page(address)
+        page.get_by_role("heading", level=1, name="Ask an image").wait_for()
+
+
+def test_what_was_typed_goes_along_to_another_view(visit):
+    page = visit()
+    page.locator(".said").wait_for()
+    page.locator("textarea").fill("La casa es roja.")
+    page.get_by_role("button", name="Translate", exact=True).click()
+    page.wait_for_function("() => location.hash.includes('casa')")
+    page.get_by_role("navigation").get_by_role("link", name="What if", exact=True).click()
+    page.get_by_role("heading", level=1, name="What if").wait_for()
+    assert page.locator("textarea").input_value() == "La casa es roja."
 
 
 def test_script_and_style_are_small():

@@ -81,7 +81,7 @@ def test_what_if_from_python(written, models, monkeypatch):
 def test_classifiers_from_python(written):
     thing = make_english()["transformer"]
     page = written(classification_page(thing, [REVIEW, PASSAGE]), ".matrix")
-    page.get_by_role("group", name="Also in this file").get_by_role("link").nth(1).click()
+    page.get_by_role("group", name="Also in this file").get_by_role("button").nth(1).click()
     page.locator(".passage").wait_for()
     page = written(relabeling_page(thing, REVIEW), ".moved b")
     page.get_by_role("slider").nth(2).focus()

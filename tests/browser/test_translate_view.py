@@ -159,7 +159,7 @@ def test_lines_tell_their_numbers(visit, models):
     page.locator(".word.column").first.focus()
     page.keyboard.press("ArrowDown")
     said = page.locator(".lines .readout").inner_text()
-    assert said.startswith("libro ←" if "libro" in seen(models).source.tokens else "<unk> ←")
+    assert said.startswith("libro ←" if "libro" in seen(models).source.tokens else "⟨libro⟩ ←")
     assert said.endswith(f"in all {number(float(weights[:, 1].double().sum()))}")
     assert "picture=lines" in page.url
 

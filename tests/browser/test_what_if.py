@@ -258,7 +258,7 @@ def test_bad_input_is_told_in_the_page(visit):
 def test_a_hostile_sentence_is_only_text(visit):
     page = shown(visit(address(text="<img src=x onerror=alert(1)>")))
     assert page.locator("main img").count() == 0
-    assert page.locator(".pulls .name").all_inner_texts()[:2] == ["< (<unk>)", "img (<unk>)"]
+    assert page.locator(".pulls .name").all_inner_texts()[:2] == ["⟨<⟩", "⟨img⟩"]
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False), (390, True)])

@@ -106,7 +106,7 @@ def test_long_lines_are_cut_and_named(run, models):
             "out. Divide them into sentences.\n"
         )
     assert 200 < len(json.loads(done.stdout.splitlines()[1])["source"]) < 1024
-    assert "`device` must be cpu" in run("align", "there", *BOTH, "--device", "toaster").stderr
+    assert "`--device` must be cpu" in run("align", "there", *BOTH, "--device", "toaster").stderr
 
 
 @pytest.mark.parametrize("more", [(), ("--reverse", "back"), ("--reverse", "ibm-1")])

@@ -107,13 +107,16 @@ def test_words_are_painted_by_their_shares():
             "Did you mean txt? If that is a header, name its columns of text and label: --set data.text=…",
         ),
         (["--input", "missing.csv"], "must be a file; received a path where there is none"),
-        (["x", "--by", "magic"], '`by` must be model, gradient or removal; received "magic"'),
-        (["x", "--html", "none/a.html"], "`--html` must be a file to write; none/a.html cannot be written"),
+        (["x", "--by", "magic"], '`--by` must be model, gradient or removal; received "magic"'),
+        (["x", "--html", "a.csv/a.html"], "`--html` must be a file to write; a.csv/a.html cannot be written"),
+        (["x", "--html", "a.txt"], "`--html` must end in .html; received a.txt. Rename it."),
+        (["--input", "empty.txt"], "empty.txt must have at least one text; received none."),
     ],
 )
 def test_mistakes_are_one_paragraph(run, model, monkeypatch, tmp_path, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("txt\nx\n")
+    (tmp_path / "empty.txt").write_text("\n")
     done = run("classify", model, *arguments)
     assert done.returncode == 2
     assert message in done.stderr
@@ -181,3 +184,57 @@ def test_nothing_is_not_classified(run, model):
     done = run("classify", model, " ")
     assert done.returncode == 2
     assert "`TEXT` must be something to read; received nothing. Type a text." in done.stderr
+
+
+def test_empty_texts_are_left_out_alike(run, model, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("a dog\n\nan apple\n"))
+    for done in (run("classify", model), run("classify", model, "a dog", "", "an apple")):
+        assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["pet", "fruit"]
+        assert done.stderr == "regard: 1 empty text left out: number 2\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    done = run("classify", model)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "regard: Standard input must have at least one text; received none.\n"
+
+
+def test_texts_of_unknown_words_are_named(run, model):
+    done = run("classify", model, "zzz qqq", "a dog")
+    note = "regard: 1 text without a word that the model knows, so that the label says little: zzz qqq\n"
+    assert (done.returncode, done.stderr) == (0, note)
+
+
+def test_an_unseen_label_is_counted_as_wrong(run, model, tmp_path):
+    path, page = tmp_path / "a.csv", tmp_path / "a.html"
+    path.write_text("text,label\nthe cat,pet\nw1 bolt,stone\n")
+    done = run("classify", model, "--input", path, "--label", "label", "--html", page)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("accuracy 50.00 %, ")
+    assert "on 2 texts" in done.stdout
+    note = f'regard: 1 text with a label that the model does not have ({path}, line 3: "stone"), counted as wrong, and'
+    assert note in done.stderr
+    assert done.stderr.endswith(f"regard: wrote {page}\n")
+    assert "<th>stone</th>" in page.read_text()
+
+
+def test_lines_left_out_are_told_with_the_labels(run, tmp_path):
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"text": "x", "label": "a"}\n{"text": \n')
+    done = run("train", "--task", "classify", "--data", path, "--out", tmp_path / "run")
+    assert done.returncode == 2
+    assert 'at least two labels to choose from; received only "a". Is data.label' in done.stderr
+    assert f"Left out: 1 json ({path}, line 2: '{{\"text\": ')." in done.stderr
+
+
+def test_a_table_of_texts_is_for_another_task(run, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\nx,1\n")
+    done = run("train", "--data", path, "--out", tmp_path / "run")
+    assert done.returncode == 2
+    assert done.stderr.endswith("Is it for --task classify?\n")
+
+
+def test_presets_and_tasks_are_listed(run):
+    assert run("train", "--task", "classify", "--preset", "list").stdout.splitlines()[:2] == ["tf-idf", "average"]
+    for more in ([], ["--preset", "list"]):
+        done = run("train", "--task", "x", "--out", "y", *more)
+        assert done.stderr.endswith("images, questions or captions; received x.\n")

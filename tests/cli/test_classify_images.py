@@ -68,6 +68,7 @@ def test_what_was_weighed_is_drawn(run, model, pictures, tmp_path):
     done = run("classify", model, pictures / "red" / "001.png", "--figure", figure, "--html", page)
     assert done.returncode == 0, done.stderr
     assert figure.read_bytes().startswith(b"\x89PNG")
+    assert done.stderr == f"regard: wrote {figure}\nregard: wrote {page}\n"
     assert "data:image/png;base64," in page.read_text()
 
 
@@ -89,10 +90,13 @@ def test_a_folder_is_measured(run, model, pictures):
         (["A warm film."], "Each PICTURE must be a file, since "),
         (["PICTURE", "--input", "FOLDER"], "The images must come from one place; received both pictures and --input."),
         (["PICTURE", "--by", "gradient"], "`--text`, `--label` and `--by` must go with a classifier of texts; "),
-        (["PICTURE", "--figure", "a.doc"], "`--figure` must be a file ending in .png, .svg or .pdf, for one picture;"),
-        (["PICTURE", "PICTURE", "--figure", "a.png"], "received a.png for 2 pictures. --html draws several."),
-        (["PICTURE", "--figure", "none/a.png"], "`--figure` must be a file to write; none/a.png cannot be written"),
-        (["PICTURE", "--html", "none/a.html"], "`--html` must be a file to write; none/a.html cannot be written"),
+        (["PICTURE", "--figure", "a.doc"], "`--figure` must end in .png, .svg or .pdf; received a.doc."),
+        (
+            ["PICTURE", "PICTURE", "--figure", "a.png"],
+            "`--figure` must go with one picture; received a.png for 2. --html draws several.",
+        ),
+        (["PICTURE", "--figure", "b.png/a.png"], "`--figure` must be a file to write; b.png/a.png cannot be written"),
+        (["PICTURE", "--html", "b.png/a.html"], "`--html` must be a file to write; b.png/a.html cannot be written"),
         (["--input", "CIFAR"], "must be of shape (3, 16, 16), which the model was trained on; received (3, 32, 32)."),
         (["--input", "missing"], "an IDX file or a CIFAR file; received a path where there is none"),
         (["BROKEN"], "must be a picture that can be read, such as PNG or JPEG; received one that cannot"),

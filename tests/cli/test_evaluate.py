@@ -52,9 +52,9 @@ def test_a_run_is_evaluated_on_what_it_held_out(run, runs, tmp_path):
     for part in ("By source length", "0–7", "8–13", "14+", "layer 0, head 0", "weight on </s>"):
         assert part in done.stdout
     assert "\x1b" not in done.stdout
-    assert done.stderr == ""
+    assert done.stderr == "regard: not kept in evaluation.json: search, bins, samples not as usual\n"
     assert (tmp_path / "a.png").is_file()
-    assert done.stdout.endswith(f"figure  {tmp_path / 'a.png'}\nkept    {runs[1] / 'evaluation.json'}\n")
+    assert done.stdout.endswith(f"figure  {tmp_path / 'a.png'}\n")
 
 
 def test_what_was_measured_on_a_runs_own_pairs_is_kept_for_the_studio(run, runs, monkeypatch):
@@ -62,7 +62,13 @@ def test_what_was_measured_on_a_runs_own_pairs_is_kept_for_the_studio(run, runs,
     kept.unlink(missing_ok=True)
     run("evaluate", runs[0], "--data", "builtin:hi-en", "--set", "data.size=5", "--json", *QUICK)
     assert not kept.exists()
-    done = run("evaluate", runs[0], "--json", *QUICK)
+    for other in ("search.beam=1", "bins=[5]", "samples=40"):
+        done = run("evaluate", runs[0], "--json", "--set", other)
+        name = other.partition("=")[0].partition(".")[0]
+        assert done.stderr == f"regard: not kept in evaluation.json: {name} not as usual\n"
+        assert not kept.exists()
+    done = run("evaluate", runs[0], "--json")
+    assert done.stderr == f"regard: kept in {kept}\n"
     assert json.loads(kept.read_text(encoding="utf-8")) == json.loads(done.stdout)
     client = visitor(Models([runs[0]]))
     result = ask(client, "compare/lengths", models=["fixed"])["results"]["fixed"]
@@ -72,9 +78,8 @@ def test_what_was_measured_on_a_runs_own_pairs_is_kept_for_the_studio(run, runs,
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("regard.training.checkpoint.write_text", full)
-    done = run("evaluate", runs[0] / "model", *QUICK)
+    done = run("evaluate", runs[0] / "model")
     assert (done.returncode, done.stderr) == (0, f"regard: {kept} cannot be written (No space left on device).\n")
-    assert "kept    " not in done.stdout
 
 
 def test_figures_for_machines(run, runs):

@@ -93,7 +93,7 @@ def test_all_runs_one_after_the_other(run, tmp_path, monkeypatch):
             ("scaling", "--all"),
             "`regard experiment` must be given one of a name, --list and --all; received more than one.",
         ),
-        (("scalign",), "`name` must be an experiment; received scalign. Did you mean scaling?"),
+        (("scalign",), "`NAME` must be an experiment; received scalign. Did you mean scaling?"),
     ],
 )
 def test_wrong_arguments_end_in_one_paragraph(run, arguments, message):

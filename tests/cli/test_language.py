@@ -18,6 +18,8 @@ from unit.tasks.texts import SIZES, write_text
 
 @pytest.fixture
 def run(unchecked, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["regard", *map(str, arguments)])
         code = 0
@@ -85,7 +87,8 @@ def test_tokens_that_training_never_saw_are_told(run, unchecked, tmp_path, capsy
     )
     capsys.readouterr()
     out = run("generate", tmp_path / "run", "--next")[1]
-    assert re.search(r"^  and 0\.\d{3} for tokens that the training text lacks, which are never said$", out, re.M)
+    what = "<unk> and marks that no text has, tokens that the training text lacks, bytes that cannot follow"
+    assert re.search(rf"^  and 0\.\d{{3}} for what is never said: {what}$", out, re.MULTILINE)
     assert sorted(line.split()[0] for line in out.splitlines()[1:-1] if "0.000" not in line) == ["a", "b", "⏎"]
 
 
@@ -117,10 +120,10 @@ def test_what_is_left_out_is_said(run, unchecked, tmp_path, capsys):
     assert "|vocabulary:6|model:ngram|order:5|" in json.loads(capsys.readouterr().out)["signature"]
     code, out, _ = run("generate", tmp_path / "run", "the", "--next")
     assert code == 0
-    assert re.search(r"^  and 0\.\d{3} for <unk>, which is never said$", out, re.MULTILINE)
+    assert re.search(r"^  and 0\.\d{3} for what is never said: <unk> and marks that no text has$", out, re.MULTILINE)
     (tmp_path / "wide.txt").write_text("the  dog\na bird\n")
     _, out, _ = run("evaluate", tmp_path / "run", tmp_path / "wide.txt")
-    assert "note: 1 lines differ from what their tokens write" in out
+    assert "note: 1 line differs from what the tokens write" in out
 
 
 def test_evaluate_refuses_what_does_not_fit(run, folder, tmp_path):
@@ -153,3 +156,30 @@ def test_settings_of_the_command_line(capsys):
     assert 'text = "a.txt"' in capsys.readouterr().out
     with pytest.raises(ArgumentError, match="`--source` must be left out for a language model, which has one text"):
         read_language_settings({"data": {"source": "a", "target": "b"}}, "")
+
+
+def test_a_prompt_may_be_piped_in(run, folder, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("the d\n"))
+    code, out, error = run("generate", folder, "--temperature", "0", "--max-tokens", "8")
+    assert (code, out[:5], error) == (0, "the d", "")
+    assert out == run("generate", folder, "the d", "--temperature", "0", "--max-tokens", "8")[1]
+
+
+def test_what_is_unknown_is_named(run, folder):
+    code, _, error = run("generate", folder, "ZZ9", "--max-tokens", "1")
+    assert (code, error) == (0, "regard: not in the text that the model was trained on: 'Z', '9'\n")
+
+
+def test_what_may_follow_is_not_drawn(run, folder):
+    code, _, error = run("generate", folder, "a", "--next", "--temperature", "0.1")
+    assert code == 2
+    assert "`--next` must go without --max-tokens, --temperature, --top-k, --top-p and --seed: it shows" in error
+
+
+def test_arguments_are_called_as_on_the_command_line(run, folder):
+    assert (
+        "regard: `--max-tokens` must be at least 1; received 0." in run("generate", folder, "a", "--max-tokens", "0")[2]
+    )
+    assert "regard: `--top-p` must be above 0" in run("generate", folder, "a", "--top-p", "0")[2]
+    assert "regard: `--device` must be cpu, auto" in run("generate", folder, "a", "--device", "toaster")[2]
+    assert "regard: `MODEL` must be a model folder" in run("generate", folder.parent, "a")[2]

@@ -1,5 +1,6 @@
 """Commands that are given a model of another kind say what they need, what is there, and which command serves it."""
 
+import re
 import sys
 
 import pytest
@@ -35,6 +36,11 @@ def test_a_model_of_another_kind_is_one_paragraph(unchecked, monkeypatch, capsys
             main()
         said = capsys.readouterr()
         assert (ended.value.code, said.out, said.err.count("\n")) == (2, "", 1)
-        assert said.err.startswith("regard: `path` must be the folder of a")
+        if command == "evaluate" and held in ("classify", "images"):
+            assert "`MODEL` must be a translator or a language model to be scored here; received " in said.err
+            line = "--input test.csv --label label" if held == "classify" else "--input PICTURES/"
+            assert said.err.endswith(f"Measure it so: regard classify {tmp_path} {line}\n")
+            continue
+        assert re.match(r"regard: `(MODEL|SYSTEMS)` must be the folder of a", said.err)
         assert all(KINDS[one].name in said.err.split(";")[0] for one in kinds)
         assert f"; {tmp_path} holds {KINDS[held].name}. Use `{KINDS[held].use}` with it." in said.err

@@ -1,5 +1,6 @@
 """`regard scene`, `ask`, `caption` and the training behind them, run as a user runs them."""
 
+import errno
 import io
 import json
 import subprocess
@@ -11,9 +12,11 @@ from PIL import Image
 
 from regard.cli import main
 from regard.cli.picture_progress import PictureProgress
-from regard.cli.train_questions import print_picture_config, train_on_pictures
+from regard.cli.train_questions import _tell_questions, print_picture_config, train_on_pictures
+from regard.cli.training_run import report_run
 from regard.config.read import parse_assignments
 from regard.errors import ArgumentError
+from regard.tasks.run_folder import RunFolder
 from unit.tasks.picture_run import TINY, make_answerer, make_captioner
 
 
@@ -114,6 +117,45 @@ def test_the_view_of_the_studio_is_written(run, answerer, captioner, picture, tm
     assert "`--out` must go without --beam, since the view describes greedily; received 2." in done.stderr
 
 
+def test_a_name_that_is_no_text_and_folders_that_are_missing(run, answerer, picture, tmp_path):
+    odd = picture.rename(tmp_path / "p\udcff.png")
+    page, figure = tmp_path / "new" / "a.HTML", tmp_path / "newer" / "a.PNG"
+    done = run("ask", answerer, odd, "is there a circle?", "--out", page, "--figure", figure)
+    assert done.returncode == 0, done.stderr
+    assert '"file":"picture p?.png"' in page.read_text()
+    with Image.open(figure) as drawn:
+        assert drawn.width > 300
+
+
+def test_a_full_disk_leaves_the_page_of_before(run, captioner, picture, tmp_path, monkeypatch):
+    def full(path):
+        assert path.stat().st_size
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("regard.training.checkpoint.flush", full)
+    for option in ("--out", "--figure"):
+        path = tmp_path / "a.html"
+        path.write_text("before")
+        done = run("caption", captioner, picture, option, path)
+        message = f"`{option}` must be a file to write; {path} cannot be written (No space left on device)."
+        assert (done.returncode, message in done.stderr) == (2, True)
+        assert path.read_text() == "before"
+    assert {one.name for one in tmp_path.iterdir()} == {"a.html", picture.name}
+
+
+def test_what_cannot_be_written_is_told_before_a_model_is_opened(run, picture, tmp_path):
+    for option in ("--out", "--figure"):
+        done = run("ask", tmp_path / "no model", picture, "x?", option, picture / "a.html")
+        assert f"`{option}` must be a file to write; {picture}/a.html cannot be written (Not a dir" in done.stderr
+
+
+def test_lines_that_are_no_text_are_told(run, answerer, picture, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("is it?\nis \udcff\n"))
+    done = run("ask", answerer, picture)
+    assert done.returncode == 2
+    assert "`QUESTION` must be text in UTF-8; received a byte that is none at place 3. Convert it." in done.stderr
+
+
 def test_a_picture_is_described(run, captioner, picture):
     done = run("caption", captioner, picture, "--beam", "2", "--n-best", "2")
     assert done.returncode == 0, done.stderr
@@ -135,7 +177,11 @@ def test_a_picture_is_described(run, captioner, picture):
             ["x?", "--out", "a.png"],
             "`--out` must end in .html; received a.png. Use --figure for a picture of the maps.",
         ),
-        (["x?", "--out", "none/a.html"], "`--out` must be a file to write; none/a.html cannot be written (No such"),
+        (
+            ["x?", "--out", "scene.png/a.html"],
+            "`--out` must be a file to write; scene.png/a.html cannot be written (Not a directory).",
+        ),
+        (["is it \udcff"], "`QUESTION` must be text in UTF-8; received a byte that is none at place 6. Convert it."),
         ([""], '`question` must have at least one word; received "".'),
     ],
 )
@@ -186,6 +232,17 @@ def test_drawing_tells_how_many_of_all_pictures_there_are(unchecked, monkeypatch
     data = {**TINY["data"], "scenes": 60, "held_out_scenes": 20}
     train_on_pictures("captions", {**TINY, "data": data}, "", tmp_path / "c")
     assert told == [("drawing pictures", 100, {"unit": "pictures", "total": 100})]
+
+
+def test_a_sentence_is_told_and_nothing_printed(unchecked, capsys, tmp_path):
+    figures = {"valid_accuracy": 0.5, "valid_accuracy_count": 0.5, "steps": 2, "seconds": 1}
+    assert _tell_questions(figures, "valid") == "accuracy 50.00 % (validation); 2 steps in 1 s"
+    assert capsys.readouterr().out == ""
+    trained = SimpleNamespace(figures=figures, folder=RunFolder(tmp_path), signature="s")
+    report_run(trained, _tell_questions, show=lambda *_: print("table"), as_json=False)
+    assert capsys.readouterr().out.splitlines()[:2] == ["table", "accuracy 50.00 % (validation); 2 steps in 1 s"]
+    report_run(trained, _tell_questions, show=lambda *_: print("table"), tokenization="bytes", as_json=True)
+    assert json.loads(capsys.readouterr().out) == {**figures, "tokenization": "bytes", "signature": "s"}
 
 
 def test_training_on_captions(unchecked, capsys, tmp_path):

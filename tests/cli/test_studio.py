@@ -58,7 +58,7 @@ def test_a_port_that_is_taken_is_passed_over_or_told():
 def test_bad_input_ends_in_one_paragraph(monkeypatch, capsys, unchecked, tmp_path):
     for words, said in [
         (["--port", "99999"], "regard: `--port` must be from 0 to 65535; received 99999.\n"),
-        ([str(tmp_path / "none"), "--no-open"], "regard: `path` must be a model folder or a run folder; received "),
+        ([str(tmp_path / "none"), "--no-open"], "regard: `MODEL` must be a model folder or a run folder; received "),
     ]:
         monkeypatch.setattr(sys, "argv", ["regard", "studio", *words])
         with pytest.raises(SystemExit) as ended:

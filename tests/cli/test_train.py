@@ -111,7 +111,7 @@ def test_two_plain_files_need_nothing_else(run, tmp_path, monkeypatch):
         (["--set", "train.stpes=3"], "regard: train.stpes: unknown key. Did you mean steps?\n"),
         (
             ["--preset", "bahdano"],
-            'regard: `preset` must be the name of a model; received "bahdano". Did you mean bahdanau?\n',
+            'regard: `--preset` must be the name of a model; received "bahdano". Did you mean bahdanau?\n',
         ),
         (
             ["--set", "train.steps"],

@@ -119,8 +119,9 @@ def test_unknown_words_and_several_models(run, model, tmp_path):
     ("arguments", "message"),
     [
         (["a", "--set", "lenght_penalty=1"], "regard: lenght_penalty: unknown key. Did you mean length_penalty?\n"),
-        (["a", "--beam", "0"], "regard: `beam` must be at least 1; received 0.\n"),
-        (["a", "--temperature", "0"], "`temperature` must be above 0; received 0.0. For greedy, beam=1.\n"),
+        (["a", "--beam", "2", "--n-best", "3"], "regard: `--n-best` must be from 1 to `--beam`, 2; received 3.\n"),
+        (["a", "--beam", "0"], "regard: `--beam` must be at least 1; received 0.\n"),
+        (["a", "--temperature", "0"], "`--temperature` must be above 0; received 0.0. For greedy, beam=1.\n"),
         (
             ["a", "--input", "b"],
             "regard: The text must come from one place; received both sentences and --input. Leave out one.\n",
@@ -142,7 +143,7 @@ def test_mistakes_are_one_paragraph_and_exit_code_2(run, arguments, message):
 def test_what_is_no_model_is_one_paragraph(run, tmp_path):
     done = run("a", folder=tmp_path / "nowhere")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("regard: `path` must be a model folder or a run folder; received ")
+    assert done.stderr.startswith("regard: `MODEL` must be a model folder or a run folder; received ")
 
 
 def test_a_full_disk_is_one_paragraph(run, tmp_path, monkeypatch):

@@ -15,6 +15,15 @@ def test_no_module_is_called_utils() -> None:
     assert not [path for path in modules() if FORBIDDEN_NAMES & {path.stem, *path.relative_to(ROOT).parts}]
 
 
+def bare_articles(path: Path) -> list[str]:
+    """List where "a" stands before a kind that may begin with a vowel; `errors.with_article` knows."""
+    return re.findall(r"\b[Aa] \{[\w.]*(?:kind|__name__)\}", path.read_text(encoding="utf-8"))
+
+
+def test_kinds_have_their_article() -> None:
+    assert everywhere(bare_articles) == ""
+
+
 def documented(node: ast.AST) -> bool:
     return ast.get_docstring(node) is not None  # type: ignore[arg-type]
 

@@ -1,7 +1,5 @@
 // Where answers come from: the studio's server here, or a single file that holds some (recording.ts).
 
-import { Recording } from "./recording.ts";
-
 export interface ModelInfo {
   name: string;
   kind: "translator" | "classifier" | "language" | "vision";
@@ -28,13 +26,12 @@ export interface Overview {
 export interface Question {
   verb: string;
   body: object;
+  /** What a file has in place of the body, where that is large. */
+  as?: object;
 }
 
-/** How an answer is remembered for a file: under another body, where the one sent is large; or not at all. */
-export interface Remembering {
-  as?: object;
-  keep?: boolean;
-}
+/** What came of a question: the answer in JSON, or the sentence with which it was refused. */
+export type Outcome = { answer: string } | { refusal: string };
 
 export interface Host {
   /** False in a single file: only what was recorded can be asked. */
@@ -42,7 +39,7 @@ export interface Host {
   /** What the server has loaded; the shell sees to it before a view is drawn. */
   overview: Overview;
   /** Ask `verb`, such as "translate/search"; a refusal is an Error whose message is meant for the visitor. */
-  ask<T>(verb: string, body?: object, remembering?: Remembering): Promise<T>;
+  ask<T>(verb: string, body?: object): Promise<T>;
   /** Whether `ask` has an answer to exactly this. */
   knows(verb: string, body?: object): boolean;
   /** What a single file has of a verb: the bodies of what was asked, in that order; of the server, nothing. */
@@ -54,18 +51,20 @@ const NOTHING: Overview = { version: "", models: [], preparing: null };
 export class LiveHost implements Host {
   readonly live = true;
   overview = NOTHING;
-  /** What the view that is shown has asked so far; the shell begins a new one with each view. */
-  recording = new Recording();
   private pending = new Set<Promise<unknown>>();
 
-  ask<T>(verb: string, body: object = {}, remembering: Remembering = {}): Promise<T> {
-    const answer = this.send<T>(verb, body, remembering, this.recording);
+  ask<T>(verb: string, body: object = {}): Promise<T> {
+    const answer = this.send(verb, body).then((outcome) => {
+      if ("refusal" in outcome) throw new Error(outcome.refusal);
+      return JSON.parse(outcome.answer) as T;
+    });
     const settled: Promise<unknown> = answer.then(() => {}, () => {}).then((): boolean => this.pending.delete(settled));
     this.pending.add(settled);
     return answer;
   }
 
-  private async send<T>(verb: string, body: object, { as = body, keep = true }: Remembering, recording: Recording): Promise<T> {
+  /** Ask for a file's sake: the answer as it came. */
+  async send(verb: string, body: object): Promise<Outcome> {
     let response: Response, text: string;
     try {
       response = await fetch(`api/${verb}`, {
@@ -75,14 +74,15 @@ export class LiveHost implements Host {
     } catch {
       throw new Error("The studio does not answer. Is `regard studio` still running?");
     }
-    if (!response.ok) {
-      const refusal = told(text) ?? `The studio answered ${response.status} to ${verb}.`;
-      if (keep && response.status === 422) recording.refused(verb, as, refusal);
-      throw new Error(refusal);
-    }
-    const answer = JSON.parse(text) as T;
-    if (keep) recording.answered(verb, as, text);
-    return answer;
+    if (response.ok) return { answer: text };
+    const refusal = told(text) ?? `The studio answered ${response.status} to ${verb}.`;
+    if (response.status !== 422) throw new Error(refusal);
+    return { refusal };
+  }
+
+  /** Whether something is being asked. */
+  get busy(): boolean {
+    return this.pending.size > 0;
   }
 
   /** Resolves once nothing is being asked. */
@@ -90,7 +90,7 @@ export class LiveHost implements Host {
     do {
       await Promise.all([...this.pending]);
       await new Promise((resolve) => setTimeout(resolve, 50)); // what is asked because of an answer
-    } while (this.pending.size);
+    } while (this.busy);
   }
 
   knows(): boolean {

@@ -3,21 +3,23 @@
 import { fill, h } from "./dom.ts";
 import { LiveHost, type Host, type Overview } from "./host.ts";
 import { preparing } from "./preparing.ts";
-import { FrozenHost, Recording, type Recorded } from "./recording.ts";
-import { saveButton } from "./saving.ts";
+import { FrozenHost, readRecorded, type Recorded } from "./recording.ts";
+import { Saving } from "./saving.ts";
 import { State } from "./state.ts";
 import type { Shown, View } from "./view.ts";
 import { VIEWS } from "./views.ts";
 
 const root = document.getElementById("studio")!;
-const recorded = readRecorded();
+let damaged = false;
+const recorded = held();
 if (recorded && !location.hash) history.replaceState(null, "", `#${recorded.address}`);
 const host: Host = recorded ? new FrozenHost(recorded) : new LiveHost();
+const saving = host instanceof LiveHost ? new Saving(host) : null;
 const state = new State();
 const views = recorded ? VIEWS.filter((view) => view.id === recorded.view) : VIEWS;
 const main = h("main", { id: "main", tabindex: -1 });
 const menu = h("nav", { "aria-label": "Views" });
-let shown: Shown | void, last = "";
+let shown: Shown | void;
 
 restoreTheme();
 fill(root,
@@ -27,13 +29,16 @@ fill(root,
       h("span", { class: "eye", "aria-hidden": "true" }), "regard ", h("span", { class: "dim" }, recorded ? "recording" : "studio")),
     menu, themeButton()),
   main);
-state.on(() => mount());
-void begin();
+if (damaged) fill(main, h("p", { class: "alert", role: "alert" }, "What this file holds cannot be read: it is damaged, or was not written to its end. Save it once more with `regard studio`."));
+else {
+  state.on(() => mount());
+  void begin();
+}
 
 async function begin(): Promise<void> {
   if (host.live) {
     try {
-      host.overview = await host.ask<Overview>("overview", {}, { keep: false });
+      host.overview = await host.ask<Overview>("overview");
     } catch (error) {
       fill(main, h("p", { class: "alert", role: "alert" }, (error as Error).message));
       return;
@@ -48,7 +53,7 @@ async function wait(): Promise<void> {
   while (host.overview.preparing) {
     await new Promise((resolve) => setTimeout(resolve, 500));
     try {
-      host.overview = await host.ask<Overview>("overview", {}, { keep: false });
+      host.overview = await host.ask<Overview>("overview");
     } catch (error) {
       host.overview.preparing!.error = (error as Error).message;
     }
@@ -63,18 +68,33 @@ async function wait(): Promise<void> {
 function mount(): void {
   shown?.end();
   shown = undefined;
-  const view = views.find((one) => one.id === state.view) ?? views[0]!;
+  const view = views.find((one) => one.id === state.view) ?? first();
   state.view = view.id;
   document.title = `${view.title} · ${recorded ? "saved from " : ""}regard studio`;
-  fill(menu, views.map((one) => h("a", { href: state.link(one.id, { model: state.get("model") || null, text: state.get("text") || null }), "aria-current": one === view ? "page" : null }, one.title)));
+  fill(menu, views.map((one) => link(one, one === view)));
   const body = h("div", { class: `view ${view.id}` });
-  if (host instanceof LiveHost && view.id !== last) host.recording = new Recording();
-  last = view.id;
   const head = h("div", { class: "head" }, h("div", null, h("h1", null, view.title), h("p", { class: "lede" }, view.lede)));
   fill(main, head, body);
   if (missing(view)) fill(body, absent(view));
   else shown = view.render(body, host, state);
-  if (shown && host instanceof LiveHost) head.append(saveButton(host, view.id, shown));
+  saving?.show(view.id, shown ?? null);
+  if (shown && saving) head.append(saving.element);
+}
+
+/** Where a visitor begins: Translate, unless only models of other kinds are open. */
+function first(): View {
+  const { models } = host.overview;
+  const home = { translator: "translate", classifier: "classify", vision: "ask", language: "steps" };
+  const kind = models.some((one) => one.kind === "translator") ? "translator" : (models[0]?.kind ?? "translator");
+  return views.find((one) => one.id === home[kind]) ?? views[0]!;
+}
+
+/** A way to another view, which takes model and text with it as they are when it is gone. */
+function link(view: View, here: boolean): HTMLElement {
+  const address = () => state.link(view.id, { model: state.get("model") || null, text: state.get("text") || null });
+  const renew = () => way.setAttribute("href", address());
+  const way = h("a", { href: address(), "aria-current": here ? "page" : null, onpointerenter: renew, onfocus: renew, onclick: renew }, view.title);
+  return way;
 }
 
 function missing(view: View): boolean {
@@ -92,15 +112,20 @@ function absent(view: View): HTMLElement {
     h("pre", null, commands[view.needs![0]!]!));
 }
 
-function readRecorded(): Recorded | null {
-  const text = document.getElementById("recorded")?.textContent;
-  return text ? (JSON.parse(text) as Recorded) : null;
+/** What the page holds, where it is a single file; nothing of a damaged one. */
+function held(): Recorded | null {
+  try {
+    const found = readRecorded(document.getElementById("recorded")?.textContent);
+    if (!found || VIEWS.some((view) => view.id === found.view)) return found;
+  } catch {}
+  damaged = true;
+  return { overview: { version: "", models: [], preparing: null }, view: VIEWS[0]!.id, address: "", answers: [] };
 }
 
 function restoreTheme(): void {
   const chosen = remembered();
   if (chosen) document.documentElement.dataset.theme = chosen;
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => mount());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => shown?.recolor?.());
 }
 
 function themeButton(): HTMLElement {
@@ -111,7 +136,7 @@ function themeButton(): HTMLElement {
       localStorage.setItem("regard-theme", document.documentElement.dataset.theme!);
     } catch {}
     name();
-    mount();
+    shown?.recolor?.();
   } });
   const name = () => {
     button.setAttribute("aria-label", dark() ? "Use light colors" : "Use dark colors");

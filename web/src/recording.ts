@@ -1,6 +1,6 @@
-// A single file holds questions with their answers: the live page remembers them, the file answers from them.
+// A single file holds questions with their answers.
 
-import type { Host, Overview } from "./host.ts";
+import type { Host, Outcome, Overview, Question } from "./host.ts";
 
 /** What `studio/single_file.py`, or the button "Save as one file", writes into a file. */
 export interface Recorded {
@@ -10,51 +10,29 @@ export interface Recorded {
   answers: { verb: string; body: object; answer?: unknown; refusal?: string }[];
 }
 
-/** Letters of answers that are kept; of more, what was asked longest ago is left out. */
-const MOST = 20 * 2 ** 20;
 /** Where the answers go in the empty file that the server gives. */
 const SLOT = '<script type="application/json" id="recorded">null</script>';
 
-/** What the live page remembers. Of a question that was asked again, the last answer counts. */
+/** What goes into one file: questions, each once, with what came of them. */
 export class Recording {
   private entries = new Map<string, string>();
   /** Letters of all answers. */
   size = 0;
-  /** Answers that were left out for want of room. */
-  dropped = 0;
 
   get count(): number {
     return this.entries.size;
   }
 
-  answered(verb: string, body: object, answer: string): void {
-    this.put(verb, body, `"answer":${answer}`);
+  has(question: Question): boolean {
+    return this.entries.has(nameOf(question));
   }
 
-  refused(verb: string, body: object, refusal: string): void {
-    this.put(verb, body, `"refusal":${JSON.stringify(refusal)}`);
-  }
-
-  has(verb: string, body: object): boolean {
-    return this.entries.has(key(verb, body));
-  }
-
-  private put(verb: string, body: object, outcome: string): void {
-    const name = key(verb, body);
-    this.drop(name);
-    const entry = `{"verb":${JSON.stringify(verb)},"body":${JSON.stringify(body)},${outcome}}`;
-    this.entries.set(name, entry);
+  put(question: Question, outcome: Outcome): void {
+    const { verb, body, as = body } = question;
+    const told = "answer" in outcome ? `"answer":${outcome.answer}` : `"refusal":${JSON.stringify(outcome.refusal)}`;
+    const entry = `{"verb":${JSON.stringify(verb)},"body":${JSON.stringify(as)},${told}}`;
+    this.entries.set(nameOf(question), entry);
     this.size += entry.length;
-    for (const oldest of this.entries.keys()) {
-      if (this.size <= MOST || oldest === name) break;
-      this.drop(oldest);
-      this.dropped++;
-    }
-  }
-
-  private drop(name: string): void {
-    this.size -= this.entries.get(name)?.length ?? 0;
-    this.entries.delete(name);
   }
 
   /** Put the answers into the empty file `page`. */
@@ -66,6 +44,13 @@ export class Recording {
     // In JSON, `<` occurs within strings alone: so written, no sentence can end the element it stands in.
     return [before, SLOT.replace("null<", () => `${data.replaceAll("<", "\\u003c")}<`), after].join("");
   }
+}
+
+/** Read what a file holds: null where the page is no file. What cannot be read is an Error. */
+export function readRecorded(text: string | null | undefined): Recorded | null {
+  const found = text ? (JSON.parse(text) as Recorded | null) : null;
+  if (found && !(Array.isArray(found.answers) && Array.isArray(found.overview.models))) throw new Error("no recording");
+  return found;
 }
 
 /** What a question that a file has no answer to is about. */
@@ -92,18 +77,18 @@ export class FrozenHost implements Host {
 
   constructor(recorded: Recorded) {
     this.overview = recorded.overview;
-    for (const one of recorded.answers) this.answers.set(key(one.verb, one.body), one);
+    for (const one of recorded.answers) this.answers.set(nameOf(one), one);
   }
 
   async ask<T>(verb: string, body: object = {}): Promise<T> {
-    const found = this.answers.get(key(verb, body));
+    const found = this.answers.get(nameOf({ verb, body }));
     if (!found) throw new Error(notRecorded(verb));
     if (found.refusal !== undefined) throw new Error(found.refusal);
     return found.answer as T;
   }
 
   knows(verb: string, body: object = {}): boolean {
-    return this.answers.has(key(verb, body));
+    return this.answers.has(nameOf({ verb, body }));
   }
 
   asked(verb: string): object[] {
@@ -111,10 +96,11 @@ export class FrozenHost implements Host {
   }
 }
 
-function key(verb: string, body: object): string {
+/** A question in one word: the same for the same, in whatever order its parts stand. */
+export function nameOf({ verb, body, as = body }: Question): string {
   const sorted = (_: string, value: unknown) =>
     value && typeof value === "object" && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
       : value;
-  return `${verb} ${JSON.stringify(body, sorted)}`;
+  return `${verb} ${JSON.stringify(as, sorted)}`;
 }

@@ -15,8 +15,17 @@ export interface View {
 }
 
 export interface Shown {
-  /** Ends it: timers, listeners on the window. */
+  /** Ends it: timers, listeners on the window, and whatever it would ask later. */
   end(): void;
-  /** What somebody who has the view as a single file would ask besides what was asked already, most wanted first. */
-  likely?(): Question[] | Promise<Question[]>;
+  /** Draws anew what has colors of its own, since the page is dark now, or light. */
+  recolor?(): void;
+  /** What a file of it holds, as it stands when this is called, and nothing that was asked before. */
+  wanted(): Wanted | Promise<Wanted>;
+}
+
+export interface Wanted {
+  /** What the view asks when it is opened at this address: in the file whatever room there is. */
+  shown: Question[];
+  /** What somebody who has the file would ask then, most wanted first. */
+  likely: Question[];
 }

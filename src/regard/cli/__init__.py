@@ -71,7 +71,11 @@ def main() -> None:
     try:
         app()
     except RegardError as error:
-        print(f"regard: {error}", file=sys.stderr)
+        from typer.main import get_command
+
+        from regard.cli.flags import spell_flags
+
+        print(f"regard: {spell_flags(str(error), get_command(app), sys.argv[1:])}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

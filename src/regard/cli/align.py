@@ -12,7 +12,7 @@ import typer
 
 from regard.cli.pair_files import read_base, read_division, read_gold, read_two_files
 from regard.cli.watching import Watching
-from regard.errors import ArgumentError, nearest
+from regard.errors import ArgumentError, near_miss
 
 if TYPE_CHECKING:
     from regard.data.pair import Pair
@@ -184,7 +184,7 @@ def check_join(join: str) -> None:
 
     known = get_args(Join)
     if join not in known:
-        raise ArgumentError(f"`--join` must be one of {', '.join(known)}; received {join}. {nearest(join, known)}")
+        raise ArgumentError(f"`--join` must be one of {', '.join(known)}; received {join}.{near_miss(join, known)}")
 
 
 def _check_choosing(model: str, reverse: str, develop: object, assignments: object) -> None:

@@ -3,11 +3,13 @@
 import json
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.given import check_file, check_unicode, write_file, write_page
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -46,15 +48,15 @@ def ask(
     if figure is not None:
         check_picture_figure(figure)
     check_page(out)
+    for question in questions or []:
+        check_unicode("QUESTION", question)
     from regard.tasks.picture_input import read_any_picture
     from regard.tasks.question_answerer import load_question_answerer
 
     answerer = load_question_answerer(model, device=device)
     pixels = read_any_picture(picture, size=answerer.image_size)
-    if not questions and sys.stdin.isatty():
-        print("regard: a question and Enter; Ctrl-D ends.", file=sys.stderr)
     answers = []
-    for question in questions or (line.strip() for line in sys.stdin if line.strip()):
+    for question in questions or _read_questions():
         answers.append(answerer.ask_pixels(pixels, [question])[0])
         if figure is None and out is None:
             _show(answers[-1], as_json=as_json)
@@ -67,16 +69,30 @@ def ask(
             _show(answer, as_json=as_json)
 
 
+def _read_questions() -> Iterator[str]:
+    """Give the lines of standard input."""
+    if sys.stdin.isatty():
+        print("regard: a question and Enter; Ctrl-D ends.", file=sys.stderr)
+    for line in sys.stdin:
+        check_unicode("QUESTION", line.strip())
+        if line.strip():
+            yield line.strip()
+
+
 def check_picture_figure(path: Path) -> None:
-    """Refuse a kind of figure that cannot be written, before anything is computed."""
+    """Refuse a figure that cannot be written, before anything is computed."""
     if path.suffix.lower() not in KINDS:
         raise ArgumentError(f"`--figure` must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}; received {path}.")
+    check_file(path, option="--figure")
 
 
 def check_page(path: Path | None) -> None:
-    """Refuse a page that is not called one, before anything is computed."""
-    if path is not None and path.suffix.lower() != ".html":
+    """Refuse a page that is not called one or cannot be written, before anything is computed."""
+    if path is None:
+        return
+    if path.suffix.lower() != ".html":
         raise ArgumentError(f"`--out` must end in .html; received {path}. Use --figure for a picture of the maps.")
+    check_file(path, option="--out")
 
 
 def write_picture_page(path: Path, model: "QuestionAnswerer | Captioner", picture: Path, questions: list[str]) -> None:
@@ -86,26 +102,15 @@ def write_picture_page(path: Path, model: "QuestionAnswerer | Captioner", pictur
 
     with Watching() as watching:
         page = picture_page(model, picture, questions, watch=watching)
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise ArgumentError(f"`--out` must be a file to write; {path} cannot be written ({error.strerror}).") from error
-    print(f"regard: wrote {path}", file=sys.stderr)
+    write_page(path, page, option="--out")
 
 
 def write_figure(looks: "WordMaps", path: Path, *, title: str, page: str) -> None:
     """Write maps as what the name ends in: the page given, or a figure."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix.lower() == ".html":
-            path.write_text(page, encoding="utf-8")
-        else:
-            looks.figure(title=title).savefig(path)
-        print(f"regard: wrote {path}", file=sys.stderr)
-    except OSError as error:
-        raise ArgumentError(
-            f"`--figure` must be a file to write; {path} cannot be written ({error.strerror})."
-        ) from error
+    if path.suffix.lower() == ".html":
+        write_page(path, page, option="--figure")
+    else:
+        write_file(path, lambda aside: looks.figure(title=title).savefig(aside), option="--figure")
 
 
 def _draw(answers: "list[Answer]", path: Path) -> None:

@@ -3,19 +3,25 @@
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.errors import ArgumentError, DataError
+from regard.cli.given import check_page, write_page
+from regard.cli.label_measures import measure_labels
+from regard.data.report import shorten
+from regard.errors import ArgumentError, DataError, plural
 
 if TYPE_CHECKING:
     from regard.evaluation.classification import ClassificationScores
     from regard.tasks.classifier import Classifier, Decision
-    from regard.tasks.image_classifier import ImageDecision
+
+NAMED = 3
+"""Texts that a note names."""
 
 
 def classify(
@@ -50,6 +56,8 @@ def classify(
     from regard.tasks.model_kinds import check_kind, saved_task
 
     check_kind(find_model(model), "classify", "images")
+    if html is not None:
+        check_page(html, option="--html")
     if saved_task(find_model(model)) == "images":
         from regard.cli.classify_images import Wanted, classify_images
 
@@ -61,18 +69,19 @@ def classify(
         classify_images(model, texts or [], source, Wanted(as_json=as_json, html=html, figure=figure), device=device)
         return
     _check_texts(model, texts or [], figure)
-    if any(not text.strip() for text in texts or []):
-        raise ArgumentError("`TEXT` must be something to read; received nothing. Type a text.")
     if texts and source is not None:
         raise ArgumentError("The text must come from one place; received both texts and --input. Leave out one.")
     if label and source is None:
         raise ArgumentError("`--label` must go with --input, whose column it is; received it alone.")
+    from regard.data.labeled import find_label
     from regard.tasks.classifier import load_classifier
 
+    read, gold = _without_empty(*_read(texts or [], source, text, label), given=bool(texts), source=source)
     classifier = load_classifier(model, device=device)
-    read, gold = _read(texts or [], source, text, label)
+    place = None if source is None or not label else partial(find_label, source, label)
     try:
-        _run(classifier, read, gold, by=by, measure=bool(label), as_json=as_json, html=html)
+        _run(classifier, read, gold, by=by, place=place, as_json=as_json, html=html)
+        _note_unknown(classifier, read)
     except BrokenPipeError:
         # Python flushes standard output once more when it ends, into nowhere from here on.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -97,20 +106,21 @@ def _run(
     gold: Sequence[str | None],
     *,
     by: str,
-    measure: bool,
+    place: Callable[[str], str] | None,
     as_json: bool,
     html: Path | None,
 ) -> None:
+    """Write decisions, or where `place` tells the first line of a label, how good they are."""
     kept: list[tuple[Decision, str | None]] = []
     for decision, true in zip(_watched(classifier, read, by), gold, strict=True):
         if as_json:
             known = {} if true is None else {"true_label": true}
             print(json.dumps({**asdict(decision), **known}, ensure_ascii=False))
-        elif not measure:
+        elif place is None:
             _show(decision)
-        if html is not None or measure:
+        if html is not None or place is not None:
             kept.append((decision, true))
-    scores = measure_labels(kept, classifier.labels, as_json=as_json) if measure else None
+    scores = None if place is None else measure_labels(kept, classifier.labels, as_json=as_json, place=place)
     if html is not None:
         _write_page(html, kept, classifier, by, scores)
 
@@ -131,6 +141,36 @@ def _read(texts: list[str], source: Path | None, text: str, label: str) -> tuple
             print("regard: a text and Enter; Ctrl-D ends.", file=sys.stderr)
         texts = [line.rstrip("\n") for line in sys.stdin]
     return texts, [None] * len(texts)
+
+
+def _without_empty(
+    texts: list[str], gold: Sequence[str | None], *, given: bool, source: Path | None
+) -> tuple[list[str], Sequence[str | None]]:
+    """Leave out texts of no words, and say so; nothing at all is an error."""
+    kept = [number for number, text in enumerate(texts) if text.strip()]
+    if not kept and given:
+        raise ArgumentError("`TEXT` must be something to read; received nothing. Type a text.")
+    if not kept:
+        raise DataError(f"{source or 'Standard input'} must have at least one text; received none.")
+    empty = [f"{number + 1:,}" for number, text in enumerate(texts) if not text.strip()]
+    if empty:
+        named = ", ".join(empty[:NAMED]) + (", …" if len(empty) > NAMED else "")
+        print(f"regard: {plural(len(empty), 'empty text')} left out: number {named}", file=sys.stderr)
+    return [texts[number] for number in kept], [gold[number] for number in kept]
+
+
+def _note_unknown(classifier: "Classifier", texts: Sequence[str]) -> None:
+    """Say which texts have no word that the model knows."""
+    from regard.data.tokenizer import knows_none
+
+    strange = [text for text in texts if knows_none(classifier.tokenizer, text)]
+    if strange:
+        named = "; ".join(map(shorten, strange[:NAMED])) + ("; …" if len(strange) > NAMED else "")
+        print(
+            f"regard: {plural(len(strange), 'text')} without a word that the model knows, so that the label says "
+            f"little: {named}",
+            file=sys.stderr,
+        )
 
 
 def _watched(classifier: "Classifier", texts: list[str], by: str) -> "Iterator[Decision]":
@@ -178,44 +218,6 @@ def paint(decision: "Decision") -> Any:
     return line
 
 
-def measure_labels(
-    kept: "Sequence[tuple[Decision | ImageDecision, str | None]]",
-    labels: Sequence[str],
-    *,
-    as_json: bool,
-    unit: str = "texts",
-) -> "ClassificationScores":
-    """Write how good decisions are against the true labels, and give it; `unit` is what was classified."""
-    import numpy as np
-
-    from regard.cli.tables import print_table
-    from regard.data.labeled import Labeled, number_labels
-    from regard.evaluation.classification import score_labels
-
-    gold = number_labels([Labeled("", true or "") for _, true in kept], labels, side="measured")
-    rows = np.array([[one.probabilities[label] for label in labels] for one, _ in kept])
-    found = score_labels(rows, gold)
-    if as_json:
-        print(json.dumps({**found._asdict(), "bins": [one._asdict() for one in found.bins], "labels": labels}))
-        return found
-    print(
-        f"accuracy {100 * found.accuracy:.2f} %, macro-F1 {100 * found.macro_f1:.2f}, calibration error "
-        f"{found.calibration_error:.4f}, cross-entropy {found.cross_entropy:.4f} on {len(kept):,} {unit}\n"
-    )
-    table = [
-        [label, *map(str, row), f"{f1:.3f}"] for label, row, f1 in zip(labels, found.confusion, found.f1, strict=True)
-    ]
-    print_table(["true \\ chosen", *labels, "F1"], table)
-    bins = [
-        [f"{one.low:.1f}–{one.high:.1f}", str(one.texts), f"{one.confidence:.3f}", f"{one.accuracy:.3f}"]
-        for one in found.bins
-        if one.texts
-    ]
-    print()
-    print_table(["confidence", unit, "mean", "right"], bins)
-    return found
-
-
 def _write_page(
     path: Path,
     kept: "list[tuple[Decision, str | None]]",
@@ -225,11 +227,6 @@ def _write_page(
 ) -> None:
     from regard.tasks.classify_page import decisions_page
 
-    title = f"{len(kept):,} texts, classified"
+    title = f"{plural(len(kept), 'text')}, classified"
     page = decisions_page(kept, kind=classifier.spec.kind, by=by, title=title, scores=scores)
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise ArgumentError(
-            f"`--html` must be a file to write; {path} cannot be written ({error.strerror})."
-        ) from error
+    write_page(path, page, option="--html")

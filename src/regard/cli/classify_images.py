@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from regard.errors import ArgumentError
+from regard.cli.given import check_file, write_file, write_page
+from regard.cli.label_measures import measure_labels
+from regard.errors import ArgumentError, plural
 
 if TYPE_CHECKING:
     from regard.data.images.labeled import LabeledImages
     from regard.tasks.image_classifier import ImageClassifier, ImageDecision, ImageInspection
 
+FIGURES = (".png", ".svg", ".pdf")
 MOST_DRAWN = 100
 """Pictures on a page."""
 
@@ -37,11 +40,8 @@ def classify_images(
             raise ArgumentError(
                 f"Each PICTURE must be a file, since {model} is an image classifier; received {name!r}, which is none."
             )
-    if wanted.figure is not None and (len(pictures) != 1 or wanted.figure.suffix not in (".png", ".svg", ".pdf")):
-        raise ArgumentError(
-            "`--figure` must be a file ending in .png, .svg or .pdf, for one picture; received "
-            f"{wanted.figure} for {len(pictures)} pictures. --html draws several."
-        )
+    if wanted.figure is not None:
+        _check_figure(wanted.figure, pictures)
     from regard.tasks.image_classifier import load_image_classifier
 
     classifier = load_image_classifier(model, device=device)
@@ -51,6 +51,16 @@ def classify_images(
     read = classifier.read(pictures)
     found = zip(pictures, classifier.inspect_pixels(read), [None] * len(pictures), strict=True)
     _show_all(found, wanted, total=len(pictures))
+
+
+def _check_figure(path: Path, pictures: list[str]) -> None:
+    if path.suffix.lower() not in FIGURES:
+        raise ArgumentError(f"`--figure` must end in {', '.join(FIGURES[:-1])} or {FIGURES[-1]}; received {path}.")
+    if len(pictures) != 1:
+        raise ArgumentError(
+            f"`--figure` must go with one picture; received {path} for {len(pictures)}. --html draws several."
+        )
+    check_file(path, option="--figure")
 
 
 def _read_set(classifier: "ImageClassifier", source: Path) -> "LabeledImages":
@@ -72,13 +82,11 @@ def _read_set(classifier: "ImageClassifier", source: Path) -> "LabeledImages":
 
 
 def _measure(classifier: "ImageClassifier", images: "LabeledImages", wanted: Wanted) -> None:
-    from regard.cli.classify import measure_labels
-
     gold = [classifier.labels[label] for label in images.labels]
     names = [images.place(index) for index in range(len(images))]
     found = zip(names, classifier.inspect_pixels(images.pixels), gold, strict=True)
     kept = _show_all(found, wanted, total=len(images), quiet=True)
-    measure_labels(list(zip(kept, gold, strict=True)), classifier.labels, as_json=wanted.as_json, unit="images")
+    measure_labels(list(zip(kept, gold, strict=True)), classifier.labels, as_json=wanted.as_json, unit="image")
 
 
 def _show_all(
@@ -106,14 +114,14 @@ def _show_all(
 
                 sections.append(inspection_html(name, inspection, gold))
             if wanted.figure is not None:
-                _write(wanted.figure, "--figure", inspection)
+                write_file(wanted.figure, inspection.figure().savefig, option="--figure")
             if quiet and number % 100 == 0:
                 watching("classifying", number, total)
     if wanted.html is not None:
         from regard.tasks.image_page import inspections_page
 
-        title = f"{len(decisions):,} images, classified"
-        _write(wanted.html, "--html", inspections_page(sections, title=title))
+        title = f"{plural(len(decisions), 'image')}, classified"
+        write_page(wanted.html, inspections_page(sections, title=title), option="--html")
     return decisions
 
 
@@ -140,15 +148,3 @@ def _show(name: str, decision: "ImageDecision") -> None:
     from regard.tasks.image_page import chances
 
     print(f"{decision.label}\t{decision.probability:.4f}\t{chances(decision)}\t{name}")
-
-
-def _write(path: Path, flag: str, what: "str | ImageInspection") -> None:
-    try:
-        if isinstance(what, str):
-            path.write_text(what, encoding="utf-8")
-        else:
-            what.figure().savefig(path)
-    except OSError as error:
-        raise ArgumentError(
-            f"`{flag}` must be a file to write; {path} cannot be written ({error.strerror})."
-        ) from error

@@ -44,12 +44,12 @@ def evaluate(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting, such as search.beam=1.")
     ] = None,
 ) -> None:
-    """Score a translator: BLEU, chrF, TER, perplexity, quality by length, and what its attention does.
+    """Score a translator (BLEU, chrF, TER, quality by length) or a language model (perplexity of texts).
 
-    A language model: perplexity, and bits a character and a byte, of texts.
+    Of a translator also perplexity, and what its attention does; of a language model bits a character and a byte.
 
-    Without a test set or text, it is what the run held out. Figures of a translator's run are then also kept in its
-    evaluation.json, where the studio finds them.
+    Without a test set or text, it is what the run held out. Figures of a translator's run, measured in the usual way,
+    are then also kept in its evaluation.json, where the studio finds them.
 
     Example: `regard evaluate runs/a`
 
@@ -89,15 +89,13 @@ def evaluate(
         found = _evaluate(settings, model, hypotheses, watching)
     if figure is not None:
         _save([found], figure)
-    kept = _keep(found, settings, model)
+    _keep(found, settings, model)
     if as_json:
         print_json(found.table())
         return
     _show(found)
     if figure is not None:
         print(f"figure  {figure}")
-    if kept is not None:
-        print(f"kept    {kept}")
 
 
 def _read_measuring(assignments: list[str] | None) -> "MeasuringText":
@@ -143,27 +141,42 @@ def _evaluate(settings: "Evaluating", model: Path | None, hypotheses: Path | Non
     return evaluate(translator, held_out, settings, name=system_names([model])[0], watch=watching)
 
 
-def _keep(found: "Evaluation", settings: "Evaluating", model: Path | None) -> Path | None:
-    """Write what was measured on a run's own pairs beside its model, unless its folder cannot be written to."""
+def _keep(found: "Evaluation", settings: "Evaluating", model: Path | None) -> None:
+    """Write what was measured on a run's own pairs beside its model, and say so.
+
+    Only what was measured in the usual way is kept: the studio shows it beside that of other runs.
+    """
+    from regard.tasks.evaluation import Evaluating
     from regard.tasks.held_out import Choice, run_of
     from regard.training.checkpoint import write_text
 
     run = None if model is None or settings.data != Choice() else run_of(model)
     if run is None:
-        return None
-    try:
-        write_text(run.evaluation, as_text(found.table()) + "\n")
-    except OSError as error:
-        print(f"regard: {run.evaluation} cannot be written ({error.strerror}).", file=sys.stderr)
-        return None
-    return run.evaluation
+        return
+    usual = Evaluating()
+    others = [name for name in ("search", "bins", "samples", "seed") if getattr(settings, name) != getattr(usual, name)]
+    said = f"not kept in {run.evaluation.name}: {', '.join(others)} not as usual"
+    if not others:
+        try:
+            write_text(run.evaluation, as_text(found.table()) + "\n")
+            said = f"kept in {run.evaluation}"
+        except OSError as error:
+            said = f"{run.evaluation} cannot be written ({error.strerror})."
+    print(f"regard: {said}", file=sys.stderr)
 
 
 def _check_model(model: Path) -> None:
     from regard.tasks.model_folder import find_model
-    from regard.tasks.model_kinds import check_kind
+    from regard.tasks.model_kinds import KINDS, check_kind, saved_task
 
-    check_kind(find_model(model), "translate", "language")
+    folder = find_model(model)
+    how = {"classify": "--input test.csv --label label", "images": "--input PICTURES/"}
+    if (task := saved_task(folder)) in ("classify", "images"):
+        raise ArgumentError(
+            f"`MODEL` must be a translator or a language model to be scored here; received {KINDS[task].name}. "
+            f"Measure it so: regard classify {model} {how[task]}"
+        )
+    check_kind(folder, "translate", "language")
 
 
 def _check_figure(path: Path) -> None:

@@ -60,7 +60,10 @@ def read_text(path: Path) -> tuple[str, "Text"]:
 
     if str(path) == "-":
         return "standard input", Text(lines=tuple(line.rstrip("\n") for line in sys.stdin))
-    return str(path), Text(find_files(path))
+    found = find_files(path)
+    if found.note:
+        print(f"regard: {found.note}", file=sys.stderr)
+    return str(path), Text(found.paths)
 
 
 def show_texts(found: "TextEvaluation") -> None:
@@ -93,8 +96,9 @@ def show_texts(found: "TextEvaluation") -> None:
     if one.unknown:
         print("\nnote: bits a character and a byte cannot be compared: what is unknown was not spelled")
     if one.altered:
+        differ = "1 line differs" if one.altered == 1 else f"{one.altered:,} lines differ"
         print(
-            f"\nnote: {one.altered:,} lines differ from what their tokens write (white space, case, form); characters "
-            "and bytes are those of the tokens, and can be compared only with tokens that keep as much"
+            f"\nnote: {differ} from what the tokens write (white space, case, form); characters and bytes are those of "
+            "the tokens, and can be compared only with tokens that keep as much"
         )
     print(f"\n{found.signature}")

@@ -10,12 +10,18 @@ import typer
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from regard.data.text_tokenizer import TextKind, TextTokenizer
     from regard.tasks.language_model import Next
+
+NAMED = 5
+"""Unknown words that a note names."""
 
 
 def generate(
     model: Annotated[Path, typer.Argument(help="A model folder, or the folder of a finished run.")],
-    prompt: Annotated[str, typer.Argument(help="The beginning of the text.")] = "",
+    prompt: Annotated[
+        str | None, typer.Argument(help="The beginning of the text; else what is piped in.", show_default=False)
+    ] = None,
     max_tokens: Annotated[int, typer.Option(help="Tokens to say.")] = 100,
     temperature: Annotated[float, typer.Option(help="Below 1 for likelier tokens; 0 for the likeliest.")] = 1.0,
     top_k: Annotated[int, typer.Option(help="Draw from so many of the likeliest; 0 for all.")] = 0,
@@ -39,11 +45,21 @@ def generate(
         raise ArgumentError(f"`--temperature` must be 0 for the likeliest tokens, or above; received {temperature}.")
     greedy = temperature == 0
     sampling = Sampling(temperature=temperature or 1.0, top_k=top_k, top_p=top_p, seed=seed)
+    if show_next and (max_tokens, temperature, sampling) != (100, 1.0, Sampling()):
+        raise ArgumentError(
+            "`--next` must go without --max-tokens, --temperature, --top-k, --top-p and --seed: it shows what the "
+            "model holds likely, before anything is drawn; received it with one of them. Leave out one or the other."
+        )
     from regard.tasks.language_model import load_language
 
     loaded = load_language(model, device=device)
+    prompt = _read_prompt() if prompt is None else prompt
+    if unknown := loaded.tokenizer.unknown(prompt):
+        more = ", …" if len(unknown) > NAMED else ""
+        shown = ", ".join(map(repr, unknown[:NAMED]))
+        print(f"regard: not in the text that the model was trained on: {shown}{more}", file=sys.stderr)
     if show_next:
-        _show(loaded.next(prompt), as_json=as_json, unseen=bool(loaded.tokenizer.unseen))
+        _show(loaded.next(prompt), loaded.tokenizer, as_json=as_json)
         return
     pieces = loaded.stream(prompt, max_tokens=max_tokens, sampling=sampling, greedy=greedy)
     if as_json:
@@ -56,24 +72,40 @@ def generate(
     sys.stdout.write("\n")
 
 
-def _show(found: "Next", *, as_json: bool, unseen: bool) -> None:
+def _read_prompt() -> str:
+    """Give what is piped in, without the line break at its end; nothing on a terminal."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return ""
+    return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+
+
+def _show(found: "Next", tokenizer: "TextTokenizer", *, as_json: bool) -> None:
     if as_json:
         tokens = [one._asdict() for one in found.tokens]
         looks = None if found.looked_at is None else [{"text": text, "weight": one} for text, one in found.looked_at]
         print(json.dumps({"next": tokens, "never_said": found.never_said, "looked_at": looks}, ensure_ascii=False))
         return
-    _print_bars("next", [(one.text, one.probability) for one in found.tokens])
+    _print_bars("next", [(one.text, one.probability) for one in found.tokens], tokenizer.kind)
     if found.never_said >= 0.0005:  # what the three digits show
-        what = "tokens that the training text lacks, which are" if unseen else "<unk>, which is"
-        print(f"  and {found.never_said:.3f} for {what} never said")
+        print(f"  and {found.never_said:.3f} for what is never said: {_unsaid(tokenizer)}")
     looked_at = found.looked_at
     if looked_at is not None:
         print("\nlooked at (weights of the last layer, the mean over its heads)")
         most = sorted(range(len(looked_at)), key=lambda place: -looked_at[place][1])[:_SHOWN]
-        _print_bars("", [looked_at[place] for place in sorted(most)])
+        _print_bars("", [looked_at[place] for place in sorted(most)], tokenizer.kind)
 
 
-def _print_bars(title: str, rows: list[tuple[str, float]]) -> None:
+def _unsaid(tokenizer: "TextTokenizer") -> str:
+    """Name all that a model with this tokenizer never says."""
+    what = ["<unk> and marks that no text has"]
+    if tokenizer.unseen:
+        what.append("tokens that the training text lacks")
+    if (tokenizer.byte_values >= 0).any():
+        what.append("bytes that cannot follow")
+    return ", ".join(what)
+
+
+def _print_bars(title: str, rows: list[tuple[str, float]], kind: "TextKind") -> None:
     """Print words, numbers, and bars as long as these."""
     if title:
         print(title)
@@ -81,7 +113,7 @@ def _print_bars(title: str, rows: list[tuple[str, float]]) -> None:
 
     from regard.data.spelling import spell
 
-    shown = [(spell(text), value) for text, value in rows]
+    shown = [(spell(text, kind=kind), value) for text, value in rows]
     width = max((cell_len(text) for text, _ in shown), default=0)
     for text, value in shown:
         print(f"  {text}{' ' * (width - cell_len(text))}  {value:6.3f}  {'█' * round(30 * value)}".rstrip())

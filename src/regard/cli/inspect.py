@@ -6,22 +6,51 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast, get_args
 
 import typer
 
+from regard.cli.given import check_file, check_unicode, write_file, write_page
+from regard.cli.inspect_page import View, check_view, record_view, usual_view
 from regard.cli.watching import Watching
 from regard.errors import ArgumentError, nearest
 
 if TYPE_CHECKING:
     from regard.inspection.inspected import Inspection
-    from regard.studio.single_file import Watch
+    from regard.inspection.map import Map
+    from regard.inspection.picture import Picture
+    from regard.studio.single_file import Recorded
 
 TRACE, PAGE, FIGURES = ".trace", ".html", (".png", ".svg", ".pdf")
-VIEWS = ("translate", "steps", "what-if", "classify")
-"""Views of the studio that a page can show."""
 SHOWN = 5
-"""Likely tokens or labels that are printed."""
+"""Likely tokens or labels, and words, that are printed."""
+
+
+class Choice(NamedTuple):
+    """What is shown of all that was seen."""
+
+    layer: str | None = None
+    head: int | None = None
+    words: bool = False
+
+    def map(self, found: "Inspection") -> "Map":
+        """Give the weights of the layer, by tokens or by words."""
+        return (found.words if self.words else found.map)(self.layer, head=self.head)
+
+    def figure(self, found: "Inspection") -> "Picture":
+        """Draw the layer."""
+        picture = self.map(found).figure() if self.words else found.figure(self.layer, head=self.head)
+        picture.about = found.about
+        return picture
+
+    def to_json(self, found: "Inspection") -> dict[str, Any]:
+        """Give the weights of the layer, of one head or of all."""
+        told = found.to_json(self.layer, head=self.head)
+        if not self.words:
+            return told
+        query, key = self.map(found).labels
+        maps = [found.words(self.layer, head=head).values.tolist() for head in told["heads"]]
+        return told | {"query": list(query), "key": list(key), "weights": maps}
 
 
 def inspect(
@@ -32,6 +61,7 @@ def inspect(
     head: Annotated[
         int | None, typer.Option(help="The head shown, from 0; else all, in the terminal their mean.")
     ] = None,
+    words: Annotated[bool, typer.Option("--words", help="Show words where the model has parts of them.")] = False,
     out: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="Write a page.html, a figure.png, .svg or .pdf, or a .trace of all layers."),
@@ -54,81 +84,36 @@ def inspect(
 
     Every layer and head, for Python: `regard inspect runs/es-en "La casa es roja." --out looks.trace`
     """
-    for path in out or []:
+    paths, choice = out or [], Choice(layer, head, words)
+    for path in paths:
         _check_out(path)
-    _check_view(view, out or [], chosen=(layer, head) != (None, None))
-    found, loaded = _run(model, text, target, device)
-    if view is not None:
-        _check_model(view, loaded, target)
-    found.map(layer, head=head)  # a wrong layer or head is told before anything is written
-    for path in out or []:
-        with Watching() as watching:
-            page = partial(make_page, found, layer=layer, head=head, loaded=loaded, target=target, view=view)
-            _write(path, found, layer, head, partial(page, watch=watching))
-    if as_json:
-        print(json.dumps(found.to_json(layer, head=head), ensure_ascii=False))
+    _check_view(view, paths, choice)
+    check_unicode("TEXT", text)
+    check_unicode("--target", target)
+    loaded, look = _open(model, text, target=target, view=view, device=device)
+    shown: View | None = None
+    if any(_ending(path) == PAGE for path in paths) and choice == Choice():
+        shown = cast("View | None", view) or usual_view(loaded, text, target)
+    with Watching() as watching:
+        recorded = None if shown is None else record_view(shown, loaded, text, target=target, watch=watching)
+    maps = as_json or target is not None or any(_ending(path) != PAGE for path in paths)
+    found = look() if maps or recorded is None or _attends(loaded) else None
+    if found is not None:
+        choice.map(found)  # a wrong layer or head is told before anything is written
+    for path in paths:
+        _write(path, found, choice, recorded)
+    if found is None:
+        _show_unattended(loaded, text)
+    elif as_json:
+        print(json.dumps(choice.to_json(found), ensure_ascii=False))
     else:
-        _show(found, layer, head, loaded)
+        _show(found, choice, loaded)
 
 
-def make_page(
-    found: "Inspection",
-    *,
-    layer: str | None,
-    head: int | None,
-    loaded: object,
-    target: str | None = None,
-    view: str | None = None,
-    watch: "Watch | None" = None,
-) -> str:
-    """Make the single file that opens offline, one of the studio's views where nothing else was asked for.
-
-    It is Translate for a translation that the model found, Classify for a classifier, Step by step for a language model
-    that attends, and else a figure of one layer.
-    """
-    from regard.studio.classify_page import classification_page
-    from regard.studio.page import translation_page
-    from regard.studio.single_file import watch_nothing
-    from regard.studio.steps_page import steps_page
-    from regard.studio.what_if_page import relabeling_page, what_if_page
-    from regard.tasks.classifier import Classifier
-
-    plain = (layer, head) == (None, None)
-    wanted = view or (_usual_view(found, loaded, target) if plain else "figure")
-    made: Any = loaded
-    watch = watch or watch_nothing
-    match wanted:
-        case "translate":
-            return translation_page(made, found.text, watch=watch)
-        case "what-if" if isinstance(loaded, Classifier):
-            return relabeling_page(loaded, found.text, watch=watch)
-        case "what-if":
-            return what_if_page(made, found.text, watch=watch)
-        case "classify":
-            return classification_page(made, [found.text], watch=watch)
-        case "steps":
-            return steps_page(made, found.text, target=target, watch=watch)
-        case _:
-            return found.figure(layer, head=head).to_html()
-
-
-def _usual_view(found: "Inspection", loaded: object, target: str | None) -> str:
-    """Say which view shows most of a model; a figure where none does."""
-    from regard.studio.steps_page import can_take_apart
-    from regard.tasks.classifier import Classifier
-    from regard.tasks.language_model import LanguageModel
-    from regard.tasks.translator import Translator
-
-    if isinstance(loaded, Translator):
-        return "translate" if target is None else "figure"
-    if isinstance(loaded, Classifier):
-        return "classify"
-    takes = isinstance(loaded, LanguageModel) and can_take_apart(loaded, found.text, target)
-    return "steps" if takes else "figure"
-
-
-def _run(model: Path, text: str, target: str | None, device: str) -> tuple["Inspection", object]:
-    """Give what was seen, and the model where it is one of ours."""
+def _open(
+    model: Path, text: str, *, target: str | None, view: str | None, device: str
+) -> tuple[Any, Callable[[], "Inspection"]]:
+    """Give the model, none where it is not one of ours, and how to see where it looks."""
     from regard.inspection.hugging_face_folder import is_hugging_face, load_hugging_face
     from regard.inspection.inspected import inspect as inspect_model
     from regard.tasks.classifier import Classifier
@@ -139,81 +124,109 @@ def _run(model: Path, text: str, target: str | None, device: str) -> tuple["Insp
     from regard.tasks.translator import Translator
 
     if is_hugging_face(model):
+        if view is not None:
+            check_view(view, None, target)
         network, tokenizer = load_hugging_face(model, device=find_device(device))
-        return inspect_model(network, tokenizer, text, target=target), None
+        return None, lambda: inspect_model(network, tokenizer, text, target=target)
     check_kind(find_model(model), "translate", "language", "classify")
     loaded = load(model, device=device)
     assert isinstance(loaded, Translator | LanguageModel | Classifier)
-    return inspect_model(loaded, text, target=target), loaded
+    if view is not None:
+        check_view(view, loaded, target)
+    return loaded, lambda: inspect_model(loaded, text, target=target)
+
+
+def _attends(loaded: Any) -> bool:
+    """Say whether there is anything to see of a model."""
+    from torch import nn
+
+    from regard.studio.attending import attending
+
+    return loaded is None or not isinstance(loaded.model, nn.Module) or bool(attending(loaded.model))
+
+
+def _ending(path: Path) -> str:
+    return path.suffix.lower()
 
 
 def _check_out(path: Path) -> None:
     known = (TRACE, PAGE, *FIGURES)
-    if path.suffix not in known:
+    if _ending(path) not in known:
         raise ArgumentError(
             f"`--out` must end in {', '.join(known)}; received {path.name}. {nearest(path.suffix or path.name, known)}"
         )
+    check_file(path, option="--out")
 
 
-def _check_view(view: str | None, out: list[Path], *, chosen: bool) -> None:
+def _check_view(view: str | None, out: list[Path], choice: Choice) -> None:
     """Raise where a view is not one, or cannot be what is written."""
     if view is None:
         return
-    if view not in VIEWS:
-        raise ArgumentError(f"`--view` must be {', '.join(VIEWS)}; received {view}. {nearest(view, VIEWS)}")
-    if not any(path.suffix == PAGE for path in out):
+    known = get_args(View)
+    if view not in known:
+        raise ArgumentError(f"`--view` must be {', '.join(known)}; received {view}. {nearest(view, known)}")
+    if not any(_ending(path) == PAGE for path in out):
         raise ArgumentError(f"`--view` must go with `--out page.html`; received {view} without one.")
-    if chosen:
-        raise ArgumentError(f"`--view` must go without --layer and --head, which draw a figure; received {view}.")
+    if choice != Choice():
+        raise ArgumentError(
+            f"`--view` must go without --layer, --head and --words, which draw a figure; received {view}."
+        )
 
 
-def _check_model(view: str, loaded: object, target: str | None) -> None:
-    """Raise where a model has no such view."""
-    from regard.tasks.classifier import Classifier
-    from regard.tasks.language_model import LanguageModel
-    from regard.tasks.translator import Translator
+def _write(path: Path, found: "Inspection | None", choice: Choice, recorded: "Recorded | None") -> None:
+    from regard.studio.single_file import make_page
 
-    fitting: tuple[str, ...]
-    match loaded:
-        case Translator():
-            name, fitting = "a translator", ("translate", "steps", "what-if") if target is None else ("steps",)
-        case LanguageModel():
-            name, fitting = "a language model", ("steps",)
-        case Classifier():
-            name, fitting = "a classifier", ("classify", "steps", "what-if")
+    if _ending(path) == PAGE and recorded is not None:
+        write_page(path, make_page(recorded), option="--out")
+        if recorded.left_out:
+            print(
+                f"regard: {path} answers {len(recorded.answers):,} questions; {recorded.left_out:,} more that a "
+                "visitor may ask had no room. `regard studio` answers all.",
+                file=sys.stderr,
+            )
+        return
+    assert found is not None
+    match _ending(path):
+        case ".html":
+            write_page(path, choice.figure(found).to_html(), option="--out")
+        case ".trace":
+            write_file(path, found.trace.save, option="--out")
         case _:
-            name, fitting = "a Hugging Face model", ()
-    if view not in fitting:
-        told = " or ".join(fitting) if fitting else "left out"
-        made = " that is told what to say" if target is not None else ""
-        raise ArgumentError(f"`--view` must be {told} for {name}{made}; received {view}.")
+            write_file(path, choice.figure(found).save, option="--out")
 
 
-def _write(path: Path, found: "Inspection", layer: str | None, head: int | None, page: Callable[[], str]) -> None:
-    try:
-        if path.suffix == TRACE:
-            found.trace.save(path)
-        elif path.suffix == PAGE:
-            path.write_text(page(), encoding="utf-8")
-        else:
-            found.figure(layer, head=head).save(path)
-        print(f"regard: wrote {path}", file=sys.stderr)
-    except OSError as error:
-        raise ArgumentError(f"`--out` must be a file to write; {path} cannot be written ({error.strerror}).") from error
-
-
-def _show(found: "Inspection", layer: str | None, head: int | None, loaded: object) -> None:
+def _show(found: "Inspection", choice: Choice, loaded: object) -> None:
     from regard.data.spelling import spell
-    from regard.inspection.text_matrix import draw_weights
+    from regard.inspection.text_matrix import draw_weights, legend
     from regard.inspection.words import readable
     from regard.tasks.language_model import LanguageModel
 
-    written = spell if isinstance(loaded, LanguageModel) else readable  # as `regard generate --next` has them
+    written: Callable[[str], str] = readable
+    if isinstance(loaded, LanguageModel):
+        written = partial(spell, kind=loaded.tokenizer.kind)  # as `regard generate --next` has them
     if found.target is not None:
         print(readable(found.target))
-    shown = found.map(layer, head=head)
+    shown = choice.map(found)
     print(readable(shown.name))
-    rows, columns = ([written(token) for token in side] for side in shown.labels)
-    print("\n".join(draw_weights(shown.values, columns, rows, width=shutil.get_terminal_size().columns)))
+    label = readable if choice.words else written
+    rows, columns = ([label(one) for one in side] for side in shown.labels)
+    width = shutil.get_terminal_size().columns
+    lines = draw_weights(shown.values, columns, rows, mask=shown.mask, width=width)
+    print("\n".join([*lines, legend(masked=shown.mask is not None, width=width)]))
     if found.likely:
         print("likely: " + ", ".join(f"{written(one.text)} {one.probability:.3f}" for one in found.likely[:SHOWN]))
+
+
+def _show_unattended(loaded: Any, text: str) -> None:
+    """Write what a model says that does not attend: a translation, or the label and the words that were weighed."""
+    from regard.inspection.words import readable
+    from regard.tasks.translator import Translator
+
+    print("regard: this model does not attend: there is no map of it.", file=sys.stderr)
+    if isinstance(loaded, Translator):
+        print(readable(loaded.search([text])[0][0].text))
+        return
+    said = loaded.classify([text])[0]
+    likely = sorted(said.probabilities.items(), key=lambda one: -one[1])
+    for name, pairs in (("likely", likely[:SHOWN]), ("weighed", said.heaviest(SHOWN))):
+        print(f"{name}: " + ", ".join(f"{readable(word)} {share:.3f}" for word, share in pairs))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from regard.errors import ArgumentError, DataError, nearest
+from regard.errors import ArgumentError, DataError, near_miss
 
 if TYPE_CHECKING:
     from regard.data.pair import Pair
@@ -46,7 +46,7 @@ def read_division(words: str) -> "Division":
     for one in known:
         if one == words:
             return one
-    raise ArgumentError(f"`--words` must be {' or '.join(known)}; received {words}. {nearest(words, known)}")
+    raise ArgumentError(f"`--words` must be {' or '.join(known)}; received {words}.{near_miss(words, known)}")
 
 
 def read_base(base: int | None, *, flag: str = "--base") -> "Base | None":

@@ -1,4 +1,4 @@
-"""`regard train`: sentence pairs in, a translator out."""
+"""`regard train`: data of a task in, a model out; that of a translator is here."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -7,8 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.cli.training_run import carry_out, is_quiet, named, report_run, told_how_it_ended
-from regard.errors import ArgumentError, nearest
+from regard.cli.training_run import carry_out, is_quiet, named, report_run, tell_time, told_how_it_ended
+from regard.errors import ArgumentError, near_miss, with_article
+
+TASKS = ("translate", "language", "classify", "images", "questions", "captions")
 
 
 def train(
@@ -16,7 +18,7 @@ def train(
     data: Annotated[str, typer.Option(help="A corpus: file, folder, dataset, builtin:es-en or builtin:shapes.")] = "",
     source: Annotated[str, typer.Option(help="A plain file of source sentences, one a line.")] = "",
     target: Annotated[str, typer.Option(help="The plain file of their translations.")] = "",
-    preset: Annotated[str, typer.Option(help="A named model of the task, such as bahdanau, lstm or resnet-both.")] = "",
+    preset: Annotated[str, typer.Option(help="A named model of the task, such as bahdanau; list shows them.")] = "",
     task: Annotated[
         str, typer.Option(help="translate, language, classify, images, questions or captions.")
     ] = "translate",
@@ -29,7 +31,10 @@ def train(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Give the figures as one JSON object.")] = False,
 ) -> None:
-    """Train a translator on sentence pairs, a language model on text, a classifier on labeled texts or images.
+    """Train a translator, a language model, a classifier of texts or images, a question answerer or a captioner.
+
+    By `--task`: translate reads sentence pairs, language reads text, classify labeled texts, images labeled pictures,
+    questions and captions pictures with them. The presets of a task: `regard train --task classify --preset list`
 
     Example: `regard train --source a.es --target a.en --out runs/b`
 
@@ -52,6 +57,9 @@ def train(
     }
     chosen = merge(load_toml(config) if config else {}, {"data": flags} if flags else {})
     chosen = merge(chosen, parse_assignments(assignments or []))
+    if preset == "list":
+        print("\n".join(_preset_names(task)))
+        return
     if out is None and not print_config:
         raise ArgumentError("`--out` must name the run folder, such as runs/a; received nothing.")
     _dispatch(task, chosen, preset, None if print_config else out, as_json=as_json)
@@ -90,9 +98,28 @@ def _find_task(task: str) -> tuple[Callable[..., None], Callable[..., None]]:
             from regard.cli.train_questions import print_picture_config, train_on_pictures
 
             return partial(print_picture_config, task), partial(train_on_pictures, task)
-    raise ArgumentError(
-        f"`--task` must be translate, language, classify, images, questions or captions; received {task}. "
-        f"{nearest(task, ['translate', 'language', 'classify', 'images', 'questions', 'captions'])}"
+    raise _unknown_task(task)
+
+
+def _preset_names(task: str) -> list[str]:
+    """List the named models of a task."""
+    from regard.config.captions import CAPTION_MODELS
+    from regard.config.classify import CLASSIFIERS
+    from regard.config.language import LANGUAGE_PRESETS
+    from regard.config.presets import PRESETS
+    from regard.config.questions import QUESTION_MODELS
+    from regard.config.vision import IMAGE_ENCODERS
+
+    known = (PRESETS, LANGUAGE_PRESETS, CLASSIFIERS, IMAGE_ENCODERS, QUESTION_MODELS, CAPTION_MODELS)
+    named = dict(zip(TASKS, map(list, known), strict=True))
+    if task not in named:
+        raise _unknown_task(task)
+    return named[task]
+
+
+def _unknown_task(task: str) -> ArgumentError:
+    return ArgumentError(
+        f"`--task` must be {', '.join(TASKS[:-1])} or {TASKS[-1]}; received {task}.{near_miss(task, TASKS)}"
     )
 
 
@@ -131,7 +158,7 @@ def _run(chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool) -> No
     settings = compose({**chosen, "data": to_table(corpus.data)}, corpus.size, name=preset)
     progress.say(
         f"{len(corpus.train):,} pairs to train on, {len(corpus.valid):,} to validate on, {len(corpus.test):,} to test "
-        f"with; {settings.train.steps:,} steps of a {settings.model.kind} model"
+        f"with; {settings.train.steps:,} steps of {with_article(settings.model.kind)} model"
     )
     with told_how_it_ended(out, progress):
         train = partial(train_translator, count=progress.count)
@@ -141,6 +168,5 @@ def _run(chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool) -> No
 
 def _tell(figures: Mapping[str, float], side: str) -> str:
     return (
-        f"BLEU {figures[f'{side}_bleu']:.2f}, chrF {figures[f'{side}_chrf']:.2f} ({named(side)}); "
-        f"{figures['steps']:,.0f} steps in {figures['seconds']:,.0f} s"
+        f"BLEU {figures[f'{side}_bleu']:.2f}, chrF {figures[f'{side}_chrf']:.2f} ({named(side)}); {tell_time(figures)}"
     )

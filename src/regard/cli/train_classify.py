@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.cli.training_run import carry_out, is_quiet, named, print_composed, report_run, told_how_it_ended
+from regard.cli.training_run import carry_out, is_quiet, named, print_composed, report_run, tell_time, told_how_it_ended
 from regard.errors import with_article
 
 if TYPE_CHECKING:
@@ -51,6 +51,5 @@ def tell_labels(figures: Mapping[str, float], side: str) -> str:
     """Tell how well labels were learned, of texts or images."""
     return (
         f"accuracy {100 * figures[f'{side}_accuracy']:.2f} %, macro-F1 {100 * figures[f'{side}_macro_f1']:.2f}, "
-        f"calibration error {figures[f'{side}_calibration_error']:.4f} ({named(side)}); {figures['steps']:,.0f} steps "
-        f"in {figures['seconds']:,.0f} s"
+        f"calibration error {figures[f'{side}_calibration_error']:.4f} ({named(side)}); {tell_time(figures)}"
     )

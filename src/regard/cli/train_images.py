@@ -6,6 +6,7 @@ from typing import Any
 
 from regard.cli.train_classify import tell_labels
 from regard.cli.training_run import carry_out, is_quiet, print_composed, report_run, told_how_it_ended
+from regard.errors import with_article
 
 
 def print_images_config(chosen: dict[str, Any], preset: str) -> None:
@@ -35,7 +36,8 @@ def train_images(chosen: dict[str, Any], preset: str, out: Path, *, as_json: boo
     config = compose_images(chosen, size, name=preset)
     progress.say(
         f"{len(corpus.train):,} images of {size.width} × {size.height} pixels to train on, {len(corpus.valid):,} to "
-        f"validate on, {len(corpus.test):,} to test with; {len(corpus.labels)} labels; a {config.model.kind} network"
+        f"validate on, {len(corpus.test):,} to test with; {len(corpus.labels)} labels; "
+        f"{with_article(config.model.kind)} network"
     )
     with told_how_it_ended(out, progress):
         trained = carry_out(

@@ -16,7 +16,7 @@ def train_language(chosen: Mapping[str, Any], preset: str, out: Path, *, as_json
     """Train a language model on a text: settings `chosen` over those of `preset`, into the run folder `out`."""
     settings = read_language_settings(chosen, preset)  # mistakes before any work
     from regard.cli.progress import Progress
-    from regard.tasks.language import train_language_model
+    from regard.tasks.language import TrainedLanguage, train_language_model
     from regard.tasks.text_corpus import gather_text
 
     progress = Progress(quiet=is_quiet())
@@ -29,8 +29,11 @@ def train_language(chosen: Mapping[str, Any], preset: str, out: Path, *, as_json
             f"on; {with_article(settings.model.kind)} model of {settings.tokenizer.kind} tokens"
         )
         train = partial(train_language_model, count=count)
-        trained = carry_out(train, settings, corpus, out, fingerprint=corpus.fingerprint, watcher=progress)
-        report_run(trained, partial(_tell, trained.tokenization), as_json=as_json)
+        trained: TrainedLanguage = carry_out(
+            train, settings, corpus, out, fingerprint=corpus.fingerprint, watcher=progress
+        )
+        tokenization = trained.tokenization
+        report_run(trained, partial(_tell, tokenization), tokenization=tokenization, as_json=as_json)
 
 
 def print_language_config(chosen: Mapping[str, Any], preset: str) -> None:

@@ -5,7 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from regard.cli.training_run import carry_out, is_quiet, named, print_composed, report_run, told_how_it_ended
+from regard.cli.training_run import carry_out, is_quiet, named, print_composed, report_run, tell_time, told_how_it_ended
+from regard.errors import with_article
 
 
 def print_picture_config(task: str, chosen: dict[str, Any], preset: str) -> None:
@@ -31,12 +32,16 @@ def train_on_pictures(task: str, chosen: dict[str, Any], preset: str, out: Path,
     said = "questions" if task == "questions" else "captions"
     progress.say(
         f"{trained} {said} of {len(corpus.train.pictures):,} pictures to train on, {valid} to validate on, {test} to "
-        f"test with; {config.train.steps:,} steps; pictures are read by a {config.model.image.kind} network"
+        f"test with; {config.train.steps:,} steps; pictures are read by "
+        f"{with_article(config.model.image.kind)} network"
     )
     with told_how_it_ended(out, progress):
         fingerprint = corpus.fingerprint()
         trained = carry_out(_trainer(task), config, corpus, out, fingerprint=fingerprint, watcher=progress)
-        report_run(trained, _tell_questions if task == "questions" else _tell_captions, as_json=as_json)
+        if task == "questions":
+            report_run(trained, _tell_questions, show=_print_kinds, as_json=as_json)
+        else:
+            report_run(trained, _tell_captions, as_json=as_json)
 
 
 def _compose(task: str, chosen: dict[str, Any], preset: str, size: Any = None) -> Any:
@@ -63,7 +68,6 @@ def _trainer(task: str) -> Any:
 
 
 def _tell_questions(figures: Mapping[str, float], side: str) -> str:
-    _print_kinds(figures, side)
     return _tell(f"accuracy {100 * figures[f'{side}_accuracy']:.2f} %", figures, side)
 
 
@@ -73,7 +77,7 @@ def _tell_captions(figures: Mapping[str, float], side: str) -> str:
 
 
 def _tell(first: str, figures: Mapping[str, float], side: str) -> str:
-    return f"{first} ({named(side)}); {figures['steps']:,.0f} steps in {figures['seconds']:,.0f} s"
+    return f"{first} ({named(side)}); {tell_time(figures)}"
 
 
 def _print_kinds(figures: Mapping[str, float], side: str) -> None:

@@ -11,14 +11,37 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import typer
 
-from regard.errors import ArgumentError, Interrupted, RegardError, TrainingError
+from regard.errors import ArgumentError, Interrupted, RegardError, TrainingError, plural
 
 if TYPE_CHECKING:
+    from regard.config.train import Train
     from regard.tasks.language import TrainedLanguage
     from regard.tasks.run import Run, Trained
     from regard.training.watch import Watcher
 
-Result = TypeVar("Result")
+Result, Corpus = TypeVar("Result"), TypeVar("Corpus")
+Size = TypeVar("Size")
+Size_co = TypeVar("Size_co", covariant=True)
+
+
+@runtime_checkable
+class RunSettings(Protocol):
+    """Settings of a run of any task."""
+
+    @property
+    def train(self) -> "Train":
+        """How it is trained."""
+
+
+Settings = TypeVar("Settings", bound=RunSettings)
+
+
+class Gathered(Protocol[Size_co]):
+    """Data of any task, whose size settings depend on."""
+
+    @property
+    def size(self) -> Size_co:
+        """How much there is to train on."""
 
 
 @runtime_checkable
@@ -37,7 +60,7 @@ def is_quiet() -> bool:
     return os.environ.get("RANK", "0") != "0"
 
 
-def print_composed(compose: Callable[[Any], Any], typical: Any, gather: Callable[[Any], Any]) -> None:
+def print_composed(compose: Callable[[Size], Any], typical: Size, gather: Callable[[Any], Gathered[Size]]) -> None:
     """Show the settings of a run on the data that is named, or on data of a `typical` size where none is."""
     from regard.config.show import show_settings
 
@@ -68,9 +91,9 @@ def told_how_it_ended(out: Path, progress: Teller) -> Iterator[None]:
 
 
 def carry_out(
-    train: Callable[[Any, Any, "Run"], Result],
-    settings: Any,
-    corpus: Any,
+    train: Callable[[Settings, Corpus, "Run"], Result],
+    settings: Settings,
+    corpus: Corpus,
     out: Path,
     *,
     fingerprint: str,
@@ -99,24 +122,46 @@ def carry_out(
 
 
 def report_run(
-    trained: "Trained | TrainedLanguage", sentence: Callable[[Mapping[str, float], str], str], *, as_json: bool
+    trained: "Trained | TrainedLanguage",
+    sentence: Callable[[Mapping[str, float], str], str],
+    *,
+    as_json: bool,
+    show: Callable[[Mapping[str, float], str], None] | None = None,
+    tokenization: str = "",
 ) -> None:
-    """Write the figures of a run, and where its files are; `sentence` tells those of a side, test or valid."""
+    """Write the figures of a run, and where its files are; `sentence` tells those of a side, test or valid.
+
+    `show` prints more of them before; `tokenization` says what tokens are, where figures are counted in them.
+    """
     if not trained.figures:
         return  # not the first of several processes
     figures, folder = trained.figures, trained.folder
     if as_json:
         places = {"model": folder.model, "report": folder.report, "metrics": folder.metrics}
-        told = {name: value for name, value in trained._asdict().items() if isinstance(value, str)}
-        print(json.dumps({**figures, **{name: str(path) for name, path in places.items() if path.exists()}, **told}))
+        told = {name: str(path) for name, path in places.items() if path.exists()}
+        if tokenization:
+            told["tokenization"] = tokenization
+        print(json.dumps({**figures, **told, "signature": trained.signature}))
         return
     side = "test" if any(name.startswith("test_") for name in figures) else "valid"
+    if show is not None:
+        show(figures, side)
     print(f"{sentence(figures, side)}\nmodel   {folder.model}\nreport  {folder.report}\n{trained.signature}")
 
 
 def named(side: str) -> str:
     """Call a side what people call it."""
     return "validation" if side == "valid" else side
+
+
+def tell_time(figures: Mapping[str, float]) -> str:
+    """Say how long a run took; a model that is counted takes no steps.
+
+    >>> tell_time({"steps": 0, "seconds": 3.2}), tell_time({"steps": 1200, "seconds": 90.0})
+    ('counted in 3 s', '1,200 steps in 90 s')
+    """
+    steps = int(figures["steps"])
+    return f"{plural(steps, 'step') + ' ' if steps else 'counted '}in {figures['seconds']:,.0f} s"
 
 
 def command_line() -> str:

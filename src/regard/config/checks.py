@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from regard.errors import ArgumentError, nearest
+from regard.errors import ArgumentError, near_miss
 
 
 def check_least(settings: object, least: int, *names: str) -> None:
@@ -36,5 +36,5 @@ def check_choices(settings: Any) -> None:
         if get_origin(hint) is Literal and value not in get_args(hint):
             known = [str(choice) for choice in get_args(hint)]
             raise ArgumentError(
-                f'`{name}` must be one of {", ".join(known)}; received "{value}". {nearest(str(value), known)}'
+                f'`{name}` must be one of {", ".join(known)}; received "{value}".{near_miss(str(value), known)}'
             )

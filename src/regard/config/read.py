@@ -13,7 +13,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from regard.errors import ArgumentError, nearest
+from regard.errors import ArgumentError, near_miss, nearest
 
 Settings = TypeVar("Settings")
 Table = Mapping[str, Any]
@@ -139,7 +139,9 @@ def _kind_of(tables: list[Any], value: Table, key: str, one: Field[Any]) -> type
         raise ArgumentError(f"{key}.kind: must be set; received nothing. Choose one of {', '.join(kinds)}.")
     kind = str(value["kind"])
     if kind not in kinds:
-        raise ArgumentError(f'{key}.kind: must be one of {", ".join(kinds)}; received "{kind}". {nearest(kind, kinds)}')
+        raise ArgumentError(
+            f'{key}.kind: must be one of {", ".join(kinds)}; received "{kind}".{near_miss(kind, kinds)}'
+        )
     return typing.cast(type[Any], kinds[kind])
 
 
@@ -157,8 +159,8 @@ def _read_value(hint: Any, value: Any, key: str) -> Any:
     if get_origin(hint) is Literal:
         allowed = get_args(hint)
         if value not in allowed:
-            near = nearest(str(value), map(str, allowed))
-            raise ArgumentError(f'{key}: must be one of {", ".join(map(str, allowed))}; received "{value}". {near}')
+            near = near_miss(str(value), map(str, allowed))
+            raise ArgumentError(f'{key}: must be one of {", ".join(map(str, allowed))}; received "{value}".{near}')
         return next(one for one in allowed if one == value)
     if get_origin(hint) is tuple:
         return _read_tuple(hint, value, key)

@@ -48,6 +48,8 @@ def missing_file(path: Path, *, kinds: Sequence[str] = ()) -> str:
 
     Files are offered whose names end as `kinds` say, such as ".png"; where none are given, as the path itself ends.
     """
+    if elsewhere := name_of_none(path):
+        return f"{path} must be a file; received {elsewhere}"
     if path.is_dir():
         return f"{path} must be a file; received a folder. Name a file in it."
     if not path.parent.is_dir():
@@ -56,6 +58,19 @@ def missing_file(path: Path, *, kinds: Sequence[str] = ()) -> str:
     wanted = kinds or ([file_kind(path)] if file_kind(path) else [])
     alike = [name for name in beside if not wanted or file_kind(Path(name)) in wanted]
     return f"{path} must be a file; received a path where there is none. {offer(path.name, alike, beside)}"
+
+
+def name_of_none(path: Path) -> str:
+    """Say what a name is that no file can have, an address or a built-in corpus, and what to do; else nothing.
+
+    >>> name_of_none(Path("builtin:es-en")), name_of_none(Path("a.txt"))
+    ('a built-in corpus of another task: builtin:es-en is for translators, builtin:shapes for questions.', '')
+    """
+    if str(path).startswith(("http:/", "https:/", "ftp:/")):
+        return "an address, and nothing is downloaded here. Fetch the file first, and name it."
+    if str(path).startswith("builtin:"):
+        return "a built-in corpus of another task: builtin:es-en is for translators, builtin:shapes for questions."
+    return ""
 
 
 def file_kind(path: Path) -> str:
@@ -82,10 +97,17 @@ def offer(name: str, alike: Sequence[str], others: Sequence[str] = ()) -> str:
     >>> offer("x.csv", ["films.csv", "reviews.csv"]), offer("x.csv", [])
     ('Choose one of films.csv, reviews.csv.', 'Check the path.')
     """
-    if close := difflib.get_close_matches(name, alike, n=1) or difflib.get_close_matches(name, others, n=1, cutoff=0.7):
+    near = [one for one in difflib.get_close_matches(name, alike, n=3) if _stem_near(name, one)]
+    if close := near or difflib.get_close_matches(name, others, n=1, cutoff=0.7):
         return f"Did you mean {close[0]}?"
     more = ", …" if len(alike) > _OFFERED else ""
     return f"Choose one of {', '.join(alike[:_OFFERED])}{more}." if alike else "Check the path."
+
+
+def _stem_near(name: str, other: str) -> bool:
+    """Compare names without their endings, which alone can make short ones alike."""
+    first, second = (one.rstrip("/").partition(".")[0] or one for one in (name, other))
+    return difflib.SequenceMatcher(None, first, second).ratio() >= 0.6
 
 
 def _decompress(raw: io.BufferedReader, start: bytes, path: Path) -> io.BufferedReader:

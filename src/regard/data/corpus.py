@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from regard.data.compressed import missing_file, open_decompressed
+from regard.data.compressed import file_kind, missing_file, open_decompressed
 from regard.data.formats import HuggingFace, JsonLines, Parquet, Tmx, Tsv, TwoFiles
 from regard.data.formats.hugging_face import is_saved_dataset
 from regard.data.pair import Pair
@@ -17,6 +17,11 @@ from regard.errors import DataError
 AnyCorpus: TypeAlias = TwoFiles | Tsv | JsonLines | Tmx | Parquet | HuggingFace
 
 _START = 1 << 16
+_OTHER_TASKS = {
+    ".csv": " Is it for --task classify?",
+    ".jsonl": " Is it for --task classify?",
+    ".txt": " Is it for --task language?",
+}
 
 
 def read_pairs(
@@ -98,7 +103,7 @@ def _sniff(path: Path) -> Literal["parquet", "tmx", "jsonl", "tsv"]:
         return "tsv"
     raise DataError(
         f"{path} must be TSV, JSON Lines, TMX or Parquet when it comes alone; received neither a tab nor a JSON object "
-        f"in its first lines: {text[:40]!r}. For two plain files, name both."
+        f"in its first lines: {text[:40]!r}. For two plain files, name both.{_OTHER_TASKS.get(file_kind(path), '')}"
     )
 
 

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from regard.data.compressed import file_kind, open_decompressed
+from regard.data.compressed import file_kind, missing_file, open_decompressed
 from regard.data.lines import read_lines
 from regard.data.records import BadLine
 from regard.data.report import Report, shorten
@@ -76,16 +76,37 @@ def read_texts(path: Path, *, text: str = "text") -> Iterator[str]:
         yield "" if isinstance(row, BadLine) else " ".join(" ".join(cell.split()) for cell in row.cells)
 
 
+def find_label(path: Path, column: str, label: str) -> str:
+    """Say where a label first stands in a file."""
+    rows = (row for row in read_columns(path, [column]) if isinstance(row, _Row))
+    return next((row.place for row in rows if " ".join(row.cells[0].split()) == label), str(path))
+
+
 def read_columns(path: Path, names: Sequence[str]) -> Iterator[_Row | BadLine]:
     """Give the columns `names` of each row."""
     match file_kind(path):
         case ".csv":
-            return _read_table(path, names, _csv_rows(path))
+            return _read_table(path, names, _csv_rows(path, names))
         case ".tsv":
             return _read_table(path, names, _tsv_rows(path))
         case ".jsonl" | ".ndjson" | ".json":
             return _read_objects(path, names)
-    raise DataError(f"{path} must be named .csv, .tsv or .jsonl, compressed or not; received another name. Rename it.")
+    raise DataError(_other_file(path))
+
+
+def _other_file(path: Path) -> str:
+    """Say of a file that is not a table of texts what it is, and what to do."""
+    wanted = f"{path} must be a CSV, TSV or JSON Lines file of texts and labels"
+    if path.is_dir():
+        return f"{wanted}; received a folder. Name a file in it; a folder of pictures is for --task images."
+    if not path.exists():
+        return missing_file(path, kinds=FORMATS)
+    match file_kind(path):
+        case ".parquet":
+            return f"{wanted}; received Parquet. Write it as JSON Lines first, a line for each row."
+        case ".txt" | ".md":
+            return f"{wanted}; received plain text, which has no labels. Is it for --task language?"
+    return f"{wanted}, named .csv, .tsv or .jsonl, compressed or not; received another name. Rename it, if it is one."
 
 
 def split_labeled(records: Sequence[Labeled], fractions: Fractions) -> LabeledSplits:
@@ -182,11 +203,17 @@ def _labeled(row: _Row) -> Labeled | BadLine:
     return Labeled(text, label)
 
 
-def _csv_rows(path: Path) -> Iterator[tuple[int, list[str] | BadLine]]:
-    """Read quoted cells, which may hold commas and line breaks."""
+def _csv_rows(path: Path, names: Sequence[str]) -> Iterator[tuple[int, list[str] | BadLine]]:
+    """Read quoted cells, which may hold commas and line breaks.
+
+    Where columns are named, and the header has semicolons and no comma, semicolons are between the cells.
+    """
     with open_decompressed(path) as stream:
+        header = stream.peek().partition(b"\n")[0]
+        named = not all(name.isdecimal() for name in names)
+        between = ";" if named and b";" in header and b"," not in header else ","
         # Line by line, so that a byte that is not UTF-8 is found where it stands.
-        rows = csv.reader(raw.decode("utf-8").removeprefix("\ufeff") for raw in stream)
+        rows = csv.reader((raw.decode("utf-8").removeprefix("\ufeff") for raw in stream), delimiter=between)
         try:
             for row in rows:
                 if row:

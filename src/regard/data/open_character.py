@@ -1,6 +1,7 @@
 """Tokens that are single bytes: which of them may follow, so that what is written stays UTF-8."""
 
 import codecs
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
@@ -12,17 +13,18 @@ from regard.data.text_tokenizer import TextTokenizer
 class OpenCharacter:
     """Reads tokens one after the other, and knows whether a character is begun and not yet whole.
 
-    >>> character = OpenCharacter(TextTokenizer("byte"))
-    >>> character.read(0xC3 + 4)
+    >>> character = OpenCharacter(TextTokenizer("byte"), told=[0xC3 + 4])
     >>> character.begun
     b'\\xc3'
-    >>> character.allowed().nonzero()[0][[0, -1]] - 4 == [0x80, 0xBF]  # the rest of it, and nothing else
-    array([ True,  True])
+    >>> (character.allowed().nonzero()[0] - 4).tolist() == list(range(0x80, 0xC0))  # the rest of it, and nothing else
+    True
     """
 
-    def __init__(self, tokenizer: TextTokenizer) -> None:
-        self._bytes = tokenizer.byte_values()
+    def __init__(self, tokenizer: TextTokenizer, told: Iterable[int] = ()) -> None:
+        self._bytes, self._said = tokenizer.byte_values, tokenizer.said
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for token in told:
+            self.read(token)
 
     @property
     def begun(self) -> bytes:
@@ -39,7 +41,19 @@ class OpenCharacter:
 
     def allowed(self) -> NDArray[np.bool_]:
         """Say of each token whether it may follow: no byte may where no character has it, nothing else within one."""
-        return np.where(self._bytes < 0, not self.begun, _may_follow(self.begun)[self._bytes])
+        return self._allowed(self.begun)
+
+    def sayable(self) -> NDArray[np.bool_]:
+        """Say of each token whether a model may say it next: one it has seen, that may follow. Some always are.
+
+        Where it has seen nothing that the character at hand goes on with, as a prompt may end in one of a script that
+        the training text lacks, that character is given up, and what may begin one is said.
+        """
+        found = self._said & self.allowed()
+        return found if found.any() else self._said & self._allowed(b"")
+
+    def _allowed(self, begun: bytes) -> NDArray[np.bool_]:
+        return np.where(self._bytes < 0, not begun, _may_follow(begun)[self._bytes])
 
 
 @cache

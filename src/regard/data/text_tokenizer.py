@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -23,8 +24,8 @@ from regard.data.detokenize import join_words
 from regard.data.pair import words as divide_words
 from regard.data.ragged import Ragged
 from regard.data.special import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
-from regard.data.tokenizer import BYTES, Tokenizer
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
+from regard.data.tokenizer import BYTES, Tokenizer, unknown_words
+from regard.data.tokenizer_training import FEWEST, TokenizerConfig, train_tokenizer
 from regard.errors import ArgumentError, DataError, nearest
 
 TextKind: TypeAlias = Literal["space", "character", "byte", "word", "bpe", "unigram"]
@@ -56,6 +57,11 @@ class TextTokenizerConfig:
             raise ArgumentError(
                 f"`vocabulary_size` must be above {len(SPECIAL_TOKENS)}, the special tokens; received "
                 f"{self.vocabulary_size}."
+            )
+        if self.kind in ("bpe", "unigram") and self.vocabulary_size < FEWEST:
+            raise ArgumentError(
+                f"`vocabulary_size` must be at least {FEWEST} for kind {self.kind!r}, which spells what it does not "
+                f"know in bytes; received {self.vocabulary_size}. Give a larger one, or kind character."
             )
 
 
@@ -97,6 +103,14 @@ class TextTokenizer:
         """Tokens that a model never says: those no text has, `<unk>`, and those it has not seen."""
         return [PAD, UNKNOWN, START, *self.unseen]
 
+    @cached_property
+    def said(self) -> NDArray[np.bool_]:
+        """Say of each token whether a model may say it at all: true of those that `unsaid` does not list."""
+        said = np.ones(self.size, dtype=np.bool_)
+        said[self.unsaid] = False
+        said.setflags(write=False)
+        return said
+
     def having_seen(self, counts: NDArray[np.int64]) -> "TextTokenizer":
         """Give the same for a text that has each token so many times: those it never has are unseen.
 
@@ -106,14 +120,16 @@ class TextTokenizer:
         unseen = [number for number in range(len(SPECIAL_TOKENS), self.size) if not counts[number]]
         return TextTokenizer(self.kind, self.tokens, lowercase=self.lowercase, within=self._within, unseen=unseen)
 
+    @cached_property
     def byte_values(self) -> NDArray[np.int16]:
-        """Give the byte that each token stands for, -1 where it is none."""
+        """The byte that each token stands for, -1 where it is none."""
         values = np.full(self.size, -1, dtype=np.int16)
         if self.kind == "byte":
             values[len(SPECIAL_TOKENS) :] = range(256)
         elif self._within is not None:
             bytes_ = {piece: value for value, piece in enumerate(BYTES)}
             values[:] = [bytes_.get(piece, -1) for piece in self._within.pieces(range(self.size))]
+        values.setflags(write=False)
         return values
 
     def encode_lines(self, lines: Iterable[str]) -> Ragged:
@@ -137,6 +153,21 @@ class TextTokenizer:
             return [[byte + len(SPECIAL_TOKENS) for byte in line.encode()] for line in lines]
         find = self._numbers.get
         return [[find(one, UNKNOWN) for one in (line.split() if self.kind == "space" else line)] for line in lines]
+
+    def unknown(self, text: str) -> list[str]:
+        """List the words, or characters, of a text that are unknown or have a token that is unseen, each once.
+
+        >>> TextTokenizer("character", ["a", "b"]).unknown("abcdc")
+        ['c', 'd']
+        """
+        found: list[str] = []
+        for line in text.split("\n"):
+            if self._within is not None:
+                found += unknown_words(self._within, line, unseen=self.unseen)
+                continue
+            strange = {UNKNOWN, *self.unseen}
+            found += [one for one in (line.split() if self.kind == "space" else line) if strange & {*self.encode(one)}]
+        return list(dict.fromkeys(found))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Write tokens as text."""
@@ -196,9 +227,15 @@ class TextTokenizer:
             table = json.loads(text)
             within = Tokenizer.from_json(json.dumps(table["tokenizer"])) if "tokenizer" in table else None
             unseen = [int(one) for one in table.get("unseen", ())]
-            return cls(table["kind"], table["tokens"], lowercase=table["lowercase"], within=within, unseen=unseen)
+            found = cls(table["kind"], table["tokens"], lowercase=table["lowercase"], within=within, unseen=unseen)
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"A tokenizer of running text must be what regard wrote; received: {error}.") from error
+        if outside := [one for one in unseen if not len(SPECIAL_TOKENS) <= one < found.size]:
+            raise DataError(
+                f"`unseen` must be tokens of the vocabulary, from {len(SPECIAL_TOKENS)} to {found.size - 1}; received "
+                f"{outside[0]}. Is this the model's own tokenizer?"
+            )
+        return found
 
     def save(self, folder: Path) -> None:
         """Write `tokenizer.json` into `folder`."""

@@ -28,7 +28,7 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 from regard.data.detokenize import join_words
 from regard.data.pair import words as divide_words
 from regard.data.ragged import Ragged
-from regard.data.special import END, PAD, SPECIAL_TOKENS, START
+from regard.data.special import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
 from regard.errors import DataError
 
 Kind: TypeAlias = Literal["word", "character", "byte", "bpe", "unigram"]
@@ -127,6 +127,20 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         return f"Tokenizer(kind={self.kind!r}, size={self.size})"
+
+
+def unknown_words(tokenizer: Tokenizer, text: str, *, unseen: Iterable[int] = ()) -> list[str]:
+    """List the words of a text that have an unknown token, or one of those `unseen`."""
+    strange = {UNKNOWN, *unseen}
+    names, encoded = divide_words(tokenizer.normalize(text)), tokenizer.encode(text)
+    places = {word for token, word in zip(encoded.ids, encoded.words, strict=True) if token in strange}
+    return [names[place] for place in sorted(places) if place < len(names)]
+
+
+def knows_none(tokenizer: Tokenizer, text: str) -> bool:
+    """Say whether all words of a text are unknown, signs left out; a text without words has none to know."""
+    words = [word for word in divide_words(tokenizer.normalize(text)) if any(map(str.isalnum, word))]
+    return bool(words) and set(words) <= set(unknown_words(tokenizer, text))
 
 
 class TokenizerPair(NamedTuple):

@@ -21,7 +21,7 @@ from regard.data.tokenizer import BYTES, Kind, Tokenizer, TokenizerPair, make_ba
 from regard.data.unigram import train_unigram
 from regard.errors import ArgumentError, DataError
 
-_FEWEST = len(SPECIAL_TOKENS) + len(BYTES)
+FEWEST = len(SPECIAL_TOKENS) + len(BYTES)
 _COPIES = 256
 
 
@@ -46,7 +46,7 @@ class TokenizerConfig:
         if self.min_frequency < 1:
             raise ArgumentError(f"`min_frequency` must be at least 1; received {self.min_frequency}.")
         spelled = self.kind == "byte" or (self.byte_fallback and self.kind != "word")
-        fewest = _FEWEST if spelled else len(SPECIAL_TOKENS) + 1
+        fewest = FEWEST if spelled else len(SPECIAL_TOKENS) + 1
         if self.vocabulary_size < fewest:
             advice = "Give a larger one" + (", or byte_fallback=False." if spelled and self.kind != "byte" else ".")
             raise ArgumentError(

@@ -145,18 +145,18 @@ def _read(rows: list[Row]) -> tuple[str, str, str]:
     (alike_free, alike_learned, free, learned), chance = _column(rows, "right"), 1 / NUM_NUMBERS
     _, _, weight, learned_weight = _column(rows, "weight on partner")
     first = (
-        f"Where partners are alike, parameter-free attention is right in {alike_free:.0%} of cases and learned "
-        f"attention in {alike_learned:.0%}: "
+        f"Where partners are alike, parameter-free attention is right in {alike_free:.1%} of cases and learned "
+        f"attention in {alike_learned:.1%}: "
         + ("likeness is enough." if alike_free > 0.8 else "likeness alone is not enough.")
     )
     second = (
-        f"Where they are opposite, parameter-free attention is right in {free:.0%}, where guessing gives {chance:.0%}"
+        f"Where they are opposite, parameter-free attention is right in {free:.1%}, where guessing gives {chance:.1%}"
     )
     second += f", and puts a weight of {weight:.1g} on the partner: " + (
         "it must fail, since likeness looks away." if weight < 0.05 and free < 0.5 else "it does not fail as it should."
     )
     third = (
-        f"Learned queries and keys are right in {learned:.0%}, with a weight of {learned_weight:.2f} on the partner: "
+        f"Learned queries and keys are right in {learned:.1%}, with a weight of {learned_weight:.2f} on the partner: "
     )
     third += (
         "what belongs together is learned, not given." if learned > free + 0.3 else "here they have not learned it."

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -11,20 +11,17 @@ from torch import Tensor, nn
 
 from regard.attention import Attended, Normalizer, Position, Score
 from regard.attention.inputs import Inputs, read_inputs
-from regard.attention.kernels.chunked import whole_scores
-from regard.attention.kernels.reference import operands, ungroup
+from regard.attention.kernels.reference import biased_scores, close_places, compare, offset, operands, ungroup
 from regard.attention.normalize import NormalizeFunction, normalize
 from regard.attention.score import ScoreFunction
 from regard.attention.tensors import widened
 from regard.errors import ArgumentError
 from regard.inspection.map import check_place, numbered
-from regard.inspection.seam import Wrapped, four_axes, open_layers
+from regard.inspection.place import Place
+from regard.inspection.seam import Wrapped, open_layers
 from regard.inspection.trace import matching
 from regard.layers.attend import Attend
 from regard.layers.together import eager
-
-#: Axes that a score's parameter has for one head.
-_AXES = {"matrix": 2, "vector": 1}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -96,9 +93,10 @@ def computation(
 ) -> Computation:
     """Take one query of one head of a layer apart, while `run` calls the model.
 
-    Where `run` calls the layer several times, as a sentence that grows word by word does, queries are counted over all
-    calls; or `step` says which call is meant, from 0. Everything is computed when the call is made, from the arguments
-    that reached the operator: they may change afterwards, as a memory does that is written to.
+    Where `run` calls the layer several times, as one sentence does that grows word by word, greedily, queries are
+    counted over all calls; or `step` says which call is meant, from 0. It must where later calls bring several queries,
+    or other examples: they may be hypotheses of a beam. Everything is computed when the call is made, from the
+    arguments that reached the operator: they may change afterwards, as a memory does that is written to.
 
     >>> from regard.layers import SelfAttention
     >>> layer, x = SelfAttention(), torch.eye(2)[None]
@@ -108,18 +106,18 @@ def computation(
     >>> found.score, found.normalizer, found.error
     (Dot(), Softmax(), 0.0)
     """
-    counts: list[int] = []  # queries of each call
+    shapes: list[torch.Size] = []  # (*batch, query) of each call
     found: list[Computation] = []
 
     def look(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         assert isinstance(module, Attend)
         context = output.context if isinstance(output, Attended) else output
-        row = query - sum(counts) if step is None else query
-        wanted = 0 <= row < context.size(-2) if step is None else step == len(counts)
-        counts.append(context.size(-2))
+        row = query - sum(shape[-1] for shape in shapes) if step is None else query
+        wanted = 0 <= row < context.size(-2) if step is None else step == len(shapes)
+        shapes.append(context.shape[:-1])
         if wanted:
             inputs = _read(module, dict(zip(("query", "key", "value"), args, strict=False)) | kwargs)
-            found.append(_take_apart(inputs, context, _Place(inputs.shape, example, head, row), names[0]))
+            found.append(_take_apart(inputs, context, Place(inputs.shape, example, head, row), names[0]))
 
     with ExitStack() as stack:
         stack.enter_context(eager)
@@ -129,10 +127,15 @@ def computation(
             raise ArgumentError(f"`layer` must match one layer; received {layer}, which matches {', '.join(names)}.")
         stack.callback(layers[names[0]].register_forward_hook(look, with_kwargs=True).remove)
         run()
-    if not counts:
+    if not shapes:
         raise ArgumentError(f"`run` must call {names[0]}; received one that does not.")
-    if not found:
-        check_place("query", query, sum(counts)) if step is None else check_place("step", step, len(counts))
+    counts = [shape[-1] for shape in shapes]
+    if step is not None:
+        check_place("step", step, len(counts))
+    else:
+        if query >= counts[0]:
+            _check_growing(names[0], shapes)
+        check_place("query", query, sum(counts))
     words = numbered(query_labels, sum(counts) if step is None else counts[step], name="query_labels")
     keys = len(found[0].weights)
     named = numbered(key_labels, keys, name="key_labels")
@@ -141,6 +144,18 @@ def computation(
         query_label=words[query] if query < len(words) else str(query),
         key_labels=named + ("",) * (keys - len(named)),  # padding has no name
     )
+
+
+def _check_growing(layer: str, shapes: Sequence[torch.Size]) -> None:
+    """Refuse to count queries over calls that may be more than one sentence growing word by word."""
+    one = (*shapes[0][:-1], 1)
+    for call, shape in enumerate(shapes[1:], start=1):
+        if shape != one:
+            raise ArgumentError(
+                f"`step` must say which call of {layer} is meant, from 0 to {len(shapes) - 1}; received None, but call "
+                f"{call} has queries of shape {tuple(shape)}, not {one}: hypotheses of a beam, or another text. "
+                "Pass `step`, or search greedily, one sentence at a time."
+            )
 
 
 def _read(attend: Attend, given: dict[str, Any]) -> Inputs:
@@ -152,7 +167,7 @@ def _read(attend: Attend, given: dict[str, Any]) -> Inputs:
 
 @torch.inference_mode(False)  # so that the numbers may take part in training, wherever the call was made
 @torch.no_grad()
-def _take_apart(inputs: Inputs, given: Tensor, place: "_Place", layer: str) -> Computation:
+def _take_apart(inputs: Inputs, given: Tensor, place: Place, layer: str) -> Computation:
     """Compute one call part by part, as the specification does, and take one row of each."""
     position, shape, mask = _own_position(inputs.position), inputs.shape, inputs.dense_mask()
     finite = all(bool(one.isfinite().all()) for one in (inputs.query, inputs.key, inputs.value))
@@ -160,14 +175,10 @@ def _take_apart(inputs: Inputs, given: Tensor, place: "_Place", layer: str) -> C
     key, value, own_key = (
         ungroup(one, shape[-3]) if inputs.grouped else one for one in (turned.key, turned.value, inputs.key)
     )
-    own = (widened(turned.query), widened(key)) if isinstance(inputs.score, Score) else (turned.query, key)
-    compared = widened(whole_scores(inputs.score, *own)).expand(shape)
-    added = None if position is None else position.bias(inputs.score, widened(turned.query), widened(key), shape)
-    scores = compared if inputs.bias is None else compared + inputs.bias.to(compared.dtype)
-    scores = scores if added is None else scores + added
-    if inputs.bias is not None:
-        open_places = inputs.bias != -torch.inf
-        mask = open_places if mask is None else mask & open_places
+    compared = compare(inputs, turned.query, key, chunked=False).expand(shape)
+    added = offset(inputs, turned.query, key)
+    scores = biased_scores(inputs, turned.query, key, chunked=False)
+    mask = close_places(inputs, mask)
     normalized = normalize(scores, mask, inputs.normalize)
     weights = normalized if inputs.position is None else inputs.position.reweight(normalized)
     extra = None if position is None else position.context(weights)
@@ -206,44 +217,9 @@ def _turns(position: Position | None) -> bool:
     return position is not None and type(position).rotate is not Position.rotate
 
 
-def _factors(position: Position | None, place: "_Place", like: Tensor, mask: Tensor | None) -> Tensor | None:
+def _factors(position: Position | None, place: Place, like: Tensor, mask: Tensor | None) -> Tensor | None:
     """Ask the position what it makes of weights of one; what is masked counts zero."""
     if position is None or type(position).reweight is Position.reweight:
         return None
     changed = position.reweight(torch.ones_like(like))
     return place.row(changed if mask is None else changed.masked_fill(~mask, 0.0))
-
-
-class _Place:
-    """One query of one head of one example, in tensors that may share heads or examples."""
-
-    def __init__(self, shape: Sequence[int], example: int, head: int, query: int) -> None:
-        self.shape, self.lead = tuple(shape), tuple(shape[:-2])
-        counts = four_axes(torch.empty(self.shape, device="meta")).shape
-        for name, number, count in zip(("example", "head", "query"), (example, head, query), counts, strict=False):
-            check_place(name, number, count)
-        self.example, self.head, self.query = example, head, query
-
-    def row(self, tensor: Tensor) -> Tensor:
-        """Take the query's row of (*batch, query, anything)."""
-        return self.table(tensor)[self.query]
-
-    def table(self, tensor: Tensor) -> Tensor:
-        """Take what the head sees of (*batch, anything, anything)."""
-        return four_axes(tensor.detach().expand(*self.lead, -1, -1))[self.example, self.head].cpu().clone()
-
-    def score(self, score: Score | ScoreFunction) -> Score | ScoreFunction:
-        """Give the score with the parameters of this head alone."""
-        if not isinstance(score, Score):
-            return score
-        changed: dict[str, Any] = {}
-        for one in fields(score):  # type: ignore[arg-type]
-            parameter = getattr(score, one.name)
-            if not isinstance(parameter, Tensor):
-                continue
-            if one.name in _AXES:
-                own = parameter[self.head] if parameter.ndim > _AXES[one.name] else parameter
-                changed[one.name] = own.detach().cpu()
-            else:  # a factor: a number, or one per row
-                changed[one.name] = float(self.row(parameter.detach().expand(*self.shape[:-1], 1)))
-        return replace(score, **changed) if changed else score  # type: ignore[type-var]

@@ -124,8 +124,10 @@ def head_grid(
     return figure
 
 
-def figure_of(call: Call, *, example: int = 0) -> Picture:
+def figure_of(call: Call, *, example: int = 0, title: str = "") -> Picture:
     """Draw one call of a trace: a map, or one for each head. Padding that has no name is left out.
+
+    The title is the layer and the step, unless another is given, as for calls that were `joined`.
 
     >>> import torch
     >>> from regard.inspection import record
@@ -141,7 +143,7 @@ def figure_of(call: Call, *, example: int = 0) -> Picture:
     columns = weights.size(2) if key_labels is None else len(key_labels)
     weights = weights[:, :rows, :columns]
     mask = None if call.mask is None else call.mask[example, :, :rows, :columns]
-    title = f"{call.layer}, step {call.step}"
+    title = title or f"{call.layer}, step {call.step}"
     if weights.size(0) == 1:
         return heatmap(weights[0], query_labels=query_labels, key_labels=key_labels, mask=mask, title=title)
     return head_grid(weights, query_labels=query_labels, key_labels=key_labels, mask=mask, title=title)

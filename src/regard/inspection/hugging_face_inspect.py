@@ -86,6 +86,7 @@ def _inspect_one(model: Any, tokenizer: Any, text: str, target: str | None) -> I
         target_tokens=tuple(tokens[read:]),
         target_probabilities=() if logits is None or not len(said) else _chances(logits[0, read - 1 : -1], said),
         likely=() if logits is None else _likely(model, tokenizer, ids[0], logits[0]),
+        model=_name(model),
         spellings=dict.fromkeys(trace.layers, (side, side)),
     )
 
@@ -126,8 +127,15 @@ def _inspect_both(model: Any, tokenizer: Any, text: str, target: str | None) -> 
         target_tokens=tuple(spoken.tokens),
         target_probabilities=_chances(output.logits[0], said[0]),
         likely=_best(tokenizer, output.logits[0, -1]),
+        model=_name(model),
         spellings=spellings,
     )
+
+
+def _name(model: Any) -> str:
+    """Say which model it is: its class, and the folder or repository it is from."""
+    place = str(getattr(model.config, "name_or_path", "") or "").rstrip("/")
+    return type(model).__name__ + (f", {place}" if place else "")
 
 
 def _crosses(call: Call, source: int, target: int) -> bool:

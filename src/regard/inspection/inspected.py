@@ -43,6 +43,8 @@ class Inspection:
     target_tokens: tuple[str, ...] = ()
     target_probabilities: tuple[float, ...] = ()
     """Of each target token, given those before it."""
+    model: str = ""
+    """Which model it was."""
     likely: tuple[Likely, ...] = ()
     """What the model holds likeliest, best first: the next token, the token behind a mask, or the label."""
 
@@ -61,14 +63,25 @@ class Inspection:
     def words(self, layer: str | None = None, *, head: int | None = None) -> Map:
         """Give the same by words: sums over the tokens of a word that is looked at, means over one that looks."""
         call = self.call(layer)
-        query, key = (side.words() for side in self.spellings[call.layer])
+        looking, looked_at = self.spellings[call.layer]
+        query = looking.words()
+        key = query if looked_at is looking else looked_at.words()
         return merge_words(weights_of(call, head=head), query=query, key=key)
 
     def figure(self, layer: str | None = None, *, head: int | None = None) -> "Picture":
         """Draw a map of each head of a layer, or of one."""
         from regard.inspection import figure_of
 
-        return figure_of(self.call(layer)) if head is None else self.map(layer, head=head).figure()
+        call = self.call(layer)
+        picture = figure_of(call, title=call.layer) if head is None else self.map(layer, head=head).figure()
+        picture.about = self.about
+        return picture
+
+    @property
+    def about(self) -> tuple[tuple[str, str], ...]:
+        """What a page says above the figure: what was read and said, and by which model."""
+        told = (("Text", self.text), ("Said", self.target or ""), ("Model", self.model))
+        return tuple((name, " ".join(words.split())) for name, words in told if words)
 
     def lines(self, layer: str | None = None, *, head: int | None = None) -> "Picture":
         """Draw lines between the words, for one head or the mean over heads."""
@@ -82,7 +95,7 @@ class Inspection:
         from regard.inspection.text_matrix import draw_weights
 
         shown = self.map(layer, head=head)
-        return draw_weights(shown.values, shown.labels[1], shown.labels[0], width=width)
+        return draw_weights(shown.values, shown.labels[1], shown.labels[0], mask=shown.mask, width=width)
 
     def to_json(self, layer: str | None = None, *, head: int | None = None) -> dict[str, Any]:
         """Give a dictionary that `json.dumps` takes, with the weights of one layer: of one head, or of all."""

@@ -10,12 +10,13 @@ import torch
 from jaxtyping import Real
 from torch import Tensor
 
-from regard.data.word_spans import word_spans
+from regard.data.pair import words as divide
 from regard.errors import ArgumentError
 from regard.inspection.map import Map
 
 _ROUNDING = 1e-4  # that a figure allows beyond the ends of its scale
-_UNFINISHED = "\ufffd"  # what bytes are decoded as that are not yet a character
+_REPLACED = "\ufffd"  # what most decoders write for bytes that are no character
+_BLOCK = 16  # tokens that are decoded with as many before them
 
 
 class Words(NamedTuple):
@@ -60,7 +61,9 @@ class Spelling:
     def _divide(self, places: list[int]) -> Words:
         """Find the words of a run of tokens, none of them special."""
         text, ends = _spell([self.ids[place] for place in places], self.decode)
-        borders = [span.end for span in word_spans(text, "marks")]
+        borders: list[int] = []
+        for word in divide(text):
+            borders.append(text.index(word, borders[-1] if borders else 0) + len(word))
         of_word = np.searchsorted(borders, np.array(ends) - 1, side="right").clip(max=max(len(borders) - 1, 0))
         names: list[str] = []
         numbers: list[int] = []
@@ -76,11 +79,46 @@ class Spelling:
 
 def _spell(ids: list[int], decode: Callable[[list[int]], str]) -> tuple[str, list[int]]:
     """Give the text of tokens, and where in it each ends; a part of a character ends where the character does."""
-    spelled = [decode(ids[: place + 1]) for place in range(len(ids))]
-    ends = [len(spelled[-1])]
-    for text in reversed(spelled[:-1]):
-        ends.append(ends[-1] if text.endswith(_UNFINISHED) else min(len(text), ends[-1]))
-    return spelled[-1], ends[::-1]
+    whole = decode(ids)
+    spelled = _spell_in_blocks(ids, decode, size=_BLOCK)
+    if spelled.text != whole:  # the decoder looks further back
+        spelled = _spell_in_blocks(ids, decode, size=len(ids))
+    ends = [len(whole)]
+    for length, unfinished in zip(spelled.lengths[-2::-1], spelled.unfinished[-2::-1], strict=True):
+        ends.append(ends[-1] if unfinished else min(length, ends[-1]))
+    return whole, ends[::-1]
+
+
+class _Spelled(NamedTuple):
+    """The text of tokens, its length after each of them, and which of them are parts of the next one's character."""
+
+    text: str
+    lengths: list[int]
+    unfinished: list[bool]
+
+
+def _spell_in_blocks(ids: list[int], decode: Callable[[list[int]], str], *, size: int) -> _Spelled:
+    """Decode up to each token from the block before its own: how a decoder begins is then the same on both sides.
+
+    Bytes that are no character yet are shown as U+FFFD until they are, or not at all.
+    """
+    lengths: list[int] = []
+    unfinished: list[bool] = []
+    start = border = 0
+    text = head = before = now = ""  # of all blocks that are done, of the last of them, of tokens from `start` on
+    for place, number in enumerate(ids):
+        now = decode(ids[start : place + 1])
+        if before.endswith(_REPLACED) and not now.startswith(before):
+            unfinished[-1] = True
+        silent = now == before and not decode([number])
+        lengths.append(len(text) + len(now) - len(head))
+        unfinished.append(silent)
+        before = now
+        if place + 1 - border >= size and not silent and not now.endswith(_REPLACED):
+            text += now[len(head) :]
+            start, border = border, place + 1
+            head = before = now = decode(ids[start:border])
+    return _Spelled(text + now[len(head) :], lengths, unfinished)
 
 
 def merge_words(map: Map, *, query: Words | None = None, key: Words | None = None) -> Map:

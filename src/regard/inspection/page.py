@@ -26,11 +26,19 @@ _POINTS = 72  # in an inch
 _STYLE = """
 body { margin: 2rem auto; max-width: 64rem; padding: 0 1rem }
 body { color: #1d2330; background: #fff; font: 1rem/1.5 sans-serif }
-svg { max-width: 100%; height: auto }
+h1 { overflow-wrap: anywhere; font-size: 1.4rem }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem } dt { color: #4a5260 }
+dd { margin: 0; overflow-wrap: anywhere }
+svg { max-width: 100%; height: auto; background: #fff }
 figure { margin: 0 } figcaption, summary { color: #4a5260 }
 table { border-collapse: collapse; margin: 1rem 0; font-size: .8rem; font-variant-numeric: tabular-nums }
 th, td { padding: .1rem .5rem; text-align: right; border-bottom: 1px solid #d9dde3 } caption { text-align: left }
 .wide { overflow-x: auto } path.spot:hover, polygon.spot:hover { stroke: #d55e00; stroke-width: 1.5px }
+@media (prefers-color-scheme: dark) {
+  body { color: #e6e9ef; background: #14181f; color-scheme: dark }
+  figcaption, summary, dt { color: #a9b2c0 } th, td { border-color: #39414e }
+  svg { box-sizing: border-box; padding: .5rem; border-radius: .4rem }
+}
 """
 
 
@@ -56,13 +64,15 @@ def page_of(picture: Picture) -> str:
     hidden = sum(map.values.numel() for map in picture.maps) - MOST_SPOTS
     if hidden > 0:
         notes.append(f"The {MOST_SPOTS:,} largest numbers are told when pointed at; all are in the data.")
+    about = "".join(f"<dt>{_text(name)}</dt><dd>{_text(words)}</dd>" for name, words in picture.about)
+    about = f"<dl>{about}</dl>\n" if about else ""
     caption = f"<figcaption>{_text(' '.join(notes))}</figcaption>" if notes else ""
     tables = "".join(_table(map) for map in picture.maps if map.values.numel() <= MOST_CELLS)
     numbers = f'<details><summary>The numbers</summary><div class="wide">{tables}</div></details>' if tables else ""
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n<figure>\n{svg_of(picture)}\n{caption}\n</figure>\n"
+        f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n{about}<figure>\n{svg_of(picture)}\n{caption}\n</figure>\n"
         f"{numbers}\n</main>\n</body>\n</html>\n"
     )
 

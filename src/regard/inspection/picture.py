@@ -44,6 +44,8 @@ class Picture(Figure):
 
     caveat: str = ""
     """What it does not mean: shown under it on a page."""
+    about: tuple[tuple[str, str], ...] = ()
+    """What it is of, such as the text and the model, each with its name: shown above it on a page."""
 
     @property
     def shown(self) -> list[Shown]:

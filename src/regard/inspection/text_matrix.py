@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from rich.cells import cell_len, set_cell_size
 from torch import Tensor
 
@@ -12,18 +12,25 @@ SHADES = ((0.05, "· "), (0.25, "░░"), (0.5, "▒▒"), (0.75, "▓▓"))
 """What is drawn below each weight; above the last, a full block."""
 
 _FULL = "██"
+_MASKED = "  "
 _CELL = 2
 _WIDEST_LABEL = 18
 _LEAST_ROOM = 8
 
 
 def draw_weights(
-    weights: Float[Tensor, "target source"], source: Sequence[str], target: Sequence[str], *, width: int = 80
+    weights: Float[Tensor, "target source"],
+    source: Sequence[str],
+    target: Sequence[str],
+    *,
+    mask: Bool[Tensor, "target source"] | None = None,
+    width: int = 80,
 ) -> list[str]:
     """Draw a matrix of weights from 0 to 1 as lines of text, none wider than `width` columns.
 
     A stem leads from each source word down to its column. Words that are too wide end in an ellipsis; so does the
-    matrix, where the source has more words than there is room for. Wide characters count as two columns.
+    matrix, where the source has more words than there is room for. Wide characters count as two columns. Cells that
+    `mask` closes stay empty; `legend` says what the others mean.
 
     >>> import torch
     >>> print("\\n".join(draw_weights(torch.tensor([[0.1, 0.9], [0.6, 0.4]]), ["perro", "negro"], ["black", "dog"])))
@@ -49,10 +56,23 @@ def draw_weights(
         rest = f"… {more} more"
         room = width - margin - 1 - _CELL * shown
         lines.append(" " * (margin + 1) + "│ " * shown + (rest if len(rest) <= room else "…"))
-    for word, row in zip(target, weights.tolist(), strict=True):
-        cells = "".join(_shade(weight) for weight in row[:shown]) + "…" * bool(more)
-        lines.append(f"{_right(_fit(word, margin), margin)} {cells}".rstrip())
+    closed = [[False] * len(source)] * len(target) if mask is None else (~mask).tolist()
+    for word, row, hidden in zip(target, weights.tolist(), closed, strict=True):
+        cells = [_MASKED if one else _shade(weight) for one, weight in zip(hidden, row, strict=True)][:shown]
+        drawn = "".join(cells) + "…" * bool(more)
+        lines.append(f"{_right(_fit(word, margin), margin)} {drawn}".rstrip())
     return lines
+
+
+def legend(*, masked: bool = False, width: int = 80) -> str:
+    """Say in a line what the signs of `draw_weights` mean; nothing where it does not fit.
+
+    >>> print(legend(masked=True))
+    · < 0.05 ≤ ░ < 0.25 ≤ ▒ < 0.5 ≤ ▓ < 0.75 ≤ █   (empty: masked)
+    """
+    signs = "".join(f"{block[0]} < {bound:g} ≤ " for bound, block in SHADES) + _FULL[0]
+    line = signs + ("   (empty: masked)" if masked else "")
+    return next((one for one in (line, signs) if len(one) <= width), "")
 
 
 def _columns_shown(source: Sequence[str], room: int) -> int:

@@ -4,18 +4,17 @@ import json
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from regard.data.pair import words
 from regard.decoding.search import Search
-from regard.errors import ArgumentError, DataError, RegardError
+from regard.errors import ArgumentError, RegardError
+from regard.studio.compare_pairs import find_common
 from regard.studio.models import Models
-from regard.tasks.comparison import common_held_out
 from regard.tasks.evaluation import Evaluating, evaluate
-from regard.tasks.held_out import Choice, HeldOut, run_of
+from regard.tasks.held_out import HeldOut, run_of
 from regard.tasks.translator import Translator, load
 
 MOST = 300
@@ -29,72 +28,88 @@ class Lengths:
 
     def __init__(self, models: Models) -> None:
         self._models, self._lock = models, threading.Lock()
-        self._found: dict[str, dict[str, Any]] = {}
+        self._found: dict[str, dict[str, dict[str, Any]]] = {}  # by name and by the sentences, the latest last
         self._progress: dict[str, Any] | None = None
-        self._error = ""
+        self._failed: tuple[set[str], str] = (set(), "")
 
     def begin(self, names: Sequence[str]) -> None:
         """Begin to measure those that were not measured yet on the same sentences, unless one is at it already."""
         for name in names:
             self._models.find(name, Translator)
-            if run_of(self._models.folders[name]) is None:
-                raise ArgumentError(
-                    f"`models` must be opened by the folder of their run, which knows what was held out; {name} has no "
-                    "config.toml beside it. Measure it by hand: regard evaluate FOLDER --data PAIRS."
-                )
+        if all(run_of(self._models.folders[name]) is None for name in names):
+            raise ArgumentError(
+                f"`models` must include one that was opened by the folder of its run, which knows what was held out; "
+                f"received {', '.join(names)}, without config.toml beside the model. Choose such a model too: all are "
+                "measured on its sentences."
+            )
         with self._lock:
             if self._progress is not None:
                 return
-            self._progress, self._error = {"model": names[0], "stage": "reading the pairs", "done": 0, "total": 0}, ""
+            self._progress, self._failed = _beginning(names[0]), (set(), "")
         threading.Thread(target=self._run, args=(list(names),), daemon=True).start()
 
     def tell(self, names: Sequence[str]) -> dict[str, Any]:
-        """Give what is known of these models, and how far the measuring is."""
-        found = {}
-        for name in names:
-            self._models.find(name, Translator)
-            known = self._found.get(name) or read_results(self._models, name)
-            if known:
-                found[name] = known
+        """Give what is known of these models on the same sentences, and how far the measuring is.
+
+        What was measured on other sentences than the first model cannot be compared, and counts as not measured.
+        """
+        known = {name: self._known(name) for name in names}
+        measured = [found for found in known.values() if found]
+        shared = [one for one in measured[0] if all(one in found for found in measured)] if measured else []
+        chosen = (shared or list(measured[0]))[-1] if measured else ""
         with self._lock:
-            return {"results": found, "progress": self._progress, "error": self._error or None}
+            error = self._failed[1] if self._failed[0] == set(names) else ""
+            return {
+                "results": {name: found[chosen] for name, found in known.items() if chosen in found},
+                "progress": self._progress,
+                "error": error or None,
+            }
+
+    def _known(self, name: str) -> dict[str, dict[str, Any]]:
+        """Give all that is known of a model, by the sentences it was measured on; the latest last."""
+        self._models.find(name, Translator)
+        before = read_results(self._models, name)
+        with self._lock:
+            return ({before["fingerprint"]: before} if before else {}) | self._found.get(name, {})
 
     def _run(self, names: list[str]) -> None:
         try:
-            paths = [self._models.folders[name] for name in names]
-            held_out = thinned(_held_out(paths))
+            folders = {name: self._models.folders[name] for name in names}
+            common = find_common(folders)
+            held_out = thinned(common.held_out)
             settings = Evaluating(search=Search(), bins=edges_of(held_out), samples=SAMPLES)
-            for name, path in zip(names, paths, strict=True):
-                if self._found.get(name, {}).get("fingerprint") == held_out.fingerprint:
-                    continue
-                found = evaluate(
-                    load(path),
-                    held_out,
-                    settings,
-                    name=name,
-                    watch=lambda stage, done, total, name=name: self._watch(name, stage, done, total),  # type: ignore[misc]
-                )
-                self._found[name] = tell_results(found.table(), source="measured here")
+            for name, path in folders.items():
+                found = self._found.get(name, {}).get(held_out.fingerprint)
+                if found is None:
+                    measured = evaluate(
+                        load(path),
+                        held_out,
+                        settings,
+                        name=name,
+                        watch=lambda stage, done, total, name=name: self._watch(name, stage, done, total),  # type: ignore[misc]
+                    )
+                    found = tell_results(measured.table(), source=common.source(name))
+                self._keep(name, found)
         except (RegardError, OSError) as error:
-            self._error = str(error)
+            self._failed = set(names), str(error)
         finally:
             with self._lock:
                 self._progress = None
+
+    def _keep(self, name: str, found: dict[str, Any]) -> None:
+        """Keep what was measured as the latest."""
+        with self._lock:
+            kept = self._found.setdefault(name, {})
+            kept.pop(found["fingerprint"], None)
+            kept[found["fingerprint"]] = found
 
     def _watch(self, name: str, stage: str, done: int, total: int) -> None:
         with self._lock:
             self._progress = {"model": name, "stage": stage, "done": done, "total": total}
 
 
-def _held_out(paths: Sequence[Path]) -> HeldOut:
-    """Find the pairs that all runs held out to test with, or else to validate with."""
-    try:
-        return common_held_out(paths, Choice())
-    except DataError as error:
-        try:
-            return common_held_out(paths, Choice(split="valid"))
-        except RegardError:
-            raise error from None
+def _beginning(name: str) -> dict[str, Any]:
+    return {"model": name, "stage": "reading the pairs", "done": 0, "total": 0}
 
 
 def thinned(held_out: HeldOut) -> HeldOut:

@@ -20,6 +20,7 @@ from regard.inspection.value_norms import value_norms
 from regard.layers.attend import Attend
 from regard.models.protocol import AnyModel
 from regard.models.transformer import TransformerModel
+from regard.tasks.token_labels import name_tokens
 from regard.tasks.translated import as_line, word_numbers
 from regard.tasks.translator import Translator
 
@@ -75,7 +76,7 @@ def read_source(translator: Translator, text: str) -> tuple[Side, int]:
     if not ids:
         raise ArgumentError("`text` must hold something that the model reads; received no token of it. Type words.")
     named = words(tokenizer.normalize(text))[: max(word_of) + 1]
-    side = Side([*ids, END], tokenizer.pieces([*ids, END]), [*named, _END], [*word_of, len(named)])
+    side = Side([*ids, END], name_tokens(tokenizer, text, [*ids, END]), [*named, _END], [*word_of, len(named)])
     return side, len(encoded.ids) - len(ids)
 
 

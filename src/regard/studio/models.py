@@ -6,13 +6,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from regard.errors import ArgumentError, DataError, RegardError, nearest
+from regard.errors import ArgumentError, DataError, RegardError, nearest, with_article
+from regard.inspection.hugging_face_folder import is_hugging_face
 from regard.models.folder import CONFIG
 from regard.studio.examples import examples_for
 from regard.studio.preparing import Preparation
 from regard.tasks.classifier import Classifier
 from regard.tasks.language_model import LanguageModel
 from regard.tasks.load import load
+from regard.tasks.model_kinds import KINDS, saved_task
 from regard.tasks.run_folder import RunFolder
 from regard.tasks.translator import Translator
 
@@ -61,6 +63,7 @@ class Models:
 
     def open(self, path: Path) -> Opened:
         """Load the model of a folder and give it a name: the folder's, numbered where it is taken."""
+        check_folder(path)
         thing = self._load(path)
         with self._lock:
             name = self._name(path)
@@ -118,7 +121,7 @@ class Models:
         fitting = {one.name: one for one in self.all() if isinstance(one.thing, wanted)}
         if not fitting:
             raise ArgumentError(
-                f"`model` must be a {wanted.__name__}; received none: no such model is open. "
+                f"`model` must be {with_article(wanted.__name__)}; received none: no such model is open. "
                 "Start the studio with one: regard studio FOLDER."
             )
         if not name:
@@ -142,6 +145,24 @@ class Models:
 def open_one(thing: object, name: str = "model") -> Opened:
     """Give a model that lies in no folder as the studio has those that do."""
     return Opened(name, kind_of(thing), thing, describe(name, thing), Path(name), threading.RLock())
+
+
+def check_folder(path: Path) -> None:
+    """Raise where a folder holds a model that is not regard's own; of any other, loading says what is wrong."""
+    found = next((one for one in (path, RunFolder(path).model) if (one / CONFIG).is_file()), None)
+    if found is None or saved_task(found) is not None:
+        return
+    holds, advice = f"a {CONFIG} that does not say what it is for", "Train one: regard train."
+    if is_hugging_face(found):
+        holds, advice = (
+            "a Hugging Face model",
+            f'Look at it in a page of its own: regard inspect {path} "text" --out page.html.',
+        )
+    names = [kind.name for kind in KINDS.values()]
+    raise DataError(
+        f"The studio opens folders that regard wrote, of {', '.join(names[:-1])} or {names[-1]}; {path} holds {holds}. "
+        f"{advice}"
+    )
 
 
 def is_under_way(path: Path) -> bool:

@@ -35,10 +35,11 @@ def record_translation(translator: Translator, text: str, *, beam: int = 5, watc
     answers = [Answer("translate/search", asked | {"beam": beam}, found)]
     outputs = [one["tokens"] for one in found["outputs"]]
     paths = outputs + [path for path in _paths(found["tree"]) if path not in outputs]
-    size, on_the_way = len(json.dumps(found)), 0
+    size, on_the_way, left_out = len(json.dumps(found)), 0, 0
     rows: Iterator[Answer] = iter(())
     for done, tokens in enumerate(paths):
         if on_the_way > MAX_PATHS and tokens not in outputs:
+            left_out = len(paths) - done
             break
         watch("looking at hypotheses", done, len(paths))
         body = asked | {"tokens": tokens}
@@ -56,7 +57,7 @@ def record_translation(translator: Translator, text: str, *, beam: int = 5, watc
             break
         answers.append(row)
     address = f"translate?{urlencode({'text': text, 'beam': beam})}"
-    return Recorded("translate", address, [describe("model", translator)], answers)
+    return Recorded("translate", address, [describe("model", translator)], answers, left_out)
 
 
 def _rounded_rows(seen: Look, body: dict[str, Any]) -> Iterator[Answer]:

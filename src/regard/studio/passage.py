@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from regard.data.pair import words as divide_words
 from regard.data.special import END, UNKNOWN
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, with_article
 from regard.inspection.trace import Trace
 from regard.studio.attending import attending
 from regard.studio.examples import PASSAGE, REFERENTS
@@ -64,7 +64,7 @@ def look_from_pronouns(opened: Opened, text: str) -> dict[str, Any]:
     thing = opened.thing
     if not isinstance(thing, Classifier | LanguageModel):
         raise ArgumentError(
-            f"`model` must be a classifier or a language model; received {opened.name}, a {opened.kind}."
+            f"`model` must be a classifier or a language model; received {opened.name}, {with_article(opened.kind)}."
         )
     divided = divide(thing, text)
     places = [place for place, word in enumerate(divided.words) if word.lower() in PRONOUNS][:MAX_PRONOUNS]

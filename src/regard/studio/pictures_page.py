@@ -41,7 +41,7 @@ def record_picture(
         raise ArgumentError(f"`questions` must be {wanted}; received {len(questions)}.")
     opened = open_one(model)
     seen = _read(model, picture)
-    asked: dict[str, Any] = {"model": opened.name, "file": f"picture {picture.name}"}
+    asked: dict[str, Any] = {"model": opened.name, "file": f"picture {_readable(picture.name)}"}
     answers = [Answer("ask/see", asked, tell_seen(opened, seen))]
     for done, question in enumerate(questions or [""]):
         watch("covering places", done, len(questions) or 1)
@@ -50,6 +50,11 @@ def record_picture(
         answers.append(Answer("ask/checks", body, tell_checks(check(model, seen, question))))
     state = {"own": asked["file"]} | ({"question": questions[0]} if questions else {})
     return Recorded("ask", f"ask?{urlencode(state)}", [opened.about], answers)
+
+
+def _readable(name: str) -> str:
+    """Replace bytes that are no UTF-8, which a file's name may have and an address may not."""
+    return name.encode("utf-8", "replace").decode()
 
 
 def _read(model: QuestionAnswerer | Captioner | ImageClassifier, picture: Path) -> Seen:

@@ -3,12 +3,14 @@
 import base64
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 from regard import __version__
+from regard.errors import ArgumentError
 
 PARTS = ("index.html", "studio.css", "studio.js")
 """What is built from web/."""
@@ -35,6 +37,8 @@ class Recorded(NamedTuple):
     """The state of that view, as in the page's address."""
     models: list[dict[str, Any]]
     answers: list[Answer]
+    left_out: int = 0
+    """Questions of a visitor that are not answered, for want of room."""
 
 
 def make_page(recorded: Recorded) -> str:
@@ -45,8 +49,28 @@ def make_page(recorded: Recorded) -> str:
         "view": recorded.view,
         "address": recorded.address,
         "answers": [one._asdict() for one in recorded.answers],
+        "left_out": recorded.left_out,
     }
-    return _fill(json.dumps(baked, ensure_ascii=False, separators=(",", ":")))
+    return _fill(json.dumps(_finite(baked), ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+
+
+def check_letters(name: str, text: str | None, *, most: int) -> None:
+    """Refuse a text that is longer than the studio takes one."""
+    if text is not None and len(text) > most:
+        raise ArgumentError(f"`{name}` must have at most {most:,} letters; received {len(text):,}. Shorten it.")
+
+
+def _finite(value: Any) -> Any:
+    """Put nothing in place of what is no number, since JSON has neither NaN nor infinity."""
+    match value:
+        case dict():
+            return {key: _finite(one) for key, one in value.items()}
+        case list() | tuple():
+            return [_finite(one) for one in value]
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value
 
 
 @cache

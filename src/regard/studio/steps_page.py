@@ -1,5 +1,6 @@
 """Step by step as one file: every query of one layer, with all numbers, without a model."""
 
+import json
 from typing import Any
 from urllib.parse import urlencode
 
@@ -7,8 +8,8 @@ from torch import nn
 
 from regard.studio.attending import attending
 from regard.studio.models import open_one
-from regard.studio.single_file import Answer, Recorded, Watch, make_page, watch_nothing
-from regard.studio.steps import MAX_TOKENS, Apart, Reading, count_tokens, read_text, take_apart
+from regard.studio.single_file import MAX_BYTES, Answer, Recorded, Watch, check_letters, make_page, watch_nothing
+from regard.studio.steps import MAX_LETTERS, MAX_TOKENS, Apart, Reading, count_tokens, read_text, take_apart
 from regard.tasks.classifier import Classifier
 from regard.tasks.language_model import LanguageModel
 from regard.tasks.translator import Translator
@@ -43,16 +44,26 @@ def record_steps(
     target: str | None = None,
     watch: Watch = watch_nothing,
 ) -> Recorded:
-    """Ask whatever a visitor may ask of the layer that is shown first; of many looks, the first."""
+    """Ask whatever a visitor may ask of the layer that is shown first; of many looks, the first.
+
+    There are at most `MAX_LOOKS`, and no more once answers have `MAX_BYTES`.
+    """
+    for name, given in (("text", text), ("target", target)):
+        check_letters(name, given, most=MAX_LETTERS)
     opened = open_one(model)
     asked: dict[str, Any] = {"model": opened.name, "text": text, "target": target}
     read = read_text(opened, Reading(**asked))
     answers = [Answer("steps/read", asked, read)]
     layer = next(one for one in read["layers"] if one["name"] == read["layer"])
     places = [(head, query) for query in range(len(layer["queries"])) for head in range(layer["heads"])]
+    size, left_out = len(json.dumps(read)), max(len(places) - MAX_LOOKS, 0)
     for done, (head, query) in enumerate(places[:MAX_LOOKS]):
+        if size > MAX_BYTES:
+            left_out = len(places) - done
+            break
         watch("taking looks apart", done, min(len(places), MAX_LOOKS))
         body = asked | {"target": read["target"], "layer": layer["name"], "head": head, "query": query}
         answers.append(Answer("steps/apart", body, take_apart(opened, Apart(**body))))
+        size += len(json.dumps(answers[-1].answer))
     state = {"text": text} | ({} if target is None else {"target": target})
-    return Recorded("steps", f"steps?{urlencode(state)}", [opened.about], answers)
+    return Recorded("steps", f"steps?{urlencode(state)}", [opened.about], answers, left_out)

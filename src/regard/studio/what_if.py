@@ -20,6 +20,7 @@ from regard.studio.models import Models
 from regard.studio.tensors import pack
 from regard.studio.translate import MAX_OUTPUT, Sentence, side, tell
 from regard.studio.what_if_decoding import Meddling, decode, read_prefix
+from regard.tasks.token_labels import name_tokens
 from regard.tasks.translated import as_line
 from regard.tasks.translator import Translator
 
@@ -183,7 +184,7 @@ def write(translator: Translator, tokens: Sequence[int]) -> str:
 def replace_tokens(translator: Translator, source: Side, replaced: Sequence[Replacement]) -> Side:
     """Put other tokens at some places; each text must be one token, in a sentence or in the vocabulary."""
     _check_places("replaced", [one.place for one in replaced], len(source.ids) - 1)
-    ids, tokenizer = list(source.ids), translator.tokenizers.source
+    ids, tokens, tokenizer = list(source.ids), list(source.tokens), translator.tokenizers.source
     for one in replaced:
         exact = tokenizer.backend.token_to_id(one.text)
         encoded = tokenizer.encode(one.text).ids
@@ -197,7 +198,8 @@ def replace_tokens(translator: Translator, source: Side, replaced: Sequence[Repl
                 f'`replaced` must be one token of the model; received "{one.text[:40]}", which is {len(encoded)}: '
                 f"{parts}. Take one that is suggested."
             )
-    return source._replace(ids=ids, tokens=tokenizer.pieces(ids))
+        tokens[one.place] = name_tokens(tokenizer, one.text, [ids[one.place]])[0]
+    return source._replace(ids=ids, tokens=tokens)
 
 
 def suggest(translator: Translator, begun: str) -> list[str]:

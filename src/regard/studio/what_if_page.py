@@ -1,12 +1,15 @@
 """What if as one file: each weight of a step forced, each word masked, one at a time, without a model."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlencode
 
 from regard.errors import ArgumentError
+from regard.studio.classify import MAX_LETTERS as MAX_CLASSIFIED
 from regard.studio.models import describe
-from regard.studio.single_file import Answer, Recorded, Watch, make_page, watch_nothing
+from regard.studio.single_file import MAX_BYTES, Answer, Recorded, Watch, check_letters, make_page, watch_nothing
+from regard.studio.translate import MAX_LETTERS
 from regard.studio.what_if import Change, Searching, begin, meddle, search
 from regard.studio.what_if_label import Relabeling, relabel
 from regard.tasks.classifier import Classifier
@@ -27,8 +30,10 @@ def record_what_if(translator: Translator, text: str, *, step: int = 0, watch: W
     """Do all that a visitor may do at the step `step`, one thing at a time; the other steps stay undisturbed.
 
     Each word is masked, each weight forced to zero and to one, in all layers and heads and at this step alone; and
-    other weights with the same prediction are looked for.
+    other weights with the same prediction are looked for. Of more than `MAX_CHANGES`, or of answers that come to more
+    than `MAX_BYTES`, the last are left out.
     """
+    check_letters("text", text, most=MAX_LETTERS)
     asked: dict[str, Any] = {"model": "", "text": text}
     begun = begin(translator, text)
     if not begun["tokens"] or not 0 <= step < len(begun["tokens"]):
@@ -36,17 +41,15 @@ def record_what_if(translator: Translator, text: str, *, step: int = 0, watch: W
             f"`step` must be one of the {len(begun['tokens'])} steps of the translation; received {step}."
         )
     at = asked | {"tokens": begun["tokens"], "step": step, "layer": -1}
-    answers = [Answer("whatif/begin", asked, begun)]
-    changes = list(_changes(begun))[:MAX_CHANGES]
-    for done, change in enumerate(changes):
-        watch("trying changes", done, len(changes))
-        body = at | {"head": -1, "onward": False, "hidden": [], "pinned": [], "replaced": []} | change
-        answers.append(Answer("whatif/change", body, meddle(translator, Change(**body))))
+    unchanged = at | {"head": -1, "onward": False, "hidden": [], "pinned": [], "replaced": []}
+    bodies = [unchanged | change for change in _changes(begun)]
+    tried = _try("whatif/change", bodies, lambda body: meddle(translator, Change(**body)), watch)
+    watch("looking for other weights", len(tried), len(tried))
     body = at | {"tolerance": TOLERANCE}
-    watch("looking for other weights", len(changes), len(changes))
-    answers.append(Answer("whatif/another", body, search(translator, Searching(**body))))
+    another = Answer("whatif/another", body, search(translator, Searching(**body)))
+    answers = [Answer("whatif/begin", asked, begun), *tried, another]
     address = f"whatif?{urlencode({'text': text, 'step': step})}"
-    return Recorded("whatif", address, [describe("model", translator)], answers)
+    return Recorded("whatif", address, [describe("model", translator)], answers, len(bodies) - len(tried))
 
 
 def relabeling_page(classifier: Classifier, text: str, *, watch: Watch = watch_nothing) -> str:
@@ -55,19 +58,30 @@ def relabeling_page(classifier: Classifier, text: str, *, watch: Watch = watch_n
 
 
 def record_relabeling(classifier: Classifier, text: str, *, watch: Watch = watch_nothing) -> Recorded:
-    """Mask each token, and force each weight to zero and to one, one at a time."""
+    """Mask each token, and force each weight to zero and to one, one at a time; the last are left out as above."""
+    check_letters("text", text, most=MAX_CLASSIFIED)
     asked: dict[str, Any] = {"model": "model", "text": text, "hidden": [], "pinned": []}
     places = range(len(relabel(classifier, Relabeling(**asked))["tokens"]))
-    changes: list[dict[str, Any]] = [{}]
-    changes += [{"hidden": [place]} for place in places]
-    changes += [{"pinned": [{"place": place, "share": share}]} for share in (0, 1) for place in places]
-    changes = changes[:MAX_CHANGES]
-    answers = []
-    for done, change in enumerate(changes):
-        watch("trying changes", done, len(changes))
-        body = asked | change
-        answers.append(Answer("whatif/label", body, relabel(classifier, Relabeling(**body))))
-    return Recorded("whatif", f"whatif?{urlencode({'text': text})}", [describe("model", classifier)], answers)
+    bodies = [asked, *(asked | {"hidden": [place]} for place in places)]
+    bodies += [asked | {"pinned": [{"place": place, "share": share}]} for share in (0, 1) for place in places]
+    tried = _try("whatif/label", bodies, lambda body: relabel(classifier, Relabeling(**body)), watch)
+    address = f"whatif?{urlencode({'text': text})}"
+    return Recorded("whatif", address, [describe("model", classifier)], tried, len(bodies) - len(tried))
+
+
+def _try(
+    verb: str, bodies: list[dict[str, Any]], answer: Callable[[dict[str, Any]], dict[str, Any]], watch: Watch
+) -> list[Answer]:
+    """Ask one after another, as far as there is room."""
+    tried: list[Answer] = []
+    size, total = 0, min(len(bodies), MAX_CHANGES)
+    for done, body in enumerate(bodies[:MAX_CHANGES]):
+        if size > MAX_BYTES:
+            break
+        watch("trying changes", done, total)
+        tried.append(Answer(verb, body, answer(body)))
+        size += len(json.dumps(tried[-1].answer))
+    return tried
 
 
 def _changes(begun: dict[str, Any]) -> Iterator[dict[str, Any]]:

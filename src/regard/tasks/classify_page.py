@@ -59,7 +59,7 @@ def decisions_page(
     if scores is not None and decisions:
         parts += [
             f"<p>Accuracy {100 * scores.accuracy:.2f} %, macro-F1 {100 * scores.macro_f1:.2f}.</p>",
-            confusion_html(scores, list(decisions[0][0].probabilities), "measured"),
+            confusion_html(scores, _every_label(decisions), "measured"),
             reliability_html(scores),
             "<h2>Decisions</h2>",
         ]
@@ -118,6 +118,12 @@ def training_page(
         f"<h2>Command</h2><pre>{escape(command)}</pre><h2>Settings</h2><pre>{escape(config)}</pre>",
     ]
     return make_html(title, parts)
+
+
+def _every_label(decisions: Sequence[tuple[Decision, str | None]]) -> list[str]:
+    """List the labels of the model, and true ones that it does not have behind them."""
+    known = list(decisions[0][0].probabilities)
+    return known + sorted({true for _, true in decisions if true is not None} - set(known))
 
 
 def confusion_html(scores: ClassificationScores, labels: Sequence[str], side: str) -> str:

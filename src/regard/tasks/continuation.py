@@ -28,22 +28,18 @@ def continue_tokens(
 ) -> Iterator[int]:
     """Give `count` tokens that follow the prompt, as they are said.
 
-    They are drawn as `sampling` says, or with `seed` from all words; the same prompt and seed give the same text. A
-    token that the model has never seen is not said, nor a byte with which no character could go on.
+    They are drawn as `sampling` says, or with `seed` from all words; the same prompt and seed give the same text. What
+    may be said is what `OpenCharacter.sayable` allows.
     """
     sampling = sampling or Sampling(seed=seed)
     numbers = uniform_numbers([prompt], [count], count=1, seed=sampling.seed)
     state = model.start(1, capacity=len(prompt) + count)
-    said, character = list(prompt), OpenCharacter(tokenizer)
-    for token in said:
-        character.read(token)
+    said, character = list(prompt), OpenCharacter(tokenizer, told=prompt)
     tokens = torch.tensor([said])
     for place in range(count):
         step = model.step(tokens.to(device_of(model)), state)
         state = step.state
-        likely = step.log_probabilities[:, -1].cpu()
-        likely[:, tokenizer.unsaid] = -torch.inf
-        likely[:, ~torch.from_numpy(character.allowed())] = -torch.inf
+        likely = step.log_probabilities[:, -1].cpu().masked_fill(~torch.from_numpy(character.sayable()), -torch.inf)
         if no_repeat_ngram:
             likely = _or_any(forbid_repeats(likely, torch.tensor([said]), no_repeat_ngram), likely)
         token = int(likely.argmax()) if greedy else int(draw(likely[None], numbers[:, :, place], sampling).token)

@@ -19,7 +19,7 @@ from regard.data.lines import read_lines
 from regard.data.pair import Pair
 from regard.data.records import BadLine, Corpus
 from regard.data.report import Report
-from regard.errors import ArgumentError, DataError, nearest
+from regard.errors import ArgumentError, DataError, near_miss
 from regard.tasks.pairs import gather_pairs, is_builtin
 from regard.tasks.run_folder import RunFolder
 
@@ -126,8 +126,8 @@ def _of_run(run: str | Path, choice: Choice) -> HeldOut:
     side = choice.split or "test"
     if side not in _SIDES:
         raise ArgumentError(
-            f"`split` must be one of {', '.join(_SIDES)} for the data of a run; received {side}. "
-            f"{nearest(side, _SIDES)}"
+            f"`split` must be one of {', '.join(_SIDES)} for the data of a run; received {side}."
+            f"{near_miss(side, _SIDES)}"
         )
     return HeldOut(pairs=_again(folder, data, side), name=f"{data.name.strip(' +')}, {side} pairs of {folder.path}")
 

@@ -6,6 +6,7 @@ from regard import __version__
 from regard.config.image_run import ImagesConfig
 from regard.config.show import show_settings
 from regard.data.images.pixels import color_statistics
+from regard.errors import with_article
 from regard.evaluation.classification import ClassificationScores
 from regard.models.build import count_parameters
 from regard.models.vision.build import build_image_encoder
@@ -111,8 +112,9 @@ def _write(
     write_text(run.folder.report, page)
     card = Card(
         title=title,
-        summary=f"A {config.model.kind} network of {figures['parameters']:,.0f} parameters for images of {size.width} "
-        f"× {size.height} pixels, trained with regard {__version__} for {figures['steps']:,.0f} steps.",
+        summary=f"{with_article(config.model.kind).capitalize()} network of {figures['parameters']:,.0f} parameters "
+        f"for images of {size.width} × {size.height} pixels, trained with regard {__version__} for "
+        f"{figures['steps']:,.0f} steps.",
         data=data,
         license=config.data.license,
         figures=told(figures),

@@ -4,21 +4,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
+from torch import nn
 
+from regard.data.open_character import OpenCharacter
 from regard.data.special import END, SPECIAL_TOKENS, START
 from regard.data.text_tokenizer import TextTokenizer
 from regard.data.tokenizer import Tokenizer
 from regard.decoding.forced import force
 from regard.decoding.search import Search
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, with_article
 from regard.inspection.inspected import Inspection, Likely, main_layer
 from regard.inspection.joined import joined
 from regard.inspection.merged import Spelling
 from regard.inspection.record import record
 from regard.inspection.trace import Call, Trace
+from regard.layers import Attend
 from regard.models.language.network import LanguageNetwork
 from regard.tasks.classifier import Classifier
 from regard.tasks.language_model import LanguageModel
+from regard.tasks.token_labels import name_tokens
 from regard.tasks.translator import Translator
 
 SHOWN = 10
@@ -44,20 +48,23 @@ def inspect_translator(
         heard = force(model, source, lengths[0], before, spoken, lengths[1])[0]
     trace = joined(trace)
     given, told = translator.tokenizers
-    read = _spelling(told, before[0].tolist(), told.pieces(before[0].tolist()))
+    tokens = tuple(name_tokens(given, text, source[0].tolist()))
+    spelled = found.target_tokens if target is None else tuple(name_tokens(told, target, said))
+    read = _spelling(told, before[0].tolist(), [*told.pieces([START]), *spelled[:-1]])
     crossing, spellings = _label_translation(
         trace,
-        _spelling(given, source[0].tolist(), found.source_tokens),
+        _spelling(given, source[0].tolist(), tokens),
         read,
-        _spelling(told, list(said), found.target_tokens),
+        _spelling(told, list(said), spelled),
     )
     return Inspection(
         text=text,
-        tokens=found.source_tokens,
+        tokens=tokens,
         trace=trace,
         layer=main_layer(crossing, trace.layers),
         target=found.text,
-        target_tokens=found.target_tokens,
+        target_tokens=spelled,
+        model=str(translator),
         target_probabilities=tuple(torch.tensor(heard.log_probabilities).exp().tolist()),
         spellings=spellings,
     )
@@ -93,8 +100,9 @@ def inspect_language_model(loaded: LanguageModel, text: str = "", *, target: str
     model, tokenizer = loaded.model, loaded.tokenizer
     if not isinstance(model, LanguageNetwork):
         raise ArgumentError(f"`model` must attend to be inspected; received {loaded}, which counts.")
-    more = [] if target is None else tokenizer.encode(target)
-    told = [END, *tokenizer.encode(text), *more]
+    _check_attends(model, loaded.config.model.kind, preset="gru-attention")
+    given, more = tokenizer.encode(text), [] if target is None else tokenizer.encode(target)
+    told = [END, *given, *more]
     if model.reach is not None and len(told) > model.reach:
         raise ArgumentError(
             f"`text` must have at most {model.reach - 1:,} tokens, with the target; received {len(told) - 1:,}. "
@@ -103,13 +111,12 @@ def inspect_language_model(loaded: LanguageModel, text: str = "", *, target: str
     with record(model) as trace:
         heard = model(torch.tensor([told], device=loaded.device))
     chances = model.output(heard.features[0]).float().softmax(-1).cpu()
-    tokens = [tokenizer.piece(token) for token in told]
+    tokens = [tokenizer.piece(END), *name_tokens(tokenizer, text, given), *name_tokens(tokenizer, target or "", more)]
     side = _spelling(tokenizer, told, tokens)
     trace = Trace([_last_keys(call, len(tokens)) for call in joined(trace)])
     trace.label(query=tokens, key=tokens)
-    following = chances[-1].clone()
-    following[tokenizer.unsaid] = 0.0
-    best = following.topk(min(SHOWN, len(following) - len(tokenizer.unsaid)))
+    said = torch.from_numpy(OpenCharacter(tokenizer, told).sayable())
+    best = chances[-1].masked_fill(~said, 0.0).topk(min(SHOWN, int(said.sum())))
     first = len(told) - len(more)
     return Inspection(
         text=text,
@@ -118,6 +125,7 @@ def inspect_language_model(loaded: LanguageModel, text: str = "", *, target: str
         layer=main_layer([], trace.layers),
         target=target,
         target_tokens=tuple(tokens[first:]),
+        model=str(loaded),
         target_probabilities=tuple(chances[first - 1 + place, token].item() for place, token in enumerate(more)),
         likely=tuple(map(Likely, map(tokenizer.piece, best.indices.tolist()), best.values.tolist())),
         spellings=dict.fromkeys(trace.layers, (side, side)),
@@ -141,10 +149,11 @@ def _last_keys(call: Call, count: int) -> Call:
 def inspect_classifier(classifier: Classifier, text: str) -> Inspection:
     """Let a classifier read a text, and see what each token, and the summary of the whole, looks at."""
     _check_text(text)
+    _check_attends(classifier.model, classifier.spec.kind, preset="lstm-attention")
     ids = torch.tensor([classifier.encode([text])[0].tolist()], device=classifier.device)
     with record(classifier.model) as trace:
         said = classifier.model(ids, torch.tensor([ids.size(1)]))
-    read = _spelling(classifier.tokenizer, ids[0].tolist(), classifier.tokenizer.pieces(ids[0].tolist()))
+    read = _spelling(classifier.tokenizer, ids[0].tolist(), name_tokens(classifier.tokenizer, text, ids[0].tolist()))
     spellings = {call.layer: (read if _reads(call) else _looks(call.weights.size(2)), read) for call in trace}
     for call in trace:
         query, key = spellings[call.layer]
@@ -158,6 +167,7 @@ def inspect_classifier(classifier: Classifier, text: str) -> Inspection:
         spellings=spellings,
         layer=main_layer([], trace.layers),
         likely=tuple(ranked),
+        model=str(classifier),
     )
 
 
@@ -170,6 +180,15 @@ def _looks(count: int) -> Spelling:
     """Name the queries that sum a text up."""
     names = ["text"] if count == 1 else [f"look {row}" for row in range(count)]
     return Spelling(ids=range(count), tokens=names, special=range(count), decode=str)
+
+
+def _check_attends(model: nn.Module, kind: str, *, preset: str) -> None:
+    """Raise where there is nothing to see."""
+    if not any(isinstance(module, Attend) for module in model.modules()):
+        raise ArgumentError(
+            f"`model` must attend to be inspected; received {with_article(kind)} model, which has no attention. Train "
+            f"one that has: --preset {preset}."
+        )
 
 
 def _check_text(text: str) -> None:

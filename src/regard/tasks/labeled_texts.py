@@ -56,7 +56,7 @@ def gather_texts(data: LabeledData) -> LabeledCorpus:
         )
     reports: list[Report] = []
     train = _read(data.corpus, data, reports)
-    find_labels(train)  # mistakes first
+    _find_labels(train, reports)  # mistakes first
     valid = _read(data.valid, data, reports) if data.valid else []
     test = _read(data.test, data, reports) if data.test else []
     if valid or test:
@@ -73,7 +73,7 @@ def gather_texts(data: LabeledData) -> LabeledCorpus:
             f"The data must leave texts to train and to validate on; received {len(train):,} and {len(valid):,}. Give "
             "more texts, or change data.hold_out."
         )
-    labels = find_labels(train)
+    labels = _find_labels(train, reports)
     numbered = [
         Side(texts=[one.text for one in side], labels=number_labels(side, labels, side=name))
         for name, side in (("training", train), ("validation", valid), ("test", test))
@@ -81,6 +81,15 @@ def gather_texts(data: LabeledData) -> LabeledCorpus:
     return LabeledCorpus(
         train=numbered[0], valid=numbered[1], test=numbered[2], labels=tuple(labels), reports=tuple(reports)
     )
+
+
+def _find_labels(train: list[Labeled], reports: list[Report]) -> list[str]:
+    """List the labels; where there are too few, say also which lines were left out."""
+    try:
+        return find_labels(train)
+    except DataError as error:
+        left_out = ", ".join(report.summary() for report in reports if report.dropped)
+        raise DataError(f"{error} Left out: {left_out}." if left_out else str(error)) from error
 
 
 def _held_out(data: LabeledData) -> Fractions:

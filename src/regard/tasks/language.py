@@ -35,7 +35,7 @@ from regard.training.watch import read_metrics
 
 
 class TrainedLanguage(NamedTuple):
-    """What a run gave."""
+    """What a run gave; no figures where another process of the group writes them."""
 
     folder: RunFolder
     figures: dict[str, float]
@@ -63,7 +63,7 @@ def train_language_model(
     """
     signature = describe_language(config)
     if (found := run.figures_again()) is not None:
-        return TrainedLanguage(run.folder, found["figures"], found["tokenization"], signature)
+        return TrainedLanguage(run.folder, found.get("figures", {}), found.get("tokenization", ""), signature)
     for note in corpus.notes:
         run.watcher.noted(note)
     data = encode_corpus(config, corpus, run.folder, group=run.group, count=count)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.config.language import LanguageConfig
+from regard.data.open_character import OpenCharacter
 from regard.data.special import END
 from regard.data.text_batches import Lanes, TextBatch, Windows
 from regard.data.text_tokenizer import TextTokenizer
@@ -120,6 +121,7 @@ class LanguageJob:
         tokens = self.valid.tokens
         start = number * (len(tokens) // max(1, self.config.train.samples))
         prompt = tokens[start : start + 1 + _SHOWN // 2].tolist()
+        prompt = prompt[: len(prompt) - len(OpenCharacter(self.tokenizer, prompt).begun)]  # whole characters
         follows = tokens[start + len(prompt) : start + len(prompt) + _SHOWN].tolist()
         said = list(continue_tokens(model, self.tokenizer, [END, *prompt], count=_SHOWN, seed=number))
         shown = [self._whole(one).replace("\n", " ⏎ ") for one in (prompt, said, follows)]

@@ -41,8 +41,8 @@ class Next(NamedTuple):
     """Each token of the prompt the model could see, and how much it looked at it: the mean over the heads of the last
     layer. None for models that do not attend."""
     never_said: float = 0.0
-    """How likely the model holds what is never shown nor said: `<unk>`, marks that no text has, and tokens that the
-    text it was trained on does not have."""
+    """How likely the model holds what is never shown nor said: `<unk>`, marks that no text has, tokens that the text it
+    was trained on does not have, and bytes with which no character goes on here."""
 
 
 class LanguageModel:
@@ -128,10 +128,9 @@ class LanguageModel:
             torch.tensor([told], device=self.device), self.model.start(1, capacity=len(told)), weights=True
         )
         likely = step.log_probabilities[0, -1].float().exp().cpu()
-        unsaid = self.tokenizer.unsaid
-        never_said = float(likely[unsaid].sum())
-        likely[unsaid] = 0.0
-        best = likely.topk(min(k, len(likely) - len(unsaid)))
+        said = torch.from_numpy(OpenCharacter(self.tokenizer, told).sayable())
+        never_said = float(likely[~said].sum())
+        best = likely.masked_fill(~said, 0.0).topk(min(k, int(said.sum())))
         found = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         looks = None
         if step.weights is not None:

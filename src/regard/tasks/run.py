@@ -42,13 +42,19 @@ class Run:
     group: Group = Group()  # noqa: RUF009 (a plain value)
     interruption: Interruption | None = None
 
-    def figures_again(self) -> Any:
-        """Give the figures of a run that is finished, and say so; none where there is still something to do."""
+    def figures_again(self) -> dict[str, Any] | None:
+        """Give what `put_model` wrote of a run that is finished, and say so; None where there is still work to do.
+
+        Of several processes only the first gets the figures; the others get none, and know that it is finished.
+        """
         finished = self.folder.model / FIGURES
         if not finished.is_file():
             return None
+        if not self.group.leads:
+            return {}
         self.watcher.noted(f"The run in {self.folder.path} is finished; these are its figures.")
-        return json.loads(finished.read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(finished.read_text(encoding="utf-8"))
+        return found
 
     def train(self, model: nn.Module, job: Job, settings: Train, *, shorter: str = SHORTER) -> State:
         """Train a model, or go on; metrics.jsonl, TensorBoard where it is asked for, and `watcher` are told.
@@ -93,5 +99,6 @@ def _model_aside(folder: RunFolder) -> Iterator[Path]:
         flush(path)
     shutil.rmtree(folder.data, ignore_errors=True)  # it can be made again, and is large
     shutil.rmtree(folder.model, ignore_errors=True)
+    folder.evaluation.unlink(missing_ok=True)  # of another model, if any
     aside.rename(folder.model)
     flush(folder.path)

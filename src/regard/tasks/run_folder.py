@@ -5,18 +5,28 @@ import os
 import shutil
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.config.captions import CaptionConfig
+from regard.config.classify_run import ClassifyConfig
+from regard.config.image_run import ImagesConfig
+from regard.config.language import LanguageConfig
+from regard.config.questions import QuestionConfig
 from regard.config.read import read_settings
+from regard.config.schema import Config
 from regard.config.show import differences, show_settings
 from regard.errors import ArgumentError, MissingExtraError
 from regard.training.checkpoint import Checkpoints, write_text
 from regard.training.failure import is_disk_full
 
 _DATA = ".data.json"
+_FROM_STEPS = tuple(
+    f"train.{name} " for name in ("validate_every", "checkpoint_every", "log_every", "schedule.warm_up")
+)
+"""Settings that the number of steps decides where they are not set."""
 
 
 @dataclass(frozen=True)
@@ -77,21 +87,26 @@ class RunFolder:
 
     def _check_same(self, config: Any, fingerprint: str) -> None:
         try:
-            before = read_settings(type(config), tomllib.loads(self.config.read_text(encoding="utf-8")))
+            table = tomllib.loads(self.config.read_text(encoding="utf-8"))
         except tomllib.TOMLDecodeError as error:
             raise ArgumentError(f"{self.config} must be what `regard train` wrote; received: {error}.") from error
+        try:
+            before = read_settings(type(config), table)
         except ArgumentError as error:
-            raise ArgumentError(
-                f"`--out` must be a new folder, or that of a run of the same task; {self.path} holds another, whose "
-                f"settings do not fit ({str(error).partition('. ')[0].rstrip('.')}). Name a new folder."
-            ) from error
+            if task := _task_of(table):
+                raise ArgumentError(
+                    f"`--out` must be a new folder, or that of a run of the same task; {self.path} holds one of "
+                    f"--task {task}. Name a new folder."
+                ) from error
+            raise ArgumentError(f"{self.config} must be what `regard train` wrote; received: {error}") from error
         changed = differences(before, config)
         if changed:
+            changed, following = _set_first(changed)
             rest = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
             raise ArgumentError(
                 f"`--out` must be a new folder, or that of a run with the same settings, which then goes on; "
-                f"{self.path} is of another: {'; '.join(changed[:5])}{rest}. Name a new folder, or give the settings "
-                f"it began with: --config {self.config}."
+                f"{self.path} is of another: {'; '.join(changed[:5])}{rest}{following}. Name a new folder, or give the "
+                f"settings it began with: --config {self.config}."
             )
         path = self.path / _DATA
         if path.is_file() and json.loads(path.read_text(encoding="utf-8")).get("fingerprint") != fingerprint:
@@ -161,6 +176,36 @@ class RunFolder:
             if not path.is_dir() or any(path.iterdir()):
                 break
             path.rmdir()
+
+
+def _set_first(changed: list[str]) -> tuple[list[str], str]:
+    """Put what follows from another setting behind it.
+
+    >>> _set_first(["train.log_every was 50, now 1", "train.steps was 9, now 8"])
+    (['train.steps was 9, now 8'], ' (train.steps also decides train.log_every)')
+    """
+    steps = any(one.startswith("train.steps ") for one in changed)
+    following = [one.partition(" ")[0] for one in changed if steps and one.startswith(_FROM_STEPS)]
+    rest = [one for one in changed if one.partition(" ")[0] not in following]
+    named = " and ".join([", ".join(following[:-1]), following[-1]] if len(following) > 1 else following)
+    return rest, f" (train.steps also decides {named})" if following else ""
+
+
+def _task_of(table: dict[str, Any]) -> str:
+    """Name the task whose settings these are, if any."""
+    tasks = {
+        "translate": Config,
+        "language": LanguageConfig,
+        "classify": ClassifyConfig,
+        "images": ImagesConfig,
+        "questions": QuestionConfig,
+        "captions": CaptionConfig,
+    }
+    for task, settings in tasks.items():
+        with suppress(ArgumentError):
+            read_settings(settings, table)
+            return task
+    return ""
 
 
 class InUseError(ArgumentError):

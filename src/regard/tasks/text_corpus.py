@@ -1,5 +1,6 @@
 """Running text from files and folders: read line by line, divided into training, validation and test."""
 
+import codecs
 import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config.language import TextData
+from regard.data.compressed import open_decompressed
 from regard.data.lines import read_lines
 from regard.data.records import BadLine
 from regard.data.special import END, UNKNOWN
@@ -24,6 +26,8 @@ _AT_ONCE = 4096
 """Lines encoded at once."""
 _COUNTED = 1 << 22
 """Tokens counted at once."""
+_LOOKED_AT = 1 << 16
+"""Bytes from which a file is known to be no text."""
 Count = Callable[[str, int], None]
 
 
@@ -85,8 +89,10 @@ def gather_text(data: TextData, *, count: Count | None = None) -> TextCorpus:
     """
     if not data.text:
         raise DataError("`--data` must be a text file or a folder of them; received nothing. Such as: --data text.txt.")
-    given = [Text(find_files(Path(name))) if name else None for name in (data.valid, data.test)]
-    paths, notes = _apart(find_files(Path(data.text)), *(text.paths if text else () for text in given))
+    found = [find_files(Path(name)) if name else Files() for name in (data.text, data.valid, data.test)]
+    given = [Text(files.paths) if files.paths else None for files in found[1:]]
+    paths, notes = _apart(*(files.paths for files in found))
+    notes = (*(files.note for files in found if files.note), *notes)
     lengths = array("q")
     lines = counted(Text(paths), "reading the text", count)
     digests = [_digest(lines, lengths), *(_digest(text) for text in given if text is not None)]
@@ -94,20 +100,66 @@ def gather_text(data: TextData, *, count: Count | None = None) -> TextCorpus:
     if valid is None:
         held_out = _held_out(np.frombuffer(lengths, dtype=np.int64), data)
         train, valid = Text(paths, ~held_out), Text(paths, held_out)
+        _check_length(data, train=train, valid=valid)
     for name, text in (("train on", train), ("validate on", valid), ("test with", test)):
-        if text is not None and not any(line.strip() for line in text):
+        if text is not None and not _has_words(text):
             raise DataError(f"The text to {name} must have at least one word; received none. Check data.")
     return TextCorpus(train=train, valid=valid, test=test, fingerprint="|".join(digests), notes=notes)
 
 
-def find_files(path: Path) -> tuple[Path, ...]:
-    """Give the file, or the files of the folder, hidden ones left out, by their names."""
+class Files(NamedTuple):
+    """Files of text, and others that lay beside them."""
+
+    paths: tuple[Path, ...] = ()
+    others: tuple[Path, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """Say which were left out, if any."""
+        return f"Left out, since it is no text: {_named(self.others)}." if self.others else ""
+
+
+def find_files(path: Path) -> Files:
+    """Give the file, or the files of the folder, by their names; hidden ones and those that are no text are left out.
+
+    One that begins with text in another encoding than UTF-8 is kept, so that reading it tells what to do.
+    """
     if not path.is_dir():
-        return (path,)
+        return Files((path,))
     files = sorted(one for one in path.rglob("*") if one.is_file() and not one.name.startswith("."))
-    if not files:
-        raise DataError(f"{path} must hold text files; received an empty folder.")
-    return tuple(files)
+    texts = tuple(one for one in files if _may_be_text(one))
+    if not texts:
+        received = f"{len(files):,} that are none, such as {files[0].name}" if files else "an empty folder"
+        raise DataError(f"{path} must hold text files; received {received}.")
+    return Files(texts, tuple(one for one in files if one not in texts))
+
+
+def _may_be_text(path: Path) -> bool:
+    """Look at how a file begins: pictures, archives and programs have bytes of zero, which text has in UTF-16 alone."""
+    with path.open("rb") as raw:
+        start = raw.read(4)
+    if start.startswith((b"PK\x03\x04", b"%PDF")):
+        return False
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return True
+    with open_decompressed(path) as stream:
+        return b"\0" not in stream.read(_LOOKED_AT)
+
+
+def _check_length(data: TextData, *, train: Text, valid: Text) -> None:
+    """Raise where a text has words, and holding some of it out leaves one side with none."""
+    sides = [name for name, text in (("train on", train), ("validate on", valid)) if not _has_words(text)]
+    if len(sides) == 1:
+        size = train.size.characters + valid.size.characters
+        raise DataError(
+            f"The text must be long enough to hold out {data.hold_out:g} of its characters, in whole lines; received "
+            f"{size:,} characters, too short to hold out any: nothing is left to {sides[0]}. Give a longer text, or "
+            "one to validate on: --set data.valid=FILE."
+        )
+
+
+def _has_words(text: Text) -> bool:
+    return any(line.strip() for line in text)
 
 
 def _digest(lines: Iterable[str], lengths: "array[int] | None" = None) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from regard import __version__
 from regard.config.language import LanguageConfig
 from regard.config.read import read_settings
-from regard.errors import ArgumentError, DataError, nearest
+from regard.errors import ArgumentError, DataError, near_miss
 from regard.evaluation.language import Surprise
 from regard.models.build import count_parameters
 from regard.models.language.network import LanguageNetwork
@@ -116,8 +116,8 @@ def find_run_text(run: str | Path, split: str = "") -> tuple[str, Text]:
         )
     if split and split not in _SIDES:
         raise ArgumentError(
-            f"`split` must be one of {', '.join(_SIDES)} for the text of a run; received {split}. "
-            f"{nearest(split, _SIDES)}"
+            f"`split` must be one of {', '.join(_SIDES)} for the text of a run; received {split}."
+            f"{near_miss(split, _SIDES)}"
         )
     try:
         data = read_settings(LanguageConfig, tomllib.loads(folder.config.read_text(encoding="utf-8"))).data

@@ -13,6 +13,7 @@ from regard.config.model import RecurrentSpec
 from regard.config.schema import Config
 from regard.config.show import show_settings
 from regard.data.tokenizer import TokenizerPair
+from regard.errors import with_article
 from regard.evaluation.bleu import score
 from regard.models.build import Model, build_model, count_parameters
 from regard.models.folder import save_model
@@ -122,8 +123,8 @@ def _write(
     write_text(run.folder.report, page)
     card = Card(
         title=title,
-        summary=f"A {config.model.kind} model of {figures['parameters']:,} parameters, trained with regard "
-        f"{__version__} for {figures['steps']:,} steps.",
+        summary=f"{with_article(config.model.kind).capitalize()} model of {figures['parameters']:,} parameters, "
+        f"trained with regard {__version__} for {figures['steps']:,} steps.",
         data=data,
         license=config.data.license,
         figures=told,

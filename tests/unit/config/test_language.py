@@ -39,7 +39,7 @@ def test_the_vocabulary_suits_the_kind_of_token():
     }
     assert sizes == {"bpe": 2000, "word": 20_000}
     assert (compose_language({}).data.length, compose_language({}, name="transformer").data.length) == (32, 64)
-    assert compose_language({"tokenizer": {"vocabulary_size": 7}}).tokenizer.vocabulary_size == 7
+    assert compose_language({"tokenizer": {"vocabulary_size": 300}}).tokenizer.vocabulary_size == 300
 
 
 def test_a_tied_last_layer_is_as_wide_as_the_embedding():

@@ -112,3 +112,12 @@ def test_zstd_without_its_package_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtraError, match=re.escape('pip install "regard[datasets]"')):
         read(path)
+
+
+def test_names_are_near_without_their_endings(tmp_path):
+    for name in ("bad.csv", "a.txt"):
+        (tmp_path / name).touch()
+    with pytest.raises(DataError, match=r"none\. Choose one of bad\.csv\.$"):
+        read(tmp_path / "x.csv")
+    with pytest.raises(DataError, match=r"none\. Did you mean bad\.csv\?$"):
+        read(tmp_path / "bda.csv")

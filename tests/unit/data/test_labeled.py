@@ -8,6 +8,7 @@ import pytest
 from regard.data.labeled import (
     Labeled,
     drop_held_out,
+    find_label,
     find_labels,
     number_labels,
     read_labeled,
@@ -86,7 +87,13 @@ def test_bad_lines_are_counted_or_refused(write):
         ("a.jsonl", "", "must have at least one line; received an empty file."),
         ("a.jsonl", '{"txt": "x", "label": 1}\n', "must be keys of .*; received 'text'. Did you mean txt"),
         ("a.csv", "text,label\nx,1\n\xff,2\n", ""),
-        ("a.doc", "x", "must be named .csv, .tsv or .jsonl, compressed or not; received another name. Rename it."),
+        (
+            "a.doc",
+            "x",
+            "named .csv, .tsv or .jsonl, compressed or not; received another name. Rename it, if it is one.",
+        ),
+        ("a.txt", "x", "received plain text, which has no labels. Is it for --task language"),
+        ("a.parquet", "x", "received Parquet. Write it as JSON Lines first"),
     ],
 )
 def test_mistakes_in_a_file_are_named(write, name, text, message):
@@ -174,3 +181,21 @@ def test_an_unknown_label_is_an_error():
     message = 'The test texts must have labels that the training texts have; received "goood". Did you mean good?'
     with pytest.raises(DataError, match=re.escape(message)):
         number_labels([Labeled("x", "goood")], ["bad", "good"], side="test")
+
+
+def test_a_folder_and_a_missing_file_are_named(tmp_path):
+    with pytest.raises(
+        DataError, match=r"received a folder\. Name a file in it; a folder of pictures is for --task images"
+    ):
+        list(read_labeled(tmp_path))
+    with pytest.raises(DataError, match="received a path where there is none"):
+        list(read_labeled(tmp_path / "a.doc"))
+
+
+def test_semicolons_may_stand_between_columns(write):
+    path = write("a.csv", 'text;label\n"a; b, c";x\n')
+    assert list(read_labeled(path)) == [Labeled("a; b, c", "x")]
+    assert find_label(path, "label", "x") == f"{path}, line 2"
+    with pytest.raises(DataError, match=r"received the first line: text \| label\. "):
+        list(read_labeled(path, label="stars"))
+    assert list(read_labeled(write("b.csv", "1;2,x\n"), text="1", label="2")) == [Labeled("1;2", "x")]

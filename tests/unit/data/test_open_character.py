@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from regard.data.open_character import OpenCharacter
+from regard.data.special import END
 from regard.data.text_tokenizer import TextTokenizer, TextTokenizerConfig, train_text_tokenizer
 
 FIRST = 4
@@ -48,7 +49,7 @@ def test_every_character_can_be_written_and_nothing_else_within_one():
         character = OpenCharacter(TextTokenizer("byte"))
         for value in text.encode():
             assert character.allowed()[value + FIRST]
-            assert character.allowed()[:FIRST].all() == (not character.begun)
+            assert character.allowed()[:FIRST].tolist() == [not character.begun] * FIRST
             character.read(value + FIRST)
         assert character.begun == b""
 
@@ -64,7 +65,7 @@ def test_pieces_may_be_bytes_too():
     tokenizer = train_text_tokenizer(["to be or not to be"] * 3, TextTokenizerConfig(kind="bpe", vocabulary_size=290))
     character = OpenCharacter(tokenizer)
     tokens = tokenizer.encode("be €")
-    assert [int(tokenizer.byte_values()[token]) for token in tokens[-3:]] == list("€".encode())
+    assert [int(tokenizer.byte_values[token]) for token in tokens[-3:]] == list("€".encode())
     begun = []
     for token in tokens:
         assert character.allowed()[token]
@@ -72,4 +73,20 @@ def test_pieces_may_be_bytes_too():
         begun.append(len(character.begun))
     assert begun[-3:] == [1, 2, 0]
     assert not any(begun[:-3])
-    assert (TextTokenizer("character", ["a"]).byte_values() == -1).all()
+    assert (TextTokenizer("character", ["a"]).byte_values == -1).all()
+    assert OpenCharacter(tokenizer)._bytes is character._bytes  # asked of the vocabulary once
+
+
+def test_what_may_be_said_is_known_and_may_follow():
+    tokenizer = TextTokenizer("byte").having_seen(np.bincount(TextTokenizer("byte").encode("aé"), minlength=260))
+    assert OpenCharacter(tokenizer).sayable().nonzero()[0].tolist() == [END, 0x61 + FIRST, 0xC3 + FIRST]
+    assert OpenCharacter(tokenizer, [0xC3 + FIRST]).sayable().nonzero()[0].tolist() == [0xA9 + FIRST]
+
+
+def test_a_character_that_cannot_go_on_is_given_up():
+    tokenizer = TextTokenizer("byte").having_seen(np.bincount(TextTokenizer("byte").encode("aé"), minlength=260))
+    character = OpenCharacter(tokenizer, [0xED + FIRST])
+    assert not (character.allowed() & tokenizer.said).any()  # 0x80 to 0x9F would go on there
+    assert character.sayable().nonzero()[0].tolist() == [END, 0x61 + FIRST, 0xC3 + FIRST]
+    character.read(0xC3 + FIRST)
+    assert character.begun == b"\xc3"

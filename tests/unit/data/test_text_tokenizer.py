@@ -1,5 +1,7 @@
 """Tokens of running text: every kind gives the text back, lines and all."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,8 @@ def test_a_file_brings_it_back(kind, tmp_path):
     again = TextTokenizer.load(tmp_path)
     assert (again.kind, again.size, again.unseen) == (kind, tokenizer.size, (5,))
     assert again.unsaid == [PAD, UNKNOWN, START, 5]
+    assert (~again.said).nonzero()[0].tolist() == [PAD, UNKNOWN, START, 5]
+    assert again.said is again.said
     assert again.encode("the cat") == tokenizer.encode("the cat")
     assert again.piece(5) == tokenizer.piece(5)
 
@@ -81,6 +85,11 @@ def test_errors(tmp_path):
         TextTokenizer.load(tmp_path)
     with pytest.raises(DataError, match="A tokenizer of running text must be what regard wrote; received"):
         TextTokenizer.from_json("{}")
+    for number in (3, 260, 9999):
+        table = json.loads(made("byte").to_json()) | {"unseen": [5, number]}
+        message = f"`unseen` must be tokens of the vocabulary, from 4 to 259; received {number}. Is this"
+        with pytest.raises(DataError, match=message):
+            TextTokenizer.from_json(json.dumps(table))
     with pytest.raises(DataError, match="`number` must be from 0 to 259; received 300"):
         made("byte").piece(300)
 
@@ -94,3 +103,19 @@ def test_a_stream_is_there_whole_or_not(tmp_path):
     assert stream.open(mark="y") is None
     stream.path.write_bytes(stream.path.read_bytes()[:-4])
     assert stream.open(mark="x") is None
+
+
+def test_the_smallest_vocabulary_that_spells_in_bytes():
+    message = (
+        "must be at least 260 for kind 'bpe', which spells what it does not know in bytes; received 10. Give a larger"
+    )
+    with pytest.raises(ArgumentError, match=message):
+        TextTokenizerConfig(kind="bpe", vocabulary_size=10)
+    assert TextTokenizerConfig(kind="character", vocabulary_size=10).vocabulary_size == 10
+
+
+def test_unknown_words_are_listed_once():
+    words = train_text_tokenizer(["to be or not"], TextTokenizerConfig(kind="word"))
+    assert words.unknown("to zzz\nqq zzz") == ["zzz", "qq"]
+    bytes_ = TextTokenizer("byte", unseen=[ord("z") + 4])
+    assert bytes_.unknown("azbz") == ["z"]

@@ -1,11 +1,13 @@
 """One query taken apart: every number is the layer's own, whatever its score, mask, bias, normalizer and position."""
 
+import re
 from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
+from catalogue.models import small
 from regard import (
     Additive,
     Alibi,
@@ -25,9 +27,12 @@ from regard import (
     Sparsemax,
     attention,
 )
+from regard.config.presets import preset
+from regard.decoding import Search, decode
 from regard.errors import ArgumentError
 from regard.inspection import computation, computation_figure, intervene, record
 from regard.layers import AdditiveAttention, Attend, MultiHeadAttention, SelfAttention
+from regard.models import build_model
 from unit.inspection.hugging_face_models import make_batch, make_model
 
 SIZE, QUERIES, KEYS = 4, 3, 5
@@ -130,17 +135,17 @@ def test_adds_up_to_what_the_layer_gives() -> None:
 
 def test_queries_are_counted_over_calls_or_in_one() -> None:
     layer = AdditiveAttention(6, 8, 4)
-    memory, states = layer.remember(torch.randn(1, 5, 8)), torch.randn(3, 1, 2, 6)
+    memory, states = layer.remember(torch.randn(1, 5, 8)), torch.randn(1, 6, 6).split((4, 1, 1), dim=1)
 
     def run() -> None:
         for state in states:
             layer(state, memory)
 
     words = list("abcde")
-    found = computation(layer, run, layer="*", step=2, query=1, key_labels=words[:4], query_labels=["x", "y"])
+    found = computation(layer, run, layer="*", step=2, query=0, key_labels=words[:4], query_labels=["x"])
     torch.testing.assert_close(found.weights, found.scores.softmax(-1))
-    torch.testing.assert_close(found.weighted_values.sum(0), layer(states[2], memory)[0, 1])
-    assert (found.layer, found.query_label) == ("AdditiveAttention", "y")
+    torch.testing.assert_close(found.weighted_values.sum(0), layer(states[2], memory)[0, 0])
+    assert (found.layer, found.query_label) == ("AdditiveAttention", "x")
     assert found.key_labels == ("a", "b", "c", "d", "")
     again = computation(layer, run, layer="*", query=5, query_labels=["x"])
     assert torch.equal(again.given, found.given)
@@ -148,6 +153,7 @@ def test_queries_are_counted_over_calls_or_in_one() -> None:
     for place, message in {
         ("step", 3): "`step` must be from 0 to 2; received 3",
         ("query", 6): "`query` must be from 0 to 5; received 6",
+        ("query", -1): "`query` must be from 0 to 5; received -1",
         ("head", 1): "`head` must be from 0 to 0; received 1",
         ("example", 1): "`example` must be from 0 to 0; received 1",
         ("key_labels", "abcdef"): "`key_labels` must name at most 5 places; received one string",
@@ -155,14 +161,65 @@ def test_queries_are_counted_over_calls_or_in_one() -> None:
     }.items():
         with pytest.raises(ArgumentError, match=message):
             computation(layer, run, **({"layer": "*", "query": 0} | dict([place])))
-    with pytest.raises(ArgumentError, match="`query` must be from 0 to 1; received 2"):
-        computation(layer, run, layer="*", step=0, query=2)
+    with pytest.raises(ArgumentError, match="`query` must be from 0 to 3; received 4"):
+        computation(layer, run, layer="*", step=0, query=4)
     with pytest.raises(ArgumentError, match="`run` must call AdditiveAttention; received one that does not"):
         computation(layer, list, layer="*", query=0)
     both = nn.ModuleList([layer, SelfAttention()])
     with pytest.raises(ArgumentError, match=r"`layer` must match one layer; received \*, which matches 0, 1"):
         computation(both, run, layer="*", query=0)
     assert not layer.attend._forward_hooks
+
+
+@pytest.mark.parametrize("later", [(1, 3), (3, 1)])
+def test_queries_are_not_counted_over_calls_that_may_be_hypotheses(later) -> None:
+    layer = SelfAttention()
+
+    def run() -> None:
+        layer(torch.ones(1, 1, 4))
+        layer(torch.ones(*later, 4))
+
+    assert computation(layer, run, layer="*", query=0, query_labels=["w"]).query_label == "w"
+    message = (
+        "`step` must say which call of SelfAttention is meant, from 0 to 1; received None, but call 1 has queries of "
+        f"shape {later}, not (1, 1): hypotheses of a beam, or another text. Pass `step`, or search greedily"
+    )
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        computation(layer, run, layer="*", query=1)
+    assert computation(layer, run, layer="*", step=1, example=later[0] - 1, query=later[1] - 1).error == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "layer", "shape"),
+    [
+        ("bahdanau", "decoder*", (1, 3)),
+        ("transformer-tiny", "decoder.0.cross_attention", (1, 2, 3)),
+        ("transformer-tiny", "decoder.0.self_attention", (3, 2, 1)),
+    ],
+)
+def test_hypotheses_are_not_taken_for_words(name, layer, shape) -> None:
+    torch.manual_seed(0)
+    model = build_model(small(preset(name)), source_vocabulary=11, target_vocabulary=11).eval()
+
+    def run(beam: int) -> None:
+        decode(model, torch.tensor([[4, 5, 6, 3]]), search=Search(beam=beam, max_length=6), start=2, end=3)
+
+    with pytest.raises(ArgumentError, match=re.escape(f"but call 1 has queries of shape {shape}, not")):
+        computation(model, lambda: run(3), layer=layer, query=2)
+    greedy = [
+        computation(model, lambda: run(1), layer=layer, **place) for place in ({"query": 2}, {"step": 2, "query": 0})
+    ]
+    assert torch.equal(greedy[0].weights, greedy[1].weights)
+    assert greedy[0].error < 1e-6
+
+
+def test_nothing_given_is_the_models_own_memory() -> None:
+    vector = nn.Parameter(torch.randn(SIZE))
+    found = apart(call(score=Additive(vector)), query=0)
+    before = found.score.vector.clone()
+    with torch.no_grad():
+        vector.add_(1)
+    assert torch.equal(found.score.vector, before)
 
 
 def test_the_arguments_are_those_of_the_call_even_if_they_change_afterwards() -> None:

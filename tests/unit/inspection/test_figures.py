@@ -230,6 +230,7 @@ def test_draws_a_recorded_call() -> None:
     figure.draw_without_rendering()
     assert [label.get_text() for label in shown(figure.axes[0], "x")] == ["a", "b", "c"]
     assert figure.get_suptitle() == "MultiHeadAttention, step 0"
+    assert figure_of(trace[0], title="all steps").get_suptitle() == "all steps"
     second = figure_of(trace[0], example=1)
     assert [label.get_text() for label in shown(second.axes[0], "x")] == ["d"]
     single = SelfAttention()

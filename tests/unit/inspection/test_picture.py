@@ -126,6 +126,16 @@ def test_a_page_says_what_it_does_not_mean_and_holds_its_numbers() -> None:
     assert re.findall(r"<td>([^<]+)</td>", page) == ["1", "masked", "0.25", "0.75"]
 
 
+def test_a_page_says_what_it_is_of_and_fits_a_phone_and_the_dark() -> None:
+    picture = heatmap(torch.eye(2), title="model.decoder.layers.0.encoder_attn")
+    assert "<dl>" not in picture.to_html()
+    picture.about = (("Text", "<b>a text</b>"), ("Model", "Bart"))
+    page = picture.to_html()
+    assert "<dl><dt>Text</dt><dd>&lt;b&gt;a text&lt;/b&gt;</dd><dt>Model</dt><dd>Bart</dd></dl>" in page
+    assert "h1 { overflow-wrap: anywhere" in page
+    assert "@media (prefers-color-scheme: dark)" in page
+
+
 def test_large_maps_tell_the_largest_numbers_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_SPOTS > MOST_CELLS  # what has no table can still be pointed at
     monkeypatch.setattr("regard.inspection.page.MOST_SPOTS", 1_500)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from regard.errors import ArgumentError
-from regard.inspection.text_matrix import draw_weights
+from regard.inspection.text_matrix import draw_weights, legend
 
 WORDS = st.lists(st.text(alphabet="abcde日本é-", min_size=1, max_size=20), min_size=1, max_size=25)
 
@@ -15,6 +15,21 @@ WORDS = st.lists(st.text(alphabet="abcde日本é-", min_size=1, max_size=20), mi
 def test_every_shade_has_its_block():
     weights = torch.tensor([[0.0, 0.05, 0.25, 0.5, 0.75, 1.0]])
     assert draw_weights(weights, list("abcdef"), ["word"])[-1] == "word · ░░▒▒▓▓████"
+
+
+def test_masked_cells_are_empty():
+    lines = draw_weights(
+        torch.tensor([[1.0, 0.0], [0.0, 1.0]]), ["a", "b"], ["a", "b"], mask=torch.ones(2, 2).tril().bool()
+    )
+    assert lines[-2:] == ["a ██", "b · ██"]
+
+
+def test_the_legend_names_every_sign_and_keeps_to_the_width():
+    line = "· < 0.05 ≤ ░ < 0.25 ≤ ▒ < 0.5 ≤ ▓ < 0.75 ≤ █"
+    assert legend() == line
+    assert legend(masked=True) == f"{line}   (empty: masked)"
+    assert legend(masked=True, width=50) == line
+    assert legend(width=20) == ""
 
 
 def test_stems_lead_from_words_to_columns():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 
 import pytest
@@ -201,21 +202,77 @@ def test_what_was_measured_before_is_read(runs):
     assert ask(client, "compare/lengths", models=["done"])["results"] == {}
 
 
-def test_runs_that_held_out_other_pairs_are_not_compared(tmp_path, runs):
+def test_runs_that_held_out_other_pairs_are_measured_on_those_of_one(tmp_path):
+    """Where the other was trained on some of them, they are left out."""
+    data = write_files(tmp_path / "more", 120)
+    own, other = (make_run(tmp_path / name, data | {"hold_out": {"salt": name}}) for name in ("own", "other"))
+    client, names = visitor(Models([own.path, other.path])), ["own", "other"]
+    ask(client, "compare/measure", models=names)
+    told = measured(client, names)
+    own = find_held_out(Choice(), own.path)
+    learned = {pair.source for pair in find_held_out(Choice(split="train"), other.path).pairs}
+    kept = [pair for pair in own.pairs if pair.source not in learned]
+    assert told["error"] is None
+    assert 0 < len(kept) < len(own.pairs)
+    assert [told["results"][name]["sentences"] for name in names] == [len(kept)] * 2
+    left_out = len(own.pairs) - len(kept)
+    assert told["results"]["other"]["test_set"] == f"{own.name}, without {left_out} that other learned from"
+    assert told["results"]["own"]["source"] == "measured here"
+    assert told["results"]["other"]["source"] == "measured here, on sentences that own held out"
+
+
+def test_a_model_without_its_run_is_measured_beside_one_that_has_it(tmp_path, runs):
+    bare = tmp_path / "bare"
+    shutil.copytree(runs[0].model, bare)
+    client, names = visitor(Models([bare, runs[0].path])), ["bare", "done"]
+    ask(client, "compare/measure", models=names)
+    told = measured(client, names)
+    first, second = (told["results"][name] for name in names)
+    assert first["fingerprint"] == second["fingerprint"] == find_held_out(Choice(), runs[0].path).fingerprint
+    assert first["scores"] == second["scores"]
+    assert second["source"] == "measured here"
+    assert first["source"] == (
+        "measured here, on sentences that done held out; whether it was trained on them is not known"
+    )
+
+
+def test_results_on_other_sentences_count_as_not_measured(tmp_path, runs):
+    """So that the page offers to measure them together; what was measured together is found again."""
     other = make_run(tmp_path / "other", write_files(tmp_path / "more", 80))
-    client = visitor(Models([runs[0].path, other.path]))
-    ask(client, "compare/measure", models=["done", "other"])
-    assert measured(client, ["done", "other"])["error"].startswith("Systems must be compared on the same pairs; ")
+    client, names = visitor(Models([runs[0].path, other.path])), ["done", "other"]
+    for name in names:
+        ask(client, "compare/measure", models=[name])
+        assert measured(client, [name])["results"].keys() == {name}
+    assert ask(client, "compare/lengths", models=names)["results"].keys() == {"done"}
+    assert ask(client, "compare/lengths", models=names[::-1])["results"].keys() == {"other"}
+    ask(client, "compare/measure", models=names)
+    together = measured(client, names)["results"]
+    assert together.keys() == set(names)
+    ask(client, "compare/measure", models=["other"])
+    measured(client, ["other"])
+    assert ask(client, "compare/lengths", models=names)["results"] == together
 
 
-def test_models_without_their_run_cannot_be_measured(client):
+def test_models_that_held_nothing_out_cannot_be_measured(client):
     said = refused(client, "compare/measure", models=["recurrent"])
     assert said == (
-        "`models` must be opened by the folder of their run, which knows what was held out; recurrent has no "
-        "config.toml beside it. Measure it by hand: regard evaluate FOLDER --data PAIRS."
+        "`models` must include one that was opened by the folder of its run, which knows what was held out; received "
+        "recurrent, without config.toml beside the model. Choose such a model too: all are measured on its sentences."
     )
     assert refused(client, "compare/lengths", models=["nobody"]).startswith("`model` must be one that is open; ")
     assert refused(client, "compare/lengths", models=[]).startswith("`models` is not as it must be: ")
+
+
+def test_a_failure_says_what_a_visitor_can_do_and_only_of_the_models_it_befell(tmp_path, runs):
+    lost = make_run(tmp_path / "lost", write_files(tmp_path / "more", 60))
+    client = visitor(Models([runs[0].path, lost.path]))
+    shutil.rmtree(tmp_path / "more")
+    ask(client, "compare/measure", models=["lost"])
+    said = measured(client, ["lost"])["error"]
+    assert said.startswith("The models must have sentences to be measured on; received none that lost may be measured")
+    assert said.endswith("Choose a model whose run held out sentences that no other was trained on.")
+    assert "--" not in said
+    assert ask(client, "compare/lengths", models=["done"])["error"] is None
 
 
 def test_many_pairs_are_thinned(runs, monkeypatch):

@@ -1,5 +1,7 @@
 """The models a studio has open."""
 
+import json
+import re
 import threading
 
 import pytest
@@ -9,6 +11,7 @@ from regard.errors import ArgumentError, DataError
 from regard.studio.models import Models
 from regard.studio.preparing import Preparation
 from regard.tasks.classifier import Classifier
+from regard.tasks.image_classifier import ImageClassifier
 from regard.tasks.translator import Translator
 from unit.studio.visiting import ask, visitor
 
@@ -32,6 +35,29 @@ def test_a_name_finds_its_model_and_no_other(models):
         r"regard studio FOLDER\.$",
     ):
         models.find("", Classifier)
+    with pytest.raises(ArgumentError, match=r"^`model` must be an ImageClassifier; received none"):
+        models.find("", ImageClassifier)
+
+
+KINDS = "a translator, a language model, a text classifier, an image classifier, a question answerer or a captioner"
+
+
+@pytest.mark.parametrize(
+    ("config", "holds", "advice"),
+    [
+        (
+            {"model_type": "gpt2"},
+            "a Hugging Face model",
+            'Look at it in a page of its own: regard inspect {path} "text" --out page.html.',
+        ),
+        ({"a": 1}, "a config.json that does not say what it is for", "Train one: regard train."),
+    ],
+)
+def test_a_folder_that_regard_did_not_write_is_told_what_opens_it(tmp_path, config, holds, advice):
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    message = f"The studio opens folders that regard wrote, of {KINDS}; {tmp_path} holds {holds}. {advice}"
+    with pytest.raises(DataError, match=f"^{re.escape(message.format(path=tmp_path))}$"):
+        Models([tmp_path])
 
 
 def test_one_visitor_at_a_time_has_a_model(models):

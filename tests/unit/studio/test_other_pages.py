@@ -75,3 +75,10 @@ def test_questions_go_with_a_model_that_answers(seers, picture):
     message = "`questions` must be none for a model that is asked nothing; received 1."
     with pytest.raises(ArgumentError, match=re.escape(message)):
         record_picture(seers["gates"], picture, ["is it?"])
+
+
+def test_a_name_that_is_no_text_is_replaced(seers, picture):
+    odd = picture.rename(picture.with_name("p\udcff.png"))
+    recorded = record_picture(seers["captioner"], odd)
+    assert recorded.answers[0].body["file"] == "picture p?.png"
+    assert recorded.address == "ask?own=picture+p%3F.png"

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from regard.studio.page import record_translation, translation_page
-from regard.studio.single_file import empty_page
+from regard.studio.single_file import Answer, Recorded, empty_page, make_page
 from regard.studio.tensors import pack_weights
 from regard.tasks.translator import Translator
 from unit.studio.visiting import ask
@@ -76,3 +76,25 @@ def test_rows_of_rounded_maps_are_exact_as_far_as_there_is_room(models, client, 
         assert ask(client, one.verb, **one.body | {"model": "recurrent"}) == one.answer
     monkeypatch.setattr("regard.studio.page.MAX_BYTES", 1)
     assert not [one for one in record_translation(thing, "El libro", beam=1).answers if one.verb == "translate/row"]
+
+
+def test_hypotheses_that_have_no_room_are_counted(thing, monkeypatch):
+    whole = record_translation(thing, "El libro", beam=3)
+    monkeypatch.setattr("regard.studio.page.MAX_PATHS", 1)
+    cut = record_translation(thing, "El libro", beam=3)
+    looks = [sum(one.verb == "translate/look" for one in recorded.answers) for recorded in (whole, cut)]
+    assert whole.left_out == 0
+    assert looks[0] - looks[1] == cut.left_out > 0
+
+
+def test_what_is_no_number_is_written_as_nothing():
+    odd = {"a": float("nan"), "b": [float("inf"), 0.5, ("x", -float("inf"))], "c": 3}
+    page = make_page(Recorded("classify", "classify", [], [Answer("x", {}, odd)], 7))
+    data = re.search(r'id="recorded">(.*?)</script>', page, re.DOTALL).group(1)
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    told = json.loads(data, parse_constant=refuse)
+    assert told["answers"][0]["answer"] == {"a": None, "b": [None, 0.5, ["x", None]], "c": 3}
+    assert told["left_out"] == 7

@@ -1,5 +1,6 @@
 """The view Step by step: every stage the page is told is the model's own."""
 
+import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,8 +8,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from regard.cli.inspect import make_page
+from regard.cli.inspect_page import record_view, usual_view
+from regard.errors import ArgumentError
 from regard.studio.models import Models
+from regard.studio.single_file import watch_nothing
 from regard.studio.steps import MAX_TOKENS, count_tokens
 from regard.studio.steps_page import can_take_apart, record_steps
 from unit.studio.readers import RECURRENTS, TEXT, make_readers
@@ -120,7 +123,7 @@ def test_a_translator_says_what_it_finds_or_what_it_is_told(client, readers):
     assert told["target"] == TARGET
     crossing = next(one for one in told["layers"] if "cross" in one["name"])
     assert crossing["queries"][-1] == "</s>"
-    assert crossing["queries"][:-1] == thing.tokenizers.target.pieces(thing.tokenizers.target.encode(TARGET).ids)
+    assert crossing["queries"][:-1] == ["the", "book", "is", "⟨blue⟩"]
 
 
 def test_a_window_shows_what_it_multiplies_by(client):
@@ -209,10 +212,30 @@ def test_there_is_a_page_where_a_model_attends(readers):
 
 
 @pytest.mark.parametrize(("name", "view"), [("language", None), ("classifier", "steps")])
-def test_inspecting_makes_this_page_unless_a_layer_is_chosen(readers, name, view):
+def test_inspecting_makes_this_page(readers, name, view):
     thing = next(one.thing for one in readers.all() if one.name == name)
-    found = thing.inspect(TEXT)
-    page = make_page(found, layer=None, head=None, loaded=thing, view=view)
-    assert "steps/apart" in page
-    assert "steps/apart" not in make_page(found, layer=None, head=0, loaded=thing)
-    assert "steps/apart" not in make_page(found, layer=found.layer, head=None, loaded=thing)
+    recorded = record_view(view or usual_view(thing, TEXT, None), thing, TEXT, watch=watch_nothing)
+    assert recorded.answers[-1].verb == "steps/apart"
+    assert usual_view(thing, TEXT, None) == ("steps" if name == "language" else "classify")
+
+
+def test_a_file_holds_looks_as_far_as_there_is_room(readers, monkeypatch):
+    thing = next(one.thing for one in readers.all() if one.name == "classifier")
+    whole = record_steps(thing, TEXT)
+    looks = len(whole.answers) - 1
+    assert (looks > 2, whole.left_out) == (True, 0)
+    with monkeypatch.context() as small:
+        small.setattr("regard.studio.steps_page.MAX_LOOKS", 2)
+        cut = record_steps(thing, TEXT)
+    assert (len(cut.answers), cut.left_out) == (3, looks - 2)
+    monkeypatch.setattr("regard.studio.steps_page.MAX_BYTES", len(json.dumps(whole.answers[0].answer)))
+    cut = record_steps(thing, TEXT)
+    assert (len(cut.answers), cut.left_out) == (2, looks - 1)
+
+
+def test_a_text_too_long_for_the_studio_is_refused(readers):
+    thing = next(one.thing for one in readers.all() if one.name == "language")
+    for given in ({"text": "a" * 50_001}, {"text": TEXT, "target": "a" * 50_001}):
+        name = list(given)[-1]
+        with pytest.raises(ArgumentError, match=rf"`{name}` must have at most 50,000 letters; received 50,001\. Short"):
+            record_steps(thing, **given)

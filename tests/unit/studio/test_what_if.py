@@ -147,6 +147,7 @@ def test_a_replaced_token_is_read_instead(client, folders):
     assert told["candidates"][0]["after"] == pytest.approx(float(expected[told["candidates"][0]["id"]].exp()), abs=1e-6)
     unknown = ask(client, "whatif/change", **asked, step=1, replaced=[{"place": 1, "text": "zzzzz"}])
     assert unknown["source"]["ids"][1] == UNKNOWN
+    assert unknown["source"]["tokens"][1] == "⟨zzzzz⟩"
 
 
 def test_tokens_are_suggested(client, folders):

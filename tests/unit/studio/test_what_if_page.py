@@ -1,5 +1,6 @@
 """What if in one file: what is recorded is what the studio answers to the same questions."""
 
+import json
 import re
 from urllib.parse import urlencode
 
@@ -7,8 +8,9 @@ import pytest
 
 from regard.errors import ArgumentError
 from regard.studio import what_if
-from regard.studio.what_if_page import record_what_if, what_if_page
+from regard.studio.what_if_page import record_relabeling, record_what_if, relabeling_page, what_if_page
 from regard.tasks.translator import Translator
+from unit.studio.seers import REVIEW, make_english
 from unit.studio.visiting import ask
 
 TEXT = "El libro está"
@@ -39,7 +41,11 @@ def test_answers_are_those_of_the_studio(models, client, name, text):
 def test_changes_are_bounded(models, monkeypatch):
     monkeypatch.setattr("regard.studio.what_if_page.MAX_CHANGES", 3)
     with models.borrow("recurrent", Translator) as thing:
-        verbs = [one.verb for one in record_what_if(thing, TEXT).answers]
+        recorded = record_what_if(thing, TEXT)
+        verbs = [one.verb for one in recorded.answers]
+        begun = recorded.answers[0].answer
+        places, words = len(begun["look"]["source"]["tokens"]), len(begun["look"]["source"]["words"])
+        assert recorded.left_out == 1 + words + 2 * places + len(begun["tokens"]) - 3
         assert verbs == ["whatif/begin", *["whatif/change"] * 3, "whatif/another"]
         assert "whatif/another" in what_if_page(thing, TEXT)
 
@@ -55,3 +61,27 @@ def test_a_step_that_is_not_there_is_refused(models):
 def test_a_model_without_attention_is_refused(models):
     with models.borrow("fixed", Translator) as thing, pytest.raises(ArgumentError, match="`model` must attend to its"):
         record_what_if(thing, TEXT)
+
+
+def test_changes_of_a_classifier_are_bounded_by_count_and_by_size(monkeypatch):
+    thing = make_english()["attending"]
+    whole = record_relabeling(thing, REVIEW)
+    places = len(whole.answers[0].answer["tokens"])
+    assert (len(whole.answers), whole.left_out) == (1 + 3 * places, 0)
+    with monkeypatch.context() as small:
+        small.setattr("regard.studio.what_if_page.MAX_CHANGES", 5)
+        cut = record_relabeling(thing, REVIEW)
+        assert "whatif/label" in relabeling_page(thing, REVIEW)
+    assert (cut.answers, cut.left_out) == (whole.answers[:5], 3 * places - 4)
+    monkeypatch.setattr("regard.studio.what_if_page.MAX_BYTES", 2 * len(json.dumps(whole.answers[0].answer)))
+    cut = record_relabeling(thing, REVIEW)
+    assert 2 <= len(cut.answers) <= 4
+    assert cut.left_out == len(whole.answers) - len(cut.answers)
+
+
+def test_a_text_too_long_for_the_studio_is_refused(models):
+    with models.borrow("recurrent", Translator) as thing:
+        for record, model in ((record_what_if, thing), (record_relabeling, make_english()["attending"])):
+            message = "`text` must have at most 50,000 letters; received 50,001. Shorten it."
+            with pytest.raises(ArgumentError, match=re.escape(message)):
+                record(model, "a" * 50_001)

@@ -43,10 +43,12 @@ def test_a_translator_shows_where_it_looked_for_what_it_found(translators, name)
     translator = translators[name]
     found = translator.inspect(SOURCE, search=SEARCH)
     best = translator.search([SOURCE], SEARCH, weights=True)[0][0]
-    assert (found.target, found.target_tokens, found.tokens) == (best.text, best.target_tokens, best.source_tokens)
+    assert (found.target, found.target_tokens) == (best.text, best.target_tokens)
+    assert found.tokens == ("El", "libro", "es", "⟨azul⟩", ".", "</s>")
+    assert best.source_tokens[3] == "<unk>"
     probabilities = torch.tensor(best.log_probabilities).exp().tolist()
     assert found.target_probabilities == pytest.approx(probabilities, rel=1e-4)
-    crossing = [call for call in found.trace if call.key_labels == best.source_tokens and "encoder" not in call.layer]
+    crossing = [call for call in found.trace if call.key_labels == found.tokens and "encoder" not in call.layer]
     assert len(crossing) == len(best.weights)
     for call, weights in zip(crossing, best.weights, strict=True):
         torch.testing.assert_close(call.weights[0], weights)
@@ -170,6 +172,20 @@ def test_a_language_model_shows_what_each_token_looks_back_at(make):
         assert call.query_labels == call.key_labels == list(found.tokens)
 
 
+def test_what_may_follow_is_what_may_be_said():
+    from regard.config.language import TransformerLanguageSpec
+
+    tokenizer = TextTokenizer("byte", unseen=range(4 + 0x20, 4 + 0x80))
+    spec = TransformerLanguageSpec(size=8, num_layers=1, num_heads=2, feed_forward_size=8, context=8, dropout=0.0)
+    config = SavedLanguageModel(version="0", task="language", model=spec, vocabulary_size=260, length=8)
+    loaded = LanguageModel(build_network(spec, vocabulary_size=260).eval(), tokenizer, config)
+    likely, following = loaded.inspect("é").likely, loaded.next("é").tokens
+    assert [one.text for one in likely] == [one.text for one in following]
+    said = {"</s>", *(f"<0x{value:02X}>" for value in (*range(0x20), *range(0xC2, 0xF5)))}
+    assert {one.text for one in likely} <= said
+    assert {one.text for one in loaded.next("é", k=300).tokens} == said
+
+
 def test_language_models_that_cannot_be_inspected_say_so():
     with pytest.raises(ArgumentError) as caught:
         language_model(transformer_language()).inspect("ab ab ab a")
@@ -210,5 +226,8 @@ def test_classifiers_that_cannot_be_inspected_say_so():
         regard.inspect(loaded, SOURCE, target="good")
     vocabulary = loaded.tokenizer.size
     counting = Classifier(TfIdfClassifier(vocabulary, 2), loaded.tokenizer, ["good", "bad"], TfIdfSpec())
-    with pytest.raises(ArgumentError, match="`model` must hold a layer that attends through regard"):
+    with pytest.raises(
+        ArgumentError,
+        match=r"received a tf-idf model, which has no attention\. Train one that has: --preset lstm-attention",
+    ):
         counting.inspect(SOURCE)

@@ -10,6 +10,7 @@ import torch
 
 import regard
 from regard.config.language import LANGUAGE_PRESETS, TextData
+from regard.data.open_character import OpenCharacter
 from regard.data.special import END
 from regard.data.text_tokenizer import TextTokenizer
 from regard.decoding.search import Sampling
@@ -132,6 +133,27 @@ def test_what_is_said_is_whole_characters_of_known_tokens(tmp_path, kind):
     assert said == model.tokenizer.decode(tokens).rstrip("\N{REPLACEMENT CHARACTER}")
     assert any(one > "\x7f" for one in said)
     assert all(one.text not in map(model.tokenizer.piece, unseen) for one in model.next("é", k=1000).tokens)
+    found = model.next("él ", k=1000)
+    assert not {one.text for one in found.tokens} & {f"<0x{value:02X}>" for value in range(0x80, 0xC2)}
+    assert sum(one.probability for one in found.tokens) + found.never_said == pytest.approx(1)
+
+
+def test_samples_of_training_are_cut_between_characters(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("to be or not to be\n" * 20 + "日本語日本語日本語日本語\n" * 60, encoding="utf-8")
+    config = settings(tmp_path / "a.txt", "lstm", samples=3)
+    config = replace(config, tokenizer=replace(config.tokenizer, kind="byte"))
+    job, model, data = job_of(config, tmp_path / "run", "lstm")
+    prompts = []
+
+    def spy(model, tokenizer, prompt, **more):
+        prompts.append(prompt)
+        return continue_tokens(model, tokenizer, prompt, **more)
+
+    monkeypatch.setattr("regard.tasks.language_job.continue_tokens", spy)
+    for number in range(3):
+        job._sample(model, number)
+    assert [OpenCharacter(data.tokenizer, prompt).begun for prompt in prompts] == [b""] * 3
+    assert {len(prompt) for prompt in prompts} != {22}  # which some were shortened for
 
 
 def test_a_space_at_the_end_of_a_prompt_is_not_said_twice(text, tmp_path):
@@ -297,7 +319,7 @@ def test_files_of_a_folder_and_given_parts(tmp_path):
         (tmp_path / name).write_text(f"{name}\n")
     corpus = gather_text(TextData(text=str(tmp_path), hold_out=0.5))
     assert (list(corpus.train), list(corpus.valid), corpus.test, corpus.notes) == (["a"], ["b"], None, ())
-    tokens = encode_text(Text(find_files(tmp_path)), TextTokenizer("character", ["a", "b"]))
+    tokens = encode_text(Text(find_files(tmp_path).paths), TextTokenizer("character", ["a", "b"]))
     assert tokens.tolist() == [END, 4, END, 5, END]
     assert tokens.dtype == np.int32
 
@@ -372,3 +394,44 @@ def test_texts_that_cannot_be_used(tmp_path):
         find_files(tmp_path / "folder")
     with pytest.raises(DataError, match=r"data.hold_out: must be above 0 where data.valid names no text; received 0"):
         gather_text(TextData(text=str(tmp_path / "latin.txt").replace("latin", "empty"), hold_out=0.0))
+
+
+def test_a_text_that_is_too_short_to_hold_out_says_so(tmp_path):
+    (tmp_path / "tiny.txt").write_text("abc")
+    message = (
+        "long enough to hold out 0.1 of its characters, in whole lines; received 4 characters, too short to hold out "
+        "any: nothing is left to train on. Give a longer text"
+    )
+    with pytest.raises(DataError, match=message):
+        gather_text(TextData(text=str(tmp_path / "tiny.txt")))
+
+
+def test_files_that_are_no_text_are_left_out_of_a_folder(tmp_path):
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    for name, content in {"b.png": b"\x89PNG\r\n\x1a\n\0\0", "c.zip": b"PK\x03\x04x", "d.pdf": b"%PDF-1"}.items():
+        (tmp_path / name).write_bytes(content)
+    corpus = gather_text(TextData(text=str(tmp_path), hold_out=0.5))
+    assert (list(corpus.train), list(corpus.valid)) == (["one"], ["two"])
+    named = ", ".join(str(tmp_path / name) for name in ("b.png", "c.zip", "d.pdf"))
+    assert corpus.notes == (f"Left out, since it is no text: {named}.",)
+    (tmp_path / "e.txt").write_bytes("é".encode("latin-1"))
+    with pytest.raises(DataError, match="Convert the file to UTF-8 first"):
+        gather_text(TextData(text=str(tmp_path)))
+    with pytest.raises(DataError, match="Convert the file to UTF-8 first"):
+        gather_text(TextData(text=str(tmp_path / "b.png")))
+    (tmp_path / "a.txt").unlink()
+    (tmp_path / "e.txt").unlink()
+    with pytest.raises(DataError, match=r"must hold text files; received 3 that are none, such as b\.png\."):
+        find_files(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("builtin:es-en", "received a built-in corpus of another task: builtin:es-en is for translators"),
+        ("https://a.org/b.txt", "received an address, and nothing is downloaded here. Fetch the file first"),
+    ],
+)
+def test_what_is_no_file_is_told(name, message):
+    with pytest.raises(DataError, match=message):
+        gather_text(TextData(text=name))

@@ -2,6 +2,9 @@
 
 import pytest
 
+from regard.config.image_run import ImagesConfig
+from regard.config.language import LanguageConfig
+from regard.config.questions import QuestionConfig
 from regard.config.schema import Config
 from regard.config.train import Train
 from regard.errors import ArgumentError
@@ -30,11 +33,34 @@ def test_another_run_is_told_what_differs(tmp_path):
         folder.begin(Config(train=many), "abc")
     with pytest.raises(ArgumentError, match=r"The data of a run must stay as it was; that of .* has changed since"):
         folder.begin(Config(), "other")
-    folder.config.write_text("a = 1")
-    with pytest.raises(ArgumentError, match=r"of the same task; .* holds another, .* \(a: unknown key\)\. Name a new"):
-        folder.begin(Config(), "abc")
     folder.config.write_text("a")
     with pytest.raises(ArgumentError, match=r"config.toml must be what `regard train` wrote; received: Expected '='"):
+        folder.begin(Config(), "abc")
+
+
+@pytest.mark.parametrize(
+    ("task", "config"), [("language", LanguageConfig()), ("questions", QuestionConfig()), ("images", ImagesConfig())]
+)
+def test_a_run_of_another_task_is_named(tmp_path, task, config):
+    folder = RunFolder(tmp_path)
+    folder.begin(config, "abc")
+    with pytest.raises(ArgumentError, match=rf"of the same task; .* holds one of --task {task}\. Name a new folder\."):
+        folder.begin(Config(), "abc")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("stpes = 10000", r"train\.stpes: unknown key\. Did you mean steps\?$"),
+        ("steps = -1", r"train: `steps` must be at least 1; received -1\.$"),
+        ('steps = "x"', r"train\.steps: "),
+    ],
+)
+def test_a_setting_that_does_not_fit_is_told_whole(tmp_path, line, message):
+    folder = RunFolder(tmp_path)
+    folder.begin(Config(), "abc")
+    folder.config.write_text(folder.config.read_text().replace("steps = 10000", line))
+    with pytest.raises(ArgumentError, match=rf"config\.toml must be what `regard train` wrote; received: {message}"):
         folder.begin(Config(), "abc")
 
 
@@ -91,3 +117,13 @@ def test_two_processes_do_not_train_into_one_folder(tmp_path):
         pass
     with folder.locked():
         pass
+
+
+def test_settings_that_follow_from_others_are_told_last(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.begin(Config(train=Train(steps=100, log_every=5)), "abc")
+    message = (
+        r"is of another: train\.steps was 100, now 200 \(train\.steps also decides train\.log_every\)\. Name a new"
+    )
+    with pytest.raises(ArgumentError, match=message):
+        folder.begin(Config(train=Train(steps=200, log_every=7)), "abc")

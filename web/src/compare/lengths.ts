@@ -63,7 +63,7 @@ export function lengthsPanel(element: HTMLElement, host: Host, state: State, nam
       progress && host.live ? h("div", { class: "preparing", role: "status" }, h("p", null, `${progress.model}: ${progress.stage}`, progress.total ? ` ${progress.done.toLocaleString("en-US")} of ${progress.total.toLocaleString("en-US")}` : "", "…"),
         h("progress", { "aria-label": "Measuring", max: Math.max(progress.total, 1), value: progress.total ? progress.done : null })) : null,
       missing.length && !progress ? h("div", { class: "row" }, h("button", { type: "button", class: "primary", disabled: !host.live, onclick: () => void ask("compare/measure") }, "Measure now"),
-        h("p", { class: "dim small" }, host.live ? `Not measured yet: ${missing.join(", ")}. Up to 300 sentences that each run held out are translated, on this machine.` : `Not measured when the file was saved: ${missing.join(", ")}; \`regard studio\` measures it.`)) : null,
+        h("p", { class: "dim small" }, host.live ? `Not measured yet on the same sentences: ${missing.join(", ")}. Up to 300 sentences that a run held out are translated, on this machine.` : `Not measured when the file was saved: ${missing.join(", ")}; \`regard studio\` measures it.`)) : null,
       known.length ? [
         h("div", { class: "row" }, segmented("Measure", [{ value: "BLEU", text: "BLEU" }, { value: "chrF", text: "chrF" }], metric, (chosen) => {
           state.set({ metric: chosen === "BLEU" ? null : chosen });

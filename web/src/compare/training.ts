@@ -3,7 +3,7 @@
 import { alertBox, panel } from "../controls.ts";
 import { fill, h } from "../dom.ts";
 import { curve, type Series } from "../draw/curve.ts";
-import type { Host, ModelInfo } from "../host.ts";
+import type { Host, ModelInfo, Question } from "../host.ts";
 import { number } from "../tensor.ts";
 
 type Line = { event: "train" | "valid" | "note"; text?: string } & Record<string, number | null | string | undefined>;
@@ -58,10 +58,9 @@ export function trainingPanel(element: HTMLElement, host: Host): () => void {
   const read = async (name: string) => {
     for (let more = true; more && !ended;) {
       const before = known.get(name) ?? { lines: [], offset: 0, file: "" };
-      // Of what is read on and on, a file gets the whole at once: `askCurves`.
-      const answer = await host.ask<CurveAnswer>("compare/curve", { run: name, offset: before.offset, file: before.file }, { keep: false });
+      const answer = await host.ask<CurveAnswer>("compare/curve", { run: name, offset: before.offset, file: before.file });
       known.set(name, { ...answer, lines: answer.anew ? answer.lines : [...before.lines, ...answer.lines] });
-      more = answer.more;
+      more = answer.more && host.knows("compare/curve", { run: name, offset: answer.offset, file: answer.file }); // a file ends where it was saved
     }
   };
   const draw = () => {
@@ -87,16 +86,19 @@ export function trainingPanel(element: HTMLElement, host: Host): () => void {
   };
 }
 
-/** Read every curve from its beginning, as a file will ask for it. */
-export async function askCurves(host: Host): Promise<void> {
-  const found = await host.ask<{ runs: Run[] }>("compare/runs").catch(() => ({ runs: [] }));
+/** What a file asks to read every curve from its beginning, as far as it goes now. */
+export async function curveQuestions(host: Host, going: () => boolean): Promise<Question[]> {
+  const found = await host.ask<{ runs: Run[] }>("compare/runs");
+  const asked: Question[] = [{ verb: "compare/runs", body: {} }];
   for (const { run } of found.runs) {
-    for (let body = { run, offset: 0, file: "" }, more = true; more;) {
-      const answer = await host.ask<CurveAnswer>("compare/curve", body).catch(() => null);
-      more = answer?.more ?? false;
-      body = { run, offset: answer?.offset ?? 0, file: answer?.file ?? "" };
+    for (let body = { run, offset: 0, file: "" }, more = true; more && going();) {
+      asked.push({ verb: "compare/curve", body });
+      const answer = await host.ask<CurveAnswer>("compare/curve", body);
+      more = answer.more;
+      body = { run, offset: answer.offset, file: answer.file };
     }
   }
+  return asked;
 }
 
 function progress(run: Known): (string | HTMLElement)[] {

@@ -16,6 +16,9 @@ export interface Node {
 
 const ACROSS = 112, DOWN = 28, LEFT = 54, TOP = 26;
 
+/** Two digits; what is less is told to be less. */
+const rounded = (probability: number) => (probability < 0.005 ? "<.01" : probability.toFixed(2));
+
 /** The hypotheses that search kept, as token numbers, shorter ones first. */
 export function keptPaths(steps: Node[][]): number[][] {
   const found: number[][] = [];
@@ -67,7 +70,7 @@ export function tree(steps: Node[][], picked: number[], can: (path: number[]) =>
       `step ${i + 1}, “${word}”: probability ${number(Math.exp(node.log_probability))}, score of the hypothesis ${number(node.score, 3)}, ${fate}`);
     const element = s("g", {
       class: `node ${classes}${node.ended ? " ended" : ""}`, role: "button", tabindex: i + place === 0 ? 0 : -1,
-      "aria-label": `${clip(word, ACROSS - 58)} ${Math.exp(node.log_probability).toFixed(2)}: ${word}, ${fate}`, "aria-pressed": String(on && i === picked.length - 1), "aria-disabled": able ? null : "true",
+      "aria-label": `${clip(word, ACROSS - 58)} ${rounded(Math.exp(node.log_probability))}: ${word}, ${fate}`, "aria-pressed": String(on && i === picked.length - 1), "aria-disabled": able ? null : "true",
       onclick: pick, onpointerenter: tell, onfocus: tell,
       onkeydown: (event: KeyboardEvent) => {
         if (event.key === "ArrowUp") focus(i, place - 1);
@@ -80,7 +83,7 @@ export function tree(steps: Node[][], picked: number[], can: (path: number[]) =>
       },
     }, s("rect", { x: x(i), y: y(place) - 11, width: ACROSS - 18, height: 22, rx: 6 }),
       s("text", { x: x(i) + 7, y: y(place) }, clip(word, ACROSS - 58)), " ",
-      s("text", { x: x(i) + ACROSS - 24, y: y(place), class: "end small" }, Math.exp(node.log_probability).toFixed(2)));
+      s("text", { x: x(i) + ACROSS - 24, y: y(place), class: "end small" }, rounded(Math.exp(node.log_probability))));
     elements[i]!.push(element);
     nodes.push(element);
   }));

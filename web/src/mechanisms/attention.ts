@@ -73,6 +73,10 @@ export class AttentionExplorer {
     this.asked = -1;
   }
 
+  recolor(): void {
+    if (this.answer) this.draw();
+  }
+
   /** Whether there is an answer to the address with these settings; in a file, not to all. */
   private knows(values: Record<string, string>): boolean {
     const { verb, body } = new Chosen(changed(this.state, values)).question;

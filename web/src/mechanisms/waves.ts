@@ -52,6 +52,10 @@ export class Waves {
     this.asked = -1;
   }
 
+  recolor(): void {
+    if (this.table) this.drawMap();
+  }
+
   private get size(): number {
     return chosen(this.state).size;
   }

@@ -6,10 +6,10 @@ import { alertBox, checkbox, panel, select } from "../controls.ts";
 import { fill, h, unique, visible } from "../dom.ts";
 import { bars } from "../draw/bars.ts";
 import { overlay, paintOver } from "../draw/overlay.ts";
-import type { Host, ModelInfo, Question, Remembering } from "../host.ts";
+import type { Host, ModelInfo, Question } from "../host.ts";
 import type { State } from "../state.ts";
 import { number, type Matrix, type Tensor } from "../tensor.ts";
-import type { View } from "../view.ts";
+import type { View, Wanted } from "../view.ts";
 
 const MOST_BYTES = 4 * 2 ** 20;
 /** Equal shares of the places at which a place is drawn in full, as `tasks/word_maps.py` has it. */
@@ -63,6 +63,10 @@ class Ask {
     this.asked = -1;
   }
 
+  recolor(): void {
+    if (this.said) this.drawMap();
+  }
+
   private get seed(): number {
     return Math.min(Math.max(Math.round(this.state.number("seed", 1)), 0), 2 ** 31 - 1);
   }
@@ -71,15 +75,26 @@ class Ask {
     return { model: this.model.name, ...(this.file ? { file: this.file.data } : { seed: this.seed }) };
   }
 
-  /** How answers are remembered: a picture by its tag, lest a file hold it with every question. */
-  private remembering(body: object): Remembering {
-    return this.file ? { as: { ...body, file: this.file.tag } } : {};
+  /** A question as a file has it: with the tag of the visitor's own picture, lest every question hold it. */
+  private asking(verb: string, more: object = {}): Question {
+    const body = { ...this.body(), ...more };
+    return { verb, body, ...(this.file ? { as: { ...body, file: this.file.tag } } : {}) };
   }
 
-  /** For a file: what the model says to every question that is offered. */
-  likely(): Question[] {
-    if (this.seen?.task !== "questions" || this.file) return []; // a file of one's own is asked about by its tag, and only here
-    return this.offered.map((question) => ({ verb: "ask/say", body: { ...this.body(), question } }));
+  /** For a file: the picture, what is said and its checks; and what the model says to every question that is offered. */
+  wanted(): Wanted {
+    const see = this.asking("ask/see"), asks = this.seen?.task === "questions", question = asks ? this.question : "";
+    if (!this.seen || (asks && !question.trim())) return { shown: [see], likely: [] };
+    const others = this.alike.map((one) => this.asking("ask/say", { question, model: one.name }));
+    return {
+      shown: [see, this.asking("ask/say", { question }), this.asking("ask/checks", { question }), ...others],
+      likely: asks ? this.offered.map((one) => this.asking("ask/say", { question: one })) : [],
+    };
+  }
+
+  /** Other models of one kind and size. */
+  private get alike(): ModelInfo[] {
+    return this.models.filter((one) => one !== this.model && one.about === this.model.about);
   }
 
   private get offered(): string[] {
@@ -97,7 +112,7 @@ class Ask {
     this.alert.say("");
     this.results.setAttribute("aria-busy", "true");
     try {
-      const seen = await this.host.ask<SeeAnswer>("ask/see", this.body(), this.remembering(this.body()));
+      const seen = await this.host.ask<SeeAnswer>("ask/see", this.body());
       const image = new Image();
       image.src = seen.picture;
       await image.decode();
@@ -114,6 +129,7 @@ class Ask {
 
   private fail(error: Error): void {
     this.alert.say(error.message);
+    this.said = null;
     for (const part of [this.parts.said, this.parts.map, this.parts.honesty]) fill(part);
     this.results.removeAttribute("aria-busy");
     if (!this.seen) this.drawPicture();
@@ -133,7 +149,7 @@ class Ask {
     this.checks = null;
     this.others = [];
     try {
-      const said = await readSaid(await this.host.ask<SayAnswer>("ask/say", body, this.remembering(body)));
+      const said = await readSaid(await this.host.ask<SayAnswer>("ask/say", body));
       if (number !== this.asked) return;
       this.said = said;
       this.alert.say("");
@@ -148,10 +164,9 @@ class Ask {
 
   private async check(number: number, body: object): Promise<void> {
     if (!this.host.knows("ask/checks", body)) return; // a file that was not asked for it
-    const same = this.models.filter((one) => one !== this.model && one.about === this.model.about); // of one kind and size
     const [checks, ...others] = await Promise.all([
-      this.host.ask<ChecksAnswer>("ask/checks", body, this.remembering(body)),
-      ...same.map(async (one) => ({ name: one.name, said: await this.host.ask<SayAnswer>("ask/say", { ...body, model: one.name }, this.remembering({ ...body, model: one.name })).then(readSaid, () => null) })),
+      this.host.ask<ChecksAnswer>("ask/checks", body),
+      ...this.alike.map(async (one) => ({ name: one.name, said: await this.host.ask<SayAnswer>("ask/say", { ...body, model: one.name }).then(readSaid, () => null) })),
     ]);
     if (number !== this.asked) return;
     this.checks = readChecks(checks);

@@ -1,17 +1,16 @@
 // Classify: a text, its label, and how much each word counted, by three measures that need not agree.
 
-import { alsoHere, shortened } from "../also.ts";
 import { alertBox, panel, segmented, select } from "../controls.ts";
 import { mapsPanel, type MapsAnswer } from "../classify/maps.ts";
 import { markWord, scale, shadedText } from "../classify/words.ts";
 import { fill, h, unique, visible } from "../dom.ts";
 import { bars } from "../draw/bars.ts";
 import { honesty, uniformFacts, type Fact } from "../honesty.ts";
-import type { Host, ModelInfo, Question } from "../host.ts";
+import type { Host, ModelInfo } from "../host.ts";
 import { askPassage, hasPronoun } from "../passage.ts";
 import type { State } from "../state.ts";
 import { kendall, number } from "../tensor.ts";
-import type { View } from "../view.ts";
+import type { View, Wanted } from "../view.ts";
 
 type Measure = "model" | "removal" | "gradient";
 
@@ -64,7 +63,10 @@ class Classify {
   private says = h("output", { class: "readout", "aria-live": "polite" });
   private text: HTMLTextAreaElement;
   private model: ModelInfo;
+  /** What was read: what is typed since then counts once it is submitted. */
+  private sentence: { model: string; text: string };
   private found: ReadAnswer | null = null;
+  private maps: MapsAnswer | null = null;
   private asked = 0;
 
   constructor(private host: Host, private state: State, private models: ModelInfo[]) {
@@ -75,6 +77,7 @@ class Classify {
       this.submit();
     } });
     this.text.value = state.get("text") || this.model.examples[0]?.text || "A good book, though too long.";
+    this.sentence = { model: this.model.name, text: this.text.value };
     this.drawForm();
     this.results.append(h("div", { class: "columns" }, this.parts.words, this.parts.honesty), this.parts.passage, this.parts.maps);
     this.element.append(h("div", { class: "columns" }, this.form, this.parts.label), this.alert.element, this.results);
@@ -84,10 +87,22 @@ class Classify {
     this.asked = -1;
   }
 
+  recolor(): void {
+    if (this.found) this.drawWords();
+    if (this.maps) fill(this.parts.maps, mapsPanel(this.maps, this.state));
+  }
+
   /** For a file: the text that is shown, and the examples, by this model. */
-  likely(): Question[] {
-    const texts = new Set([this.text.value, ...this.model.examples.map((one) => one.text)]);
-    return [...texts].flatMap((text) => ["classify/read", "classify/maps", ...(hasPronoun(text) ? ["passage/look"] : [])].map((verb) => ({ verb, body: { model: this.model.name, text } })));
+  wanted(): Wanted {
+    const all = ({ model, text }: { model: string; text: string }) => ["classify/read", "classify/maps", ...(hasPronoun(text) ? ["passage/look"] : [])].map((verb) => ({ verb, body: { model, text } }));
+    return { shown: all(this.sentence), likely: this.model.examples.flatMap(({ text }) => all({ model: this.model.name, text })) };
+  }
+
+  /** Texts that can be chosen: the examples; in a file, those that it has answers to. */
+  private get texts(): { text: string; about: string }[] {
+    if (this.host.live) return this.model.examples;
+    const asked = (this.host.asked("classify/read") as { text: string }[]).map(({ text }) => ({ text, about: this.model.examples.find((one) => one.text === text)?.about ?? "" }));
+    return asked.length > 1 ? asked : [];
   }
 
   private drawForm(): void {
@@ -97,44 +112,47 @@ class Classify {
       h("div", { class: "row" }, h("button", { type: "submit", class: "primary", disabled: !host.live }, "Classify"),
         models.length > 1 && host.live ? select("Model", models.map((one) => ({ value: one.name, text: one.name })), model.name, (name) => {
           this.model = models.find((one) => one.name === name)!;
-          this.state.set({ model: name, layer: null, head: null, row: null });
+          this.state.set({ model: name, text: this.sentence.text, layer: null, head: null, row: null });
           this.drawForm();
           this.form.querySelector("select")?.focus();
-          void this.read();
+          void this.read(this.sentence.text);
         }) : null,
         h("p", { class: "dim small about" }, model.about)),
       host.live ? null : h("p", { class: "note" }, "A recording: what is in this file can be looked at. To type other texts, run `regard studio`."),
-      alsoHere(host, this.state, "classify/read"),
-      model.examples.length && host.live ? h("div", { class: "chips", role: "group", "aria-label": "Examples" }, model.examples.map((one) =>
-        h("button", { type: "button", class: "chip", title: one.text, onclick: () => {
+      this.texts.length ? h("div", { class: "chips", role: "group", "aria-label": host.live ? "Examples" : "Also in this file" }, this.texts.map((one) =>
+        h("button", { type: "button", class: "chip", title: one.text, "data-text": one.text, onclick: () => {
           this.text.value = one.text;
           this.submit();
-        } }, shortened(one.text), h("span", { class: "dim" }, ` · ${one.about}`)))) : null));
+        } }, shortened(visible(one.text)), one.about ? h("span", { class: "dim" }, ` · ${one.about}`) : null))) : null));
   }
 
   private submit(): void {
+    if (!this.text.value.trim()) return this.text.focus();
     this.state.set({ text: this.text.value, word: null, row: null }, { push: true });
     void this.read();
   }
 
-  async read(): Promise<void> {
-    if (!this.text.value.trim()) return this.text.focus();
-    const number = ++this.asked, body = { model: this.model.name, text: this.text.value };
+  async read(text = this.text.value): Promise<void> {
+    if (!text.trim()) return this.text.focus();
+    const number = ++this.asked, body = { model: this.model.name, text };
     this.alert.say("");
     this.results.setAttribute("aria-busy", "true");
+    for (const chip of this.form.querySelectorAll<HTMLElement>("[data-text]")) chip.setAttribute("aria-current", String(chip.dataset.text === text));
     try {
       const found = await this.host.ask<ReadAnswer>("classify/read", body);
       if (number !== this.asked) return;
-      this.found = found;
+      [this.sentence, this.found, this.maps] = [body, found, null];
       this.drawLabel();
       this.drawWords();
       const [maps, passage] = await Promise.all([this.host.ask<MapsAnswer>("classify/maps", body), askPassage(this.host, body)]);
       if (number !== this.asked) return;
       fill(this.parts.passage, passage);
+      this.maps = maps;
       fill(this.parts.maps, mapsPanel(maps, this.state));
     } catch (error) {
       if (number !== this.asked) return;
       this.alert.say((error as Error).message);
+      [this.sentence, this.found, this.maps] = [body, null, null];
       for (const part of Object.values(this.parts)) fill(part);
     } finally {
       if (number === this.asked) this.results.removeAttribute("aria-busy");
@@ -211,4 +229,9 @@ class Classify {
       : { name: "Seed-to-seed band", value: "none", note: "one model of this kind is open; open several: regard studio A B C" });
     fill(this.parts.honesty, honesty(facts, h("p", { class: "dim small" }, "Shares say how much a word was heard, not whether it spoke for or against the label.")));
   }
+}
+
+/** The first words of a long text. */
+function shortened(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 44).replace(/\W+\w*$/, "")} …` : text;
 }

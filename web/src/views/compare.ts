@@ -3,15 +3,14 @@
 import { headPanels } from "../compare/heads.ts";
 import { lengthsPanel } from "../compare/lengths.ts";
 import { mapPanels } from "../compare/maps.ts";
-import { askCurves, trainingPanel } from "../compare/training.ts";
+import { curveQuestions, trainingPanel } from "../compare/training.ts";
 import { alertBox, panel, segmented, select } from "../controls.ts";
 import { fill, h, unique, visible } from "../dom.ts";
-import { alsoHere } from "../also.ts";
-import type { Host, ModelInfo, Question } from "../host.ts";
+import type { Host, ModelInfo } from "../host.ts";
 import { readLook, type Look, type LookAnswer } from "../looking.ts";
 import type { State } from "../state.ts";
 import { number } from "../tensor.ts";
-import type { View } from "../view.ts";
+import type { View, Wanted } from "../view.ts";
 
 interface Output {
   text: string;
@@ -73,7 +72,7 @@ class Compare {
     });
     const sentence = part === "maps" || part === "heads";
     fill(this.top, h("section", { class: "panel", "aria-label": "What to compare" }, h("div", { class: "row" }, tabs, part === "training" ? null : this.pickers()), sentence ? this.form() : null,
-      this.host.live ? null : h("p", { class: "note" }, "A recording: what is in this file can be compared. For other models and sentences, run `regard studio`."), sentence ? alsoHere(this.host, this.state, "compare/look") : null));
+      this.host.live ? null : h("p", { class: "note" }, "A recording: what is in this file can be compared. For other models and sentences, run `regard studio`.")));
     if (part === "training") this.stop = trainingPanel(this.results, this.host);
     else if (part === "lengths") this.stop = lengthsPanel(this.results, this.host, this.state, [...new Set(this.names)]);
     else if (this.found) this.draw();
@@ -85,23 +84,27 @@ class Compare {
     this.stop?.();
   }
 
-  /** For a file: what both say to this sentence, either way; quality by length where it was measured; and all curves. */
-  async likely(): Promise<Question[]> {
-    await askCurves(this.host);
-    if (!this.models.length) return [];
-    const lengths = { verb: "compare/lengths", body: this.measured };
-    await this.host.ask(lengths.verb, lengths.body).catch(() => null); // what was known before may have grown
-    return this.text ? [this.body("first"), ...(this.names[0] === this.names[1] ? [] : [this.body("second")])].map((body) => ({ verb: "compare/look", body })) : [];
+  recolor(): void {
+    if (this.found && ["maps", "heads"].includes(this.state.get("part", "maps"))) this.draw();
   }
 
-  private get measured(): object {
-    return { models: [...new Set(this.names)] };
+  /** For a file: what both say to this sentence, either way; quality by length as it is known now; and all curves. */
+  async wanted(): Promise<Wanted> {
+    if (!this.models.length) return { shown: await curveQuestions(this.host, () => this.asked >= 0), likely: [] };
+    const [look, other] = (this.say === "first" ? ["first", "second"] : ["second", "first"]).map((say) => ({ verb: "compare/look", body: this.body(say) }));
+    const lengths = { verb: "compare/lengths", body: { models: [...new Set(this.names)] } };
+    const shown = this.text ? [look!, lengths] : [lengths], likely = this.text && this.names[0] !== this.names[1] ? [other!] : [];
+    return { shown: [...shown, ...(await curveQuestions(this.host, () => this.asked >= 0))], likely };
   }
 
   /** `say`: whose translation both are made to say, unless one was typed. */
   private body(say: string, text = this.text): object {
     const [model, other] = this.names, target = this.state.get("target");
     return { model, other, text, say: target ? "given" : say, target };
+  }
+
+  private get say(): "first" | "second" {
+    return this.state.get("say") === "second" ? "second" : "first";
   }
 
   private get names(): [string, string] {
@@ -139,6 +142,7 @@ class Compare {
     const target = h("input", { id: said, type: "text", spellcheck: "false", disabled: !this.host.live, placeholder: "What the first says" });
     target.value = this.state.get("target");
     const submit = () => {
+      if (!text.value) return text.focus();
       this.state.set({ text: text.value, target: target.value.trim() || null, cell: null }, { push: true });
       void this.read(text.value);
     };
@@ -159,7 +163,7 @@ class Compare {
     this.alert.say("");
     this.results.setAttribute("aria-busy", "true");
     try {
-      const answer = await this.host.ask<LookTwice>("compare/look", this.body(this.state.get("say") === "second" ? "second" : "first", text));
+      const answer = await this.host.ask<LookTwice>("compare/look", this.body(this.say, text));
       const looks = (await Promise.all(answer.looks.map(readLook))) as [Look, Look];
       if (number !== this.asked) return;
       this.found = { ...answer, looks };

@@ -19,7 +19,7 @@ export const view: View = {
   title: "Mechanisms",
   lede: "Change any number, any part of the computation, and see what becomes of it. The library's operator computes; no model is needed.",
   render(element, host, state) {
-    let shown: { element: HTMLElement; end(): void } | null = null;
+    let shown: { element: HTMLElement; end(): void; recolor?(): void } | null = null;
     const body = h("div");
     const draw = () => {
       shown?.end();
@@ -34,10 +34,11 @@ export const view: View = {
     }), body);
     return {
       end: () => shown?.end(),
-      likely: () => {
+      recolor: () => shown?.recolor?.(),
+      wanted: () => {
         const all = { attention: likelyMechanisms(state), waves: likelyWaves(state), dictionary: likelyLookups(state) };
-        const own = state.get("part", "attention") as keyof typeof all;
-        return [...(all[own] ?? []), ...Object.values(all).flat()];
+        const [first, ...more] = all[state.get("part", "attention") as keyof typeof all] ?? all.attention;
+        return { shown: [first!], likely: [...more, ...Object.values(all).flat()] };
       },
     };
   },

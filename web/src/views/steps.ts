@@ -2,14 +2,13 @@
 
 import { alertBox, panel, select } from "../controls.ts";
 import { fill, h, unique, visible } from "../dom.ts";
-import { alsoHere } from "../also.ts";
-import type { Host, ModelInfo, Question } from "../host.ts";
-import { askPassage } from "../passage.ts";
+import type { Host, ModelInfo } from "../host.ts";
+import { askPassage, hasPronoun } from "../passage.ts";
 import type { State } from "../state.ts";
 import { readApart, type Apart, type ApartAnswer, type Reading } from "../steps/answer.ts";
 import { addPanel, checkPanel, comparePanel, weighPanel } from "../steps/panels.ts";
 import { number } from "../tensor.ts";
-import type { View } from "../view.ts";
+import type { View, Wanted } from "../view.ts";
 
 /** Looks that are taken apart for a file, as `studio/steps_page.py` has it. */
 const MOST_LOOKS = 256;
@@ -28,7 +27,7 @@ export const view: View = {
     let page = new Steps(host, state, models, (again) => (page = again));
     element.append(page.element);
     void page.read();
-    return { end: () => page.end(), likely: () => page.likely() };
+    return { end: () => page.end(), recolor: () => page.recolor(), wanted: () => page.wanted() };
   },
 };
 
@@ -42,6 +41,9 @@ class Steps {
   private text: HTMLTextAreaElement;
   private target: HTMLInputElement;
   private model: ModelInfo;
+  /** What was read: what is typed since then counts once it is submitted. */
+  private sentence: { model: string; text: string };
+  private given: string | null;
   private reading: Reading | null = null;
   private apart: Apart | null = null;
   private asked = 0;
@@ -57,6 +59,8 @@ class Steps {
     this.text.value = state.get("text") || this.model.examples[0]?.text || FIRST_TEXT[this.model.kind] || "";
     this.target = h("input", { id: ids.target, type: "text", spellcheck: "false", disabled: !host.live, placeholder: "What the model itself says" });
     this.target.value = state.get("target");
+    this.sentence = { model: this.model.name, text: this.text.value };
+    this.given = this.target.value.trim() || null;
     const says = this.model.kind === "translator";
     const form = h("form", { class: "ask", onsubmit: (event: Event) => (event.preventDefault(), this.submit()) },
       h("label", { for: ids.text, class: "small dim" }, "Text"), this.text,
@@ -65,7 +69,6 @@ class Steps {
         models.length > 1 && host.live ? select("Model", models.map((one) => ({ value: one.name, text: one.name })), this.model.name, (name) => this.change(name)) : null,
         h("p", { class: "dim small about" }, this.model.about)),
       host.live ? null : h("p", { class: "note" }, "A recording: only what was recorded can be taken apart. To type, run `regard studio`."),
-      alsoHere(host, state, "steps/read"),
       this.model.examples.length && host.live ? h("div", { class: "chips", role: "group", "aria-label": "Examples" }, this.model.examples.map((one) =>
         h("button", { type: "button", class: "chip", title: one.about, onclick: () => {
           this.text.value = one.text;
@@ -79,12 +82,18 @@ class Steps {
     this.asked = -1;
   }
 
+  recolor(): void {
+    if (this.apart) this.draw();
+  }
+
   /** For a file: every query of the layer that is shown, this head first. */
-  likely(): Question[] {
-    if (!this.reading || !this.apart) return [];
-    const layer = this.layer, own = this.whole("head", layer.heads);
+  wanted(): Wanted {
+    const { text } = this.sentence, read = { verb: "steps/read", body: { ...this.sentence, target: this.given } };
+    if (!this.reading) return { shown: text.trim() ? [read] : [], likely: [] };
+    const layer = this.layer, own = this.whole("head", layer.heads), apart = (body: object) => ({ verb: "steps/apart", body });
+    const passage = this.model.kind !== "translator" && hasPronoun(text) ? [{ verb: "passage/look", body: this.sentence }] : [];
     const heads = [own, ...Array.from({ length: layer.heads }, (_, head) => head).filter((head) => head !== own)];
-    return heads.flatMap((head) => layer.queries.map((_, query) => ({ verb: "steps/apart", body: this.body(layer, head, query) }))).slice(0, MOST_LOOKS);
+    return { shown: [read, apart(this.body()), ...passage], likely: heads.flatMap((head) => layer.queries.map((_, query) => apart(this.body(layer, head, query)))).slice(0, MOST_LOOKS) };
   }
 
   /** Another model has another form; the address says which, and the view begins anew. */
@@ -99,39 +108,40 @@ class Steps {
   }
 
   private submit(): void {
+    if (!this.text.value.trim()) return this.text.focus();
     this.state.set({ text: this.text.value, target: this.target.value.trim() || null, layer: null, head: null, query: null, key: null, feature: null }, { push: true });
     void this.read();
   }
 
-  private get sentence(): { model: string; text: string } {
-    return { model: this.model.name, text: this.text.value };
-  }
-
   /** Let the model read, then take apart what the address says, or a first choice. */
   async read(): Promise<void> {
-    if (!this.text.value.trim()) return this.text.focus();
+    const sentence = { model: this.model.name, text: this.text.value }, target = this.target.value.trim() || null;
+    if (!sentence.text.trim()) return this.text.focus();
     const number = ++this.asked;
     this.alert.say("");
-    this.results.setAttribute("aria-busy", "true");
-    try {
-      const reading = await this.host.ask<Reading>("steps/read", { ...this.sentence, target: this.target.value.trim() || null });
-      if (number !== this.asked) return;
-      this.reading = reading;
-      await Promise.all([this.take(), this.tellPassage()]);
-    } catch (error) {
-      if (number !== this.asked) return;
-      this.alert.say((error as Error).message);
-      fill(this.choices);
-      fill(this.results);
-    } finally {
-      this.results.removeAttribute("aria-busy");
-    }
+    this.wait(true);
+    const reading = await this.host.ask<Reading>("steps/read", { ...sentence, target }).catch((error: Error) => error);
+    if (number !== this.asked) return;
+    this.wait(false);
+    [this.sentence, this.given] = [sentence, target];
+    this.reading = reading instanceof Error ? null : reading;
+    if (this.reading) return void (await Promise.all([this.take(), this.tellPassage()]));
+    this.alert.say((reading as Error).message);
+    for (const part of [this.choices, this.passage, this.results]) fill(part);
+    this.apart = null;
+  }
+
+  /** What is shown cannot be used while another text is read. */
+  private wait(busy: boolean): void {
+    this.choices.inert = this.results.inert = busy;
+    if (busy) this.results.setAttribute("aria-busy", "true");
+    else this.results.removeAttribute("aria-busy");
   }
 
   /** Say what the model does with pronouns, where it reads without translating. */
   private async tellPassage(): Promise<void> {
     const asked = this.sentence, made = this.model.kind === "translator" ? null : await askPassage(this.host, asked);
-    if (asked.text === this.text.value) fill(this.passage, made);
+    if (asked === this.sentence) fill(this.passage, made);
   }
 
   private get layer(): Reading["layers"][number] {

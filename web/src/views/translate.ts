@@ -5,8 +5,7 @@ import { fill, h, visible } from "../dom.ts";
 import { lines } from "../draw/lines.ts";
 import { matrix } from "../draw/matrix.ts";
 import { keptPaths, tree, type Node } from "../draw/tree.ts";
-import { alsoHere } from "../also.ts";
-import type { Host, Question } from "../host.ts";
+import type { Host } from "../host.ts";
 import { choose, isExact, readLook, type Choice, type Chosen, type Look, type LookAnswer, type MapName, type Side } from "../looking.ts";
 import type { State } from "../state.ts";
 import { number, rowOf, unpackExact, type Matrix, type Packed } from "../tensor.ts";
@@ -14,7 +13,7 @@ import { choiceControls, isMean, readChoice } from "../translate/choice.ts";
 import { checksPanel, readChecks, type Checks, type HonestyAnswer } from "../translate/checks.ts";
 import { ExactRows } from "../translate/exact.ts";
 import { stepPanel } from "../translate/steps.ts";
-import type { View } from "../view.ts";
+import type { View, Wanted } from "../view.ts";
 
 interface SearchAnswer {
   source: Side;
@@ -43,6 +42,8 @@ class Translate {
   private alert = alertBox();
   private results = h("div", { class: "stack", "aria-live": "off" });
   private text: HTMLTextAreaElement;
+  /** What was read: what is typed since then counts once it is submitted. */
+  private read: { model: string; text: string };
   private asked = 0;
   private found: SearchAnswer | null = null;
   private look: Look | null = null;
@@ -64,6 +65,7 @@ class Translate {
       },
     });
     this.text.value = state.get("text") || model.examples[0]?.text || "";
+    this.read = { model: state.get("model"), text: this.text.value };
     const form = h("form", { class: "ask", onsubmit: (event: Event) => (event.preventDefault(), this.submit()) },
       h("label", { for: "sentence", class: "small dim" }, "Sentence"), this.text,
       h("div", { class: "row" }, h("button", { type: "submit", class: "primary", disabled: !host.live }, "Translate"),
@@ -71,7 +73,6 @@ class Translate {
         select("Beam", [1, 2, 3, 5, 8, 12].map((width) => ({ value: String(width), text: width === 1 ? "1, greedy" : String(width) })), String(this.beam), (width) => this.again({ beam: width })),
         h("p", { class: "dim small about" }, model.about)),
       host.live ? null : h("p", { class: "note" }, "A recording: what is in this file can be looked at from every side. To type other sentences, run `regard studio`."),
-      alsoHere(host, state, "translate/search"),
       model.examples.length && host.live ? h("div", { class: "chips", role: "group", "aria-label": "Examples" }, model.examples.map((one) =>
         h("button", { type: "button", class: "chip", title: one.reference, onclick: () => {
           this.text.value = one.text;
@@ -82,7 +83,7 @@ class Translate {
   }
 
   begin(): void {
-    if (this.text.value.trim()) void this.search();
+    if (this.read.text.trim()) void this.search();
     else this.text.focus();
   }
 
@@ -91,14 +92,22 @@ class Translate {
     this.forget();
   }
 
-  /** For a file: exact rows of what is shown rounded, every output, and the hypotheses on the way. */
-  likely(): Question[] {
-    if (!this.found || !this.look) return [];
-    const asked = (tokens: number[]) => ({ ...this.sentence, tokens });
+  recolor(): void {
+    if (this.look) this.draw();
+  }
+
+  /** For a file: every output, exact rows of what is shown rounded, and the hypotheses on the way. */
+  wanted(): Wanted {
+    const asked = (verb: string, more: object) => ({ verb, body: { ...this.read, ...more } });
+    if (!this.read.text.trim()) return { shown: [], likely: [] };
+    const search = asked("translate/search", { beam: this.beam });
+    if (!this.found || !this.look) return { shown: [search], likely: [] };
+    const attends = this.look.maps.length > 0;
+    const both = (tokens: number[]) => [asked("translate/look", { tokens }), ...(attends && tokens.length ? [asked("translate/honesty", { tokens })] : [])];
     const rounded = this.look.maps.filter((one) => !one.weights.exact && one.id === this.choice()!.map);
-    const rows = rounded.flatMap(({ id, weights }) => Array.from({ length: weights.shape[2]! }, (_, row) => ({ verb: "translate/row", body: { ...asked(this.picked), map: id, row } })));
-    const outputs = this.found.outputs.flatMap(({ tokens }) => ["translate/look", "translate/honesty"].map((verb) => ({ verb, body: asked(tokens) })));
-    return [...rows, ...outputs, ...keptPaths(this.found.tree).map((path) => ({ verb: "translate/look", body: asked(path) }))];
+    const rows = rounded.flatMap(({ id, weights }) => Array.from({ length: weights.shape[2]! }, (_, row) => asked("translate/row", { tokens: this.picked, map: id, row })));
+    const paths = keptPaths(this.found.tree).map((tokens) => asked("translate/look", { tokens }));
+    return { shown: [search, ...both(this.picked)], likely: [...this.found.outputs.flatMap((one) => both(one.tokens)), ...rows, ...paths] };
   }
 
   private forget(): void {
@@ -110,47 +119,58 @@ class Translate {
     return Math.min(Math.max(Math.round(this.state.number("beam", 5)), 1), 12);
   }
 
-  private get sentence(): { model: string; text: string } {
-    return { model: this.state.get("model"), text: this.text.value };
-  }
-
   private submit(): void {
-    this.state.set({ text: this.text.value, pick: null, path: null, step: null }, { push: true });
-    void this.search();
+    if (!this.text.value) return this.text.focus();
+    void this.search({ ...this.read, text: this.text.value }, true);
   }
 
   private again(values: Record<string, string>): void {
-    this.state.set({ ...values, pick: null, path: null, step: null, layer: null, head: null });
-    void this.search();
+    this.state.set({ ...values, layer: null, head: null });
+    void this.search({ model: this.state.get("model"), text: this.read.text });
   }
 
   /** Ask the model, unless something newer was asked meanwhile. */
-  private async search(): Promise<void> {
+  private async search(asked = this.read, push = false): Promise<void> {
     const number = ++this.asked;
+    if (asked !== this.read) this.state.set({ text: asked.text, pick: null, path: null, step: null }, { push });
     this.alert.say("");
-    this.results.setAttribute("aria-busy", "true");
+    this.wait(true);
     try {
-      const found = await this.host.ask<SearchAnswer>("translate/search", { ...this.sentence, beam: this.beam });
+      const found = await this.host.ask<SearchAnswer>("translate/search", { ...asked, beam: this.beam });
       if (number !== this.asked) return;
-      this.results.removeAttribute("aria-busy");
+      this.wait(false);
+      this.read = asked;
       this.found = found;
-      const path = this.state.get("path");
-      const pick = found.outputs[this.state.number("pick", 0)] ?? found.outputs[0];
-      await this.show(path ? path.split(".").map(Number) : pick?.tokens ?? []);
+      const path = this.state.get("path"), first = found.outputs[0]?.tokens ?? [];
+      const wanted = path ? path.split(".").map(Number) : found.outputs[this.state.number("pick", 0)]?.tokens ?? first;
+      await this.show(this.knows(wanted) ? wanted : first);
     } catch (error) {
       if (number !== this.asked) return;
       this.alert.say((error as Error).message);
-      this.results.removeAttribute("aria-busy");
+      this.wait(false);
+      this.read = asked;
+      this.found = this.look = null;
       fill(this.results);
       fill(this.said);
     }
+  }
+
+  /** What is shown cannot be used while another sentence is read. */
+  private wait(busy: boolean): void {
+    this.results.toggleAttribute("inert", busy);
+    if (busy) this.results.setAttribute("aria-busy", "true");
+    else this.results.removeAttribute("aria-busy");
+  }
+
+  private knows(tokens: number[]): boolean {
+    return this.host.knows("translate/look", { ...this.read, tokens });
   }
 
   /** Look at one hypothesis, and measure what its weights are checked against once it is drawn. */
   private async show(tokens: number[]): Promise<void> {
     const number = ++this.asked;
     try {
-      const look = await readLook(await this.host.ask<LookAnswer>("translate/look", { ...this.sentence, tokens }));
+      const look = await readLook(await this.host.ask<LookAnswer>("translate/look", { ...this.read, tokens }));
       if (number !== this.asked) return;
       this.look = look;
       this.checks = null;
@@ -158,7 +178,7 @@ class Translate {
       this.forget();
       for (const { id } of look.maps) this.exact.set(id, this.exactRows(id, tokens));
       this.draw();
-      const asked = { ...this.sentence, tokens };
+      const asked = { ...this.read, tokens };
       if (!look.maps.length || !tokens.length || !this.host.knows("translate/honesty", asked)) return;
       const checks = await readChecks(await this.host.ask<HonestyAnswer>("translate/honesty", asked));
       if (number !== this.asked) return;
@@ -201,7 +221,7 @@ class Translate {
       shown && !shown.finished ? h("p", { class: "note" }, "The longest length came before the end of the sentence.") : null);
     const byLength = outputs.some((one, index) => index > 0 && one.log_probability > outputs[index - 1]!.log_probability);
     fill(this.parts.best, outputs.length > 1 ? panel(`The ${outputs.length} best of the beam`, h("ol", { class: "list nbest" }, outputs.map((one, index) => h("li", null,
-      h("button", { type: "button", "aria-pressed": String(one.tokens.join() === own), onclick: () => {
+      h("button", { type: "button", "aria-pressed": String(one.tokens.join() === own), disabled: !this.knows(one.tokens), onclick: () => {
         this.state.set({ pick: index || null, path: null, step: null });
         void this.show(one.tokens);
       } }, h("span", { class: "text" }, visible(one.text) || "(nothing)"),
@@ -259,7 +279,7 @@ class Translate {
   }
 
   private exactRows(map: MapName, tokens: number[]): ExactRows {
-    const body = { ...this.sentence, tokens, map };
+    const body = { ...this.read, tokens, map };
     return new ExactRows((row) => this.host.ask<{ weights: Packed }>("translate/row", { ...body, row }).then((answer) => unpackExact(answer.weights), () => null));
   }
 
@@ -275,7 +295,7 @@ class Translate {
 
   private drawHonesty(): void {
     const choice = this.choice();
-    fill(this.parts.honesty, choice ? checksPanel(this.look!, choice, this.step, this.checks, this.host.knows("translate/honesty", { ...this.sentence, tokens: this.picked })) : null);
+    fill(this.parts.honesty, choice ? checksPanel(this.look!, choice, this.step, this.checks, this.host.knows("translate/honesty", { ...this.read, tokens: this.picked })) : null);
   }
 
   private drawSteps(): void {
@@ -290,7 +310,7 @@ class Translate {
     const steps = this.found!.tree;
     fill(this.parts.tree, steps.length ? panel("What search considered", h("p", { class: "dim small" },
       "Beam search keeps the best hypotheses of each step and cuts the others off. Choose one to see where the model looked for it."),
-      tree(steps, this.picked, (path) => this.host.knows("translate/look", { ...this.sentence, tokens: path }), (path) => {
+      tree(steps, this.picked, (path) => this.knows(path), (path) => {
         const output = this.found!.outputs.findIndex((one) => one.tokens.join() === path.join());
         this.state.set({ path: output >= 0 ? null : path.join("."), pick: output > 0 ? output : null, step: Math.max(0, path.length - 1) });
         void this.show(path);

@@ -3,16 +3,16 @@
 import { alertBox, panel, segmented, select } from "../controls.ts";
 import { fill, h, unique, visible } from "../dom.ts";
 import { honesty, uniformFacts } from "../honesty.ts";
-import { alsoHere } from "../also.ts";
-import type { Host, Question } from "../host.ts";
+import type { Host } from "../host.ts";
 import { notRecorded } from "../recording.ts";
 import type { State } from "../state.ts";
 import { at, number, slice, unpackExact } from "../tensor.ts";
-import type { View } from "../view.ts";
+import type { View, Wanted } from "../view.ts";
 import { anotherPanel } from "../whatif/another.ts";
 import { asked, foreseen, meanRow, only, readMeddling, tried, writeMeddling, type Begun, type Changed, type Meddling } from "../whatif/answer.ts";
 import { modelChoice, WhatIfLabel } from "../whatif/label.ts";
 import { beforeAfter, likeliest, translations } from "../whatif/outcome.ts";
+import { oneAtATime } from "../whatif/turns.ts";
 import { pullableBars, type Bars } from "../whatif/weights.ts";
 
 const CLEAR = { step: null, layer: null, head: null, pin: null, mask: null, swap: null, when: null };
@@ -37,15 +37,14 @@ class WhatIf {
   private alert = alertBox();
   private results = h("div", { class: "stack" });
   private text: HTMLTextAreaElement;
+  /** What was read: what is typed since then counts once it is submitted. */
+  private sentence: { model: string; text: string };
   private asked = 0;
   private begun: Begun | null = null;
   private changed: Changed | null = null;
   private own: Meddling | null = null;
   private selected = 0;
   private bars: Bars | null = null;
-  /** One request at a time; what changed meanwhile is asked for when it is answered. */
-  private busy = false;
-  private waiting = false;
   private parts = { tools: h("div"), outcome: h("div"), honesty: h("div"), live: h("p", { class: "hidden-caption", role: "status" }) };
 
   constructor(private host: Host, private state: State) {
@@ -58,12 +57,12 @@ class WhatIf {
       this.submit();
     } });
     this.text.value = state.get("text") || model.examples[0]?.text || "";
+    this.sentence = { model: state.get("model"), text: this.text.value };
     const form = h("form", { class: "ask", onsubmit: (event: Event) => (event.preventDefault(), this.submit()) },
       h("label", { for: id, class: "small dim" }, "Sentence"), this.text,
       h("div", { class: "row" }, h("button", { type: "submit", class: "primary", disabled: !host.live }, "Translate"),
         modelChoice(host, state, model)),
       host.live ? null : h("p", { class: "note" }, "A recording: each weight of this step can be forced to zero or one and each word masked, one at a time. `regard studio` takes any change."),
-      alsoHere(host, state, "whatif/begin"),
       model.examples.length && host.live ? h("div", { class: "chips", role: "group", "aria-label": "Examples" }, model.examples.map((one) =>
         h("button", { type: "button", class: "chip", title: one.about, onclick: () => {
           this.text.value = one.text;
@@ -73,7 +72,7 @@ class WhatIf {
   }
 
   begin(): void {
-    if (this.text.value.trim()) void this.read();
+    if (this.text.value.trim()) void this.read(this.sentence);
     else this.text.focus();
   }
 
@@ -82,14 +81,16 @@ class WhatIf {
   }
 
   /** For a file: each word masked, each weight forced to zero and to one, every step undisturbed, and the search. */
-  likely(): Question[] {
-    const begun = this.begun, own = this.own;
-    if (!begun?.look.maps.length || !own) return [];
+  wanted(): Wanted {
+    const begun = this.begun, own = this.own, begin = { verb: "whatif/begin", body: this.sentence };
+    if (!begun?.look.maps.length || !own) return { shown: this.sentence.text.trim() ? [begin] : [], likely: [] };
     const { word_of, tokens, words } = begun.look.source, base = only(own);
     const forced = (share: number) => tokens.map((_, place) => only(base, { pinned: new Map([[place, share]]) }));
-    const changes = [base, ...words.map((_, word) => only(base, { hidden: new Set(word_of.flatMap((one, place) => (one === word ? [place] : []))) })), ...forced(0),
+    const asked = (change: Meddling) => ({ verb: "whatif/change", body: this.body(change) });
+    const changes = [...words.map((_, word) => only(base, { hidden: new Set(word_of.flatMap((one, place) => (one === word ? [place] : []))) })), ...forced(0),
       ...begun.tokens.map((_, step) => only(base, { step })), ...forced(1)];
-    return [...changes.map((one) => ({ verb: "whatif/change", body: this.body(one) })), { verb: "whatif/another", body: { ...this.searched, tolerance: Number(this.state.get("tolerance", "0.01")) } }];
+    const search = { verb: "whatif/another", body: { ...this.searched, tolerance: Number(this.state.get("tolerance", "0.01")) } };
+    return { shown: [begin, asked(own), asked(base)], likely: [...changes.map(asked), search] };
   }
 
   private body(own: Meddling): object {
@@ -100,66 +101,59 @@ class WhatIf {
     return { ...this.sentence, tokens: this.begun!.tokens, step: this.own!.step, layer: this.own!.layer };
   }
 
-  private get sentence(): { model: string; text: string } {
-    return { model: this.state.get("model"), text: this.text.value };
-  }
-
   private submit(): void {
+    if (!this.text.value) return this.text.focus();
     this.state.set({ ...CLEAR, text: this.text.value }, { push: true });
-    void this.read();
+    void this.read({ ...this.sentence, text: this.text.value });
   }
 
   /** Translate undisturbed, then do what the address says. */
-  private async read(): Promise<void> {
+  private async read(sentence: { model: string; text: string }): Promise<void> {
     const number = ++this.asked;
     this.alert.say("");
     this.results.setAttribute("aria-busy", "true");
-    try {
-      const begun = await this.host.ask<Begun>("whatif/begin", this.sentence);
-      if (number !== this.asked) return;
-      this.begun = begun;
-      this.changed = null;
-      const map = begun.look.maps[0];
-      if (!map) {
-        fill(this.results, panel("Attention", h("p", null, "This model has no attention: it reads the sentence into one fixed vector, so there is nothing to pull at. Open one that attends: regard studio runs/demo/bahdanau.")));
-        return;
-      }
-      const [layers, heads] = map.weights.shape as [number, number];
-      this.own = readMeddling(this.state, { steps: begun.tokens.length, layers, heads, places: begun.look.source.tokens.length });
-      this.selected = [...this.own.pinned.keys(), ...this.own.replaced.keys(), ...this.own.hidden][0] ?? 0;
-      this.draw();
-      await this.change();
-    } catch (error) {
-      if (number !== this.asked) return;
-      this.alert.say((error as Error).message);
-      fill(this.results);
-    } finally {
-      if (number === this.asked) this.results.removeAttribute("aria-busy");
+    this.results.inert = true; // what is shown is not of this sentence
+    const begun = await this.host.ask<Begun>("whatif/begin", sentence).catch((error: Error) => error);
+    if (number !== this.asked) return;
+    this.asked++; // nor is what was asked of the sentence before
+    this.sentence = sentence;
+    this.results.removeAttribute("aria-busy");
+    this.results.inert = false;
+    this.begun = begun instanceof Error ? null : begun;
+    if (begun instanceof Error) {
+      this.alert.say(begun.message);
+      return fill(this.results);
     }
+    const map = begun.look.maps[0];
+    if (map) return this.meddle(begun, map.weights.shape as [number, number]);
+    fill(this.results, panel("Attention", h("p", null, "This model has no attention: it reads the sentence into one fixed vector, so there is nothing to pull at. Open one that attends: regard studio runs/demo/bahdanau.")));
+  }
+
+  /** Do what the address says; where a file does not hold that, say so and show the step undisturbed. */
+  private async meddle(begun: Begun, [layers, heads]: [number, number]): Promise<void> {
+    const own = readMeddling(this.state, { steps: begun.tokens.length, layers, heads, places: begun.look.source.tokens.length });
+    const held = this.host.knows("whatif/change", this.body(own));
+    this.own = held ? own : only(own);
+    this.selected = [...own.pinned.keys(), ...own.replaced.keys(), ...own.hidden][0] ?? 0;
+    this.draw();
+    await this.change();
+    if (!held) this.alert.say(notRecorded("whatif/change"));
   }
 
   /** Ask what comes of it, as soon as the last answer is there. */
-  private async change(): Promise<void> {
-    this.waiting = true;
-    if (this.busy) return;
-    this.busy = true;
+  private change = oneAtATime(async (overtaken) => {
     const number = this.asked;
+    if (number < 0) return;
     try {
-      while (this.waiting && number === this.asked) {
-        this.waiting = false;
-        const answer = await this.host.ask<Changed>("whatif/change", this.body(this.own!));
-        if (number !== this.asked) return;
-        this.alert.say("");
-        this.changed = answer;
-        if (!this.waiting) this.show();
-      }
+      const answer = await this.host.ask<Changed>("whatif/change", this.body(this.own!));
+      if (number !== this.asked) return;
+      this.alert.say("");
+      this.changed = answer;
+      if (!overtaken()) this.show();
     } catch (error) {
       if (number === this.asked) this.alert.say((error as Error).message);
-    } finally {
-      this.busy = false;
-      if (this.waiting && number === this.asked) void this.change();
     }
-  }
+  });
 
   private tried(change: (own: Meddling) => void): Meddling | null {
     return tried(this.own!, change, (one) => this.host.knows("whatif/change", this.body(one)));
@@ -232,7 +226,7 @@ class WhatIf {
           panel("What it says then", this.parts.outcome)),
         this.parts.honesty),
       anotherPanel({
-        host: this.host, body: this.searched, tokens: look.source.tokens.map((_, place) => this.nameOf(place)),
+        host: this.host, body: this.searched, tokens: look.source.tokens.map((_, place) => this.begun!.look.source.tokens[place]!),
         masked: this.masked, layerName: (layer) => (layers > 1 ? `layer ${layer + 1} of ${layers}` : ""), tolerance: this.state.get("tolerance", "0.01"),
         chose: (tolerance) => this.state.set({ tolerance: tolerance === "0.01" ? null : tolerance }),
         take: layers === 1 && heads === 1 ? (weights) => {
@@ -267,15 +261,9 @@ class WhatIf {
     const { look } = this.begun!, own = this.own!;
     const undisturbed = this.changed ? meanRow(this.changed.own, own.layer, own.head) : row;
     this.bars!.show(look.source.tokens.map((_, place) => ({
-      token: this.nameOf(place), weight: row[place]!, own: undisturbed[place]!, pinned: own.pinned.has(place), hidden: own.hidden.has(place),
+      token: this.begun!.look.source.tokens[place]!, weight: row[place]!, own: undisturbed[place]!, pinned: own.pinned.has(place), hidden: own.hidden.has(place),
       instead: own.replaced.has(place) ? this.changed?.source.tokens[place] ?? own.replaced.get(place)! : null,
     })), this.selected);
-  }
-
-  /** The token; of a word that the model does not know, the word. */
-  private nameOf(place: number): string {
-    const { tokens, words, word_of } = this.begun!.look.source;
-    return tokens[place] === "<unk>" ? `${words[word_of[place]!]} (<unk>)` : tokens[place]!;
   }
 
   private mask(place: number): void {
@@ -316,8 +304,8 @@ class WhatIf {
     const end = place === look.source.tokens.length - 1;
     const focused = [...this.parts.tools.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement!);
     fill(this.parts.tools,
-      h("div", { class: "row tool-row", role: "group", "aria-label": `Do to ${visible(this.nameOf(place))}` },
-        h("b", { class: "token-name" }, visible(this.nameOf(place))),
+      h("div", { class: "row tool-row", role: "group", "aria-label": `Do to ${visible(this.begun!.look.source.tokens[place]!)}` },
+        h("b", { class: "token-name" }, visible(this.begun!.look.source.tokens[place]!)),
         pin("Zero", 0), pin("Force to 1", 1), pin("Let go", null),
         button("Mask the word", this.masking(this.wordAt(place)), () => this.mask(place), own.hidden.has(place)),
         button("Reset all", clear, () => this.again(clear))),
@@ -328,7 +316,7 @@ class WhatIf {
   private swapping(place: number): HTMLElement {
     const id = unique("swap"), list = h("datalist", { id: unique("tokens") });
     const input = h("input", { id, type: "text", list: list.id, autocomplete: "off", spellcheck: "false", disabled: !this.host.live, value: this.own!.replaced.get(place) ?? "", oninput: async () => {
-      const found = await this.host.ask<{ tokens: string[] }>("whatif/tokens", { model: this.sentence.model, text: input.value.slice(0, 100) }, { keep: false }).catch(() => null);
+      const found = await this.host.ask<{ tokens: string[] }>("whatif/tokens", { model: this.sentence.model, text: input.value.slice(0, 100) }).catch(() => null);
       if (found) fill(list, found.tokens.map((token) => h("option", { value: token.replace(/^▁/, "") })));
     } });
     return h("form", { class: "row swap", onsubmit: (event: Event) => {

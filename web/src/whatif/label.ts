@@ -1,15 +1,16 @@
 // What if, for classifiers: pull at the weights that sum a text up, or mask tokens, and see what label it gets.
 
-import { alsoHere } from "../also.ts";
 import { alertBox, panel, select } from "../controls.ts";
 import { fill, h, unique, visible } from "../dom.ts";
 import { honesty, uniformFacts } from "../honesty.ts";
-import type { Host, ModelInfo, Question } from "../host.ts";
+import type { Host, ModelInfo } from "../host.ts";
 import { notRecorded } from "../recording.ts";
 import type { State } from "../state.ts";
 import { number } from "../tensor.ts";
+import type { Wanted } from "../view.ts";
 import { foreseen, only, readMeddling, tried, writeMeddling, type Candidate, type Meddling } from "./answer.ts";
 import { beforeAfter, likeliest } from "./outcome.ts";
+import { oneAtATime } from "./turns.ts";
 import { pullableBars, type Bars } from "./weights.ts";
 
 interface Relabeled {
@@ -41,13 +42,13 @@ export class WhatIfLabel {
   private live = h("p", { class: "hidden-caption", role: "status" });
   private text: HTMLTextAreaElement;
   private model: ModelInfo;
+  /** The text that was read: what is typed since then counts once it is submitted. */
+  private sentence: string;
   private own: Meddling | null = null;
   private found: Relabeled | null = null;
   private bars: Bars | null = null;
   private selected = 0;
   private asked = 0;
-  private busy = false;
-  private waiting = false;
 
   constructor(private host: Host, private state: State) {
     const models = host.overview.models.filter((one) => one.kind === "classifier");
@@ -59,17 +60,17 @@ export class WhatIfLabel {
       this.submit();
     } });
     this.text.value = state.get("text") || this.model.examples[0]?.text || FIRST_TEXT;
+    this.sentence = this.text.value;
     const form = h("form", { class: "ask", onsubmit: (event: Event) => (event.preventDefault(), this.submit()) },
       h("label", { for: id, class: "small dim" }, "Text"), this.text,
       h("div", { class: "row" }, h("button", { type: "submit", class: "primary", disabled: !host.live }, "Classify"), modelChoice(host, state, this.model),
         h("p", { class: "dim small about" }, this.model.about)),
-      host.live ? null : h("p", { class: "note" }, "A recording: each weight can be forced to zero or one and each token masked, one at a time. `regard studio` takes any change."),
-      alsoHere(host, state, VERB));
+      host.live ? null : h("p", { class: "note" }, "A recording: each weight can be forced to zero or one and each token masked, one at a time. `regard studio` takes any change."));
     this.element.append(h("section", { class: "panel", "aria-label": "Text to label" }, form), this.alert.element, this.results, this.live);
   }
 
   begin(): void {
-    if (this.text.value.trim()) void this.read();
+    if (this.text.value.trim()) void this.read(this.sentence);
     else this.text.focus();
   }
 
@@ -78,50 +79,68 @@ export class WhatIfLabel {
   }
 
   /** For a file: each token masked, each weight forced to zero and to one. */
-  likely(): Question[] {
-    if (!this.found || !this.own) return [];
+  wanted(): Wanted {
+    const asked = (own: Meddling | null) => ({ verb: VERB, body: this.body(own) });
+    if (!this.found || !this.own) return { shown: this.sentence.trim() ? [asked(null)] : [], likely: [] };
     const base = only(this.own), tokens = this.found.tokens;
     const forced = (share: number) => tokens.map((_, place) => only(base, { pinned: new Map([[place, share]]) }));
-    return [base, ...tokens.map((_, place) => only(base, { hidden: new Set([place]) })), ...forced(0), ...forced(1)].map((one) => ({ verb: VERB, body: this.body(one) }));
+    return { shown: [asked(base), asked(this.own)], likely: [...tokens.map((_, place) => only(base, { hidden: new Set([place]) })), ...forced(0), ...forced(1)].map(asked) };
   }
 
   private submit(): void {
+    if (!this.text.value) return this.text.focus();
     this.state.set({ text: this.text.value, pin: null, mask: null }, { push: true });
-    void this.read();
+    void this.read(this.text.value);
   }
 
-  private body(own: Meddling | null): object {
+  private body(own: Meddling | null, text = this.sentence): object {
     return {
-      model: this.model.name, text: this.text.value, hidden: own ? [...own.hidden] : [],
+      model: this.model.name, text, hidden: own ? [...own.hidden] : [],
       pinned: own ? [...own.pinned].map(([place, share]) => ({ place, share })) : [],
     };
   }
 
-  /** Read undisturbed, to know the tokens, then do what the address says. */
-  private async read(): Promise<void> {
-    this.own = null;
-    if (!(await this.ask())) return fill(this.results);
-    this.own = readMeddling(this.state, { steps: 1, layers: 1, heads: 1, places: this.found!.tokens.length });
-    this.selected = [...this.own.pinned.keys(), ...this.own.hidden][0] ?? 0;
+  /** Read undisturbed, to know the tokens, then do what the address says; where a file does not hold that, say so. */
+  private async read(text: string): Promise<void> {
+    const number = ++this.asked;
+    this.alert.say("");
+    this.results.setAttribute("aria-busy", "true");
+    this.results.inert = true; // what is shown is not of this text
+    const found = await this.host.ask<Relabeled>(VERB, this.body(null, text)).catch((error: Error) => error);
+    if (number !== this.asked) return;
+    this.asked++; // nor is what was asked of the text before
+    this.sentence = text;
+    this.results.removeAttribute("aria-busy");
+    this.results.inert = false;
+    this.found = found instanceof Error ? null : found;
+    if (found instanceof Error) {
+      this.alert.say(found.message);
+      return fill(this.results);
+    }
+    const own = readMeddling(this.state, { steps: 1, layers: 1, heads: 1, places: found.tokens.length });
+    const held = this.host.knows(VERB, this.body(own));
+    this.own = held ? own : only(own);
+    this.selected = [...own.pinned.keys(), ...own.hidden][0] ?? 0;
     this.draw();
-    if (this.own.pinned.size || this.own.hidden.size) await this.ask();
     this.show();
+    if (this.own.pinned.size || this.own.hidden.size) await this.change();
+    if (!held) this.alert.say(notRecorded(VERB));
   }
 
-  /** Ask what comes of what is done; tell whether there is an answer, and nothing newer was asked. */
-  private async ask(): Promise<boolean> {
-    const number = ++this.asked;
+  /** Ask what comes of what is done. */
+  private change = oneAtATime(async (overtaken) => {
+    const number = this.asked;
+    if (number < 0) return;
     try {
       const found = await this.host.ask<Relabeled>(VERB, this.body(this.own));
-      if (number !== this.asked) return false;
+      if (number !== this.asked) return;
       this.alert.say("");
       this.found = found;
-      return true;
+      if (!overtaken()) this.show();
     } catch (error) {
       if (number === this.asked) this.alert.say((error as Error).message);
-      return false;
     }
-  }
+  });
 
   private tried(change: (own: Meddling) => void): Meddling | null {
     return tried(this.own!, change, (one) => this.host.knows(VERB, this.body(one)));
@@ -132,18 +151,7 @@ export class WhatIfLabel {
     if (!next) return this.alert.say(notRecorded(VERB));
     this.own = next;
     writeMeddling(this.state, next);
-    this.waiting = true;
-    if (!this.busy) void this.change();
-  }
-
-  /** One request at a time; what changed meanwhile is asked for when it is answered. */
-  private async change(): Promise<void> {
-    this.busy = true;
-    while (this.waiting) {
-      this.waiting = false;
-      if (await this.ask()) this.show();
-    }
-    this.busy = false;
+    void this.change();
   }
 
   private pin(place: number, share: number | null): void {

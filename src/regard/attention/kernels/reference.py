@@ -81,8 +81,8 @@ def ungroup(tensor: Tensor, heads: int) -> Tensor:
     return tensor.repeat_interleave(heads // tensor.size(-3), dim=-3)
 
 
-def biased_scores(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool) -> Tensor:
-    """Give the scores with bias and position, before masking. A function is given the precision of the call."""
+def compare(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool) -> Tensor:
+    """Give the scores alone. A function is given the precision of the call."""
     own = (widened(query), widened(key)) if isinstance(inputs.score, Score) else (query, key)
     scores = widened((chunked_scores if chunked else whole_scores)(inputs.score, *own))
     if not broadcasts(scores.shape, inputs.shape):
@@ -90,12 +90,33 @@ def biased_scores(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool) 
             f"`score` must return scores of shape (*batch, query, key) = {inputs.shape}; "
             f"received {tuple(scores.shape)}."
         )
+    return scores
+
+
+def offset(inputs: Inputs, query: Tensor, key: Tensor) -> Tensor | None:
+    """Give what the position adds to the scores, if anything."""
+    if inputs.position is None:
+        return None
+    return inputs.position.bias(inputs.score, widened(query), widened(key), inputs.shape)
+
+
+def biased_scores(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool) -> Tensor:
+    """Give the scores with bias and position, before masking."""
+    scores = compare(inputs, query, key, chunked=chunked)
     if inputs.bias is not None:
         scores = scores + inputs.bias.to(scores.dtype)
-    if inputs.position is not None:
-        offset = inputs.position.bias(inputs.score, widened(query), widened(key), inputs.shape)
-        scores = scores if offset is None else scores + offset
+    added = offset(inputs, query, key)
+    if added is not None:
+        scores = scores + added
     return scores.expand(inputs.shape)
+
+
+def close_places(inputs: Inputs, mask: Tensor | None) -> Tensor | None:
+    """Give the mask with what the bias forbids: a bias of −∞ does, as a mask does."""
+    if inputs.bias is None:
+        return mask
+    open_places = inputs.bias != -torch.inf
+    return open_places if mask is None else mask & open_places
 
 
 def weigh(inputs: Inputs, given: Operands, *, chunked: bool, normalizer: bool = True) -> tuple[Tensor, Tensor | None]:
@@ -104,9 +125,7 @@ def weigh(inputs: Inputs, given: Operands, *, chunked: bool, normalizer: bool = 
     if inputs.grouped:
         key = ungroup(key, query.size(-3))
     scores = biased_scores(inputs, query, key, chunked=chunked)
-    if inputs.bias is not None:
-        open_places = inputs.bias != -torch.inf  # a bias of −∞ forbids, as a mask does
-        mask = open_places if mask is None else mask & open_places
+    mask = close_places(inputs, mask)
     weights = normalize(scores, mask, inputs.normalize)
     if weights.shape != scores.shape:
         raise ArgumentError(

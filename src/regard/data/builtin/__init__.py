@@ -25,7 +25,7 @@ from typing import get_args
 from regard.data.builtin import es_en, hi_en, sampling
 from regard.data.builtin.sampling import SHORT, Grammar, Split
 from regard.data.pair import Pair
-from regard.errors import ArgumentError, DataError, nearest
+from regard.errors import ArgumentError, DataError, near_miss
 
 __all__ = ["CORPORA", "Split", "corpus", "restore", "stream"]
 
@@ -48,7 +48,7 @@ def stream(
     grammar = _find(name)
     if split not in _SPLITS:
         raise ArgumentError(
-            f"`split` must be one of {', '.join(_SPLITS)}; received {split!r}. {nearest(str(split), _SPLITS)}"
+            f"`split` must be one of {', '.join(_SPLITS)}; received {split!r}.{near_miss(str(split), _SPLITS)}"
         )
     low = min_words if min_words is not None else SHORT + 1 if split == "long" else _SHORTEST
     high = max_words if max_words is not None else _LONGEST if split == "long" else SHORT
@@ -102,6 +102,6 @@ def restore(name: str, sentence: str) -> str:
 def _find(name: str) -> Grammar:
     if name not in _GRAMMARS:
         raise ArgumentError(
-            f"`name` must be a built-in corpus, {' or '.join(CORPORA)}; received {name!r}. {nearest(name, CORPORA)}"
+            f"`name` must be a built-in corpus, {' or '.join(CORPORA)}; received {name!r}.{near_miss(name, CORPORA)}"
         )
     return _GRAMMARS[name]

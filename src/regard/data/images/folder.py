@@ -81,5 +81,11 @@ def _without_pictures(folder: Path) -> str:
             f"{folder} must hold the pictures of a class; received only folders such as {folders[0]}. Name the folder "
             f"whose sub-folders are the classes: {folder}?"
         )
+    pictures = [name for name in inside if Path(name).suffix.lower() in SUFFIXES]
+    if pictures:
+        return (
+            f"{folder} must hold pictures of a class; received {len(pictures):,} of which none can be read, such as "
+            f"{pictures[0]}. Replace them, or remove the folder."
+        )
     received = f"files such as {inside[0]}" if inside else "an empty folder"
     return f"{folder} must hold pictures ({', '.join(SUFFIXES)}) of a class; received {received}."

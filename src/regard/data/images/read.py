@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.compressed import file_kind, offer_folders, open_decompressed
+from regard.data.compressed import file_kind, name_of_none, offer_folders, open_decompressed
 from regard.data.images.cifar import read_cifar
 from regard.data.images.folder import read_image_folder
 from regard.data.images.idx import read_idx_images
@@ -55,6 +55,8 @@ def read_images(
 
 
 def _read_file(path: Path, labels: Path | None) -> LabeledImages:
+    if elsewhere := name_of_none(path):
+        raise DataError(f"{path} must be {_WANTED}; received {elsewhere}")
     if not path.is_file():
         raise DataError(
             f"{path} must be {_WANTED}; received a path where there is none. "

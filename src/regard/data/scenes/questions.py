@@ -10,6 +10,7 @@ from random import Random
 from typing import Literal, NamedTuple, TypeAlias
 
 from regard.data.scenes.scene import COLORS, KINDS, Color, Kind, Scene, Shape
+from regard.errors import with_article
 
 QuestionKind: TypeAlias = Literal["color", "shape", "position", "count", "yes/no"]
 QUESTION_KINDS: tuple[QuestionKind, ...] = ("color", "shape", "position", "count", "yes/no")
@@ -153,14 +154,14 @@ def _counts(scene: Scene) -> Iterator[_Candidate]:
 def _yes_or_no(scene: Scene) -> Iterator[_Candidate]:
     colors, kinds = _colors_of(scene), _kinds_of(scene)
     for color in COLORS:
-        yield _said("exists color", "exists", color in colors, _with_article(f"{color} shape"))
+        yield _said("exists color", "exists", color in colors, with_article(f"{color} shape"))
     for kind in KINDS:
-        yield _said("exists kind", "exists", kind in kinds, _with_article(kind))
+        yield _said("exists kind", "exists", kind in kinds, with_article(kind))
     for color in COLORS:  # where a red shape and a circle are there, a red circle may still not be
         for kind in KINDS:
             there = scene.count(kind=kind, color=color) > 0
             if there or color in colors or kind in kinds:
-                yield _said("exists both", "exists", there, _with_article(f"{color} {kind}"))
+                yield _said("exists both", "exists", there, with_article(f"{color} {kind}"))
     for one in scene.shapes:
         for color in COLORS if scene.count(kind=one.kind) == 1 else ():
             yield _said("is color", "is color", color == one.color, one.kind, color)
@@ -214,7 +215,3 @@ def _named_pairs(scene: Scene) -> Iterator[tuple[Shape, Shape, str, str]]:
 
 def _plural(kind: str) -> str:
     return f"{kind}es" if kind == "cross" else f"{kind}s"
-
-
-def _with_article(name: str) -> str:
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

@@ -44,6 +44,11 @@ def test_a_bad_picture_is_named_or_left_out(tmp_path):
     report = Report()
     assert len(read_image_folder(folder, size=(8, 8), bad="skip", report=report)) == 5
     assert report.dropped == {"unreadable": 1}
+    (folder / "red" / "001.png").write_bytes(b"x")
+    with pytest.raises(
+        DataError, match=r"red must hold pictures of a class; received 2 of which none can be read, such"
+    ):
+        read_image_folder(folder, size=(8, 8), bad="skip")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,88 @@
+"""How good labels are, written for `regard classify` of texts and of images."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from regard.errors import plural
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from regard.evaluation.classification import ClassificationScores
+    from regard.tasks.classifier import Decision
+    from regard.tasks.image_classifier import ImageDecision
+
+
+def measure_labels(
+    kept: "Sequence[tuple[Decision | ImageDecision, str | None]]",
+    labels: Sequence[str],
+    *,
+    as_json: bool,
+    unit: str = "text",
+    place: Callable[[str], str] | None = None,
+) -> "ClassificationScores":
+    """Write how good decisions are against the true labels, and give it; `unit` is what was classified.
+
+    A true label that the model does not have is counted as wrong, and `place` says where it first stood.
+    """
+    import numpy as np
+
+    gold = [true or "" for _, true in kept]
+    rows = np.array([[one.probabilities[label] for label in labels] for one, _ in kept])
+    every, found = _score(rows, gold, labels)
+    strange = [label for label in gold if label not in labels]
+    if strange:
+        first = f"{place(strange[0])}: " if place is not None else ""
+        print(
+            f'regard: {plural(len(strange), unit)} with a label that the model does not have ({first}"{strange[0]}"), '
+            "counted as wrong, and left out of the cross-entropy",
+            file=sys.stderr,
+        )
+    if as_json:
+        print(json.dumps({**found._asdict(), "bins": [one._asdict() for one in found.bins], "labels": every}))
+    else:
+        _print(found, every, count=len(kept), unit=unit)
+    return found
+
+
+def _score(
+    rows: "np.ndarray", gold: Sequence[str], labels: Sequence[str]
+) -> "tuple[tuple[str, ...], ClassificationScores]":
+    """Score labels, those that the model does not have too, which it gives no probability."""
+    import numpy as np
+
+    from regard.data.labeled import Labeled, number_labels
+    from regard.evaluation.classification import score_labels
+
+    known = np.array([label in labels for label in gold])
+    if known.all() or not known.any():  # none at all is a wrong column, which is refused
+        return tuple(labels), score_labels(
+            rows, number_labels([Labeled("", one) for one in gold], labels, side="measured")
+        )
+    every = (*labels, *sorted(set(gold) - set(labels)))
+    numbers = [every.index(label) for label in gold]
+    found = score_labels(np.pad(rows, ((0, 0), (0, len(every) - len(labels)))), numbers)
+    heard = rows[known, [numbers[place] for place in np.flatnonzero(known)]]
+    return every, found._replace(cross_entropy=float(-np.log(np.maximum(heard, 1e-30)).mean()))
+
+
+def _print(found: "ClassificationScores", labels: Sequence[str], *, count: int, unit: str) -> None:
+    from regard.cli.tables import print_table
+
+    print(
+        f"accuracy {100 * found.accuracy:.2f} %, macro-F1 {100 * found.macro_f1:.2f}, calibration error "
+        f"{found.calibration_error:.4f}, cross-entropy {found.cross_entropy:.4f} on {plural(count, unit)}\n"
+    )
+    table = [
+        [label, *map(str, row), f"{f1:.3f}"] for label, row, f1 in zip(labels, found.confusion, found.f1, strict=True)
+    ]
+    print_table(["true \\ chosen", *labels, "F1"], table)
+    bins = [
+        [f"{one.low:.1f}–{one.high:.1f}", str(one.texts), f"{one.confidence:.3f}", f"{one.accuracy:.3f}"]
+        for one in found.bins
+        if one.texts
+    ]
+    print()
+    print_table(["confidence", f"{unit}s", "mean", "right"], bins)

@@ -1,0 +1,51 @@
+"""What tokens that were read are called wherever they are shown: those a vocabulary does not know, as written."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from regard.data.pair import words
+from regard.data.special import SPECIAL_TOKENS, UNKNOWN
+from regard.data.text_tokenizer import TextTokenizer
+from regard.data.tokenizer import Tokenizer
+
+
+def name_tokens(tokenizer: Tokenizer | TextTokenizer, text: str, ids: Sequence[int]) -> list[str]:
+    """Name the tokens of a text as the vocabulary has them, and unknown ones as the text has them, in ⟨ ⟩.
+
+    `ids` are those that were read: fewer where the text was cut, more where `</s>` follows.
+
+    >>> name_tokens(TextTokenizer("space", ["the", "dog"]), "the xyzzy dog", [4, 1, 5, 3])
+    ['the', '⟨xyzzy⟩', 'dog', '</s>']
+    """
+    if isinstance(tokenizer, Tokenizer):
+        names, find = tokenizer.pieces(ids), partial(_written, tokenizer)
+    else:
+        names, find = [tokenizer.piece(one) for one in ids], partial(_written_lines, tokenizer)
+    written = find(text) if UNKNOWN in ids else []
+    for place, word in enumerate(written[: len(ids)]):
+        if ids[place] == UNKNOWN and word and word != SPECIAL_TOKENS[UNKNOWN]:
+            names[place] = f"⟨{word}⟩"
+    return names
+
+
+def _written(tokenizer: Tokenizer, text: str) -> list[str]:
+    """Give what each token stands for in a text."""
+    plain = tokenizer.normalize(text)
+    return [plain[start:end].strip() for start, end in tokenizer.backend.encode(plain).offsets]
+
+
+def _written_lines(tokenizer: TextTokenizer, text: str) -> list[str]:
+    """Give what each token of running text stands for, nothing for a line's end; other kinds have nothing unknown."""
+    found: list[str] = []
+    for line in text.split("\n"):
+        kept = tokenizer.kept(line)
+        match tokenizer.kind:
+            case "space":
+                parts = kept.split()
+            case "character":
+                parts = list(kept)
+            case _:
+                parts = words(kept)
+        count = len(tokenizer.encode(line))
+        found += [*(parts if len(parts) == count else [""] * count), ""]
+    return found
