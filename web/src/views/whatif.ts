@@ -226,7 +226,7 @@ class WhatIf {
           panel("What it says then", this.parts.outcome)),
         this.parts.honesty),
       anotherPanel({
-        host: this.host, body: this.searched, tokens: look.source.tokens.map((_, place) => this.begun!.look.source.tokens[place]!),
+        host: this.host, body: this.searched, tokens: this.begun!.look.source.tokens,
         masked: this.masked, layerName: (layer) => (layers > 1 ? `layer ${layer + 1} of ${layers}` : ""), tolerance: this.state.get("tolerance", "0.01"),
         chose: (tolerance) => this.state.set({ tolerance: tolerance === "0.01" ? null : tolerance }),
         take: layers === 1 && heads === 1 ? (weights) => {
@@ -260,8 +260,8 @@ class WhatIf {
   private refresh(row = this.row): void {
     const { look } = this.begun!, own = this.own!;
     const undisturbed = this.changed ? meanRow(this.changed.own, own.layer, own.head) : row;
-    this.bars!.show(look.source.tokens.map((_, place) => ({
-      token: this.begun!.look.source.tokens[place]!, weight: row[place]!, own: undisturbed[place]!, pinned: own.pinned.has(place), hidden: own.hidden.has(place),
+    this.bars!.show(look.source.tokens.map((token, place) => ({
+      token, weight: row[place]!, own: undisturbed[place]!, pinned: own.pinned.has(place), hidden: own.hidden.has(place),
       instead: own.replaced.has(place) ? this.changed?.source.tokens[place] ?? own.replaced.get(place)! : null,
     })), this.selected);
   }
