@@ -100,7 +100,7 @@ def last_run(lines: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str,
     own: list[Mapping[str, Any]] = []
     for line in lines:
         if line["model"] == name:
-            own = [] if own and line["step"] < own[-1]["step"] else own
+            own = [] if own and line["seconds"] < own[-1]["seconds"] else own
             own.append(line)
     return own
 

@@ -25,7 +25,6 @@ class WordTicks(FixedLocator):
     def __init__(self, words: Sequence[str], every: int = 1) -> None:
         self.words = [short(word) for word in words]
         self.shown = self.words[::every]
-        self.angle = 0
         super().__init__([place + 0.5 for place in range(0, len(words), every)])
 
     def put_on(self, axis: Axis) -> None:
@@ -48,19 +47,13 @@ class WordLayout(ConstrainedLayoutEngine):
 
     def execute(self, fig: Figure) -> None:
         """Lay the figure out; called by matplotlib before it draws. Words change the room, and the room the words."""
-        before = [_words_on(axes) for axes in fig.axes]
         for _ in range(2):
             self._settle(fig)
             for axes in fig.axes:
                 _fit_title(axes, self.titles.get(axes))
                 _fit_columns(axes)
                 _fit_rows(axes)
-            after = [_words_on(axes) for axes in fig.axes]
-            if after == before:  # they had the room they need
-                break
-            before = after
-        else:
-            self._settle(fig)
+        self._settle(fig)
         for axes in fig.axes:
             _fit_numbers(axes)
 
@@ -68,12 +61,6 @@ class WordLayout(ConstrainedLayoutEngine):
         super().execute(fig)
         for axes in fig.axes:
             axes.apply_aspect()
-
-
-def _words_on(axes: Axes) -> tuple[str, list[tuple[list[str], int]]]:
-    """Tell what words stand around a panel, and how they are turned."""
-    ticks = (axis.get_major_locator() for axis in (axes.xaxis, axes.yaxis))
-    return axes.get_title(), [(one.shown, one.angle) for one in ticks if isinstance(one, WordTicks)]
 
 
 def _pitch(axes: Axes) -> tuple[float, float]:
@@ -123,9 +110,6 @@ def _fit_rows(axes: Axes) -> None:
 def _turn(axes: Axes, angle: int) -> None:
     """Turn the words above or below a panel so that each ends, or begins, at its column."""
     above = axes.xaxis.get_ticks_position() == "top"
-    ticks = axes.xaxis.get_major_locator()
-    assert isinstance(ticks, WordTicks)
-    ticks.angle = angle
     for text in axes.get_xticklabels():
         text.set_rotation(angle)
         text.set_rotation_mode("anchor" if angle else "default")
