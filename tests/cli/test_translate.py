@@ -190,7 +190,8 @@ def test_a_line_is_answered_before_the_next_comes(model):
 
 def test_what_is_stopped_goes_on(run, model, tmp_path):
     """Ctrl-C leaves what is done, and the same command ends with the same file."""
-    (tmp_path / "in").write_text("".join(f"{pair.source}\n" for pair in pairs()) * 60)  # enough that it cannot end before it is stopped
+    many = "".join(f"{pair.source}\n" for pair in pairs()) * 60  # too many to be done before it is stopped
+    (tmp_path / "in").write_text(many)
     files = ("--input", tmp_path / "in", "--json", "--set", "weights=none", "--output", tmp_path / "out")
     process = start(model, *files)
     begun = time.monotonic()
