@@ -204,6 +204,7 @@ def test_a_hypothesis_of_the_tree_is_looked_at(visit):
     page.keyboard.press("Enter")
     page.wait_for_function("() => /path=\\d+/.test(location.hash)")
     page.wait_for_function("() => document.querySelectorAll('.matrix .label.end').length === 1")
+    page.wait_for_function("() => document.activeElement.matches('.node[aria-pressed=true]')")  # and not the body
     page.reload()
     page.locator(".matrix").wait_for()
     assert page.locator(".matrix .label.end").count() == 1

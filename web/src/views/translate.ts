@@ -198,7 +198,10 @@ class Translate {
     return this.look!.maps.length ? readChoice(this.look!, this.state) : null;
   }
 
+  /** Draw all of it anew; where a hypothesis was chosen, that place keeps the focus and stays where it was. */
   private draw(): void {
+    const chosen = (["best", "tree"] as const).find((name) => this.parts[name].contains(document.activeElement));
+    const top = chosen ? this.parts[chosen].getBoundingClientRect().top : 0;
     this.parts = { best: h("div"), map: h("div", { class: "map" }), honesty: h("div"), steps: h("div"), tree: h("div") };
     this.drawOutput();
     this.drawMap();
@@ -207,6 +210,9 @@ class Translate {
     this.drawTree();
     fill(this.results, h("div", { class: "columns" }, h("div", { class: "stack" }, this.parts.map, this.parts.steps),
       h("div", { class: "stack" }, this.parts.honesty, this.parts.best)), this.parts.tree);
+    if (!chosen) return;
+    this.parts[chosen].querySelector<HTMLElement>('[aria-pressed="true"]')?.focus({ preventScroll: true });
+    scrollBy(0, this.parts[chosen].getBoundingClientRect().top - top);
   }
 
   private drawOutput(): void {
