@@ -164,9 +164,17 @@ def test_help_has_examples():
     assert "regard translate runs/a --input corpus.es --output corpus.en --beam 5" in " ".join(done.stdout.split())
 
 
+LISTENING = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background would ignore it
+runpy.run_module("regard", run_name="__main__", alter_sys=True)
+"""
+
+
 def start(model, *arguments, **streams):
+    """Start the command as a terminal would: Ctrl-C reaches it, even where the tests run in the background."""
     return subprocess.Popen(
-        [sys.executable, "-m", "regard", "translate", str(model), *QUICK, *map(str, arguments)],
+        [sys.executable, "-c", LISTENING, "translate", str(model), *QUICK, *map(str, arguments)],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         stderr=subprocess.PIPE,
         **streams,
@@ -190,7 +198,7 @@ def test_a_line_is_answered_before_the_next_comes(model):
 
 def test_what_is_stopped_goes_on(run, model, tmp_path):
     """Ctrl-C leaves what is done, and the same command ends with the same file."""
-    many = "".join(f"{pair.source}\n" for pair in pairs()) * 60  # too many to be done before it is stopped
+    many = "".join(f"{pair.source}\n" for pair in pairs()) * 20  # too many to be done before it is stopped
     (tmp_path / "in").write_text(many)
     files = ("--input", tmp_path / "in", "--json", "--set", "weights=none", "--output", tmp_path / "out")
     process = start(model, *files)
