@@ -1,7 +1,6 @@
 """`regard evaluate`: how good a translator is, and where; how surprised a language model is by texts."""
 
 import json
-import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from regard.cli.draw_lengths import draw_lengths
 from regard.cli.evaluate_texts import check_for_language, is_language, measure_texts
 from regard.cli.tables import print_table
 from regard.cli.watching import Watching
+from regard.data.finite import finite
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -198,19 +198,7 @@ def print_json(table: Any) -> None:
 
 def as_text(table: Any) -> str:
     """Write one JSON object; what is not finite becomes null, which JSON has a word for."""
-    return json.dumps(_finite(table), indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    match value:
-        case dict():
-            return {key: _finite(one) for key, one in value.items()}
-        case list() | tuple():
-            return [_finite(one) for one in value]
-        case float():
-            return value if math.isfinite(value) else None
-        case _:
-            return value
+    return json.dumps(finite(table), indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def _show(found: "Evaluation") -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from regard.data.finite import finite
 from regard.errors import ArgumentError
 from regard.inspection.trace import Call, Labels
 
@@ -107,7 +108,7 @@ class Map:
             "axes": list(self.axes),
             "labels": [list(words) for words in self.labels],
             "limits": list(self.limits),
-            "values": _finite(self.values.tolist()),
+            "values": finite(self.values.tolist()),
             "mask": None if self.mask is None else self.mask.tolist(),
         }
 
@@ -203,12 +204,6 @@ def scaled(map: Map) -> Map:
     """Draw on a scale from zero to the largest number, for what is no share of one."""
     largest = float(map.values.max()) if map.values.numel() else 0.0
     return replace(map, limits=(0.0, largest if largest > 0 else 1.0))
-
-
-def _finite(values: Any) -> Any:
-    if isinstance(values, list):
-        return [_finite(one) for one in values]
-    return values if math.isfinite(values) else None
 
 
 def _blank(values: Any, mask: Any) -> Any:

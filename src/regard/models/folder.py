@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -60,8 +60,8 @@ def load_model(folder: str | Path, *, device: torch.device | str = "cpu") -> Loa
     return LoadedModel(model.to(device).eval(), config)
 
 
-def read_config(folder: str | Path) -> SavedModel:
-    """Read what a folder's config.json says, without building anything."""
+def read_table(folder: str | Path) -> dict[str, Any]:
+    """Read the table in a folder's config.json, whatever kind of model it tells of."""
     path = Path(folder) / CONFIG
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
@@ -71,6 +71,12 @@ def read_config(folder: str | Path) -> SavedModel:
         raise DataError(f"{path} must be JSON; received: {error}.") from error
     if not isinstance(table, dict):
         raise DataError(f"{path} must hold a table of settings; received {type(table).__name__}.")
+    return table
+
+
+def read_config(folder: str | Path) -> SavedModel:
+    """Read what a folder's config.json says, without building anything."""
+    path, table = Path(folder) / CONFIG, read_table(folder)
     try:
         return read_settings(SavedModel, table)
     except ArgumentError as error:

@@ -3,13 +3,13 @@
 import base64
 import hashlib
 import json
-import math
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 from regard import __version__
+from regard.data.finite import finite
 from regard.errors import ArgumentError
 
 PARTS = ("index.html", "studio.css", "studio.js")
@@ -51,7 +51,7 @@ def make_page(recorded: Recorded) -> str:
         "answers": [one._asdict() for one in recorded.answers],
         "left_out": recorded.left_out,
     }
-    return _fill(json.dumps(_finite(baked), ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+    return _fill(json.dumps(finite(baked), ensure_ascii=False, separators=(",", ":"), allow_nan=False))
 
 
 def check_letters(name: str, text: str | None, *, most: int) -> None:
@@ -60,20 +60,6 @@ def check_letters(name: str, text: str | None, *, most: int) -> None:
         raise ArgumentError(f"`{name}` must have at most {most:,} letters; received {len(text):,}. Shorten it.")
 
 
-def _finite(value: Any) -> Any:
-    """Put nothing in place of what is no number, since JSON has neither NaN nor infinity."""
-    match value:
-        case dict():
-            return {key: _finite(one) for key, one in value.items()}
-        case list() | tuple():
-            return [_finite(one) for one in value]
-        case float() if not math.isfinite(value):
-            return None
-        case _:
-            return value
-
-
-@cache
 def empty_page() -> str:
     """Give the file without answers; the button "Save as one file" puts its own in place of `null`."""
     return _fill("null")

@@ -1,12 +1,11 @@
 """The kinds of models that a folder may hold, and which command serves each: said wherever one of another is given."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from regard.errors import DataError
-from regard.models.folder import CONFIG
+from regard.models.folder import CONFIG, read_table
 
 Task: TypeAlias = Literal["translate", "language", "classify", "images", "questions", "captions"]
 
@@ -35,14 +34,14 @@ def saved_task(folder: Path) -> Task | None:
     That of a translator names its vocabularies and no task.
     """
     try:
-        return _task_of(_read(folder))
+        return _task_of(read_table(folder))
     except DataError:
         return None
 
 
 def check_kind(folder: Path, *wanted: Task) -> None:
     """Raise unless a folder holds a model for one of these tasks: what is needed, what is there, and what serves it."""
-    table = _read(folder)
+    table = read_table(folder)
     task = _task_of(table)
     if task in wanted:
         return
@@ -70,16 +69,3 @@ def _task_of(table: dict[str, object]) -> Task | None:
     if "task" not in table:
         return "translate" if "source_vocabulary" in table else None
     return next((task for task in KINDS if task == table["task"]), None)
-
-
-def _read(folder: Path) -> dict[str, object]:
-    path = folder / CONFIG
-    try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"`folder` must hold {CONFIG}; {path} cannot be read ({error.strerror}).") from error
-    except ValueError as error:
-        raise DataError(f"{path} must be JSON; received: {error}.") from error
-    if not isinstance(table, dict):
-        raise DataError(f"{path} must hold a table of settings; received {type(table).__name__}.")
-    return table
