@@ -11,94 +11,43 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regard.attention import (
         Additive as Additive,
-    )
-    from regard.attention import (
         Alibi as Alibi,
-    )
-    from regard.attention import (
         Attended as Attended,
-    )
-    from regard.attention import (
         Bilinear as Bilinear,
-    )
-    from regard.attention import (
         Causal as Causal,
-    )
-    from regard.attention import (
         Concat as Concat,
-    )
-    from regard.attention import (
         Cosine as Cosine,
-    )
-    from regard.attention import (
         Documents as Documents,
-    )
-    from regard.attention import (
         Dot as Dot,
-    )
-    from regard.attention import (
         Entmax as Entmax,
-    )
-    from regard.attention import (
         Gaussian as Gaussian,
-    )
-    from regard.attention import (
         GaussianWindow as GaussianWindow,
-    )
-    from regard.attention import (
         Hard as Hard,
-    )
-    from regard.attention import (
         Location as Location,
-    )
-    from regard.attention import (
         Mean as Mean,
-    )
-    from regard.attention import (
+        Not as Not,
         Padding as Padding,
-    )
-    from regard.attention import (
+        Partial as Partial,
         RelativeBias as RelativeBias,
-    )
-    from regard.attention import (
         Rotary as Rotary,
-    )
-    from regard.attention import (
         ScaledDot as ScaledDot,
-    )
-    from regard.attention import (
+        ScoreMod as ScoreMod,
+        ScoreRows as ScoreRows,
         Shaw as Shaw,
-    )
-    from regard.attention import (
         Sigmoid as Sigmoid,
-    )
-    from regard.attention import (
+        Sink as Sink,
+        Softcap as Softcap,
         Softmax as Softmax,
-    )
-    from regard.attention import (
         Sparsemax as Sparsemax,
-    )
-    from regard.attention import (
         Window as Window,
-    )
-    from regard.attention import (
         attention as attention,
-    )
-    from regard.attention import (
         explain_backend as explain_backend,
-    )
-    from regard.attention import (
         from_torch_mha as from_torch_mha,
-    )
-    from regard.attention import (
         lookup as lookup,
+        merge as merge,
     )
-    from regard.inspection.inspected import (
-        inspect as inspect,
-    )
-    from regard.tasks.load import (
-        load as load,
-    )
+    from regard.inspection.inspected import inspect as inspect
+    from regard.tasks.load import load as load
 
 __version__ = "0.1.0"
 
@@ -119,12 +68,18 @@ _HOMES = {
         "Hard",
         "Location",
         "Mean",
+        "Not",
         "Padding",
+        "Partial",
         "RelativeBias",
         "Rotary",
         "ScaledDot",
+        "ScoreMod",
+        "ScoreRows",
         "Shaw",
         "Sigmoid",
+        "Sink",
+        "Softcap",
         "Softmax",
         "Sparsemax",
         "Window",
@@ -132,6 +87,7 @@ _HOMES = {
         "explain_backend",
         "from_torch_mha",
         "lookup",
+        "merge",
     ],
     "regard.inspection.inspected": ["inspect"],
     "regard.tasks.load": ["load"],

@@ -36,8 +36,12 @@ from regard import (
     RelativeBias,
     Rotary,
     ScaledDot,
+    ScoreMod,
+    ScoreRows,
     Shaw,
     Sigmoid,
+    Sink,
+    Softcap,
     Softmax,
     Sparsemax,
     Window,
@@ -277,6 +281,58 @@ def _function(setting: Setting) -> ScoreRow:
     return ScoreRow(squares, compare, squares)
 
 
+def _score_rows(setting: Setting) -> ScoreRow:
+    """A function that is told the indices: squares of q + k, less the further apart the two stand."""
+
+    def function(query: Tensor, key: Tensor, query_index: Tensor, key_index: Tensor) -> Tensor:
+        squares = (query[..., :, None, :] + key[..., None, :, :]).square().sum(-1) / 10
+        return squares - 0.25 * (query_index - key_index).abs()
+
+    def compare(query: oracle.Vector, key: oracle.Vector, place: Place) -> float:
+        squares = math.fsum((x + y) ** 2 for x, y in zip(query, key, strict=True)) / 10
+        return squares - 0.25 * abs(place.query - place.key)
+
+    def eager(query: Tensor, key: Tensor) -> Tensor:
+        i, j = torch.arange(query.size(-2), device=query.device), torch.arange(key.size(-2), device=query.device)
+        return function(query, key, i[:, None], j).to(query.dtype)
+
+    return ScoreRow(ScoreRows(function), compare, eager)
+
+
+def _score_mod(setting: Setting) -> ScoreRow:
+    """A learned score changed by batch, head and distance."""
+    vector = setting.draw(QUERY_WIDTH)
+    values = numbers(vector)
+
+    def change(score: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        return score / (1 + head) - 0.25 * (1 + batch) * (query - key).abs()
+
+    def compare(query: oracle.Vector, key: oracle.Vector, place: Place) -> float:
+        batch = place.index[0] if place.index else 0
+        head = place.head if len(place.index) > 1 else 0
+        score = oracle.additive(query, key, values)
+        return score / (1 + head) - 0.25 * (1 + batch) * abs(place.query - place.key)
+
+    def eager(query: Tensor, key: Tensor) -> Tensor:
+        scores = torch.tanh(query[..., :, None, :] + key[..., None, :, :]) @ vector
+        full = scores.expand(*setting.shape[:-2], *scores.shape[-2:])
+        sizes = [full.size(0) if full.ndim > 2 else 1, full.size(-3) if full.ndim > 3 else 1, *full.shape[-2:]]
+        batch, head, i, j = (torch.arange(size, device=full.device) for size in sizes)
+        places = batch.view(-1, *[1] * max(full.ndim - 1, 2)), head.view(-1, 1, 1), i[:, None], j
+        return change(full, *places).reshape(full.shape).to(query.dtype)
+
+    return ScoreRow(ScoreMod(change, Additive(vector)), compare, eager)
+
+
+def _softcap(setting: Setting) -> ScoreRow:
+    root = math.sqrt(QUERY_WIDTH)
+    return ScoreRow(
+        Softcap(1.5),
+        lambda q, k, place: 1.5 * math.tanh(oracle.dot(q, k) / root / 1.5),
+        lambda q, k: 1.5 * torch.tanh(q @ k.mT / root / 1.5),
+    )
+
+
 SCORES: dict[str, Callable[[Setting], ScoreRow]] = {
     "ScaledDot": _scaled_dot,
     "Dot": _dot,
@@ -292,6 +348,9 @@ SCORES: dict[str, Callable[[Setting], ScoreRow]] = {
     "Cosine": _cosine,
     "Location": _location,
     "function": _function,
+    "ScoreRows": _score_rows,
+    "ScoreMod": _score_mod,
+    "Softcap": _softcap,
 }
 UNEQUAL_WIDTHS = {"Bilinear", "Bilinear per head", "Concat", "Location"}
 LINEAR = {"ScaledDot", "Dot", "ScaledDot learned", "Bilinear", "Bilinear per head"}
@@ -321,6 +380,11 @@ def _shares(scores: Tensor) -> Tensor:
 
 NORMALIZERS: dict[str, NormalizerRow] = {
     "Softmax": NormalizerRow(Softmax(), oracle.softmax, lambda e: e.softmax(-1)),
+    "Sink": NormalizerRow(
+        Sink(torch.tensor(0.5, dtype=torch.float64)),
+        lambda e: oracle.softmax([*e, 0.5])[:-1],
+        lambda e: torch.cat([e, torch.full_like(e[..., :1], 0.5)], -1).softmax(-1)[..., :-1],
+    ),
     "Sparsemax": NormalizerRow(Sparsemax(), oracle.sparsemax, lambda e: entmax.sparsemax(e, dim=-1)),
     "Entmax 1.5": NormalizerRow(Entmax(1.5), lambda e: oracle.entmax(e, 1.5), lambda e: entmax.entmax15(e, dim=-1)),
     "Entmax 1.3": NormalizerRow(

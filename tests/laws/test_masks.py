@@ -125,11 +125,12 @@ def lowered(mask: Mask, shape: tuple[int, ...]) -> Tensor:
         query, key, None, score=Dot(), mask=mask, bias=None, position=None, normalize=Softmax(), dropout=0.0,
         generator=None, grouped=False,
     )  # fmt: skip
-    causal, dense = sdpa.lower_mask(inputs)
-    assert not (causal and dense is not None)
+    causal, masked = sdpa.lower_mask(inputs)
+    assert not (causal and masked)
     if causal:
         return torch.ones(shape, dtype=torch.bool).tril()
-    return torch.ones(shape, dtype=torch.bool) if dense is None else dense.expand(shape)
+    dense = inputs.dense_mask()
+    return dense.expand(shape) if masked and dense is not None else torch.ones(shape, dtype=torch.bool)
 
 
 @given(st.data(), settings)
@@ -139,7 +140,7 @@ def test_lowered_to_the_fused_kernel_a_mask_is_the_same(data: st.DataObject, set
 
 
 @pytest.mark.parametrize("align", ["end", "start"])
-@pytest.mark.parametrize("lengths", [(5, 5), (1, 5), (5, 1), (3, 5), (5, 3), (1, 1)], ids=str)
+@pytest.mark.parametrize("lengths", [(5, 5), (1, 5), (5, 1), (3, 5), (5, 3), (1, 1), (17, 17), (16, 17)], ids=str)
 def test_the_kernels_own_causal_path_is_the_same(align: Any, lengths: tuple[int, int]) -> None:
     mask, shape = Causal(align=align), (2, *lengths)
     assert torch.equal(lowered(mask, shape), mask.dense(shape).expand(shape))

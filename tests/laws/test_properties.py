@@ -14,7 +14,11 @@ from reference.cases import Case
 from regard import Causal, Documents, Dot, Gaussian, Padding, ScaledDot, attention
 
 PLACED = ["none", "RelativeBias ragged", "Rotary halves ragged", "Shaw ragged"]
-CONTENT = ["ScaledDot", "Bilinear", "Additive", "Additive identity", "Concat", "Gaussian learned", "Cosine", "function"]
+#: Scores that depend on the two vectors alone, not on where they stand.
+CONTENT = [
+    *("ScaledDot", "Bilinear", "Additive", "Additive identity", "Concat", "Gaussian learned", "Cosine"),
+    *("function", "Softcap"),
+]
 DISTRIBUTIONS = ["Softmax", "Sparsemax", "Entmax 1.5", "Entmax 1.3", "Hard", "Mean"]
 
 
@@ -174,7 +178,13 @@ def test_a_causal_prefix_ignores_the_future(case: Case, data: st.DataObject) -> 
     close(before.context[..., :blind, :], after.context[..., :blind, :])
 
 
-@given(cases(layout=["batch", "heads", "three axes", "grouped", "multi-query"]), st.data())
+@given(
+    cases(
+        score=[*CONTENT, "ScoreRows"],
+        layout=["batch", "heads", "three axes", "grouped", "multi-query"],
+    ),
+    st.data(),
+)
 def test_a_batch_element_alone_equals_itself_in_the_batch(case: Case, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, case.shape[0] - 1))
     one = slice(index, index + 1)

@@ -214,6 +214,8 @@ SHARED = {
 def test_autocast(name: str, backend: Any) -> None:
     if backend == "sdpa" and name in ("Additive", "Concat", "function"):
         pytest.skip("not an inner product")
+    if backend == "chunked" and name == "function":
+        pytest.skip("a function is never cut into rows")
     query, key, score = draw(2, 9, 4).float().requires_grad_(), draw(2, 11, 4).float().requires_grad_(), SHARED[name]
     truth = attention(query, key, score=score, mask=Causal(), backend="reference")
     with torch.autocast("cpu", torch.bfloat16):

@@ -49,17 +49,22 @@ def valid(row: Row) -> bool:
     score = row.get("score", "ScaledDot")
     if row.get("position") in SHAW and score not in LINEAR:
         return False
+    if row.get("backend") == "chunked" and score == "function":
+        return False
+    if row.get("backend") == "flex" and score == "Softcap":
+        return fusible({**row, "score": "ScaledDot"})
     return row.get("backend") not in ("sdpa", "flex") or fusible({**row, "score": score})
 
 
 def fusible(row: Row) -> bool:
     """Say whether the contract lets a fused kernel compute this."""
-    half_norms = row["score"].startswith("Gaussian") and row.get("dtype") == "float16"
+    overflows = row["score"].startswith(("Gaussian", "Bilinear")) and row.get("dtype") == "float16"
+    shifts = row["score"].startswith(("Gaussian", "Additive"))
     return (
         row["score"] in INNER
-        and row.get("normalizer", "Softmax") == "Softmax"
+        and row.get("normalizer", "Softmax") in (["Softmax"] if shifts else ["Softmax", "Sink"])
         and row.get("position") not in NEEDS_WEIGHTS
-        and not half_norms
+        and not overflows
     )
 
 
@@ -69,7 +74,7 @@ TABLE = pairwise(FACTORS, valid)
 FUSED_FACTORS = {
     **FACTORS,
     "score": [name for name in SCORES if name in INNER],
-    "normalizer": ["Softmax"],
+    "normalizer": ["Softmax", "Sink"],
     "position": [name for name in POSITIONS if name not in NEEDS_WEIGHTS],
     "backend": ["sdpa"],
 }
@@ -77,7 +82,8 @@ FUSED_TABLE = pairwise(FUSED_FACTORS, lambda row: valid({**row, "backend": "sdpa
 #: The same for FlexAttention, which takes no bias, and compiles a kernel for every kind of mask.
 FLEX_FACTORS = {
     **FUSED_FACTORS,
-    "score": ["ScaledDot", "Bilinear per head", "Gaussian", "Cosine"],
+    "score": ["ScaledDot", "Bilinear per head", "Gaussian", "Cosine", "Softcap"],
+    "normalizer": ["Softmax"],
     "position": ["none", "Rotary halves ragged", "Alibi"],
     "bias": ["none"],
     "dtype": ["bfloat16", "float32"],

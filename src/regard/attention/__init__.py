@@ -8,22 +8,23 @@ from regard.attention.bias import Alibi, RelativeBias
 from regard.attention.kernels.choose import Backend, BackendReport
 from regard.attention.kernels.reference import Attended
 from regard.attention.lookup import Found, lookup
-from regard.attention.mask import Causal, Documents, Mask, Padding, Window, from_torch_mha
-from regard.attention.normalize import Entmax, Hard, Mean, Normalizer, Sigmoid, Softmax, Sparsemax
+from regard.attention.mask import Causal, Documents, Mask, Not, Padding, Window, from_torch_mha
+from regard.attention.merge import Partial, merge
+from regard.attention.normalize import Entmax, Hard, Mean, Normalizer, Sigmoid, Sink, Softmax, Sparsemax
 from regard.attention.operator import attention, explain_backend
 from regard.attention.position import GaussianWindow, Position, Rotary, Shaw
 from regard.attention.score import (
     Additive,
     Bilinear,
     Concat,
-    Cosine,
     Dot,
-    Gaussian,
     Inner,
     Location,
     ScaledDot,
     Score,
 )
+from regard.attention.score_function import ScoreMod, ScoreRows, Softcap
+from regard.attention.similarity import Cosine, Gaussian
 
 __all__ = [
     "Additive",
@@ -47,14 +48,20 @@ __all__ = [
     "Mask",
     "Mean",
     "Normalizer",
+    "Not",
     "Padding",
+    "Partial",
     "Position",
     "RelativeBias",
     "Rotary",
     "ScaledDot",
     "Score",
+    "ScoreMod",
+    "ScoreRows",
     "Shaw",
     "Sigmoid",
+    "Sink",
+    "Softcap",
     "Softmax",
     "Sparsemax",
     "Window",
@@ -62,4 +69,5 @@ __all__ = [
     "explain_backend",
     "from_torch_mha",
     "lookup",
+    "merge",
 ]

@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.attention.checks import check_count, check_device, check_heads, check_numbers, check_tensor
 from regard.attention.position import Position
-from regard.attention.tensors import check_heads, check_tensor, widened
+from regard.attention.tensors import widened
 from regard.errors import ArgumentError
 
 
@@ -29,11 +30,10 @@ class Alibi(Position):
 
     slopes: Float[Tensor, " heads"] | Float[Tensor, ""] = field(kw_only=True)
 
-    adds_bias = True
-
     @classmethod
     def of_heads(cls, num_heads: int, device: torch.device | None = None) -> "Alibi":
         """Take the geometric slopes 2^(−8h/n); for other than powers of two, the paper's interleaving."""
+        check_count("num_heads", num_heads)
         if num_heads < 1:
             raise ArgumentError(f"`num_heads` must be at least 1; received {num_heads}.")
         power = 2 ** (num_heads.bit_length() - 1)
@@ -44,6 +44,7 @@ class Alibi(Position):
     def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
         """Raise unless there is a slope per head."""
         check_tensor("slopes", self.slopes)
+        check_numbers("slopes", self.slopes)
         if self.slopes.ndim > 1:
             raise ArgumentError(
                 f"`slopes` of Alibi must be one number or one per head; received shape {tuple(self.slopes.shape)}."
@@ -77,11 +78,11 @@ class RelativeBias(Position):
 
     table: Float[Tensor, "... distance"] = field(kw_only=True)
 
-    adds_bias = True
-
     def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
         """Raise unless distances are odd in number and heads agree."""
         check_tensor("table", self.table)
+        check_numbers("table", self.table)
+        check_device("table", self.table, query.device)
         if self.table.ndim not in (1, 2) or self.table.size(-1) % 2 == 0:
             raise ArgumentError(
                 "`table` of RelativeBias must have shape (2·reach + 1,) or (heads, 2·reach + 1); "
@@ -95,6 +96,6 @@ class RelativeBias(Position):
         reach = self.table.size(-1) // 2
         index = self.offsets(shape, query.device).clamp(-reach, reach) + reach
         if self.table.ndim == 1:
-            return self.table[index].to(query.dtype)
+            return self.table[index].to(widened(query).dtype)
         heads = torch.arange(self.table.size(0), device=index.device).view(-1, 1, 1)
-        return self.table[heads, index].to(query.dtype)  # *batch heads query key
+        return self.table[heads, index].to(widened(query).dtype)  # *batch heads query key

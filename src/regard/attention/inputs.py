@@ -3,18 +3,20 @@
 No check looks at the numbers in a tensor, so all of them hold under `torch.compile`.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from regard.attention.checks import check_device, check_flag, check_numbers, check_tensor
 from regard.attention.mask import And, Dense, Mask, Not, Or, as_mask
 from regard.attention.normalize import NormalizeFunction, Normalizer
 from regard.attention.position import Position
 from regard.attention.score import Score, ScoreFunction
-from regard.attention.tensors import autocasts, broadcasts, check_tensor, kernel_dtype
-from regard.errors import ArgumentError, ArgumentTypeError
+from regard.attention.tensors import autocasts, broadcasts, kernel_dtype, name_of
+from regard.errors import ArgumentError, ArgumentTypeError, nearest
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,6 +74,10 @@ def read_inputs(
     _check_kind("normalize", normalize, Normalizer, "a normalizer such as Softmax()")
     if isinstance(score, Score):
         score.check(query, key, shape)
+    if isinstance(normalize, Normalizer):
+        normalize.check(shape)
+    else:
+        _check_not_torch(normalize)
     if position is not None:
         if not isinstance(position, Position):
             raise ArgumentTypeError(
@@ -80,11 +86,11 @@ def read_inputs(
         position.check(score, query, key, value, shape)
     mask = None if mask is None else as_mask(mask)
     if mask is not None:
-        _check_dense(mask, shape)
+        _check_dense(mask, shape, query.device)
     if bias is not None:
-        _check_bias(bias, shape)
-    if not 0 <= dropout <= 1:
-        raise ArgumentError(f"`dropout` must be a probability between 0 and 1; received {dropout}.")
+        _check_bias(bias, shape, query.device)
+    _check_dropout(dropout, generator)
+    check_flag("grouped", grouped)
     return Inputs(
         query=query,
         key=key,
@@ -101,6 +107,38 @@ def read_inputs(
     )
 
 
+#: What other libraries call it, and how it is written here.
+ELSEWHERE = {
+    "is_causal": 'mask=Causal(), which aligns the ends where lengths differ; as torch does: Causal(align="start")',
+    "causal": "mask=Causal()",
+    "attn_mask": "mask=… for booleans, True where a query may attend, or bias=… for numbers added to the scores",
+    "attention_mask": "mask=…, True where a query may attend, or mask=Padding(lengths)",
+    "key_padding_mask": "mask=Padding(lengths), or mask=from_torch_mha(key_padding_mask=…), which turns it around",
+    "block_mask": "mask=…, such as Window(128, 0) & Causal(); empty blocks are found",
+    "window_size": "mask=Window(left, right)",
+    "scale": "score=ScaledDot(scale)",
+    "softmax_scale": "score=ScaledDot(scale)",
+    "score_mod": "score=ScoreMod(function)",
+    "softcap": "score=Softcap(cap)",
+    "alibi_slopes": "position=Alibi(slopes=…)",
+    "attn_bias": "bias=…",
+    "enable_gqa": "grouped=True",
+    "dropout_p": "dropout=…",
+    "p": "dropout=…",
+    "need_weights": "return_weights=True",
+    "output_attentions": "return_weights=True",
+    "return_attention_scores": "return_weights=True",
+    "return_lse": "return_log_normalizer=True",
+}
+
+
+def refuse_unknown(names: Iterable[str], known: Iterable[str]) -> None:
+    """Raise for arguments that `attention` does not have, saying how what was meant is written here."""
+    for name in names:
+        hint = f"Write {ELSEWHERE[name]}." if name in ELSEWHERE else nearest(name, known)
+        raise ArgumentTypeError(f"`attention` has no argument `{name}`. {hint}")
+
+
 def _found(thing: Any) -> str:
     if isinstance(thing, type):
         return f"the class {thing.__name__}. Write {thing.__name__}(…)"
@@ -112,6 +150,25 @@ def _check_kind(name: str, thing: Any, kind: type, example: str) -> None:
         raise ArgumentTypeError(f"`{name}` must be {example} or a function; received {_found(thing)}.")
 
 
+def _check_dropout(dropout: float, generator: torch.Generator | None) -> None:
+    number = isinstance(dropout, (int, float)) and not isinstance(dropout, bool)
+    if not number or not 0 <= dropout <= 1:
+        raise ArgumentError(f"`dropout` must be a probability between 0 and 1; received {dropout!r}.")
+    if generator is not None and not isinstance(generator, torch.Generator):
+        raise ArgumentTypeError(f"`generator` must be a torch.Generator or None; received {type(generator).__name__}.")
+
+
+def _check_not_torch(normalize: Any) -> None:
+    """Raise for torch's own softmax and the like, which would take the mask for an axis."""
+    home = normalize.__module__ if hasattr(normalize, "__name__") else type(normalize).__module__
+    if (home or "torch").partition(".")[0] == "torch":
+        name = name_of(normalize)
+        raise ArgumentTypeError(
+            f"`normalize` must be a normalizer such as Softmax(), or a function (scores, mask) -> weights; received "
+            f"torch's {name}, which takes no mask. Write normalize=lambda scores, mask: {name}(scores, …)."
+        )
+
+
 def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         check_tensor(name, tensor)
@@ -120,8 +177,7 @@ def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
                 f"`{name}` must have at least two axes, (length, width); received shape {tuple(tensor.shape)}."
                 " One vector is a sequence of one: x[None, :]."
             )
-        if not tensor.dtype.is_floating_point:
-            raise ArgumentTypeError(f"`{name}` must hold floating-point numbers; received {tensor.dtype}.")
+        check_numbers(name, tensor)
     same_dtype = query.dtype == key.dtype == value.dtype
     if not same_dtype and not autocasts(query.device):
         raise ArgumentTypeError(
@@ -171,19 +227,20 @@ def _ungrouped(query_lead: tuple[int, ...], lead: tuple[int, ...], name: str) ->
     return (*lead[:-1], query_lead[-1])
 
 
-def _check_dense(mask: Mask, shape: tuple[int, ...]) -> None:
+def _check_dense(mask: Mask, shape: tuple[int, ...], device: torch.device) -> None:
     """Check every boolean tensor inside the mask."""
     match mask:
         case Dense():
             _check_broadcast("mask", mask.tensor, shape)
+            check_device("mask", mask.tensor, device)
         case And() | Or():
-            _check_dense(mask.left, shape)
-            _check_dense(mask.right, shape)
+            _check_dense(mask.left, shape, device)
+            _check_dense(mask.right, shape, device)
         case Not():
-            _check_dense(mask.inverse, shape)
+            _check_dense(mask.inverse, shape, device)
 
 
-def _check_bias(bias: Tensor, shape: tuple[int, ...]) -> None:
+def _check_bias(bias: Tensor, shape: tuple[int, ...], device: torch.device) -> None:
     check_tensor("bias", bias)
     if bias.dtype == torch.bool:
         raise ArgumentTypeError(
@@ -192,7 +249,9 @@ def _check_bias(bias: Tensor, shape: tuple[int, ...]) -> None:
         )
     if not bias.dtype.is_floating_point:
         raise ArgumentTypeError(f"`bias` must hold floating-point numbers; received {bias.dtype}.")
+    check_numbers("bias", bias)
     _check_broadcast("bias", bias, shape)
+    check_device("bias", bias, device)
 
 
 def _check_broadcast(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:

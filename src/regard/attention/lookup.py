@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from regard.attention.operator import attention
-from regard.attention.score import Cosine, Gaussian, Score
+from regard.attention.score import Score
+from regard.attention.similarity import Cosine, Gaussian
 from regard.errors import ArgumentError, ArgumentTypeError
 
 Keys = Sequence[str] | Tensor

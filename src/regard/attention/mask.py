@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from regard.attention.checks import check_count
 from regard.errors import ArgumentError, ArgumentTypeError
 
 Align = Literal["end", "start"]
@@ -39,6 +40,12 @@ class Mask(ABC):
 
     def __invert__(self) -> "Mask":
         return Not(self)
+
+    def __bool__(self) -> bool:
+        raise ArgumentTypeError(
+            f"a mask must be joined by & (both allow), | (either allows) and ~ (not); received {self!r} where Python "
+            "wants true or false, as `and`, `or`, `not` and `if` do. Write mask & other, or mask is not None."
+        )
 
 
 def as_mask(mask: Mask | Tensor) -> Mask:
@@ -112,7 +119,7 @@ class Or(Mask):
 
 @dataclass(frozen=True, eq=False)
 class Not(Mask):
-    """The opposite."""
+    """The opposite: `~mask`, which torch.compile cannot trace in every version; `Not(mask)` it can."""
 
     inverse: Mask
 
@@ -144,6 +151,8 @@ class Window(Mask):
 
     def __post_init__(self) -> None:
         for name, value in (("left", self.left), ("right", self.right)):
+            if value is not None:
+                check_count(name, value)
             if value is not None and value < 0:
                 raise ArgumentError(
                     f"`{name}` of Window must be zero or more; received {value}. None means no limit on that side."
@@ -231,6 +240,8 @@ class Documents(Mask):
     @classmethod
     def of_lengths(cls, lengths: Sequence[int], device: torch.device | None = None) -> "Documents":
         """Number the documents of a packed row from their lengths."""
+        if any(length < 0 for length in lengths):
+            raise ArgumentError(f"`lengths` must be zero or more; received {list(lengths)}.")
         sizes = torch.as_tensor(lengths, device=device, dtype=torch.long)
         documents = torch.arange(len(sizes), device=device)
         return cls(documents.repeat_interleave(sizes, output_size=int(sum(lengths))))  # a size known while compiling

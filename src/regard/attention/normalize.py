@@ -5,14 +5,15 @@ leave as zeros, whatever the normalizer makes of them: `normalize` below sees to
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.errors import ArgumentError
+from regard.attention.checks import check_heads, check_number, check_numbers, check_tensor
+from regard.errors import ArgumentError, ArgumentTypeError
 
 
 class Normalizer(ABC):
@@ -26,6 +27,9 @@ class Normalizer(ABC):
         self, scores: Float[Tensor, "*batch query key"], mask: Bool[Tensor, "..."] | None
     ) -> Float[Tensor, "*batch query key"]:
         """Give the weights of each row."""
+
+    def check(self, shape: Sequence[int]) -> None:  # noqa: B027 - most normalizers suit every shape
+        """Raise if this normalizer does not suit scores of that shape, (*batch, query, key)."""
 
     def __str__(self) -> str:
         return type(self).__name__
@@ -50,10 +54,17 @@ def normalize(
     if scores.size(-1) == 0:
         return scores
     if mask is None:
-        return normalizer(scores, None)
+        return _checked(normalizer(scores, None))
     empty = ~mask.any(-1, keepdim=True)
     open_scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0)
-    return normalizer(open_scores, mask).masked_fill(~mask, 0.0)
+    return _checked(normalizer(open_scores, mask)).masked_fill(~mask, 0.0)
+
+
+def _checked(weights: Tensor) -> Tensor:
+    if not isinstance(weights, Tensor) or not weights.dtype.is_floating_point:
+        kind = weights.dtype if isinstance(weights, Tensor) else type(weights).__name__
+        raise ArgumentTypeError(f"`normalize` must return a tensor of floating-point numbers; received {kind}.")
+    return weights
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,46 @@ class Softmax(Normalizer):
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         """Take the softmax over the keys."""
         return torch.softmax(scores, dim=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Sink(Normalizer):
+    r"""Let a query spend part of its weight on nothing: softmax beside one more score, whose value is zero.
+
+    $$\alpha_{ij} = \exp(e_{ij}) / (\exp(s) + \sum_l \exp(e_{il}))$$
+
+    where $s$ is `score`, one number or one per head, often learned. Rows sum to less than one.
+
+    Reference: Xiao et al. (2024), section 3.3 (the "learnable sink token"), arXiv:2309.17453; OpenAI (2025), section
+    2.1, arXiv:2508.10925, for a learned score per head.
+
+    >>> Sink(torch.tensor(0.0))(torch.tensor([[0.0, 0.0]]), None)
+    tensor([[0.3333, 0.3333]])
+    """
+
+    score: Float[Tensor, " heads"] | Float[Tensor, ""]
+    shift_invariant = False
+
+    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        """Take the softmax beside the sink's score, then leave that out."""
+        sink = self.over_rows(scores).expand(*scores.shape[:-1], 1)
+        return torch.softmax(torch.cat([scores, sink], dim=-1), dim=-1)[..., :-1]
+
+    def over_rows(self, scores: Float[Tensor, "*batch query width"]) -> Float[Tensor, "... one one"]:
+        """Lay the sink's score along the heads, in the precision and on the device of `scores`."""
+        sink = self.score.to(scores)
+        return sink.view(-1, 1, 1) if sink.ndim else sink.view(1, 1)
+
+    def check(self, shape: Sequence[int]) -> None:
+        """Raise unless there is one score, or one per head."""
+        check_tensor("score", self.score)
+        check_numbers("score", self.score)
+        if self.score.ndim > 1:
+            raise ArgumentError(
+                f"`score` of Sink must be one number or one per head; received shape {tuple(self.score.shape)}."
+            )
+        if self.score.ndim:
+            check_heads("score", self.score.size(0), shape)
 
 
 @dataclass(frozen=True)
@@ -104,8 +155,7 @@ class Entmax(Normalizer):
     where $\tau$ makes the row sum to one.
 
     Reference: Peters, Niculae and Martins (2019), equation 3 and algorithm 1, arXiv:1905.05702.
-    Differs: $\tau$ is found by bisection and then refined by two Newton steps that autograd sees. Each Newton step
-    adds an order: value and gradient after one, second derivatives after two.
+    Differs: $\tau$ is found by bisection; its derivatives are those of two Newton steps, which leave its value.
 
     >>> Entmax(1.5)(torch.tensor([[1.0, 0.8, -2.0]]), None)
     tensor([[0.5705, 0.4295, 0.0000]])
@@ -126,26 +176,30 @@ class Entmax(Normalizer):
             return Sparsemax()(scores, mask)
         power = 1 / (self.alpha - 1)
         scaled = (scores - scores.detach().amax(-1, keepdim=True)) * (self.alpha - 1)
-        threshold = self._bisect(scaled.detach(), power)
+        threshold = _bisect(scaled.detach(), power)
         support = scaled.detach() > threshold
+        # A Newton step for F(τ) = Σ [x − τ]^p − 1 gives τ the derivative −F_x / F_τ of the implicit function, a second
+        # one the second derivative. F counts as zero, which it is but for rounding: so τ keeps its value, and a score
+        # within rounding of it stays in the support, where its powers are finite.
         for _ in range(2):
             above = torch.where(support, scaled - threshold, 1.0)
-            excess = torch.where(support, above.pow(power), 0.0).sum(-1, keepdim=True) - 1
+            total = torch.where(support, above.pow(power), 0.0).sum(-1, keepdim=True)
             slope = torch.where(support, above.pow(power - 1), 0.0).sum(-1, keepdim=True) * power
-            threshold = threshold + excess / slope
+            threshold = threshold + (total - total.detach()) / slope
         above = torch.where(support, scaled - threshold, 1.0)
-        return torch.where(support & (above > 0), above.clamp_min(torch.finfo(above.dtype).tiny).pow(power), 0.0)
+        weights = torch.where(support, above.pow(power), 0.0)
+        return weights / weights.detach().sum(-1, keepdim=True)  # one already but for the rounding of τ
 
-    def _bisect(self, scaled: Tensor, power: float) -> Tensor:
-        """Bracket the threshold: at −1 the largest weight alone is one, at −n^(1−α) equal weights are."""
-        low = torch.full_like(scaled[..., :1], -1.0)
-        width = 1 - float(scaled.size(-1)) ** (1 - self.alpha)
-        for _ in range(52 if scaled.dtype == torch.float64 else 26):
-            width /= 2
-            middle = low + width
-            too_low = (scaled - middle).clamp_min(0).pow(power).sum(-1, keepdim=True) >= 1
-            low = torch.where(too_low, middle, low)
-        return low
+
+def _bisect(scaled: Float[Tensor, "*batch query key"], power: float) -> Float[Tensor, "*batch query one"]:
+    """Find the largest τ, to the last bit, at which the weights of scores with maximum 0 still sum to one or more."""
+    low, width = torch.full_like(scaled[..., :1], -1.0), 1.0  # at −1 the largest alone weighs one
+    for _ in range(53 if scaled.dtype == torch.float64 else 27):
+        width /= 2
+        middle = low + width
+        enough = (scaled - middle).clamp_min(0).pow(power).sum(-1, keepdim=True) >= 1
+        low = torch.where(enough, middle, low)
+    return low
 
 
 @dataclass(frozen=True)
@@ -162,6 +216,9 @@ class Sigmoid(Normalizer):
 
     bias: float = 0.0
     shift_invariant = False
+
+    def __post_init__(self) -> None:
+        check_number("bias", self.bias)
 
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         """Take the sigmoid of each score."""

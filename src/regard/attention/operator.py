@@ -1,22 +1,40 @@
 """The operator: one function for every kind of attention, composed from the files beside this one."""
 
-from typing import Literal, overload
+from typing import Literal, TypedDict, Unpack, overload
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.attention.inputs import Inputs, read_inputs
-from regard.attention.kernels import chunked, flex, reference, sdpa
+from regard.attention.checks import check_flag
+from regard.attention.inputs import Inputs, read_inputs, refuse_unknown
+from regard.attention.kernels import chunked, flex, reference, rows, sdpa
 from regard.attention.kernels.choose import Backend, BackendReport, choose, refusals
 from regard.attention.kernels.reference import Attended
 from regard.attention.mask import Mask
+from regard.attention.merge import Partial
 from regard.attention.normalize import NormalizeFunction, Normalizer, Softmax
 from regard.attention.position import Position
 from regard.attention.score import ScaledDot, Score, ScoreFunction
+from regard.attention.tensors import name_of
+from regard.errors import ArgumentError
 
 _SCALED_DOT = ScaledDot()
 _SOFTMAX = Softmax()
+
+
+class Options(TypedDict, total=False):
+    """What `attention` takes beside query, key and value; `explain_backend` takes the first eight."""
+
+    score: Score | ScoreFunction
+    mask: Mask | Tensor | None
+    bias: Tensor | None
+    position: Position | None
+    normalize: Normalizer | NormalizeFunction
+    dropout: float
+    generator: torch.Generator | None
+    grouped: bool
+    backend: Backend | None
 
 
 @overload
@@ -25,16 +43,9 @@ def attention(
     key: Tensor,
     value: Tensor | None = None,
     *,
-    score: Score | ScoreFunction = ...,
-    mask: Mask | Tensor | None = ...,
-    bias: Tensor | None = ...,
-    position: Position | None = ...,
-    normalize: Normalizer | NormalizeFunction = ...,
-    dropout: float = ...,
-    generator: torch.Generator | None = ...,
-    grouped: bool = ...,
     return_weights: Literal[False] = ...,
-    backend: Backend | None = ...,
+    return_log_normalizer: Literal[False] = ...,
+    **options: Unpack[Options],
 ) -> Tensor: ...
 
 
@@ -44,16 +55,9 @@ def attention(
     key: Tensor,
     value: Tensor | None = None,
     *,
-    score: Score | ScoreFunction = ...,
-    mask: Mask | Tensor | None = ...,
-    bias: Tensor | None = ...,
-    position: Position | None = ...,
-    normalize: Normalizer | NormalizeFunction = ...,
-    dropout: float = ...,
-    generator: torch.Generator | None = ...,
-    grouped: bool = ...,
     return_weights: Literal[True],
-    backend: Backend | None = ...,
+    return_log_normalizer: bool = ...,
+    **options: Unpack[Options],
 ) -> Attended: ...
 
 
@@ -63,16 +67,21 @@ def attention(
     key: Tensor,
     value: Tensor | None = None,
     *,
-    score: Score | ScoreFunction = ...,
-    mask: Mask | Tensor | None = ...,
-    bias: Tensor | None = ...,
-    position: Position | None = ...,
-    normalize: Normalizer | NormalizeFunction = ...,
-    dropout: float = ...,
-    generator: torch.Generator | None = ...,
-    grouped: bool = ...,
+    return_weights: Literal[False] = ...,
+    return_log_normalizer: Literal[True],
+    **options: Unpack[Options],
+) -> Partial: ...
+
+
+@overload
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor | None = None,
+    *,
     return_weights: bool,
-    backend: Backend | None = ...,
+    return_log_normalizer: Literal[False] = ...,
+    **options: Unpack[Options],
 ) -> Tensor | Attended: ...
 
 
@@ -90,8 +99,10 @@ def attention(
     generator: torch.Generator | None = None,
     grouped: bool = False,
     return_weights: bool = False,
+    return_log_normalizer: bool = False,
     backend: Backend | None = None,
-) -> Tensor | Attended:
+    **unknown: object,
+) -> Tensor | Attended | Partial:
     r"""Let every query look at the keys and bring back a mixture of their values.
 
     $$\alpha_i = \text{normalize}(\text{score}(q_i, k_j) + b_{ij}), \qquad c_i = \sum_j \alpha_{ij} v_j$$
@@ -104,6 +115,8 @@ def attention(
     - `dropout` acts whenever it is not zero: pass 0 outside training. Its randomness comes from `generator`.
     - `grouped`: key and value have fewer heads than query; query head h uses key-value head h // group.
     - `return_weights`: also give the weights before dropout and each row's log normalizer. The context is the same.
+    - `return_log_normalizer`: give each row's log normalizer without the weights, which are then never held; `merge`
+      joins what was attended over parts of the keys.
     - `backend`: None picks the fastest that is right; see `explain_backend`.
 
     A row with nothing to attend to gives zero context, zero weights and zero gradient. NaN or infinity in a key or
@@ -116,6 +129,10 @@ def attention(
     >>> attention(query, key, mask=Causal(), return_weights=True).weights
     tensor([[[0.5000, 0.5000, 0.0000], [0.3333, 0.3333, 0.3333]]])
     """
+    if unknown:
+        refuse_unknown(unknown, (*Options.__annotations__, "return_weights", "return_log_normalizer"))
+    check_flag("return_weights", return_weights)
+    check_flag("return_log_normalizer", return_log_normalizer)
     inputs = read_inputs(
         query,
         key,
@@ -129,21 +146,33 @@ def attention(
         generator=generator,
         grouped=grouped,
     )
+    if return_log_normalizer and type(normalize) is not Softmax:
+        raise ArgumentError(
+            f"`normalize` must be Softmax() for return_log_normalizer=True; received {name_of(normalize)}, whose "
+            "weights are no exponentials divided by their sum."
+        )
     match choose(inputs, backend):
-        case "sdpa":
-            context = sdpa.attend(inputs)
-        case "flex":
-            context = flex.attend(inputs)
+        case "sdpa" | "flex" as name:
+            return _fused(inputs, name, weights=return_weights, log_normalizer=return_log_normalizer)
         case name:
-            attended = reference.attend(inputs, chunked=name == "chunked", normalizer=return_weights)
-            return attended if return_weights else attended.context
-    return Attended(context, *_weights(inputs)) if return_weights else context
+            wanted = return_weights or return_log_normalizer
+            attended = reference.attend(inputs, chunked=name == "chunked", normalizer=wanted)
+            if return_weights or attended.log_normalizer is None:
+                return attended if return_weights else attended.context
+            return Partial(attended.context, attended.log_normalizer)
 
 
-def _weights(inputs: Inputs) -> tuple[Tensor, Tensor | None]:
-    """Compute the weights beside a fused kernel, which gives none: the context stays the kernel's."""
-    given = reference.operands(inputs, mask=inputs.dense_mask())
-    return reference.weigh(inputs, given, chunked=chunked.pays(inputs))
+def _fused(
+    inputs: Inputs, name: Literal["sdpa", "flex"], *, weights: bool, log_normalizer: bool
+) -> Tensor | Attended | Partial:
+    """Run a fused kernel and compute beside it what it does not give: the context stays the kernel's."""
+    if not weights and not log_normalizer:
+        return sdpa.attend(inputs) if name == "sdpa" else flex.attend(inputs)
+    ready = reference.operands(inputs, mask=inputs.dense_mask())
+    context = sdpa.attend(inputs, ready) if name == "sdpa" else flex.attend(inputs)
+    if weights:
+        return Attended(context, *reference.weigh(inputs, ready, chunked=chunked.pays(inputs)))
+    return Partial(context, rows.log_normalizers(inputs, ready))
 
 
 def explain_backend(
@@ -159,6 +188,7 @@ def explain_backend(
     dropout: float = 0.0,
     generator: torch.Generator | None = None,
     grouped: bool = False,
+    **unknown: object,
 ) -> BackendReport:
     """Say which backend `attention` would choose for these arguments, and why each other would refuse.
 
@@ -170,6 +200,8 @@ def explain_backend(
     chunked    possible
     triton     refused: the fused additive kernel is not part of this version
     """
+    if unknown:
+        refuse_unknown(unknown, [name for name in Options.__annotations__ if name != "backend"])
     inputs = read_inputs(
         query,
         key,

@@ -14,9 +14,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.attention.checks import check_count, check_device, check_number, check_numbers, check_tensor
 from regard.attention.mask import placed
 from regard.attention.score import Score
-from regard.attention.tensors import broadcasts, check_tensor
+from regard.attention.tensors import broadcasts, name_of
 from regard.errors import ArgumentError, nearest
 
 
@@ -27,13 +28,20 @@ class Position:
     query_positions: Int[Tensor, "... query"] | None = None
     key_positions: Int[Tensor, "... key"] | None = None
 
-    #: True where `bias` adds to the scores.
-    adds_bias = False
+    @property
+    def adds_bias(self) -> bool:
+        """Tell whether `bias` adds to the scores: where it is written."""
+        return type(self).bias is not Position.bias
+
+    @property
+    def narrows(self) -> bool:
+        """Tell whether `mask` forbids keys: where it is written."""
+        return type(self).mask is not Position.mask
 
     @property
     def needs_weights(self) -> bool:
         """Tell whether `reweight` or `context` act on the weights, which fused kernels do not give."""
-        return False
+        return type(self).reweight is not Position.reweight or type(self).context is not Position.context
 
     def places(
         self, shape: Sequence[int], device: torch.device
@@ -110,6 +118,9 @@ class Rotary(Position):
                 f'`layout` of Rotary must be "pairs" or "halves"; received "{self.layout}". '
                 + nearest(self.layout, ("pairs", "halves"))
             )
+        check_number("base", self.base, positive=True)
+        if self.size is not None:
+            check_count("size", self.size)
 
     def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
         """Raise unless the features pair up."""
@@ -173,12 +184,11 @@ class Shaw(Position):
     keys: Float[Tensor, "distance key_size"] = field(kw_only=True)
     values: Float[Tensor, "value_distance value_size"] | None = field(default=None, kw_only=True)
 
-    adds_bias = True
-
     @property
     def needs_weights(self) -> bool:
         """Need them for the values' vectors."""
-        return self.values is not None
+        rewritten = type(self).reweight is not Position.reweight or type(self).context is not Shaw.context
+        return self.values is not None or rewritten
 
     def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
         """Raise unless the score is linear in the key and the tables fit."""
@@ -187,9 +197,9 @@ class Shaw(Position):
                 f"`score` must be linear in the key for Shaw (Dot, ScaledDot or Bilinear); received {name_of(score)}. "
                 "RelativeBias goes with every score."
             )
-        _check_table("keys", self.keys, key.size(-1), "key")
+        _check_table("keys", self.keys, key, "key")
         if self.values is not None:
-            _check_table("values", self.values, value.size(-1), "value")
+            _check_table("values", self.values, value, "value")
 
     def bias(self, score: object, query: Tensor, key: Tensor, shape: Sequence[int]) -> Tensor:
         """Score the query against each distance once, then gather."""
@@ -214,8 +224,11 @@ class Shaw(Position):
         return self.offsets(shape, device).clamp(-reach, reach).long() + reach
 
 
-def _check_table(name: str, table: Tensor, width: int, side: str) -> None:
+def _check_table(name: str, table: Tensor, beside: Tensor, side: str) -> None:
     check_tensor(name, table)
+    check_numbers(name, table)
+    check_device(name, table, beside.device)
+    width = beside.size(-1)
     if table.ndim != 2 or table.size(0) % 2 == 0 or table.size(1) != width:
         raise ArgumentError(
             f"`{name}` of Shaw must have shape (2·reach + 1, {side} width {width}); received {tuple(table.shape)}."
@@ -243,11 +256,8 @@ class GaussianWindow(Position):
     center: Float[Tensor, "*batch query"] = field(kw_only=True)
     half_width: float = field(kw_only=True)
 
-    needs_weights = True
-
     def __post_init__(self) -> None:
-        if not self.half_width > 0:
-            raise ArgumentError(f"`half_width` of GaussianWindow must be positive; received {self.half_width}.")
+        check_number("half_width", self.half_width, positive=True)
         if self.query_positions is not None:
             raise ArgumentError(
                 "`query_positions` of GaussianWindow must be None: `center` says where each query looks."
@@ -256,6 +266,8 @@ class GaussianWindow(Position):
     def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
         """Raise unless there is a center for every query."""
         check_tensor("center", self.center)
+        check_numbers("center", self.center)
+        check_device("center", self.center, query.device)
         expected = tuple(shape[:-1])
         found = tuple(self.center.shape)
         if len(found) != len(expected) or not broadcasts(found, expected):
@@ -277,8 +289,3 @@ class GaussianWindow(Position):
         distance = self._distance(weights.shape, weights.device)
         distance = distance.masked_fill(~self.mask(weights.shape, weights.device), 0.0)
         return weights * torch.exp(distance.square() / (-2 * sigma**2)).to(weights.dtype)
-
-
-def name_of(thing: object) -> str:
-    """Name a score, normalizer or function for a message."""
-    return str(getattr(thing, "__name__", None) or type(thing).__name__)

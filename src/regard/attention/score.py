@@ -7,14 +7,15 @@ Every score states `dense(query, key)`, its definition. One that is an inner pro
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.attention.tensors import check_factor, check_parameter, check_positive, kernel_dtype, widened
+from regard.attention.checks import check_factor, check_number, check_parameter
+from regard.attention.tensors import widened
 from regard.errors import ArgumentError, nearest
 
 Activation = Literal["tanh", "identity"]
@@ -30,10 +31,28 @@ class Inner(NamedTuple):
 
 
 class Score(ABC):
-    """Compares every query with every key."""
+    """Compares every query with every key.
+
+    `dense` is the definition. All else restates it in a form that a kernel can use, and holds for that definition
+    alone: a subclass that writes another `dense` inherits none of the others from its base, and states what holds.
+    """
 
     #: True where the score is linear in the key, so that Shaw's a_ij may be added to it.
     linear: bool = False
+    #: True where `inner` leaves out a constant per row, which a normalizer must then ignore.
+    inner_shifts: bool = False
+    #: True where the vectors of `inner` stay within float16's range if query and key do.
+    inner_fits_half: bool = True
+    #: True where half precision is given to `dense` as float32.
+    widens: bool = True
+
+    def __init_subclass__(cls) -> None:
+        """Start from the forms that hold for every score where the class writes a definition of its own."""
+        super().__init_subclass__()
+        if "dense" in vars(cls):
+            for name in ("linear", "inner_shifts", "inner_fits_half", "has_inner", "inner", "projected", "hidden_size"):
+                if name not in vars(cls):
+                    setattr(cls, name, vars(Score)[name])
 
     @abstractmethod
     def dense(
@@ -55,8 +74,12 @@ class Score(ABC):
         return self, query, key
 
     def hidden_size(self, query: Tensor, key: Tensor) -> int:
-        """Say how many numbers `dense` holds per pair; above one, backend "chunked" pays."""
+        """Say how many numbers `dense` holds per pair; above one, backend "chunked" pays, which gives it some rows."""
         return 1
+
+    def of_rows(self, first: int, count: int) -> "Score":
+        """Give the score of `count` query rows from `first` on, where it differs from row to row."""
+        return self
 
     def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
         """Raise if the widths of query and key do not suit; `shape` is that of the scores, (*batch, query, key)."""
@@ -70,7 +93,13 @@ class Score(ABC):
         return type(self).__name__
 
 
+#: A function of whole query and key; `score_function.ScoreRows` wraps one that may be given some rows.
 ScoreFunction = Callable[[Tensor, Tensor], Tensor]
+
+
+def factor_of_rows(factor: Tensor, first: int, count: int) -> Tensor:
+    """Give the part of a factor, (*batch, query or 1, 1), that belongs to these query rows."""
+    return factor if factor.ndim < 2 or factor.size(-2) == 1 else factor.narrow(-2, first, count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +142,13 @@ class ScaledDot(Score):
     scale: float | Tensor | None = None
     linear = True
 
+    def __post_init__(self) -> None:
+        if self.scale is not None and not isinstance(self.scale, Tensor):
+            check_number("scale", self.scale)
+
     def dense(self, query: Tensor, key: Tensor) -> Tensor:
         """Give q·k/√d."""
-        query, key, _, scale = self.inner(query, key)
+        query, key, _, scale = ScaledDot.inner(self, query, key)
         return (query * scale) @ key.mT
 
     def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
@@ -127,7 +160,13 @@ class ScaledDot(Score):
     def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
         """Raise unless the widths agree and the scale is one per row at most."""
         super().check(query, key, shape)
-        check_factor("scale", self.scale, shape)
+        check_factor("scale", self.scale, shape, query.device)
+
+    def of_rows(self, first: int, count: int) -> "ScaledDot":
+        """Take the rows' own scales."""
+        if not isinstance(self.scale, Tensor):
+            return self
+        return replace(self, scale=factor_of_rows(self.scale, first, count))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +185,7 @@ class Bilinear(Score):
 
     matrix: Tensor
     linear = True
+    inner_fits_half = False  # q M sums over the query's features
 
     def dense(self, query: Tensor, key: Tensor) -> Tensor:
         """Give qᵀMk."""
@@ -158,7 +198,7 @@ class Bilinear(Score):
     def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
         """Raise unless the matrix maps one width to the other."""
         expected = (query.size(-1), key.size(-1))
-        check_parameter("matrix", self.matrix, expected, "(query width, key width)", shape)
+        check_parameter("matrix", self.matrix, expected, "(query width, key width)", shape, query.device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +220,7 @@ class Additive(Score):
 
     vector: Tensor
     activation: Activation = "tanh"
+    inner_shifts = True
 
     def __post_init__(self) -> None:
         if self.activation not in get_args(Activation):
@@ -217,7 +258,7 @@ class Additive(Score):
     def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
         """Raise unless query, key and vector have one width."""
         super().check(query, key, shape)
-        check_parameter("vector", self.vector, (query.size(-1),), "(width,)", shape)
+        check_parameter("vector", self.vector, (query.size(-1),), "(width,)", shape, query.device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +281,7 @@ class Concat(Score):
 
     def dense(self, query: Tensor, key: Tensor) -> Tensor:
         """Give v·tanh(W[q; k])."""
-        additive, query, key = self.projected(query, key)
+        additive, query, key = Concat.projected(self, query, key)
         return additive.dense(query, key)
 
     def projected(self, query: Tensor, key: Tensor) -> tuple[Score, Tensor, Tensor]:
@@ -256,124 +297,8 @@ class Concat(Score):
         """Raise unless the matrix takes both widths and the vector its output."""
         hidden = self.matrix.size(-2) if isinstance(self.matrix, Tensor) and self.matrix.ndim > 1 else 1
         expected = (hidden, query.size(-1) + key.size(-1))
-        check_parameter("matrix", self.matrix, expected, "(hidden, query width + key width)", shape)
-        check_parameter("vector", self.vector, (hidden,), "(hidden,)", shape)
-
-
-@dataclass(frozen=True, eq=False)
-class Gaussian(Score):
-    r"""Prefer near keys: the logarithm of a Gaussian kernel.
-
-    $$e_{ij} = -\lVert q_i - k_j \rVert^2 / 2\sigma^2$$
-
-    where $\sigma$ is `bandwidth`, a number or a learned tensor, of size one along the keys. With `Softmax` this is
-    Nadaraya-Watson regression. On keys of equal norm the weights are those of `Dot`.
-
-    Reference: Nadaraya (1964); Watson (1964).
-
-    >>> Gaussian(1.0).dense(torch.tensor([[0.0]]), torch.tensor([[0.0], [2.0]]))
-    tensor([[-0., -2.]])
-    """
-
-    bandwidth: float | Tensor = 1.0
-
-    def __post_init__(self) -> None:
-        check_positive("bandwidth", self.bandwidth)
-
-    def dense(self, query: Tensor, key: Tensor) -> Tensor:
-        """Give −‖q − k‖²/2σ²."""
-        difference = query.unsqueeze(-2) - key.unsqueeze(-3)  # *batch query key size
-        bandwidth = widened(self.bandwidth) if isinstance(self.bandwidth, Tensor) else self.bandwidth
-        return (difference.square().sum(-1) / (-2 * bandwidth**2)).to(query.dtype)
-
-    def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
-        """Expand the square around the mean of the attendable keys; ‖q‖² is constant along a row.
-
-        Distances do not change when both sides move; without the move, inputs far from the origin would cancel badly.
-        Keys many bandwidths apart still cancel: float32 is off by 0.03 at 1000 of them. So no backend chooses this form
-        by itself; backend="sdpa" asks for it.
-        The squared norm is one more feature of the key, in two parts, so that half precision does not round it away.
-        """
-        center = _mean_key(key, attendable)
-        query, key = query - center, key - center
-        norm = widened(key).square().sum(-1, keepdim=True) * -0.5
-        high = norm.to(kernel_dtype(key)).to(key.dtype)
-        low = (norm - high).to(key.dtype)
-        ones = query.new_ones(()).expand(*query.shape[:-1], 2)
-        wide = torch.cat([query, ones], dim=-1)
-        if isinstance(self.bandwidth, Tensor):
-            wide, scale = (wide / widened(self.bandwidth) ** 2).to(query.dtype), 1.0
-        else:
-            scale = 1 / self.bandwidth**2
-        return Inner(wide, torch.cat([key, high, low], dim=-1), None, scale)
-
-    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
-        """Raise unless the widths agree and the bandwidth is one per row at most."""
-        super().check(query, key, shape)
-        check_factor("bandwidth", self.bandwidth, shape)
-
-    def hidden_size(self, query: Tensor, key: Tensor) -> int:
-        """Hold the difference of every pair."""
-        return query.size(-1)
-
-
-def _mean_key(key: Tensor, attendable: Tensor | None) -> Tensor:
-    """Average the keys that may be attended to; any center is right, a near one is accurate."""
-    wide = widened(key.detach())
-    if attendable is None:
-        return (wide.sum(-2, keepdim=True) / max(key.size(-2), 1)).to(key.dtype)
-    count = attendable.sum(-1, keepdim=True).clamp_min(1).unsqueeze(-1)
-    return ((wide * attendable.unsqueeze(-1)).sum(-2, keepdim=True) / count).to(key.dtype)
-
-
-@dataclass(frozen=True, eq=False)
-class Cosine(Score):
-    r"""Compare directions, whatever the lengths.
-
-    $$e_{ij} = \cos(q_i, k_j) / \tau$$
-
-    where $\tau$ is `temperature`, a number or a learned tensor, of size one along the keys. A vector of zeros has
-    cosine zero with everything.
-
-    Reference: Graves, Wayne and Danihelka (2014), equations 5 and 6, arXiv:1410.5401 (with $\beta = 1/\tau$).
-
-    >>> Cosine(0.5).dense(torch.tensor([[3.0, 0.0]]), torch.tensor([[7.0, 0.0], [0.0, 1.0]]))
-    tensor([[2., 0.]])
-    """
-
-    temperature: float | Tensor = 1.0
-
-    def __post_init__(self) -> None:
-        check_positive("temperature", self.temperature)
-
-    def dense(self, query: Tensor, key: Tensor) -> Tensor:
-        """Give cos(q, k)/τ."""
-        query, key, _, scale = self.inner(query, key)
-        return (query * scale) @ key.mT
-
-    def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
-        """Normalize both sides once."""
-        if isinstance(self.temperature, Tensor):
-            return Inner((_unit(query) / widened(self.temperature)).to(query.dtype), _unit(key), None, 1.0)
-        return Inner(_unit(query), _unit(key), None, 1 / self.temperature)
-
-    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
-        """Raise unless the widths agree and the temperature is one per row at most."""
-        super().check(query, key, shape)
-        check_factor("temperature", self.temperature, shape)
-
-
-def _unit(vector: Tensor) -> Tensor:
-    """Scale to length one; zero stays zero, with zero gradient.
-
-    Dividing by the sum of magnitudes first keeps the squares of very long and very short vectors in range.
-    """
-    wide = widened(vector)
-    total = wide.detach().abs().sum(-1, keepdim=True)
-    zero = total == 0
-    wide = wide / total.masked_fill(zero, 1)
-    square = wide.square().sum(-1, keepdim=True).masked_fill(zero, 1)
-    return (wide * square.rsqrt()).masked_fill(zero, 0).to(vector.dtype)
+        check_parameter("matrix", self.matrix, expected, "(hidden, query width + key width)", shape, query.device)
+        check_parameter("vector", self.vector, (hidden,), "(hidden,)", shape, query.device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,7 +324,9 @@ class Location(Score):
     def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
         """Raise unless the matrix takes the query and reaches the last key."""
         longest = self.matrix.size(-1) if isinstance(self.matrix, Tensor) and self.matrix.ndim > 1 else 1
-        check_parameter("matrix", self.matrix, (query.size(-1), longest), "(query width, longest source)", shape)
+        check_parameter(
+            "matrix", self.matrix, (query.size(-1), longest), "(query width, longest source)", shape, query.device
+        )
         if key.size(-2) > longest:
             raise ArgumentError(
                 f"`key` must have at most {longest} positions, the longest source of Location; received "

@@ -94,16 +94,6 @@ class Wrapped(Position):
     change: Change = field(kw_only=True)
     watches: bool = field(default=False, kw_only=True)
 
-    @property
-    def needs_weights(self) -> bool:
-        """Need them to change them."""
-        return True
-
-    @property
-    def adds_bias(self) -> bool:  # type: ignore[override]
-        """As the call's own."""
-        return self.inner is not None and self.inner.adds_bias
-
     def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
         """As the call's own."""
         if self.inner is not None:

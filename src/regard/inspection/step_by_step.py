@@ -3,7 +3,7 @@
 import torch
 from matplotlib.axes import Axes
 
-from regard.attention.position import name_of
+from regard.attention.tensors import name_of
 from regard.inspection.bar_chart import draw_bars
 from regard.inspection.computation import Computation
 from regard.inspection.heat import color_bar, draw_heatmap

@@ -8,7 +8,7 @@ from regard.attention import Additive, Attended, Mask, Normalizer, Padding
 from regard.attention.normalize import NormalizeFunction
 from regard.layers.arguments import check_size, check_width
 from regard.layers.attend import SOFTMAX, Attend
-from regard.layers.memory import Memory, check_memory
+from regard.layers.memory import Memory, blank_padding, check_memory
 
 
 class AdditiveAttention(nn.Module):
@@ -70,7 +70,8 @@ class AdditiveAttention(nn.Module):
     ) -> Memory:
         """Project the keys once. The values, by default the keys as they were, are mixed unprojected."""
         check_width("key", key, self.key.in_features)
-        return Memory.of(self.key(key), key if value is None else value, mask)
+        key, value = blank_padding(mask, key, value)
+        return Memory.of(self.key(key), value, mask, clean=True)
 
     def forward(
         self,

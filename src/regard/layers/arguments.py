@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass
 
 from torch import Tensor
 
+from regard.attention.checks import check_count
 from regard.errors import ArgumentError, nearest
 
 
@@ -15,6 +16,7 @@ def check_size(name: str, size: int) -> None:
     Traceback (most recent call last):
     regard.errors.ArgumentError: `hidden_size` must be at least 1; received 0.
     """
+    check_count(name, size)
     if size < 1:
         raise ArgumentError(f"`{name}` must be at least 1; received {size}.")
 

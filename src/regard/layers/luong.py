@@ -22,7 +22,7 @@ from regard.attention.normalize import NormalizeFunction
 from regard.errors import ArgumentError
 from regard.layers.arguments import check_choice, check_size, check_width
 from regard.layers.attend import SOFTMAX, Attend
-from regard.layers.memory import Memory, check_memory
+from regard.layers.memory import Memory, blank_padding, check_memory
 
 LuongScore = Literal["dot", "general", "concat", "location"]
 
@@ -111,7 +111,8 @@ class LuongAttention(nn.Module):
         value = key if value is None else value
         check_width("key", key, self.memory_size)
         check_width("value", value, self.memory_size)
-        return Memory.of(self.key(key), value, mask)
+        key, value = blank_padding(mask, key, value)
+        return Memory.of(self.key(key), value, mask, clean=True)
 
     def forward(
         self,

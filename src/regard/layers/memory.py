@@ -53,14 +53,18 @@ class Memory(NamedTuple):
         mask: Bool[Tensor, "batch key"] | Padding | None = None,
         *,
         placed: bool = False,
+        clean: bool = False,
     ) -> "Memory":
-        """Hold these keys and values. After a `Padding` the next key goes right behind each element's last."""
+        """Hold these keys and values. After a `Padding` the next key goes right behind each element's last.
+
+        `clean` says that what the mask forbids is finite: keys and values were made by `blank_padding`.
+        """
         allowed = key_mask(mask, key)
         if isinstance(mask, Padding):
             length = mask.lengths.to(device=key.device, dtype=torch.long).expand(key.size(0))
         else:
             length = torch.full((key.size(0),), key.size(-2), device=key.device)
-        if allowed is not None:  # once, here, instead of at every look
+        if allowed is not None and not clean:  # once, here, instead of at every call
             key, value = (blank(one, _over_heads(allowed, one)) for one in (key, value))
         return cls(key, value, allowed, length, placed)
 
@@ -220,6 +224,36 @@ class Memory(NamedTuple):
         )
 
 
+def blank_padding(
+    mask: Bool[Tensor, "batch key"] | Padding | None,
+    key: Float[Tensor, "batch key key_size"],
+    value: Float[Tensor, "batch key value_size"] | None = None,
+) -> tuple[Float[Tensor, "batch key key_size"], Float[Tensor, "batch key value_size"]]:
+    """Zero the keys and values, by default the keys, that nobody may attend to, before a layer projects them.
+
+    The gradient of a projection is a product with what it was given, and zero times NaN is NaN: blanked only behind the
+    projection, NaN in padding would still reach its parameters.
+    """
+    value = key if value is None else value
+    allowed = key_mask(mask, key)
+    if allowed is None:
+        return key, value
+    blanked = blank(key, allowed)
+    return blanked, blanked if value is key else blank(value, allowed)
+
+
+def blank_own_padding(
+    sequence: Float[Tensor, "batch length size"], mask: Mask | Tensor | None
+) -> Float[Tensor, "batch length size"]:
+    """Do the same to a sequence that attends to itself, where the mask holds a `Padding`: it speaks of queries too."""
+    match mask:
+        case Padding() if _is_plain(mask):
+            return blank_padding(mask, sequence)[0]
+        case And():
+            return blank_own_padding(blank_own_padding(sequence, mask.left), mask.right)
+    return sequence
+
+
 def _over_heads(mask: Tensor, held: Tensor) -> Tensor:
     return mask[(slice(None), *[None] * (held.ndim - 3))]  # batch (1) key
 
@@ -240,7 +274,7 @@ def key_mask(
     if mask is None:
         return None
     batch, length = key.size(0), key.size(-2)
-    if isinstance(mask, Padding):
+    if isinstance(mask, Padding) and _is_plain(mask):
         lengths = mask.lengths.to(key.device)
         if lengths.ndim and lengths.size(0) != batch:
             raise ArgumentError(
@@ -258,6 +292,11 @@ def key_mask(
             f"`mask` must have shape (batch, key) = {(batch, length)}; received {tuple(read.tensor.shape)}."
         )
     return read.tensor
+
+
+def _is_plain(mask: Padding) -> bool:
+    """Tell whether the lengths say all: a subclass may forbid other keys."""
+    return type(mask).dense is Padding.dense
 
 
 def speaks_of_places(mask: Mask) -> bool:

@@ -6,12 +6,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention import Attended, Mask, Normalizer, Padding, Position, Rotary, ScaledDot, Score
+from regard.attention.checks import check_count
 from regard.attention.normalize import NormalizeFunction
 from regard.attention.score import ScoreFunction
 from regard.errors import ArgumentError
 from regard.layers.arguments import check_holds_no_parameters, check_size, check_width
 from regard.layers.attend import SOFTMAX, Attend
-from regard.layers.memory import Memory, check_memory
+from regard.layers.memory import Memory, blank_own_padding, blank_padding, check_memory
 from regard.layers.rotary import RotaryPositions
 from regard.layers.score import LearnedScore
 from regard.layers.torch_mha import read_torch_mha, write_torch_mha
@@ -109,12 +110,13 @@ class MultiHeadAttention(nn.Module):
         value = key if value is None else value
         check_width("key", key, self.key.in_features)
         check_width("value", value, self.value.in_features)
+        key, value = blank_padding(mask, key, value)
         heads = self.num_key_value_heads
         keys, values = self._split(self.key(key), heads), self._split(self.value(value), heads)
         rotary = self._rotary()
         if positions is None or rotary is None:
-            return Memory.of(keys, values, mask)
-        return Memory.of(rotary.turn(keys, positions), values, mask, placed=True)
+            return Memory.of(keys, values, mask, clean=True)
+        return Memory.of(rotary.turn(keys, positions), values, mask, placed=True, clean=True)
 
     def _rotary(self) -> Rotary | None:
         """Give the position that turns keys, if the layer has one."""
@@ -137,7 +139,9 @@ class MultiHeadAttention(nn.Module):
         ends align. `position` replaces the layer's own for this call, where it depends on the sentence.
         """
         check_width("query", query, self.query.in_features)
-        memory = self.remember(query) if memory is None else memory
+        if memory is None:
+            query = blank_own_padding(query, mask)
+            memory = self.remember(query)
         check_memory(memory)
         length = query.size(1)
         used = self.position if position is None else position
@@ -235,6 +239,7 @@ def _placed(position: Position | nn.Module | None, query_positions: Tensor | Non
 
 
 def _check_divides(name: str, number: int, of_name: str, of: int) -> None:
+    check_count(name, number)
     if number < 1 or of % number:
         divisors = [str(n) for n in range(1, of + 1) if of % n == 0]
         raise ArgumentError(

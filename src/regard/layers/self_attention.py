@@ -8,6 +8,7 @@ from regard.attention.normalize import NormalizeFunction
 from regard.errors import ArgumentError
 from regard.layers.arguments import check_size, check_width
 from regard.layers.attend import SOFTMAX, Attend
+from regard.layers.memory import blank_own_padding
 
 
 class SelfAttention(nn.Module):
@@ -72,6 +73,7 @@ class SelfAttention(nn.Module):
         """Let every place look at every other that `mask` allows: Causal(), Padding(lengths), …"""
         if self.size is not None:
             check_width("sequence", sequence, self.size)
+        sequence = blank_own_padding(sequence, mask)
         attended: Tensor | Attended = self.attend(
             self.query(sequence),
             self.key(sequence),

@@ -9,7 +9,7 @@ from regard.attention.mask import Dense
 from regard.attention.normalize import NormalizeFunction
 from regard.layers.arguments import check_size, check_width
 from regard.layers.attend import SOFTMAX, Attend
-from regard.layers.memory import key_mask
+from regard.layers.memory import blank_padding, key_mask
 
 
 class StructuredSelfAttention(nn.Module):
@@ -63,6 +63,7 @@ class StructuredSelfAttention(nn.Module):
         """Look at the text once per hop."""
         check_width("sequence", sequence, self.hidden.in_features)
         allowed = key_mask(mask, sequence)
+        sequence, _ = blank_padding(mask, sequence)
         attended: Tensor | Attended = self.attend(
             self.hops.expand(sequence.size(0), -1, -1),
             torch.tanh(self.hidden(sequence)),

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
 from regard.attention import Additive, Bilinear, Concat, Cosine, Entmax, Gaussian, Location, ScaledDot, Score, Sigmoid
-from regard.attention.position import name_of
+from regard.attention.tensors import name_of
 from regard.errors import ArgumentError, nearest
 from regard.inspection.computation import Computation, computation
 from regard.inspection.inspected import Inspection

@@ -29,14 +29,20 @@ from regard import (
     RelativeBias,
     Rotary,
     ScaledDot,
+    ScoreMod,
     Shaw,
+    Sink,
+    Softcap,
     Softmax,
     Window,
     attention,
     explain_backend,
     from_torch_mha,
     lookup,
+    merge,
 )
+from regard.attention import Position
+from regard.attention.kernels.reference import Attended
 from regard.errors import ArgumentError, ArgumentTypeError, BackendError, RegardError
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -56,6 +62,10 @@ def ask(*tensors: Any, **arguments: Any) -> Callable[[], Any]:
 
 def places(*shape: int) -> Tensor:
     return torch.zeros(shape, dtype=torch.long)
+
+
+def mine(query: Tensor, key: Tensor) -> Tensor:
+    return query @ key.mT
 
 
 CHECKED = jaxtyping.config.jaxtyping_disable
@@ -519,7 +529,7 @@ MESSAGES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: GaussianWindow(center=ones(5), half_width=0),
         ArgumentError,
-        "`half_width` of GaussianWindow must be positive; received 0.",
+        "`half_width` must be positive; received 0.",
     ),
     (
         lambda: GaussianWindow(center=ones(5), half_width=1, query_positions=places(5)),
@@ -575,6 +585,177 @@ MESSAGES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     ),
 ]
 
+MESSAGES += [
+    # names and habits of other libraries
+    (
+        call(is_causal=True),
+        ArgumentTypeError,
+        "`attention` has no argument `is_causal`. Write mask=Causal(), which aligns the ends where lengths differ; as "
+        'torch does: Causal(align="start").',
+    ),
+    (
+        call(attn_mask=ones(5, 7).bool()),
+        ArgumentTypeError,
+        "`attention` has no argument `attn_mask`. Write mask=… for booleans, True where a query may attend, or bias=… "
+        "for numbers added to the scores.",
+    ),
+    (
+        call(scale=2.0),
+        ArgumentTypeError,
+        "`attention` has no argument `scale`. Write score=ScaledDot(scale).",
+    ),
+    (
+        call(enable_gqa=True),
+        ArgumentTypeError,
+        "`attention` has no argument `enable_gqa`. Write grouped=True.",
+    ),
+    (call(masks=None), ArgumentTypeError, "`attention` has no argument `masks`. Did you mean mask?"),
+    (
+        lambda: explain_backend(query, key, dropout_p=0.1),
+        ArgumentTypeError,
+        "`attention` has no argument `dropout_p`. Write dropout=….",
+    ),
+    (
+        call(normalize=torch.nn.functional.softmax),
+        ArgumentTypeError,
+        "`normalize` must be a normalizer such as Softmax(), or a function (scores, mask) -> weights; received torch's "
+        "softmax, which takes no mask. Write normalize=lambda scores, mask: softmax(scores, …).",
+    ),
+    (
+        call(normalize=torch.softmax),
+        ArgumentTypeError,
+        "`normalize` must be a normalizer such as Softmax(), or a function (scores, mask) -> weights; received torch's "
+        "softmax, which takes no mask. Write normalize=lambda scores, mask: softmax(scores, …).",
+    ),
+    (
+        call(normalize=torch.nn.Softmax(-1)),
+        ArgumentTypeError,
+        "`normalize` must be a normalizer such as Softmax(), or a function (scores, mask) -> weights; received torch's "
+        "Softmax, which takes no mask. Write normalize=lambda scores, mask: Softmax(scores, …).",
+    ),
+    (
+        lambda: Causal() and Padding(torch.tensor([2, 3])),
+        ArgumentTypeError,
+        "a mask must be joined by & (both allow), | (either allows) and ~ (not); received Causal(align='end', "
+        "positions=None) where Python wants true or false, as `and`, `or`, `not` and `if` do. Write mask & other, or "
+        "mask is not None.",
+    ),
+    # devices
+    (
+        call(mask=ones(5, 7, device="meta").bool()),
+        ArgumentError,
+        "`mask` must be on the device of `query`, cpu; received meta. Write mask.to(query.device).",
+    ),
+    (
+        call(mask=Causal() & ~(Padding(torch.tensor(3)) | ones(5, 7, device="meta").bool())),
+        ArgumentError,
+        "`mask` must be on the device of `query`, cpu; received meta. Write mask.to(query.device).",
+    ),
+    (
+        call(bias=ones(5, 7, device="meta")),
+        ArgumentError,
+        "`bias` must be on the device of `query`, cpu; received meta. Write bias.to(query.device).",
+    ),
+    (
+        call(score=Bilinear(ones(4, 4, device="meta"))),
+        ArgumentError,
+        "`matrix` must be on the device of `query`, cpu; received meta. Write matrix.to(query.device).",
+    ),
+    (
+        call(score=ScaledDot(ones((), device="meta"))),
+        ArgumentError,
+        "`scale` must be on the device of `query`, cpu; received meta. Write scale.to(query.device).",
+    ),
+    # kinds of numbers
+    (
+        ask(query.to(torch.float8_e4m3fn), key.to(torch.float8_e4m3fn)),
+        ArgumentTypeError,
+        "`query` must be float32, bfloat16, float16 or float64; received torch.float8_e4m3fn. Convert it first: "
+        "query.to(torch.bfloat16).",
+    ),
+    (
+        ask(query.to_sparse(), key),
+        ArgumentTypeError,
+        "`query` must be a dense tensor; received one of layout torch.sparse_coo. Write query.to_dense().",
+    ),
+    (
+        call(score=Additive(places(4))),
+        ArgumentTypeError,
+        "`vector` must hold floating-point numbers; received torch.int64.",
+    ),
+    (
+        call(score=Gaussian(torch.tensor(2))),
+        ArgumentTypeError,
+        "`bandwidth` must hold floating-point numbers; received torch.int64.",
+    ),
+    (
+        call(bias=places(5, 7)),
+        ArgumentTypeError,
+        "`bias` must hold floating-point numbers; received torch.int64.",
+    ),
+    (lambda: ScaledDot(True), ArgumentTypeError, "`scale` must be a number; received True."),
+    (lambda: ScaledDot("2"), ArgumentTypeError, "`scale` must be a number; received '2'."),
+    (lambda: ScaledDot(float("inf")), ArgumentError, "`scale` must be a finite number; received inf."),
+    (lambda: ScaledDot(float("nan")), ArgumentError, "`scale` must be a finite number; received nan."),
+    (lambda: Rotary(base=0.0), ArgumentError, "`base` must be positive; received 0.0."),
+    (lambda: Rotary(size=2.0), ArgumentTypeError, "`size` must be a whole number; received 2.0."),
+    (lambda: Window(1.5, 0), ArgumentTypeError, "`left` must be a whole number; received 1.5."),
+    (lambda: Window(True, 0), ArgumentTypeError, "`left` must be a whole number; received True."),
+    (lambda: Alibi.of_heads(2.0), ArgumentTypeError, "`num_heads` must be a whole number; received 2.0."),
+    (lambda: Documents.of_lengths([3, -1]), ArgumentError, "`lengths` must be zero or more; received [3, -1]."),
+    (call(dropout=True), ArgumentError, "`dropout` must be a probability between 0 and 1; received True."),
+    (call(dropout="0.1"), ArgumentError, "`dropout` must be a probability between 0 and 1; received '0.1'."),
+    (call(dropout=0.1, generator=3), ArgumentTypeError, "`generator` must be a torch.Generator or None; received int."),
+    (call(grouped=2), ArgumentTypeError, "`grouped` must be True or False; received 2."),
+    (call(return_weights="no"), ArgumentTypeError, "`return_weights` must be True or False; received 'no'."),
+    # what functions give back
+    (
+        call(score=lambda q, k: (q @ k.mT) > 0),
+        ArgumentTypeError,
+        "`score` must return a tensor of floating-point numbers; received torch.bool.",
+    ),
+    (
+        call(normalize=lambda scores, mask: None),
+        ArgumentTypeError,
+        "`normalize` must return a tensor of floating-point numbers; received NoneType.",
+    ),
+    (
+        lambda: ScoreMod(ScaledDot()),
+        ArgumentTypeError,
+        "`function` must be a function (score, batch, head, query, key) -> score; received ScaledDot.",
+    ),
+    (
+        lambda: Softcap(2.0, mine),
+        ArgumentTypeError,
+        "`score` must be a score such as ScaledDot(); received function. A function of query and key goes into "
+        "ScoreRows(function).",
+    ),
+    # sinks, log normalizers
+    (
+        call(normalize=Sink(ones(2, 2))),
+        ArgumentError,
+        "`score` of Sink must be one number or one per head; received shape (2, 2).",
+    ),
+    (
+        call(normalize=Entmax(), return_log_normalizer=True),
+        ArgumentError,
+        "`normalize` must be Softmax() for return_log_normalizer=True; received Entmax, whose weights are no "
+        "exponentials divided by their sum.",
+    ),
+    (
+        lambda: merge([]),
+        ArgumentError,
+        "`parts` must be results of attention(…, return_log_normalizer=True), one at least; received 0, 0 of them "
+        "without a log normalizer, which only Softmax() has.",
+    ),
+    (
+        lambda: merge([Attended(value, query, None)]),
+        ArgumentError,
+        "`parts` must be results of attention(…, return_log_normalizer=True), one at least; received 1, 1 of them "
+        "without a log normalizer, which only Softmax() has.",
+    ),
+]
+
 jaxtyping.config.update("jaxtyping_disable", CHECKED)
 
 
@@ -585,18 +766,48 @@ def refused(backend: str, reason: str) -> str:
     )
 
 
-def mine(query: Tensor, key: Tensor) -> Tensor:
-    return query @ key.mT
-
-
 def tempered(scores: Tensor, mask: Tensor | None) -> Tensor:
     return (scores / 2).softmax(-1)
 
 
+class Near(Position):
+    def mask(self, shape: Any, device: Any) -> Tensor:
+        return self.offsets(shape, device).abs() <= 1
+
+
 half = query.half(), key.half()
 REFUSALS: list[tuple[Callable[[], Any], str, str]] = [
-    (call(normalize=Entmax(), backend="sdpa"), "sdpa", "the fused kernel normalizes by Softmax only, not Entmax"),
-    (call(normalize=tempered, backend="sdpa"), "sdpa", "the fused kernel normalizes by Softmax only, not tempered"),
+    (
+        call(normalize=Entmax(), backend="sdpa"),
+        "sdpa",
+        "the fused kernel normalizes by Softmax or Sink only, not Entmax",
+    ),
+    (
+        call(normalize=tempered, backend="sdpa"),
+        "sdpa",
+        "the fused kernel normalizes by Softmax or Sink only, not tempered",
+    ),
+    (
+        call(normalize=Sink(ones(())), score=Gaussian(), backend="sdpa"),
+        "sdpa",
+        "the inner product of Gaussian leaves out a constant per row, which Sink does not ignore",
+    ),
+    (call(normalize=Sink(ones(())), backend="flex"), "flex", "FlexAttention normalizes by Softmax only, not Sink"),
+    (
+        call(score=mine, backend="chunked"),
+        "chunked",
+        "mine is a function of all queries; ScoreRows(function) may be given a few",
+    ),
+    (
+        call(position=Alibi(slopes=ones((), requires_grad=True)), backend="flex"),
+        "flex",
+        "the slopes of Alibi want a gradient, which FlexAttention would not give them here",
+    ),
+    (
+        call(position=Near(), backend="flex"),
+        "flex",
+        "Near narrows the mask by numbers, not by a rule on indices",
+    ),
     (
         call(score=mine, backend="sdpa"),
         "sdpa",
@@ -604,7 +815,7 @@ REFUSALS: list[tuple[Callable[[], Any], str, str]] = [
     ),
     (call(score=Additive(ones(4)), backend="sdpa"), "sdpa", "Additive is not an inner product"),
     (call(score=Location(ones(4, 9)), backend="flex"), "flex", "Location is not an inner product"),
-    (ask(*half, score=Gaussian(), backend="sdpa"), "sdpa", "the squared norms of Gaussian may overflow float16"),
+    (ask(*half, score=Gaussian(), backend="sdpa"), "sdpa", "the products inside Gaussian may overflow float16"),
     (
         call(dropout=0.1, generator=torch.Generator(), backend="sdpa"),
         "sdpa",
@@ -693,7 +904,7 @@ def test_every_reason_to_refuse_is_among_them() -> None:
     known = " ".join(reason for _, _, reason in REFUSALS)
     only_compiling = "it finds the mask's blocks outside the compiled region"
     home = Path(regard.__file__).parent / "attention" / "kernels"
-    for path in (home / "sdpa.py", home / "flex.py"):
+    for path in (home / "sdpa.py", home / "flex.py", home / "chunked.py"):
         for function in ast.walk(ast.parse(path.read_text())):
             if isinstance(function, ast.FunctionDef) and function.name == "refusal":
                 for node in ast.walk(function):

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.attention.kernels.transforms import transform_in_force
+from regard.attention.kernels.transforms import traced
 
 
 def blank(tensor: Float[Tensor, "*batch row size"], keep: Bool[Tensor, "..."]) -> Float[Tensor, "*batch row size"]:
@@ -23,7 +23,6 @@ def blank(tensor: Float[Tensor, "*batch row size"], keep: Bool[Tensor, "..."]) -
 
 def known_finite(tensor: Float[Tensor, "..."]) -> bool:
     """Tell whether a tensor holds no NaN and no infinity, where asking is cheap; False where it is not."""
-    traced = torch.compiler.is_compiling() or type(tensor) not in (Tensor, torch.nn.Parameter) or transform_in_force()
-    if traced or tensor.device.type != "cpu":
+    if tensor.device.type != "cpu" or type(tensor) not in (Tensor, torch.nn.Parameter) or traced():
         return False
     return math.isfinite(torch.linalg.vector_norm(tensor.detach()).item())

@@ -7,7 +7,8 @@ from regard.attention.inputs import Inputs
 from regard.attention.kernels import chunked, flex, sdpa
 from regard.attention.kernels.transforms import transform_in_force
 from regard.attention.mask import And, Documents, Mask, Or, Window
-from regard.attention.score import Gaussian
+from regard.attention.score_function import ChangedScore
+from regard.attention.similarity import Gaussian
 from regard.errors import ArgumentError, BackendError, nearest
 
 Backend = Literal["reference", "sdpa", "flex", "chunked", "triton"]
@@ -35,7 +36,7 @@ def refusals(inputs: Inputs) -> dict[Backend, str | None]:
         "reference": None,
         "sdpa": transformed or sdpa.refusal(inputs),
         "flex": transformed or flex.refusal(inputs),
-        "chunked": transformed,
+        "chunked": transformed or chunked.refusal(inputs),
         "triton": "the fused additive kernel is not part of this version",
     }
 
@@ -62,7 +63,8 @@ def _fastest(inputs: Inputs) -> Backend:
     if transform_in_force():
         return "reference"
     gaussian = isinstance(inputs.score, Gaussian)  # its inner form cancels where keys lie many bandwidths apart
-    if _sparse(inputs.mask) and flex.pays(inputs) and flex.refusal(inputs) is None and not gaussian:
+    spares = _sparse(inputs.mask) or isinstance(inputs.score, ChangedScore)
+    if spares and flex.pays(inputs) and flex.refusal(inputs) is None and not gaussian:
         return "flex"
     if sdpa.refusal(inputs) is None and not gaussian:
         return "sdpa"

@@ -1,8 +1,8 @@
 """Scores a few query rows at a time, computed again in the backward pass.
 
 A tanh layer per (query, key) pair would take T · S · hidden numbers; kept for the backward pass, that is what fills the
-memory. Here only the scores, T · S, are kept. A function given as score is treated alike: it must compute each query
-row by itself.
+memory. Here only the scores, T · S, are kept. A plain function is never cut so: it may use where its queries stand.
+`ScoreRows` wraps one that is told.
 """
 
 import math
@@ -15,7 +15,9 @@ from torch.utils.checkpoint import checkpoint
 from regard.attention.inputs import Inputs
 from regard.attention.kernels.chunked_additive import additive_scores
 from regard.attention.score import Additive, Score, ScoreFunction
-from regard.errors import ArgumentError
+from regard.attention.score_function import ChangedScore, ScoreRows
+from regard.attention.tensors import name_of
+from regard.errors import ArgumentError, ArgumentTypeError
 
 #: How many numbers one chunk may hold: what fits a core's cache, or fills an accelerator.
 CHUNK_SIZE = {"cpu": 1 << 18, "other": 1 << 26}
@@ -27,6 +29,9 @@ MOST_COMPILED_CHUNKS = 16
 def whole_scores(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
     """Score every pair at once."""
     scores = score.dense(query, key) if isinstance(score, Score) else score(query, key)
+    if not isinstance(scores, Tensor) or not scores.dtype.is_floating_point:
+        kind = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
+        raise ArgumentTypeError(f"`score` must return a tensor of floating-point numbers; received {kind}.")
     pairs = (query.size(-2), key.size(-2))
     if tuple(scores.shape[-2:]) != pairs:
         raise ArgumentError(
@@ -36,39 +41,48 @@ def whole_scores(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Te
     return scores
 
 
-def pair_size(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> int:
-    """Say how many numbers are held per pair; a function may hold as many as the vectors are wide."""
-    return score.hidden_size(query, key) if isinstance(score, Score) else max(query.size(-1), key.size(-1))
+def refusal(inputs: Inputs) -> str | None:
+    """Say why this call cannot run here, or None if it can."""
+    if isinstance(inputs.score, Score):
+        return None
+    return f"{name_of(inputs.score)} is a function of all queries; ScoreRows(function) may be given a few"
 
 
-def chunk_rows(score: Score | ScoreFunction, query: Tensor, key: Tensor, lead: Sequence[int]) -> int:
+def chunk_rows(score: Score, query: Tensor, key: Tensor, lead: Sequence[int]) -> int:
     """Say how many query rows fit one chunk, over all the leading axes."""
-    per_row = math.prod(lead) * key.size(-2) * pair_size(score, query, key)
+    per_row = math.prod(lead) * key.size(-2) * score.hidden_size(query, key)
     limit = CHUNK_SIZE["cpu" if query.device.type == "cpu" else "other"]
     return max(1, limit // max(per_row, 1))
 
 
-def chunked_scores(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
+def chunked_scores(score: Score, query: Tensor, key: Tensor) -> Tensor:
     """Score every pair, a few query rows at a time."""
-    if isinstance(score, Score):
-        score, query, key = score.projected(query, key)
+    score, query, key = score.projected(query, key)
     rows = chunk_rows(score, query, key, torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))
     if torch.compiler.is_compiling():  # each chunk is a part of the graph of its own
         rows = max(rows, -(-query.size(-2) // MOST_COMPILED_CHUNKS))
     if rows >= query.size(-2):
         return whole_scores(score, query, key)
-    random = not isinstance(score, Score)  # a function may draw random numbers: computed again, it must draw the same
-    if isinstance(score, Additive) and score.activation == "tanh" and not torch.compiler.is_compiling():
+    if type(score) is Additive and score.activation == "tanh" and not torch.compiler.is_compiling():
         return additive_scores(query, key, score.vector.to(query.dtype), rows)
+    # A function may draw random numbers: computed again, it must draw the same.
+    random = isinstance(score, (ScoreRows, ChangedScore))
     parts = [
-        checkpoint(whole_scores, score, part, key, use_reentrant=False, preserve_rng_state=random)
-        for part in query.split(rows, dim=-2)
+        checkpoint(
+            whole_scores,
+            score.of_rows(first, min(rows, query.size(-2) - first)),
+            query[..., first : first + rows, :],
+            key,
+            use_reentrant=False,
+            preserve_rng_state=random,
+        )
+        for first in range(0, query.size(-2), rows)
     ]
     return torch.cat(parts, dim=-2)
 
 
 def pays(inputs: Inputs) -> bool:
     """Tell whether a pair holds more than its score, and there are more pairs than one chunk takes."""
-    if pair_size(inputs.score, inputs.query, inputs.key) == 1:
+    if not isinstance(inputs.score, Score) or inputs.score.hidden_size(inputs.query, inputs.key) == 1:
         return False
     return chunk_rows(inputs.score, inputs.query, inputs.key, inputs.shape[:-2]) < inputs.shape[-2]

@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.attention.kernels.transforms import mapped
+from regard.attention.kernels.twice import partial_gradients
 from regard.attention.score import Additive
 
 
@@ -42,6 +44,10 @@ class _Layer:
         return torch.add(part.unsqueeze(-2), self.key, out=hidden).tanh_()
 
 
+def _plain(query: Tensor, key: Tensor, vector: Tensor) -> Tensor:
+    return Additive(vector).dense(query, key)
+
+
 class _AdditiveScores(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, vector: Tensor, rows: int) -> Tensor:
@@ -59,11 +65,8 @@ class _AdditiveScores(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
         query, key, vector = ctx.saved_tensors
         arrived = gradients[0].to(query.dtype)
-        if torch.is_grad_enabled():  # a second derivative is wanted: recompute by the definition
-            scores = Additive(vector).dense(query, key)
-            needed = [tensor for tensor in ctx.saved_tensors if tensor.requires_grad]
-            found = iter(torch.autograd.grad(scores, needed, arrived, create_graph=True))
-            return (*(next(found) if tensor.requires_grad else None for tensor in ctx.saved_tensors), None)
+        if torch.is_grad_enabled() or mapped(arrived):  # then only plain operations will do
+            return *partial_gradients(_plain, ctx.saved_tensors, ctx.needs_input_grad[:3], arrived), None
         by_query, by_key, by_vector = torch.empty_like(query), torch.zeros_like(key), torch.zeros_like(vector)
         layer, total = _Layer(query, key, ctx.rows), torch.empty_like(key)
         rows = (tensor.split(ctx.rows, -2) for tensor in (query, arrived, by_query))

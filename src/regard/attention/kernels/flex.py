@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,28 +16,40 @@ from regard.attention.kernels.flex_rules import mask_rule, varying_axes
 from regard.attention.kernels.reference import Seen, operands, ungroup
 from regard.attention.kernels.twice import differentiable_twice_apart
 from regard.attention.mask import Mask
-from regard.attention.position import name_of
-from regard.attention.score import Score
+from regard.attention.normalize import Sink
+from regard.attention.score import Score, ScoreFunction
+from regard.attention.score_function import ChangedScore, ScoreMod, Softcap
+from regard.attention.tensors import name_of
 
 #: Below this many pairs a dense mask costs less than finding the empty blocks (benchmarks/attention-h200.md).
 WORTHWHILE_PAIRS = 1 << 24
+#: The same where a function changes the scores: what else would be held are T · S numbers several times.
+WORTHWHILE_CHANGED_PAIRS = 1 << 20
 #: FlexAttention takes no narrower vectors.
 LEAST_WIDTH = 16
 
 
 def refusal(inputs: Inputs) -> str | None:
     """Say why this call cannot run here, or None if it can."""
-    reason = sdpa.refusal(inputs)
+    reason = sdpa.refusal(replace(inputs, score=unchanged(inputs.score)))
     if reason:
         return reason
+    if type(inputs.normalize) is Sink:
+        return "FlexAttention normalizes by Softmax only, not Sink"
     if inputs.dropout:
         return "FlexAttention has no dropout"
     if inputs.bias is not None:
         return "a bias tensor is read whole, which FlexAttention exists to avoid"
     position = inputs.position
-    plain_alibi = isinstance(position, Alibi) and position.query_positions is None and position.key_positions is None
+    # A subclass of Alibi may add another bias.
+    alibi = position if isinstance(position, Alibi) and type(position) is Alibi else None
+    plain_alibi = alibi is not None and alibi.query_positions is None and alibi.key_positions is None
     if position is not None and position.adds_bias and not plain_alibi:
         return f"{name_of(position)} is a dense bias, which FlexAttention exists to avoid"
+    if alibi is not None and alibi.slopes.requires_grad and torch.is_grad_enabled():
+        return "the slopes of Alibi want a gradient, which FlexAttention would not give them here"
+    if position is not None and position.narrows:
+        return f"{name_of(position)} narrows the mask by numbers, not by a rule on indices"
     if inputs.dtype == torch.float64:
         return "FlexAttention has no kernel for float64"
     if len(inputs.shape) > 4 or 0 in inputs.shape:
@@ -49,8 +62,16 @@ def refusal(inputs: Inputs) -> str | None:
 
 
 def pays(inputs: Inputs) -> bool:
-    """Tell whether the blocks are worth finding."""
-    return inputs.shape[-1] * inputs.shape[-2] >= WORTHWHILE_PAIRS
+    """Tell whether the blocks are worth finding, or the scores that a function changes worth not holding."""
+    least = WORTHWHILE_CHANGED_PAIRS if isinstance(inputs.score, ChangedScore) else WORTHWHILE_PAIRS
+    return inputs.shape[-1] * inputs.shape[-2] >= least
+
+
+def unchanged(score: Score | ScoreFunction) -> Score | ScoreFunction:
+    """Give the score below all changes that `score_mod` can make."""
+    while isinstance(score, (ScoreMod, Softcap)) and type(score) in (ScoreMod, Softcap):
+        score = score.score
+    return score
 
 
 def _many_kernels() -> AbstractContextManager[None]:
@@ -93,7 +114,8 @@ def _seen(mask: Mask, shape: tuple[int, ...], device: torch.device) -> Seen:
 
 def attend(inputs: Inputs) -> Tensor:
     """Rewrite the call for FlexAttention and run it."""
-    assert isinstance(inputs.score, Score)
+    score = unchanged(inputs.score)
+    assert isinstance(score, Score)
     run, find_blocks, find_seen = _compiled()
     seen = blocks = None
     if inputs.mask is not None:
@@ -103,10 +125,10 @@ def attend(inputs: Inputs) -> Tensor:
             seen = find_seen(inputs.mask, inputs.shape, inputs.query.device)
             blocks = find_blocks(rule, batch, heads, *inputs.shape[-2:], device=inputs.query.device)
     query, key, value, _ = operands(inputs, mask=None, seen=seen)
-    grouped = inputs.grouped and inputs.score.linear and key.size(-3) == value.size(-3)
+    grouped = inputs.grouped and score.linear and key.size(-3) == value.size(-3)
     if inputs.grouped and not grouped:
         key, value = ungroup(key, query.size(-3)), ungroup(value, query.size(-3))
-    inner = inputs.score.inner(query, key, None if seen is None or grouped else sdpa.attended(seen[1], key))
+    inner = score.inner(query, key, None if seen is None or grouped else sdpa.attended(seen[1], key))
     assert inner is not None
     if inner.bias is not None:
         return sdpa.attend(inputs)
@@ -117,7 +139,7 @@ def attend(inputs: Inputs) -> Tensor:
     options = {"score_mod": _score_rule(inputs), "block_mask": blocks, "scale": inner.scale, "enable_gqa": grouped}
 
     # What follows must not hold the tensors: autograd decides how long they live.
-    scale, mask, position, shape = inner.scale, inputs.mask, inputs.position, inputs.shape
+    scale, mask, position, shape, score = inner.scale, inputs.mask, inputs.position, inputs.shape, inputs.score
 
     def plain(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         allowed = None if mask is None else mask.dense(shape, query.device)
@@ -125,13 +147,17 @@ def attend(inputs: Inputs) -> Tensor:
         if bias is not None and allowed is not None:
             bias, allowed = torch.where(allowed, bias, -torch.inf), None
         folded = _four_axes(bias if allowed is None else allowed, len(shape))
-        return sdpa.plain(sdpa.Fused(query, key, value, folded, False, scale, grouped))
+        change = score.change if isinstance(score, Softcap) else None
+        return sdpa.plain(sdpa.Fused(query, key, value, folded, False, scale, grouped), change)
 
     def fused(*tensors: Tensor) -> Tensor:
         with _many_kernels():
             return run(*tensors, **options)  # type: ignore[no-any-return]
 
-    context = differentiable_twice_apart(fused, plain, query, key, value)
+    if _holds_a_function(score):  # which may hold tensors that are learned: torch must see them
+        context = fused(query, key, value)
+    else:
+        context = differentiable_twice_apart(fused, plain, query, key, value)
     return context[..., :value_width].reshape(*inputs.shape[:-1], value_width)
 
 
@@ -142,11 +168,36 @@ def _four_axes(bias: Tensor | None, axes: int) -> Tensor | None:
     return bias.unsqueeze(1) if axes == 3 else bias
 
 
-def _score_rule(inputs: Inputs) -> Callable[..., Tensor] | None:
-    if not isinstance(inputs.position, Alibi):
-        return None
-    slopes, shift = inputs.position.slopes.to(inputs.query.device), inputs.shape[-1] - inputs.shape[-2]
+def _holds_a_function(score: Score | ScoreFunction) -> bool:
+    while isinstance(score, ChangedScore):
+        if isinstance(score, ScoreMod):
+            return True
+        score = score.score
+    return False
 
+
+def _score_rule(inputs: Inputs) -> Callable[..., Tensor] | None:
+    """Write what changes the scores, and ALiBi after it, as FlexAttention's `score_mod`."""
+    rules: list[Callable[..., Tensor]] = []
+    score = inputs.score
+    while isinstance(score, ChangedScore):
+        rules.insert(0, score.modify)
+        score = score.score
+    if isinstance(inputs.position, Alibi):
+        rules.append(_alibi_rule(inputs.position, inputs))
+    if not rules:
+        return None
+
+    def rule(score: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        for change in rules:
+            score = change(score, batch, head, query, key)
+        return score
+
+    return rule
+
+
+def _alibi_rule(position: Alibi, inputs: Inputs) -> Callable[..., Tensor]:
+    slopes, shift = position.slopes.to(inputs.query.device), inputs.shape[-1] - inputs.shape[-2]
     three_axes = len(inputs.shape) == 3  # the third axis from the end is then the first, and the kernel's batch
 
     def alibi(score: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:

@@ -5,13 +5,19 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from regard.attention.mask import And, Causal, Dense, Documents, Mask, Not, Or, Padding, Window
+from regard.attention.mask import And, Causal, Dense, Documents, Harmless, Mask, Not, Or, Padding, Window
 
 MaskRule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
+#: Masks whose rule is known. A subclass may write another `dense`, so it is read off that.
+KNOWN = frozenset({And, Causal, Dense, Documents, Harmless, Not, Or, Padding, Window})
+
+
 def varying_axes(mask: Mask, shape: Sequence[int]) -> tuple[int | None, int | None]:
     """Give the number of batch elements and of heads the mask tells apart; None where it treats all alike."""
+    if type(mask) not in KNOWN:
+        return (shape[0] if len(shape) > 2 else None), (shape[1] if len(shape) > 3 else None)
     match mask:
         case And() | Or():
             left, right = varying_axes(mask.left, shape), varying_axes(mask.right, shape)
@@ -35,6 +41,8 @@ def varying_axes(mask: Mask, shape: Sequence[int]) -> tuple[int | None, int | No
 
 def mask_rule(mask: Mask, shape: Sequence[int], device: torch.device) -> MaskRule:
     """Write a mask as a rule on indices."""
+    if type(mask) not in KNOWN:
+        return _dense_rule(mask.dense(shape, device), shape)
     match mask:
         case And():
             left, right = mask_rule(mask.left, shape, device), mask_rule(mask.right, shape, device)

@@ -16,6 +16,7 @@ from regard.attention.kernels.chunked import chunked_scores, whole_scores
 from regard.attention.mask import Harmless
 from regard.attention.normalize import Softmax, normalize
 from regard.attention.score import Score
+from regard.attention.score_function import ChangedScore
 from regard.attention.tensors import broadcasts, widened
 from regard.errors import ArgumentError
 
@@ -83,8 +84,15 @@ def ungroup(tensor: Tensor, heads: int) -> Tensor:
 
 def compare(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool) -> Tensor:
     """Give the scores alone. A function is given the precision of the call."""
-    own = (widened(query), widened(key)) if isinstance(inputs.score, Score) else (query, key)
-    scores = widened((chunked_scores if chunked else whole_scores)(inputs.score, *own))
+    score = inputs.score
+    if isinstance(score, Score) and score.widens:
+        query, key = widened(query), widened(key)
+    if isinstance(score, ChangedScore):  # the change may differ over axes that only the values have
+        query = query.expand(*inputs.shape[:-2], *query.shape[-2:])
+    if chunked and isinstance(score, Score):
+        scores = widened(chunked_scores(score, query, key))
+    else:
+        scores = widened(whole_scores(score, query, key))
     if not broadcasts(scores.shape, inputs.shape):
         raise ArgumentError(
             f"`score` must return scores of shape (*batch, query, key) = {inputs.shape}; "
@@ -134,7 +142,7 @@ def weigh(inputs: Inputs, given: Operands, *, chunked: bool, normalizer: bool = 
         )
     if inputs.position is not None:
         weights = inputs.position.reweight(weights)
-    return weights, log_normalizer(scores, mask) if normalizer and isinstance(inputs.normalize, Softmax) else None
+    return weights, log_normalizer(scores, mask) if normalizer and type(inputs.normalize) is Softmax else None
 
 
 def log_normalizer(scores: Tensor, mask: Tensor | None) -> Tensor:

@@ -1,5 +1,6 @@
 """Torch's fused kernel, for every score that is an inner product in disguise, with Softmax."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -7,25 +8,32 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention.inputs import Inputs
-from regard.attention.kernels.reference import operands, ungroup
+from regard.attention.kernels.reference import Operands, operands, ungroup
 from regard.attention.kernels.twice import differentiable_twice
 from regard.attention.mask import Causal
-from regard.attention.normalize import Softmax, normalize
-from regard.attention.position import name_of
-from regard.attention.score import Gaussian, Score
-from regard.attention.tensors import widened
+from regard.attention.normalize import Sink, Softmax, normalize
+from regard.attention.score import Score
+from regard.attention.similarity import Gaussian
+from regard.attention.tensors import name_of, widened
+
+#: With fewer keys torch's CPU kernel gives zeros for a row of NaN, unless it is given a mask.
+FEW_KEYS = 16
 
 
 def refusal(inputs: Inputs) -> str | None:
     """Say why this call cannot run here, or None if it can."""
-    if not isinstance(inputs.normalize, Softmax):
-        return f"the fused kernel normalizes by Softmax only, not {name_of(inputs.normalize)}"
+    kind = type(inputs.normalize)
+    if kind is not Softmax and kind is not Sink:  # a subclass may normalize otherwise
+        return f"the fused kernel normalizes by Softmax or Sink only, not {name_of(inputs.normalize)}"
     if not isinstance(inputs.score, Score):
         return f"the score is a function ({name_of(inputs.score)}), whose inner-product form is unknown"
+    name = name_of(inputs.score)
     if not inputs.score.has_inner:
-        return f"{name_of(inputs.score)} is not an inner product"
-    if isinstance(inputs.score, Gaussian) and inputs.dtype == torch.float16:
-        return "the squared norms of Gaussian may overflow float16"
+        return f"{name} is not an inner product"
+    if kind is Sink and inputs.score.inner_shifts:
+        return f"the inner product of {name} leaves out a constant per row, which Sink does not ignore"
+    if inputs.dtype == torch.float16 and not inputs.score.inner_fits_half:
+        return f"the products inside {name} may overflow float16"
     if inputs.generator is not None and inputs.dropout:
         return "the fused kernel takes no generator for its dropout"
     if inputs.position is not None and inputs.position.needs_weights:
@@ -45,30 +53,69 @@ class Fused(NamedTuple):
     grouped: bool
 
 
-def attend(inputs: Inputs) -> Tensor:
-    """Rewrite the call for torch's kernel and run it."""
+def attend(inputs: Inputs, ready: Operands | None = None) -> Tensor:
+    """Rewrite the call for torch's kernel and run it; `ready` spares preparing the operands again."""
     assert isinstance(inputs.score, Score)
-    causal, mask = lower_mask(inputs)
-    query, key, value, mask = operands(inputs, mask=mask)
-    grouped = inputs.grouped and inputs.score.linear and key.size(-3) == value.size(-3)
+    causal, masked = lower_mask(inputs)
+    if ready is None:
+        ready = operands(inputs, mask=inputs.dense_mask() if masked else None)
+    query, key, value, mask = ready if masked else ready._replace(mask=None)
+    grouped = bool(inputs.grouped and inputs.score.linear and key.size(-3) == value.size(-3))
     if inputs.grouped and not grouped:
         key, value = ungroup(key, query.size(-3)), ungroup(value, query.size(-3))
-    center = None if mask is None or grouped or not isinstance(inputs.score, Gaussian) else attended(mask.any(-2), key)
+    center = None
+    if mask is not None and not grouped and isinstance(inputs.score, Gaussian):
+        center = attended(mask.any(-2), key)
     inner = inputs.score.inner(query, key, center)
     assert inner is not None
-    if causal and inner.bias is not None:
+    if causal and (inner.bias is not None or not inner.scale > 0):  # torch's causal kernels want a positive scale
         causal, mask = False, inputs.dense_mask()
     bias = lower_bias(inputs, query, key, inner.bias, mask)
     dtype = inputs.dtype
     query, key, value = inner.query.to(dtype), inner.key.to(dtype), value.to(dtype)
     query, key, value, bias = as_four_axes(query, key, value, bias, inputs.shape, grouped)
-    width, value_width = query.size(-1), value.size(-1)
-    if width != value_width:  # the fused kernels want one width
-        query, key, value = (widen(tensor, max(width, value_width)) for tensor in (query, key, value))
-    context = run(Fused(query, key, value, bias, causal, inner.scale, grouped), inputs.dropout)
-    if width > value_width:
-        context = context[..., :value_width]
-    return context if len(inputs.shape) == 4 else context.reshape(*inputs.shape[:-1], value_width)
+    fused = Fused(query, key, value, bias, causal, inner.scale, grouped)
+    if type(inputs.normalize) is Sink:
+        fused = with_sink(fused, inputs.normalize, inputs.shape)
+    context = run(one_width(fused), inputs.dropout)
+    if type(inputs.normalize) is Sink and causal:
+        context = context[..., 1:, :]
+    if context.size(-1) != value.size(-1):
+        context = context[..., : value.size(-1)]
+    return context if len(inputs.shape) == 4 else context.reshape(*inputs.shape[:-1], value.size(-1))
+
+
+def with_sink(fused: Fused, sink: Sink, shape: tuple[int, ...]) -> Fused:
+    """Put a key before the others whose score is the sink's for every query and whose value is zero.
+
+    The score is two more features of the query, so that half precision does not round it, which meet ones in that key
+    and zeros in all others. Where the kernel masks the future, a query goes before the others too.
+    """
+    query, key, value, bias, causal, scale, grouped = fused
+    if not scale > 0:
+        query, scale = query * scale, 1.0
+    score = widened(sink.score).to(query.device).reshape(-1, 1, 1) / scale
+    if len(shape) == 3 and not grouped:  # the heads are the first axis then, which the kernel takes for the batch
+        score = score.unsqueeze(-3)
+    high = score.to(query.dtype)
+    low = (score - high.to(score.dtype)).to(query.dtype)
+    features = torch.cat([high, low], dim=-1).expand(*query.shape[:-1], 2)
+    query = torch.cat([query, features], dim=-1)
+    null = F.pad(key.new_ones(2), (key.size(-1), 0)).expand(*key.shape[:-2], 1, -1)
+    key = torch.cat([null, F.pad(key, (0, 2))], dim=-2)
+    value = F.pad(value, (0, 0, 1, 0))
+    if causal:
+        query = F.pad(query, (0, 0, 1, 0))
+    if bias is not None:
+        bias = F.pad(bias.expand(*bias.shape[:-1], shape[-1]), (1, 0), value=bias.dtype == torch.bool)
+    return Fused(query, key, value, bias, causal, scale, grouped)
+
+
+def one_width(fused: Fused) -> Fused:
+    """Give query, key and value one width, which the fused kernels want."""
+    width = max(fused.query.size(-1), fused.value.size(-1))
+    query, key, value = (widen(tensor, width) for tensor in fused[:3])
+    return Fused(query, key, value, *fused[3:])
 
 
 def attended(flags: Tensor, key: Tensor) -> Tensor:
@@ -81,63 +128,92 @@ def widen(tensor: Tensor, width: int) -> Tensor:
     return F.pad(tensor, (0, width - tensor.size(-1))) if tensor.size(-1) < width else tensor
 
 
-def lower_mask(inputs: Inputs) -> tuple[bool, Tensor | None]:
-    """Give (causal, mask): the kernel's own causal path where it applies, else a dense mask."""
-    query_length, key_length = inputs.shape[-2:]
-    biased = inputs.bias is not None or (inputs.position is not None and inputs.position.adds_bias)
-    if isinstance(inputs.mask, Causal) and inputs.mask.positions is None and not biased:
-        if query_length == key_length:
-            return True, None
-        if query_length == 1 and key_length > 0 and inputs.mask.align == "end":
-            return False, None
-    return False, inputs.dense_mask()
+def lower_mask(inputs: Inputs) -> tuple[bool, bool]:
+    """Say whether the kernel's own causal path serves, and whether it needs a dense mask instead."""
+    position = inputs.position
+    if position is not None and position.narrows:
+        return False, True
+    if inputs.mask is None:
+        return False, False
+    biased = inputs.bias is not None or (position is not None and position.adds_bias)
+    if type(inputs.mask) is Causal and inputs.mask.positions is None and not biased:  # a subclass may allow other keys
+        queries, keys = inputs.shape[-2:]
+        if queries == 1 and inputs.mask.align == "end":
+            return False, False  # a single query stands at the last key
+        if queries == keys and not _few_keys(inputs.key):
+            return True, False
+    return False, True
+
+
+def _few_keys(key: Tensor) -> bool:
+    """Tell whether torch's kernel would lose NaN without a mask; compiled code is one for all lengths."""
+    return key.device.type == "cpu" and not torch.compiler.is_compiling() and key.size(-2) < FEW_KEYS
 
 
 def lower_bias(inputs: Inputs, query: Tensor, key: Tensor, extra: Tensor | None, mask: Tensor | None) -> Tensor | None:
     """Add up bias, position and mask, as the one tensor the kernel takes: boolean if there is a mask alone."""
     if inputs.grouped:
         key = ungroup(key, query.size(-3)) if key.size(-3) != query.size(-3) else key
-    position = None if inputs.position is None else inputs.position.bias(inputs.score, query, key, inputs.shape)
+    position = None
+    if inputs.position is not None and inputs.position.adds_bias:
+        position = inputs.position.bias(inputs.score, widened(query), widened(key), inputs.shape)
     parts = [part for part in (inputs.bias, position, extra) if part is not None]
     if not parts:
         return mask
     total = parts[0]
     for part in parts[1:]:
         total = total + part
-    total = total.to(inputs.dtype)
+    total = _kernel_bias(total, inputs.dtype)
     return total if mask is None else torch.where(mask, total, -torch.inf)
+
+
+def _kernel_bias(bias: Tensor, dtype: torch.dtype) -> Tensor:
+    """Give a bias in the precision the kernel takes: float32 beside half precision on a CPU, elsewhere the call's.
+
+    What must be rounded stays finite: a large negative number counts little, −∞ forbids.
+    """
+    if dtype.itemsize >= 4:
+        return bias.to(dtype)
+    if bias.device.type == "cpu":
+        return bias.float()
+    limits = torch.finfo(dtype)
+    return torch.where(bias == -torch.inf, -torch.inf, bias.clamp(limits.min, limits.max)).to(dtype)
 
 
 def as_four_axes(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, shape: tuple[int, ...], grouped: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Shape everything as (batch, heads, length, width): with fewer or more axes torch leaves its fused path."""
+    """Shape everything as (batch, heads, length, width): with fewer or more axes torch leaves its fused path.
+
+    A single leading axis becomes the batch, or the heads where heads are grouped.
+    """
     lead = shape[:-2]
     key_lead = (*lead[:-1], key.size(-3)) if grouped else lead
+    missing = -4 if grouped else -3  # where the axis that is missing belongs
 
     def fold(tensor: Tensor, axes: tuple[int, ...]) -> Tensor:
         if tensor.shape[:-2] != axes:
             tensor = tensor.expand(*axes, *tensor.shape[-2:])
         if len(axes) > 2:
             return tensor.flatten(0, -4)
-        return tensor if len(axes) == 2 else tensor.unsqueeze(-3) if axes else tensor[None, None]
+        return tensor if len(axes) == 2 else tensor.unsqueeze(missing) if axes else tensor[None, None]
 
     if bias is not None and bias.ndim > 2:
         if len(lead) > 2:
             bias = bias.expand(*lead, *bias.shape[-2:]).flatten(0, -4)
         elif len(lead) == 1:
-            bias = bias.unsqueeze(1)
+            bias = bias.unsqueeze(missing)
     return fold(query, lead), fold(key, key_lead), fold(value, key_lead), bias
 
 
 def run(fused: Fused, dropout: float) -> Tensor:
     """Call torch's kernel; without dropout, in a way that can be differentiated twice."""
+    if not torch.compiler.is_compiling() and fused.key.size(-2) == 0:
+        return plain(fused)  # the kernel would pass on a query of NaN
     if dropout:
         return _kernel(fused, dropout)
-    tensors, settings = (
-        fused[:4],
-        fused[4:],
-    )  # what follows must not hold the tensors: autograd decides how long they live
+    # What follows must not hold the tensors: autograd decides how long they live.
+    tensors, settings = fused[:4], fused[4:]
 
     def filled(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Fused:
         return Fused(query, key, value, bias, *settings)
@@ -146,11 +222,14 @@ def run(fused: Fused, dropout: float) -> Tensor:
 
 
 def _kernel(fused: Fused, dropout: float = 0.0) -> Tensor:
+    bias = fused.bias
+    if bias is None and not fused.causal and _few_keys(fused.key):
+        bias = fused.key.new_zeros(1, fused.key.size(-2))
     return F.scaled_dot_product_attention(
         fused.query,
         fused.key,
         fused.value,
-        attn_mask=fused.bias,
+        attn_mask=bias,
         dropout_p=dropout,
         is_causal=fused.causal,
         scale=fused.scale,
@@ -158,12 +237,13 @@ def _kernel(fused: Fused, dropout: float = 0.0) -> Tensor:
     )
 
 
-def plain(fused: Fused) -> Tensor:
+def plain(fused: Fused, change: Callable[[Tensor], Tensor] | None = None) -> Tensor:
     """Compute what the kernel computes by operations that can be differentiated any number of times."""
     query, key, value = widened(fused.query), widened(fused.key), widened(fused.value)
     if fused.grouped:
         key, value = ungroup(key, query.size(-3)), ungroup(value, query.size(-3))
     scores = query * fused.scale @ key.mT
+    scores = scores if change is None else change(scores)
     mask = None
     if fused.causal:
         mask = Causal().dense(scores.shape, scores.device)

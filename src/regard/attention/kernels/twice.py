@@ -1,6 +1,6 @@
 """Second derivatives for kernels that have none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -42,15 +42,25 @@ def differentiable_twice_apart(kernel: Computation, plain: Computation, *tensors
     return _Apart.apply(kernel, plain, *tensors)  # type: ignore[no-any-return, no-untyped-call]
 
 
-def _recomputed(ctx: Any, plain: Computation, gradient: Tensor, skipped: int) -> list[Tensor | None]:
-    """Differentiate `plain`, where asked so that the result can be differentiated again."""
-    tensors, again = ctx.saved_tensors, torch.is_grad_enabled()
-    needed = [index for index, need in enumerate(ctx.needs_input_grad[skipped:]) if need]
-    wanted = [tensors[index] for index in needed]
+def partial_gradients(
+    plain: Computation, tensors: Sequence[Tensor | None], needs: Sequence[bool], gradient: Tensor
+) -> list[Tensor | None]:
+    """Differentiate `plain` with respect to each tensor that needs it, the others held fixed.
+
+    The tensors of one call may depend on each other: a key that is also the value, a bias computed from the query.
+    Autograd would follow those histories and count them here, though the graph outside counts them too. So each tensor
+    is differentiated through a view of its own, at which its history ends.
+
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> [slope.detach() for slope in partial_gradients(torch.mul, [x, x * 2], [True, True], torch.ones(()))]
+    [tensor(6.), tensor(3.)]
+    """
+    again = torch.is_grad_enabled()
     with torch.enable_grad():
-        computed = torch.autograd.grad(plain(*tensors), wanted, gradient, create_graph=again)
-    found = dict(zip(needed, computed, strict=True))
-    return [found.get(index) for index in range(len(tensors))]
+        views = [tensor if tensor is None else tensor.view_as(tensor) for tensor in tensors]
+        wanted = [view for view, need in zip(views, needs, strict=True) if need and view is not None]
+        computed = iter(torch.autograd.grad(plain(*views), wanted, gradient, create_graph=again))
+    return [next(computed) if need else None for need in needs]
 
 
 class _Enter(torch.autograd.Function):
@@ -64,13 +74,19 @@ class _Enter(torch.autograd.Function):
     def forward(ctx: Any, arrived: list[Tensor], plain: Computation, *tensors: Tensor | None) -> Any:
         ctx.save_for_backward(*tensors)
         ctx.arrived, ctx.plain = arrived, plain
-        return tuple(tensor if tensor is None else tensor.view_as(tensor) for tensor in tensors)
+        inside = tuple(tensor if tensor is None else tensor.view_as(tensor) for tensor in tensors)
+        # Torch's kernels leave their fused path for a bias that seems to want a gradient.
+        needs = ctx.needs_input_grad[2:]
+        constant = [view for view, need in zip(inside, needs, strict=True) if view is not None and not need]
+        ctx.mark_non_differentiable(*constant)
+        return inside
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
         if not torch.is_grad_enabled():
             return None, None, *gradients
-        return None, None, *_recomputed(ctx, ctx.plain, ctx.arrived.pop(), 2)
+        needs = ctx.needs_input_grad[2:]
+        return None, None, *partial_gradients(ctx.plain, ctx.saved_tensors, needs, ctx.arrived.pop())
 
 
 class _Leave(torch.autograd.Function):
@@ -104,7 +120,8 @@ class _Apart(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled() or ctx.graph is None:
-            return None, None, *_recomputed(ctx, ctx.plain, gradients[0], 2)
+            needs = ctx.needs_input_grad[2:]
+            return None, None, *partial_gradients(ctx.plain, ctx.saved_tensors, needs, gradients[0])
         (leaves, context), ctx.graph = ctx.graph, None
         wanted = [leaf for leaf in leaves if leaf.requires_grad]
         found = iter(torch.autograd.grad(context, wanted, gradients[0]))

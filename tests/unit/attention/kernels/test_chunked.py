@@ -8,7 +8,19 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from regard import Additive, Concat, Gaussian, Sparsemax, attention, explain_backend
+from regard import (
+    Additive,
+    Concat,
+    Cosine,
+    Dot,
+    Gaussian,
+    ScaledDot,
+    ScoreMod,
+    ScoreRows,
+    Sparsemax,
+    attention,
+    explain_backend,
+)
 from regard.attention.kernels import chunked
 
 CHUNK = 6000
@@ -72,7 +84,9 @@ def problem(queries: int, keys: int, hidden: int, kind: str) -> tuple[dict[str, 
         case _:
             learned = [torch.randn(6)]
             vector = learned[0]
-            arguments = {"score": lambda q, k: (q[..., :, None, :] * k[..., None, :, :]).sigmoid() @ vector}
+            arguments = {
+                "score": ScoreRows(lambda q, k, i, j: (q[..., :, None, :] * k[..., None, :, :]).sigmoid() @ vector - i)
+            }
     for tensor in (*inputs, *learned):
         tensor.requires_grad_()
     return arguments, inputs, learned
@@ -133,7 +147,7 @@ def test_it_is_chosen_where_it_pays() -> None:
     assert explain_backend(small, small, score=score).chosen == "reference"
     assert explain_backend(large, large, score=score).chosen == "chunked"
     assert explain_backend(large, large, score=Additive(torch.ones(4), activation="identity")).chosen == "sdpa"
-    assert explain_backend(large, large, score=lambda query, key: query @ key.mT).chosen == "chunked"
+    assert explain_backend(large, large, score=ScoreRows(lambda query, key, i, j: query @ key.mT)).chosen == "chunked"
 
 
 def test_it_pays_with_grouped_heads_too() -> None:
@@ -175,34 +189,81 @@ def test_a_function_that_draws_random_numbers_draws_the_same_again() -> None:
     query, key = torch.randn(200, 4, dtype=torch.float64), torch.randn(60, 4, dtype=torch.float64)
     query.requires_grad_()
 
-    def noisy(query: Tensor, key: Tensor) -> Tensor:
+    def noisy(query: Tensor, key: Tensor, i: Tensor, j: Tensor) -> Tensor:
         return torch.nn.functional.dropout(query, 0.5) @ key.mT
 
     torch.manual_seed(1)
-    context = attention(query, key, score=noisy, backend="chunked")
+    context = attention(query, key, score=ScoreRows(noisy), backend="chunked")
     (slope,) = torch.autograd.grad(context.sum(), query)
     dropped = slope == 0
     assert 0.4 < dropped.double().mean() < 0.6
     moved = query.detach() + dropped * 3.0  # what the forward pass dropped may change freely
     torch.manual_seed(1)
-    torch.testing.assert_close(attention(moved, key, score=noisy, backend="chunked"), context)
+    torch.testing.assert_close(attention(moved, key, score=ScoreRows(noisy), backend="chunked"), context)
 
 
 def test_each_chunk_sees_a_few_rows_and_all_keys() -> None:
     seen = []
 
-    def score(query: Tensor, key: Tensor) -> Tensor:
-        seen.append((tuple(query.shape), tuple(key.shape)))
+    def score(query: Tensor, key: Tensor, query_index: Tensor, key_index: Tensor) -> Tensor:
+        seen.append((tuple(query.shape), tuple(key.shape), query_index[:, 0].tolist(), tuple(key_index.shape)))
         return query @ key.mT
 
-    attention(torch.randn(1, 100, 4), torch.randn(1, 150, 4), score=score, backend="chunked")
+    attention(torch.randn(1, 100, 4), torch.randn(1, 150, 4), score=ScoreRows(score), backend="chunked")
     rows = CHUNK // (150 * 4)
-    assert seen == [((1, rows, 4), (1, 150, 4))] * 10
+    expected = [((1, rows, 4), (1, 150, 4), list(range(first, first + 10)), (1, 150)) for first in range(0, 100, 10)]
+    assert seen == expected
 
 
 def test_a_function_sees_the_precision_of_the_call() -> None:
     layer = torch.nn.Linear(4, 4, bias=False, dtype=torch.bfloat16)
     query, key = torch.randn(2, 5, 4).bfloat16(), torch.randn(2, 7, 4).bfloat16()
-    for backend in ("reference", "chunked"):
-        context = attention(query, key, score=lambda q, k: layer(q) @ k.mT, backend=backend)
+    for score, backend in (
+        (lambda q, k: layer(q) @ k.mT, "reference"),
+        (ScoreRows(lambda q, k, i, j: layer(q) @ k.mT), "reference"),
+        (ScoreRows(lambda q, k, i, j: layer(q) @ k.mT), "chunked"),
+    ):
+        context = attention(query, key, score=score, backend=backend)
         assert context.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("queries", [3, 61, 300])
+def test_a_plain_function_is_given_every_query_however_many(queries: int) -> None:
+    """It may use where its queries stand, which a part of them would not tell."""
+    query, key = torch.randn(2, queries, 8), torch.randn(2, 47, 8)
+
+    def near(query: Tensor, key: Tensor) -> Tensor:
+        i, j = torch.arange(query.size(-2))[:, None], torch.arange(key.size(-2))
+        return query @ key.mT - 0.5 * (i - j).abs()
+
+    assert explain_backend(query, key, score=near).chosen == "reference"
+    report = explain_backend(query, key, score=near).refusals["chunked"]
+    assert report == "near is a function of all queries; ScoreRows(function) may be given a few"
+    indexed = ScoreRows(lambda query, key, i, j: query @ key.mT - 0.5 * (i - j).abs())
+    changed = ScoreMod(lambda score, b, h, i, j: score - 0.5 * (i - j).abs(), score=Dot())
+    truth = attention(query, key, score=near, backend="reference")
+    for score in (near, indexed, changed):
+        torch.testing.assert_close(attention(query, key, score=score), truth)
+
+
+@pytest.mark.parametrize("make", [lambda f: Gaussian(f), lambda f: ScaledDot(f), lambda f: Cosine(f)])
+@pytest.mark.parametrize("shape", [(2, 4, 100, 1), (100, 1), (4, 1, 1), ()])
+def test_a_factor_per_query_goes_with_its_rows(make: Callable[[Tensor], Any], shape: tuple[int, ...]) -> None:
+    query, key, factor = torch.randn(2, 4, 100, 8), torch.randn(2, 4, 30, 8), torch.rand(shape) + 0.5
+    leaves = [tensor.double().requires_grad_() for tensor in (query, key, factor)]
+    results = []
+    for backend in ("chunked", "reference"):
+        context = attention(*leaves[:2], score=make(leaves[2]), backend=backend)
+        results.append([context, *torch.autograd.grad(context.square().sum(), leaves)])
+    torch.testing.assert_close(*results)
+
+
+def test_gradients_come_in_batches_too() -> None:
+    """As `jacobian(vectorize=True)` asks for them: under vmap nothing may be written in place."""
+    query, key, vector = torch.randn(1, 80, 16), torch.randn(1, 47, 16), torch.randn(16)
+    query.requires_grad_(), vector.requires_grad_()
+    directions, slopes = torch.randn(3, 1, 80, 16), []
+    for backend in ("chunked", "reference"):
+        context = attention(query, key, score=Additive(vector), backend=backend)
+        slopes.append(torch.autograd.grad(context, (query, vector), directions, is_grads_batched=True))
+    torch.testing.assert_close(*slopes, atol=1e-4, rtol=1e-4)
