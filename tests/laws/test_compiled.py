@@ -1,15 +1,17 @@
 """torch.compile without graph breaks, and torch.export, give what eager gives."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from catalogue.operator import LAYOUTS, MASKS, NORMALIZERS, POSITIONS, SCORES
 from reference.cases import DEFAULTS, Row, build
-from regard import Additive, Causal, Padding, Rotary, ScaledDot, Sparsemax, Window, attention
+from regard import Additive, Causal, Not, Padding, Rotary, ScaledDot, Sink, Softmax, Sparsemax, Window, attention
 
 pytestmark = pytest.mark.compiled
 
@@ -67,7 +69,7 @@ def test_every_layout_compiles(layout: str) -> None:
 
 
 @pytest.mark.usefixtures("small_chunks")
-@pytest.mark.parametrize("score", ["Additive", "Concat", "function"])
+@pytest.mark.parametrize("score", ["Additive", "Concat", "ScoreRows", "ScoreMod"])
 def test_chunks_compile(score: str) -> None:
     compare({"score": score, "layout": "batch", "backend": "chunked"})
 
@@ -146,3 +148,55 @@ def test_export(sparse: bool, strict: bool) -> None:
     torch.testing.assert_close(program.module()(*arguments), block(*arguments))
     longer = torch.randn(2, 11, 4), torch.randn(2, 13, 4), torch.tensor([5, 13])
     torch.testing.assert_close(program.module()(*longer), block(*longer))
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("mask", ["none", "not", "and", "sink"])
+def test_grouped_heads_and_opposite_masks_compile_for_any_length(dynamic: bool | None, mask: str) -> None:
+    def run(query: Tensor, key: Tensor, lengths: Tensor, sink: Tensor) -> Tensor:
+        given = {"none": None, "not": Not(Padding(lengths)), "and": Not(Causal()) & Padding(lengths), "sink": Causal()}
+        normalize = Sink(sink) if mask == "sink" else Softmax()
+        return attention(query, key, mask=given[mask], normalize=normalize, grouped=True)
+
+    compiled = torch.compile(run, fullgraph=True, dynamic=dynamic, backend="aot_eager")
+    for keys in (6, 9, 20):
+        arguments = torch.randn(2, 4, keys, 8), torch.randn(2, 2, keys, 8), torch.tensor([3, keys]), torch.randn(4)
+        torch.testing.assert_close(compiled(*arguments), run(*arguments), atol=1e-5, rtol=1e-5)
+
+
+class Normalized(nn.Module):
+    """Attention with one normalizer, for any number of keys."""
+
+    def __init__(self, normalize: Any) -> None:
+        super().__init__()
+        self.normalize = normalize
+
+    def forward(self, query: Tensor, key: Tensor) -> Tensor:
+        return attention(query, key, normalize=self.normalize)
+
+
+@pytest.mark.parametrize("normalize", [row.normalizer for row in NORMALIZERS.values()], ids=list(NORMALIZERS))
+def test_every_normalizer_exports_for_any_number_of_keys(normalize: Any) -> None:
+    module = Normalized(normalize)
+    keys = torch.export.Dim("keys", min=2, max=99)
+    example = torch.randn(2, 4, 8), torch.randn(2, 5, 8)
+    program = torch.export.export(module, example, dynamic_shapes=({}, {1: keys}))
+    for length in (3, 5, 40):
+        arguments = torch.randn(2, 4, 8), torch.randn(2, length, 8)
+        torch.testing.assert_close(program.module()(*arguments), module(*arguments), atol=1e-5, rtol=1e-5)
+
+
+def test_tracing_does_not_settle_whether_padding_holds_nan() -> None:
+    """On a CPU the operator looks whether there is any; a graph made of one call must serve the next."""
+    query, key, lengths = torch.randn(2, 4, 8), torch.randn(2, 20, 8), torch.tensor([20, 2])
+    later = key.clone()
+    later[1, 2:] = torch.nan
+
+    def run(query: Tensor, key: Tensor, lengths: Tensor) -> Tensor:
+        return attention(query, key, mask=Padding(lengths))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        traced = torch.jit.trace(run, (query, key, lengths))
+    for graph in (traced, make_fx(run)(query, key, lengths)):
+        torch.testing.assert_close(graph(query, later, lengths), run(query, key, lengths))

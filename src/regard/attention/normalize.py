@@ -140,7 +140,7 @@ class Sparsemax(Normalizer):
         ordered = scores.detach().sort(-1, descending=True).values
         rank = torch.arange(1, scores.size(-1) + 1, device=scores.device, dtype=scores.dtype)
         size = (1 + rank * ordered > ordered.cumsum(-1)).sum(-1, keepdim=True)
-        support = scores >= ordered.gather(-1, size - 1)
+        support = ~(scores < ordered.gather(-1, (size - 1).clamp_min(0)))  # NaN counts, and so spoils its row
         inside = scores.masked_fill(~support, 0.0)
         threshold = (inside.sum(-1, keepdim=True) - 1) / support.sum(-1, keepdim=True)
         return (inside - threshold).masked_fill(~support, 0.0)

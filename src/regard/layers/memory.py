@@ -245,10 +245,15 @@ def blank_padding(
 def blank_own_padding(
     sequence: Float[Tensor, "batch length size"], mask: Mask | Tensor | None
 ) -> Float[Tensor, "batch length size"]:
-    """Do the same to a sequence that attends to itself, where the mask holds a `Padding`: it speaks of queries too."""
+    """Zero the padding of a sequence that attends to itself, where the mask holds a `Padding`, as key and as query.
+
+    Whatever it held, the rows of padding that a layer gives back are then the same.
+    """
     match mask:
         case Padding() if _is_plain(mask):
-            return blank_padding(mask, sequence)[0]
+            allowed = key_mask(mask, sequence)
+            assert allowed is not None
+            return torch.where(allowed.unsqueeze(-1), sequence, 0.0)
         case And():
             return blank_own_padding(blank_own_padding(sequence, mask.left), mask.right)
     return sequence

@@ -3,12 +3,13 @@
 import math
 from typing import Any
 
+import entmax
 import pytest
 import torch
 from torch import Tensor
 
 from regard import Entmax, Hard, Mean, Sigmoid, Softmax, Sparsemax
-from regard.attention.normalize import normalize
+from regard.attention.normalize import _bisect, normalize
 
 DISTRIBUTIONS: list[Any] = [Softmax(), Sparsemax(), Entmax(1.5), Entmax(1.05), Entmax(1.95), Hard(), Mean()]
 DTYPES = [torch.float64, torch.float32]
@@ -146,3 +147,55 @@ def test_sigmoid_is_no_such_normalizer() -> None:
     assert not Sigmoid().shift_invariant
     scores = torch.randn(5, 7)
     assert not torch.allclose(Sigmoid()(scores + 1, None), Sigmoid()(scores, None))
+
+
+ALPHAS = [1.01, 1.05, 1.2, 1.35, 1.5, 1.6, 1.75, 1.9, 1.99]
+
+
+def near_the_threshold(alpha: float, rows: int, keys: int, steps: int) -> Tensor:
+    """Draw scores, one of which lies within a few units in the last place of the threshold of its row."""
+    scores = torch.randn(rows, keys) * 0.7 / (alpha - 1) ** 0.5
+    top = scores.amax(-1, keepdim=True)
+    threshold = _bisect((scores - top) * (alpha - 1), 1 / (alpha - 1))
+    for _ in range(abs(steps)):
+        threshold = torch.nextafter(threshold, torch.full_like(threshold, math.copysign(2.0, steps)))
+    first = torch.where(scores.argmax(-1, keepdim=True) == 0, scores[:, :1], threshold / (alpha - 1) + top)
+    return torch.cat([first, scores[:, 1:]], -1)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_entmax_over_many_rows(alpha: float) -> None:
+    """Every row sums to one and every gradient is finite: of scores as they come, and of scores at the threshold.
+
+    Run over a million rows of each alpha by `tests/stress/entmax_rows.py`.
+    """
+    drawn = [torch.randn(3000, keys) * (1 + keys % 3) for keys in (2, 5, 64)]
+    hard = [near_the_threshold(alpha, 1000, keys, steps) for keys in (3, 9, 40) for steps in (-3, -1, 1, 2)]
+    for scores in (*drawn, *hard):
+        scores.requires_grad_()
+        weights = Entmax(alpha)(scores, None)
+        assert sums_to_one(weights, 2e-6)
+        (slope,) = torch.autograd.grad((weights * torch.linspace(-1, 1, scores.size(-1))).sum(), scores)
+        assert slope.isfinite().all()
+        assert (slope.sum(-1).abs() < 1e-4).all()  # adding a constant to a row changes nothing
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_the_gradients_of_entmax_are_those_of_the_bisection(alpha: float) -> None:
+    """Where a score lies at the threshold itself they jump; elsewhere they agree with the entmax package's."""
+    for keys in (2, 5, 64):
+        scores = (torch.randn(2000, keys) * 2).double()
+        scaled = (scores - scores.amax(-1, keepdim=True)) * (alpha - 1)
+        apart = ((scaled - _bisect(scaled, 1 / (alpha - 1))).abs() > 1e-6).all(-1)
+        ours, theirs = scores[apart].clone().requires_grad_(), scores[apart].clone().requires_grad_()
+        weights, truth = Entmax(alpha)(ours, None), entmax.entmax_bisect(theirs, alpha, n_iter=80)
+        direction = torch.linspace(-1, 1, keys, dtype=torch.float64)
+        torch.testing.assert_close(weights, truth, atol=1e-9, rtol=1e-9)
+        slopes = [torch.autograd.grad((one * direction).sum(), x)[0] for one, x in ((weights, ours), (truth, theirs))]
+        torch.testing.assert_close(*slopes, atol=1e-7, rtol=1e-6)
+
+
+def test_a_row_of_nan_stays_nan() -> None:
+    for normalizer in DISTRIBUTIONS:
+        if not isinstance(normalizer, (Hard, Mean)):
+            assert normalizer(torch.tensor([[torch.nan, torch.nan]]), None).isnan().all()

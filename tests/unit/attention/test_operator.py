@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from catalogue.operator import INNER, NORMALIZERS, SCORES
 from reference.cases import DEFAULTS, build
@@ -14,6 +15,7 @@ from regard import (
     Attended,
     Bilinear,
     Causal,
+    Cosine,
     Dot,
     Gaussian,
     Hard,
@@ -548,3 +550,71 @@ def test_nothing_given_is_changed(backend: Any) -> None:
 def test_tensors_without_data_have_shapes(backend: Any) -> None:
     query, key = torch.zeros(2, 5, 4, device="meta"), torch.zeros(2, 7, 4, device="meta")
     assert attention(query, key, mask=Causal(), backend=backend).shape == (2, 5, 4)
+
+
+# Biases of another precision
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("learned", [False, True], ids=["constant", "learned"])
+def test_a_bias_keeps_its_precision_beside_half_precision(dtype: torch.dtype, learned: bool) -> None:
+    """Rounded to bfloat16 first, numbers of size 10 would be off by 0.04."""
+    query, key, value = (torch.randn(1, 8, 64, 64).to(dtype).requires_grad_() for _ in range(3))
+    bias = (torch.randn(1, 8, 64, 64) * 10).requires_grad_(learned)
+    exact = attention(*(tensor.double() for tensor in (query, key, value)), bias=bias.double(), backend="reference")
+    reference = (attention(query, key, value, bias=bias, backend="reference").double() - exact).abs().max()
+    context = attention(query, key, value, bias=bias)
+    assert (context.double() - exact).abs().max() <= 2 * reference + torch.finfo(dtype).eps
+    for position in (Alibi.of_heads(8), RelativeBias(table=torch.randn(8, 127) * 10)):
+        wide = attention(*(tensor.double() for tensor in (query, key, value)), position=position, backend="reference")
+        plain = (attention(query, key, value, position=position, backend="reference").double() - wide).abs().max()
+        found = (attention(query, key, value, position=position).double() - wide).abs().max()
+        assert found <= 2 * plain + torch.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+def test_a_very_low_bias_is_not_minus_infinity(dtype: torch.dtype) -> None:
+    query, key = torch.randn(1, 2, 20, 8).to(dtype), torch.randn(1, 2, 20, 8).to(dtype)
+    for low in (-1e9, torch.finfo(torch.float32).min / 2):
+        found = attention(query, key, bias=torch.full((20, 20), low), return_weights=True)
+        torch.testing.assert_close(found.weights.sum(-1), torch.ones(1, 2, 20))
+        assert found.context.abs().max() > 0
+
+
+@pytest.mark.parametrize("name", ["bias", "Alibi", "RelativeBias", "Shaw"])
+def test_a_constant_bias_trains_on_the_fused_kernel(name: str) -> None:
+    """Torch leaves it for a bias that seems to want a gradient."""
+    query, key, value = (torch.randn(2, 4, 33, 8).requires_grad_() for _ in range(3))
+    arguments: dict[str, Any] = {
+        "bias": {"bias": torch.randn(33, 33)},
+        "Alibi": {"position": Alibi.of_heads(4)},
+        "RelativeBias": {"position": RelativeBias(table=torch.randn(4, 5))},
+        "Shaw": {"position": Shaw(keys=torch.randn(5, 8))},
+    }[name]
+    if name == "Shaw":
+        query = query.detach()  # its bias is computed from the query
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+        context = attention(query, key, value, **arguments)
+    found = torch.autograd.grad(context.square().sum(), (key, value))
+    truth = attention(query, key, value, backend="reference", **arguments)
+    torch.testing.assert_close(found, torch.autograd.grad(truth.square().sum(), (key, value)), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("backend", ["sdpa", "reference", None])
+@pytest.mark.parametrize("mask", [None, Causal(), "tensor"], ids=str)
+def test_grouped_heads_need_no_batch(backend: Any, mask: Any) -> None:
+    query, key, value = torch.randn(4, 20, 8), torch.randn(2, 20, 8), torch.randn(2, 20, 3)
+    mask = torch.rand(4, 20, 20) < 0.7 if mask == "tensor" else mask
+    batched = None if mask is None else mask if isinstance(mask, Causal) else mask[None]
+    truth = attention(query[None], key[None], value[None], mask=batched, grouped=True, backend="reference")[0]
+    found = attention(query, key, value, mask=mask, grouped=True, backend=backend)
+    torch.testing.assert_close(found, truth, atol=1e-5, rtol=1e-5)
+
+
+def test_the_cosine_of_very_long_vectors() -> None:
+    """The sum of their magnitudes would overflow."""
+    query, key = torch.full((1, 1, 8), 2e38), torch.full((1, 2, 8), 2e38)
+    for score in (Cosine(), Cosine(torch.tensor(1.0))):
+        assert score.dense(query, key).tolist() == [[[pytest.approx(1), pytest.approx(1)]]]
+    nothing = attention(torch.ones(1, 2, 0), torch.ones(1, 3, 0), torch.ones(1, 3, 2), score=Cosine())
+    torch.testing.assert_close(nothing, torch.ones(1, 2, 2))

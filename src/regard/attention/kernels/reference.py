@@ -48,12 +48,16 @@ class Operands(NamedTuple):
 def operands(inputs: Inputs, *, mask: Tensor | None, seen: Seen | None = None) -> Operands:
     """Zero what no one may attend to, so that NaN or infinity in it can reach neither output nor gradient; rotate.
 
-    What is attended to is read off the mask, unless `seen` says it.
+    What is attended to is read off the mask and the bias, where −∞ forbids, unless `seen` says it.
     """
     query, key, value = inputs.query, inputs.key, inputs.value
-    harmless = isinstance(inputs.mask, Harmless) and inputs.position is None  # a position may forbid more
-    if mask is not None and not all(known_finite(one) for one in ([query] if harmless else [query, key, value])):
-        seen = mask.any(-1), mask.any(-2)
+    # A position or a bias may forbid more.
+    harmless = isinstance(inputs.mask, Harmless) and inputs.position is None and inputs.bias is None
+    forbids = mask is not None or inputs.bias is not None
+    if forbids and not all(known_finite(one) for one in ([query] if harmless else [query, key, value])):
+        allowed = close_places(inputs, mask)
+        assert allowed is not None
+        seen = allowed.any(-1), allowed.any(-2)
     if seen is not None:
         attending, attended = seen
         query = blank(query, _reduce(attending, query.shape[:-2], False))
@@ -124,6 +128,7 @@ def close_places(inputs: Inputs, mask: Tensor | None) -> Tensor | None:
     if inputs.bias is None:
         return mask
     open_places = inputs.bias != -torch.inf
+    open_places = open_places[(None,) * (len(inputs.shape) - open_places.ndim)]
     return open_places if mask is None else mask & open_places
 
 

@@ -60,7 +60,8 @@ def attend(inputs: Inputs, ready: Operands | None = None) -> Tensor:
     if ready is None:
         ready = operands(inputs, mask=inputs.dense_mask() if masked else None)
     query, key, value, mask = ready if masked else ready._replace(mask=None)
-    grouped = bool(inputs.grouped and inputs.score.linear and key.size(-3) == value.size(-3))
+    shared = inputs.grouped and inputs.score.linear and key.size(-3) == value.size(-3)
+    grouped = True if shared else False  # noqa: SIM210 - the kernel takes no symbolic truth
     if inputs.grouped and not grouped:
         key, value = ungroup(key, query.size(-3)), ungroup(value, query.size(-3))
     center = None
@@ -203,6 +204,8 @@ def as_four_axes(
             bias = bias.expand(*lead, *bias.shape[-2:]).flatten(0, -4)
         elif len(lead) == 1:
             bias = bias.unsqueeze(missing)
+        elif bias.ndim == 3:  # one for each head
+            bias = bias.unsqueeze(0)
     return fold(query, lead), fold(key, key_lead), fold(value, key_lead), bias
 
 
