@@ -4,7 +4,7 @@
 faster, `lookup` is the same thing seen as a dictionary.
 """
 
-from regard.attention.bias import Alibi, RelativeBias
+from regard.attention.bias import Alibi, RelativeBias, RelativeBuckets
 from regard.attention.kernels.choose import Backend, BackendReport
 from regard.attention.kernels.reference import Attended
 from regard.attention.lookup import Found, lookup
@@ -53,6 +53,7 @@ __all__ = [
     "Partial",
     "Position",
     "RelativeBias",
+    "RelativeBuckets",
     "Rotary",
     "ScaledDot",
     "Score",

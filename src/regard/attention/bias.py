@@ -1,13 +1,14 @@
 """Biases by distance: numbers added to the scores that depend on how far apart query and key stand."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.checks import check_count, check_device, check_heads, check_numbers, check_tensor
+from regard.attention.checks import check_count, check_device, check_flag, check_heads, check_numbers, check_tensor
 from regard.attention.position import Position
 from regard.attention.tensors import widened
 from regard.errors import ArgumentError
@@ -69,7 +70,7 @@ class RelativeBias(Position):
     where $b$ is `table`, (2R + 1,) or (heads, 2R + 1).
 
     Reference: Raffel et al. (2020), section 2.1, arXiv:1910.10683.
-    Differs: distances are clipped as in Shaw et al. (2018), not put into logarithmic buckets.
+    Differs: distances are clipped as in Shaw et al. (2018); `RelativeBuckets` has the paper's buckets.
 
     >>> RelativeBias(table=torch.tensor([-1.0, 0.0, 1.0])).bias(None, torch.zeros(2, 1), torch.zeros(3, 1), (2, 3))
     tensor([[-1., 0., 1.],
@@ -80,22 +81,101 @@ class RelativeBias(Position):
 
     def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
         """Raise unless distances are odd in number and heads agree."""
-        check_tensor("table", self.table)
-        check_numbers("table", self.table)
-        check_device("table", self.table, query.device)
-        if self.table.ndim not in (1, 2) or self.table.size(-1) % 2 == 0:
+        _check_table(self.table, query, shape)
+        if self.table.size(-1) % 2 == 0:
             raise ArgumentError(
                 "`table` of RelativeBias must have shape (2·reach + 1,) or (heads, 2·reach + 1); "
                 f"received {tuple(self.table.shape)}."
             )
-        if self.table.ndim == 2:
-            check_heads("table", self.table.size(0), shape)
 
     def bias(self, score: object, query: Tensor, key: Tensor, shape: Sequence[int]) -> Tensor:
         """Gather the number of each distance."""
         reach = self.table.size(-1) // 2
-        index = self.offsets(shape, query.device).clamp(-reach, reach) + reach
-        if self.table.ndim == 1:
-            return self.table[index].to(widened(query).dtype)
-        heads = torch.arange(self.table.size(0), device=index.device).view(-1, 1, 1)
-        return self.table[heads, index].to(widened(query).dtype)  # *batch heads query key
+        return gather_by_distance(self, self.table, lambda far: far.clamp(-reach, reach) + reach, query, shape)
+
+
+@dataclass(frozen=True, eq=False)
+class RelativeBuckets(Position):
+    r"""Add a learned number for each bucket of distances: one for each small distance, ever wider ones further away.
+
+    $$e_{ij} \mathrel{+}= b_{\text{bucket}(j - i)}, \qquad \text{bucket}(d) = \begin{cases} d & d < n \\
+    n + \lfloor \frac{\log(d / n)}{\log(D / n)} n \rfloor & n \le d < D \\ 2n - 1 & D \le d \end{cases}$$
+
+    where $d$ is how far the key stands before the query, $D$ is `max_distance`, and $2n$ the number of buckets for one
+    direction: all of `table`, (buckets,) or (heads, buckets), or half of it where `both_ways` also tells keys behind
+    the query apart. Otherwise those share the bucket of distance zero.
+
+    Reference: Raffel et al. (2020), section 2.1, arXiv:1910.10683, as the authors' code computes it.
+
+    >>> RelativeBuckets(table=torch.zeros(4), max_distance=8).bucket(-torch.arange(9))
+    tensor([0, 1, 2, 2, 3, 3, 3, 3, 3])
+    """
+
+    table: Float[Tensor, "... bucket"] = field(kw_only=True)
+    max_distance: int = field(default=128, kw_only=True)
+    both_ways: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_count("max_distance", self.max_distance)
+        check_flag("both_ways", self.both_ways)
+
+    def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
+        """Raise unless there are buckets to put distances in, and heads agree."""
+        _check_table(self.table, query, shape)
+        exact = self._exact()
+        if not 1 <= exact < self.max_distance:
+            raise ArgumentError(
+                f"`max_distance` must be above the {exact} distances that have buckets of their own, at least one; "
+                f"received {self.max_distance} for a table of {self.table.size(-1)} buckets."
+            )
+
+    def _exact(self) -> int:
+        """Say how many distances of one direction have a bucket of their own."""
+        return self.table.size(-1) // (4 if self.both_ways else 2)
+
+    def bucket(self, distance: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
+        """Give the bucket of each j − i."""
+        exact = self._exact()
+        one_way = self.table.size(-1) // (2 if self.both_ways else 1)
+        before = distance.abs() if self.both_ways else (-distance).clamp_min(0)
+        ratio = torch.log(before.clamp_min(1).float() / exact) / math.log(self.max_distance / exact)
+        far = (exact + (ratio * (one_way - exact)).long()).clamp_max(one_way - 1)
+        side = (distance > 0).long() * one_way if self.both_ways else 0
+        return torch.where(before < exact, before, far) + side
+
+    def bias(self, score: object, query: Tensor, key: Tensor, shape: Sequence[int]) -> Tensor:
+        """Gather the number of each bucket."""
+        return gather_by_distance(self, self.table, self.bucket, query, shape)
+
+
+def _check_table(table: Tensor, query: Tensor, shape: Sequence[int]) -> None:
+    check_tensor("table", table)
+    check_numbers("table", table)
+    check_device("table", table, query.device)
+    if table.ndim not in (1, 2):
+        raise ArgumentError(
+            "`table` must have an axis of distances, and before it one of heads or none; received "
+            f"{tuple(table.shape)}."
+        )
+    if table.ndim == 2:
+        check_heads("table", table.size(0), shape)
+
+
+def gather_by_distance(
+    position: Position, table: Tensor, index: Callable[[Tensor], Tensor], query: Tensor, shape: Sequence[int]
+) -> Float[Tensor, "... query key"]:
+    """Give the number of each pair from a table of distances, where `index` says which one belongs to j − i.
+
+    Where the ends align, all pairs of one diagonal share a number: (query + key) are gathered, not query · key, as one
+    row that every query reads from another place on.
+    """
+    dtype = widened(query).dtype
+    queries, keys = shape[-2], shape[-1]
+    if position.query_positions is None and position.key_positions is None and 0 not in (queries, keys):
+        row = table[..., index(torch.arange(1 - keys, queries, device=table.device))]
+        return row.unfold(-1, keys, 1).flip(-2).to(dtype)
+    chosen = index(position.offsets(shape, query.device))
+    if table.ndim == 1:
+        return table[chosen].to(dtype)
+    heads = torch.arange(table.size(0), device=chosen.device).view(-1, 1, 1)
+    return table[heads, chosen].to(dtype)  # *batch heads query key

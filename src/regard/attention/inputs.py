@@ -19,7 +19,7 @@ from regard.attention.tensors import autocasts, broadcasts, kernel_dtype, name_o
 from regard.errors import ArgumentError, ArgumentTypeError, nearest
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)  # a frozen one takes 4 µs to make, as long as a small call's kernel
 class Inputs:
     """The arguments of one call, checked. `shape` is that of the scores, (*batch, query, key)."""
 

@@ -4,7 +4,6 @@ Masks are small values that combine: `Causal() & Padding(lengths)`, `Window(8, 0
 `dense(shape, device)` gives the boolean tensor, with size-one axes where the mask does not vary.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -13,18 +12,18 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from regard.attention.checks import check_count
+from regard.attention.checks import check_count, undefined
 from regard.errors import ArgumentError, ArgumentTypeError
 
 Align = Literal["end", "start"]
 
 
-class Mask(ABC):
+class Mask:
     """Says for every query and key whether the one may attend to the other."""
 
-    @abstractmethod
     def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Bool[Tensor, "..."]:
         """Give a boolean tensor that broadcasts to `shape` = (*batch, query, key)."""
+        raise undefined(self, "dense(shape, device)")
 
     def __and__(self, other: "Mask | Tensor") -> "Mask":
         return And(self, as_mask(other))

@@ -4,7 +4,6 @@ A normalizer takes `(scores, mask)`. Masked scores arrive as −∞; rows with n
 leave as zeros, whatever the normalizer makes of them: `normalize` below sees to both, for ours and for yours.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,23 +11,23 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.attention.checks import check_heads, check_number, check_numbers, check_tensor
+from regard.attention.checks import check_heads, check_number, check_numbers, check_tensor, undefined
 from regard.errors import ArgumentError, ArgumentTypeError
 
 
-class Normalizer(ABC):
+class Normalizer:
     """Turns a row of scores into a row of weights."""
 
     #: True where adding a constant to a row changes nothing, so that scores known up to such a constant will do.
     shift_invariant: bool = True
 
-    @abstractmethod
     def __call__(
         self, scores: Float[Tensor, "*batch query key"], mask: Bool[Tensor, "..."] | None
     ) -> Float[Tensor, "*batch query key"]:
         """Give the weights of each row."""
+        raise undefined(self, "__call__(scores, mask)")
 
-    def check(self, shape: Sequence[int]) -> None:  # noqa: B027 - most normalizers suit every shape
+    def check(self, shape: Sequence[int]) -> None:
         """Raise if this normalizer does not suit scores of that shape, (*batch, query, key)."""
 
     def __str__(self) -> str:
@@ -58,6 +57,30 @@ def normalize(
     empty = ~mask.any(-1, keepdim=True)
     open_scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0)
     return _checked(normalizer(open_scores, mask)).masked_fill(~mask, 0.0)
+
+
+def softmax_and_log(
+    scores: Float[Tensor, "*batch query key"], mask: Bool[Tensor, "..."] | None
+) -> tuple[Float[Tensor, "*batch query key"], Float[Tensor, "*batch query"]]:
+    r"""Give the softmax of the allowed scores and the log of each row's sum of exponentials, −∞ for an empty row.
+
+    $$\log \sum_l \exp(e_l) = \max_l e_l - \log \max_l \alpha_l$$
+
+    so that the exponentials are taken once.
+
+    >>> softmax_and_log(torch.zeros(1, 4), torch.tensor([True, True, False, False]))
+    (tensor([[0.5000, 0.5000, 0.0000, 0.0000]]), tensor([0.6931]))
+    """
+    if scores.size(-1) == 0:
+        return scores, scores.new_full(scores.shape[:-1], -torch.inf)
+    if mask is None:
+        weights = torch.softmax(scores, dim=-1)
+        return weights, scores.amax(-1) - weights.amax(-1).log()
+    forbidden, empty = ~mask, ~mask.any(-1, keepdim=True)
+    open_scores = scores.masked_fill(forbidden, -torch.inf).masked_fill(empty, 0.0)
+    weights = torch.softmax(open_scores, dim=-1)
+    log = open_scores.amax(-1) - weights.amax(-1).log()
+    return weights.masked_fill(forbidden, 0.0), log.masked_fill(empty.squeeze(-1), -torch.inf)
 
 
 def _checked(weights: Tensor) -> Tensor:

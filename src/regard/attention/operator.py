@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.attention.checks import check_flag
 from regard.attention.inputs import Inputs, read_inputs, refuse_unknown
-from regard.attention.kernels import chunked, flex, reference, rows, sdpa
+from regard.attention.kernels import chunked, direct, flex, reference, rows, sdpa
 from regard.attention.kernels.choose import Backend, BackendReport, choose, refusals
 from regard.attention.kernels.reference import Attended
 from regard.attention.mask import Mask
@@ -131,6 +131,12 @@ def attention(
     """
     if unknown:
         refuse_unknown(unknown, (*Options.__annotations__, "return_weights", "return_log_normalizer"))
+    asked = return_weights is not False or return_log_normalizer is not False or backend is not None
+    plain = type(score) is ScaledDot and score.scale is None and type(normalize) is Softmax
+    if plain and not asked and bias is None and position is None and grouped is False and dropout == 0.0:
+        context = direct.attend(query, key, key if value is None else value, mask)
+        if context is not None:
+            return context
     check_flag("return_weights", return_weights)
     check_flag("return_log_normalizer", return_log_normalizer)
     inputs = read_inputs(

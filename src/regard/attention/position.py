@@ -97,8 +97,9 @@ class Rotary(Position):
     $$(R_m q)^\top (R_n k) = q^\top R_{n-m} k, \qquad \theta_i = \text{base}^{-2i/d}$$
 
     `layout` says which features form a pair: neighbors, "pairs" as in the paper, or the two "halves", as in
-    Hugging Face checkpoints. `size` turns the first `size` features only. A cache turns each key once, by `turn`, and
-    then says `turned=True`: keys are left as they are.
+    Hugging Face checkpoints. `size` turns the first `size` features only. `frequencies`, (size/2,), replaces
+    $\theta$, as models stretched to longer contexts do (`attention.frequencies`), and `magnitude` multiplies what is
+    turned. A cache turns each key once, by `turn`, and then says `turned=True`: keys are left as they are.
 
     Reference: Su et al. (2021), equations 14, 15 and 34, arXiv:2104.09864.
 
@@ -110,6 +111,8 @@ class Rotary(Position):
     base: float = 10000.0
     layout: Literal["pairs", "halves"] = "pairs"
     size: int | None = None
+    frequencies: Float[Tensor, " pair"] | None = field(default=None, kw_only=True)
+    magnitude: float = field(default=1.0, kw_only=True)
     turned: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -119,8 +122,12 @@ class Rotary(Position):
                 + nearest(self.layout, ("pairs", "halves"))
             )
         check_number("base", self.base, positive=True)
+        check_number("magnitude", self.magnitude, positive=True)
         if self.size is not None:
             check_count("size", self.size)
+        if self.frequencies is not None:
+            check_tensor("frequencies", self.frequencies)
+            check_numbers("frequencies", self.frequencies)
 
     def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
         """Raise unless the features pair up."""
@@ -130,6 +137,11 @@ class Rotary(Position):
                 raise ArgumentError(
                     f"`{name}` must have an even number of features to rotate, at most its width {tensor.size(-1)}; "
                     f"received {size}. Choose an even width, or Rotary(size=…) to turn the first few."
+                )
+            if self.frequencies is not None and tuple(self.frequencies.shape) != (size // 2,):
+                raise ArgumentError(
+                    f"`frequencies` must hold one number for each of the {size // 2} pairs of features of `{name}`; "
+                    f"received shape {tuple(self.frequencies.shape)}."
                 )
 
     def rotate(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -150,14 +162,20 @@ class Rotary(Position):
         size = features.size(-1) if self.size is None else self.size
         wide = torch.float64 if features.dtype == torch.float64 else torch.float32
         exact = torch.float32 if features.device.type == "mps" else torch.float64  # float32 is off by 0.004 at 100,000
-        exponent = torch.arange(0, size, 2, device=features.device, dtype=exact) / max(size, 1)
-        angle = places.unsqueeze(-1).to(exact) * self.base**-exponent  # *batch place size/2
+        if self.frequencies is None:
+            exponent = torch.arange(0, size, 2, device=features.device, dtype=exact) / max(size, 1)
+            frequencies = self.base**-exponent
+        else:
+            frequencies = self.frequencies.to(features.device, exact)
+        angle = places.unsqueeze(-1).to(exact) * frequencies  # *batch place size/2
         turned, kept = features[..., :size].to(wide), features[..., size:]
         if self.layout == "pairs":
             first, second = turned[..., 0::2], turned[..., 1::2]
         else:
             first, second = turned.chunk(2, dim=-1)
         cosine, sine = angle.cos().to(wide), angle.sin().to(wide)
+        if self.magnitude != 1:
+            cosine, sine = cosine * self.magnitude, sine * self.magnitude
         rotated = (first * cosine - second * sine, first * sine + second * cosine)
         turned = torch.stack(rotated, dim=-1).flatten(-2) if self.layout == "pairs" else torch.cat(rotated, dim=-1)
         return torch.cat([turned.to(features.dtype), kept.expand(*turned.shape[:-1], -1)], dim=-1)

@@ -5,7 +5,6 @@ Every score states `dense(query, key)`, its definition. One that is an inner pro
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
@@ -14,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.attention.checks import check_factor, check_number, check_parameter
+from regard.attention.checks import check_factor, check_number, check_parameter, undefined
 from regard.attention.tensors import widened
 from regard.errors import ArgumentError, nearest
 
@@ -30,7 +29,7 @@ class Inner(NamedTuple):
     scale: float
 
 
-class Score(ABC):
+class Score:
     """Compares every query with every key.
 
     `dense` is the definition. All else restates it in a form that a kernel can use, and holds for that definition
@@ -54,11 +53,11 @@ class Score(ABC):
                 if name not in vars(cls):
                     setattr(cls, name, vars(Score)[name])
 
-    @abstractmethod
     def dense(
         self, query: Float[Tensor, "*batch query query_size"], key: Float[Tensor, "*batch key key_size"]
     ) -> Float[Tensor, "*batch query key"]:
         """Give the score of every pair, by definition."""
+        raise undefined(self, "dense(query, key)")
 
     @property
     def has_inner(self) -> bool:

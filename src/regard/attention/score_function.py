@@ -1,6 +1,5 @@
 """Scores by functions of yours that know which query and which key they compare, and soft capping."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -8,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.checks import check_callable, check_count, check_number
+from regard.attention.checks import check_callable, check_count, check_number, undefined
 from regard.attention.score import ScaledDot, Score
 from regard.errors import ArgumentTypeError
 
@@ -70,9 +69,9 @@ class ChangedScore(Score):
     first: int
     """The index of the first query row, where the score was cut into rows."""
 
-    @abstractmethod
     def modify(self, score: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         """Change one score, or many at once, whose indices broadcast with them."""
+        raise undefined(self, "modify(score, batch, head, query, key)")
 
     def dense(self, query: Tensor, key: Tensor) -> Tensor:
         """Score, then change."""

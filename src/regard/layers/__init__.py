@@ -27,10 +27,11 @@ from regard.layers.patches import PatchEmbedding, Patches
 from regard.layers.pooling import AttentionPooling, Pooled
 from regard.layers.readout import Readout
 from regard.layers.recurrent import Encoded, RecurrentEncoder
-from regard.layers.relative import RelativeBiases, RelativePositions
+from regard.layers.relative import RelativeBiases, RelativeBucketBiases, RelativePositions
 from regard.layers.rotary import RotaryPositions
 from regard.layers.score import LearnedAdditive, LearnedBilinear, LearnedCosine, LearnedGaussian, LearnedScore
 from regard.layers.self_attention import SelfAttention
+from regard.layers.sink import LearnedSink
 from regard.layers.sinusoidal import SinusoidalPositions, sinusoids
 from regard.layers.spatial import SpatialAttention
 from regard.layers.structural import (
@@ -73,6 +74,7 @@ __all__ = [
     "LearnedGaussian",
     "LearnedPositions",
     "LearnedScore",
+    "LearnedSink",
     "LocalAttention",
     "LuongAttention",
     "Memory",
@@ -83,6 +85,7 @@ __all__ = [
     "Readout",
     "RecurrentEncoder",
     "RelativeBiases",
+    "RelativeBucketBiases",
     "RelativePositions",
     "RotaryPositions",
     "SelfAttention",

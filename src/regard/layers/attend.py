@@ -7,6 +7,7 @@ from regard.attention import Attended, Mask, Normalizer, Position, Score, Softma
 from regard.attention.normalize import NormalizeFunction
 from regard.attention.score import ScoreFunction
 from regard.errors import ArgumentError
+from regard.layers.sink import LearnedSink
 
 SOFTMAX = Softmax()
 
@@ -24,7 +25,9 @@ class Attend(nn.Module):
     torch.Size([1, 2, 4])
     """
 
-    def __init__(self, *, normalize: Normalizer | NormalizeFunction = SOFTMAX, dropout: float = 0.0) -> None:
+    def __init__(
+        self, *, normalize: Normalizer | NormalizeFunction | LearnedSink = SOFTMAX, dropout: float = 0.0
+    ) -> None:
         super().__init__()
         if not 0 <= dropout <= 1:
             raise ArgumentError(f"`dropout` must be a probability between 0 and 1; received {dropout}.")
@@ -53,7 +56,7 @@ class Attend(nn.Module):
             mask=mask,
             bias=bias,
             position=position,
-            normalize=self.normalize,
+            normalize=self.normalize() if isinstance(self.normalize, LearnedSink) else self.normalize,
             dropout=self.dropout if self.training else 0.0,
             grouped=grouped,
             return_weights=return_weights,

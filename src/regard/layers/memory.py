@@ -108,7 +108,8 @@ class Memory(NamedTuple):
         filled = self._most() if filled is None else filled
         held = (self.key, self.value)
         key, value = (new_buffer(one, capacity=capacity, filled=filled, rows=rows) for one in held)
-        return Memory(key, value, mask, length, self.placed, Room(key, value, length))
+        known = None if self.room is None else self.room.filled
+        return Memory(key, value, mask, length, self.placed, Room(key, value, length, filled=known))
 
     def append(self, more: "Memory", *, filled: int | None = None) -> "Memory":
         """Put the keys of `more` behind those of each batch element; shapes stay, so compiled code need not change.
@@ -116,6 +117,8 @@ class Memory(NamedTuple):
         What is padding in `more`, by a `Padding` mask, will be written over by the next `append`. `filled` says how
         many keys every batch element holds, where that is known, so that nobody need ask the device.
         """
+        counted = self.common_length()
+        filled = counted if filled is None else filled
         self._check_append(more, filled)
         assert self.mask is not None
         length, count = self.length + more.length, more.capacity
@@ -123,14 +126,16 @@ class Memory(NamedTuple):
         if not may_write(self.key):
             places = self.next_positions(count)
             key, value = put(self.key, more.key, at=places), put(self.value, more.value, at=places)
-            return Memory(key, value, self.mask.scatter(1, places, counts), length, self.placed, self.room)
+            room = None if self.room is None else Room.used_up()
+            return Memory(key, value, self.mask.scatter(1, places, counts), length, self.placed, room)
         mine = self.room is not None and self.room.take(self.key, self.value, self.length)
         held = self if mine else self._moved(self.mask, self.length, capacity=self.capacity, filled=filled)
         key, value, mask = held.key, held.value, self.mask.clone()
         at = self.next_positions(count) if filled is None else filled
         for buffer, new in ((key, more.key), (value, more.value), (mask.unsqueeze(-1), counts.unsqueeze(-1))):
             write(buffer, new, at=at)
-        return Memory(key, value, mask, length, self.placed, Room(key, value, length))
+        all_count = None if counted is None or more.mask is not None else counted + count
+        return Memory(key, value, mask, length, self.placed, Room(key, value, length, filled=all_count))
 
     def _may_look(self) -> bool:
         """Tell whether to ask for the lengths would break no graph and make no accelerator wait."""
@@ -176,6 +181,8 @@ class Memory(NamedTuple):
         """Say how many keys every batch element holds: where all hold as many, all count, and asking is free."""
         if self.mask is None:
             return self.capacity
+        if self.room is not None and self.room.filled is not None:
+            return self.room.filled
         if not self._may_look():
             return None
         least, most = (int(one) for one in self.length.aminmax())
@@ -185,6 +192,19 @@ class Memory(NamedTuple):
         """See the first `count` places alone, all of which count: for them no mask is needed."""
         key, value = (one.narrow(-2, 0, count) for one in (self.key, self.value))
         return Memory(key, value, None, self.length, self.placed)
+
+    def trimmed(self) -> "Memory":
+        """See what is filled alone, as far as one may look: room to spare costs nothing then."""
+        if self.mask is None:
+            return self
+        count = self.common_length()
+        if count is not None:
+            return self.first(count)
+        if not self._may_look():
+            return self
+        most = self._most()
+        key, value = (one.narrow(-2, 0, most) for one in (self.key, self.value))
+        return Memory(key, value, self.mask[:, :most], self.length, self.placed, self.room)
 
     def true_length(self) -> Int[Tensor, " batch"]:
         """Count the keys that may be attended to."""
@@ -314,6 +334,18 @@ def speaks_of_places(mask: Mask) -> bool:
         case Not():
             return speaks_of_places(mask.inverse)
     return False
+
+
+def speaks_of_keys(mask: Mask | Tensor | None) -> bool:
+    """Tell whether a mask names keys one by one, so that it must be given as many as it names."""
+    match mask:
+        case None | Causal() | Window() | Padding():
+            return False
+        case And() | Or():
+            return speaks_of_keys(mask.left) or speaks_of_keys(mask.right)
+        case Not():
+            return speaks_of_keys(mask.inverse)
+    return True
 
 
 def put_at(mask: Mask, query_positions: Int[Tensor, "... query"]) -> Mask:

@@ -1,5 +1,6 @@
 """Multi-head attention: several looks at once, each through maps of its own."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from jaxtyping import Bool, Float, Int
@@ -12,12 +13,14 @@ from regard.attention.score import ScoreFunction
 from regard.errors import ArgumentError
 from regard.layers.arguments import check_holds_no_parameters, check_size, check_width
 from regard.layers.attend import SOFTMAX, Attend
-from regard.layers.memory import Memory, blank_own_padding, blank_padding, check_memory
+from regard.layers.memory import Memory, blank_own_padding, blank_padding, check_memory, speaks_of_keys
 from regard.layers.rotary import RotaryPositions
 from regard.layers.score import LearnedScore
+from regard.layers.sink import LearnedSink
 from regard.layers.torch_mha import read_torch_mha, write_torch_mha
 
 SCALED_DOT = ScaledDot()
+MAPS = ("query", "key", "value", "output")
 
 
 class MultiHeadAttention(nn.Module):
@@ -27,7 +30,7 @@ class MultiHeadAttention(nn.Module):
     \text{output} = [\text{head}_1; \dots; \text{head}_n] W^O$$
 
     where $W^Q, W^K, W^V, W^O$ are `query`, `key`, `value` and `output`, the heads lying side by side, each
-    `size // num_heads` wide.
+    `head_size` wide, by default `size // num_heads`.
 
     - Self-attention: `layer(x)`; causal: `layer(x, mask=Causal())`; with padding: `layer(x, mask=Padding(lengths))`.
     - Cross-attention: `memory = layer.remember(key, value, mask)` once, then `layer(query, memory)` at every step.
@@ -35,6 +38,8 @@ class MultiHeadAttention(nn.Module):
     - `num_key_value_heads` below `num_heads` shares each key-value head among a group of query heads.
     - `score`: any of the operator's, a function, or a `LearnedScore` with parameters per head.
     - `position`: a position, or a module that makes one when called with `query_positions`.
+    - `normalize`: any of the operator's, a function, or a `LearnedSink`.
+    - `bias`: whether the maps have biases: all, none, or the names of those that do, such as ("query", "key", "value").
 
     Reference: Vaswani et al. (2017), section 3.2.2, arXiv:1706.03762; Ainslie et al. (2023), section 2.2,
     arXiv:2305.13245, for grouped heads.
@@ -59,10 +64,11 @@ class MultiHeadAttention(nn.Module):
         key_size: int | None = None,
         value_size: int | None = None,
         num_key_value_heads: int | None = None,
+        head_size: int | None = None,
         score: Score | ScoreFunction | LearnedScore = SCALED_DOT,
-        normalize: Normalizer | NormalizeFunction = SOFTMAX,
+        normalize: Normalizer | NormalizeFunction | LearnedSink = SOFTMAX,
         position: Position | nn.Module | None = None,
-        bias: bool = True,
+        bias: bool | Collection[str] = True,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -70,16 +76,21 @@ class MultiHeadAttention(nn.Module):
         value_size = key_size if value_size is None else value_size
         for name, width in (("size", size), ("key_size", key_size), ("value_size", value_size)):
             check_size(name, width)
-        _check_divides("num_heads", num_heads, "size", size)
+        if head_size is None:
+            _check_divides("num_heads", num_heads, "size", size)
+            head_size = size // num_heads
+        check_size("num_heads", num_heads)
+        check_size("head_size", head_size)
         num_key_value_heads = num_heads if num_key_value_heads is None else num_key_value_heads
         _check_divides("num_key_value_heads", num_key_value_heads, "num_heads", num_heads)
         self.num_heads, self.num_key_value_heads = num_heads, num_key_value_heads
-        self.head_size = size // num_heads
-        inner = num_key_value_heads * self.head_size
-        self.query = nn.Linear(size, size, bias=bias)
-        self.key = nn.Linear(key_size, inner, bias=bias)
-        self.value = nn.Linear(value_size, inner, bias=bias)
-        self.output = nn.Linear(size, size, bias=bias)
+        self.head_size = head_size
+        inner, shared = num_heads * head_size, num_key_value_heads * head_size
+        biased = _biased(bias)
+        self.query = nn.Linear(size, inner, bias="query" in biased)
+        self.key = nn.Linear(key_size, shared, bias="key" in biased)
+        self.value = nn.Linear(value_size, shared, bias="value" in biased)
+        self.output = nn.Linear(inner, size, bias="output" in biased)
         for name, given, module in (("score", score, "LearnedBilinear"), ("position", position, "RelativeBiases")):
             check_holds_no_parameters(name, given, module)
         self.score = score
@@ -129,12 +140,14 @@ class MultiHeadAttention(nn.Module):
         memory: Memory | None = None,
         *,
         mask: Mask | Bool[Tensor, "..."] | None = None,
+        bias: Float[Tensor, "..."] | None = None,
         query_positions: Int[Tensor, "... query"] | None = None,
         position: Position | None = None,
         return_weights: bool = False,
     ) -> Tensor | Attended:
         """Attend to the memory, or to the queries themselves without one.
 
+        `bias` is added to the scores: (query, key), or (batch, heads, query, key) with ones where it does not vary.
         `query_positions`, (query,) or (batch, query), says where the queries stand among the keys; by default their
         ends align. `position` replaces the layer's own for this call, where it depends on the sentence.
         """
@@ -145,6 +158,9 @@ class MultiHeadAttention(nn.Module):
         check_memory(memory)
         length = query.size(1)
         used = self.position if position is None else position
+        named = bias is not None or speaks_of_keys(mask) or _names_keys(used)
+        if memory.room is not None and not return_weights and not named:
+            memory = memory.trimmed()
         if query_positions is None and used is not None:
             query_positions = memory.locate(length)
         attended: Tensor | Attended = self.attend(
@@ -153,6 +169,7 @@ class MultiHeadAttention(nn.Module):
             memory.value,
             score=self.score() if isinstance(self.score, LearnedScore) else self.score,
             mask=memory.allowed(mask, length, query_positions),
+            bias=bias,
             position=_placed(used, query_positions, turned=memory.placed),
             grouped=self.num_key_value_heads != self.num_heads,
             return_weights=return_weights,
@@ -197,18 +214,18 @@ class MultiHeadAttention(nn.Module):
     def to_torch(self, *, batch_first: bool = True) -> nn.MultiheadAttention:
         """Copy into a torch layer, which has the scaled dot product, softmax and no positions only.
 
-        Shared key-value heads are repeated.
+        Shared key-value heads are repeated; where one map has a bias, the others get one of zero.
         """
+        _check_plain(self)
         module = nn.MultiheadAttention(
             self.query.in_features,
             self.num_heads,
             dropout=self.attend.dropout,
-            bias=self.query.bias is not None,
+            bias=any(linear.bias is not None for linear in (self.query, self.key, self.value, self.output)),
             kdim=self.key.in_features,
             vdim=self.value.in_features,
             batch_first=batch_first,
         )
-        _check_plain(self)
         write_torch_mha(module.to(self.query.weight), self.state_dict(), self.head_size)
         return module.train(self.training)
 
@@ -217,6 +234,10 @@ class MultiHeadAttention(nn.Module):
         shared = f", num_key_value_heads={self.num_key_value_heads}" * (self.num_key_value_heads != self.num_heads)
         score = "" if isinstance(self.score, nn.Module) else f", score={self.score}"
         return f"num_heads={self.num_heads}{shared}{score}"
+
+
+def _names_keys(position: Position | nn.Module | None) -> bool:
+    return isinstance(position, Position) and position.key_positions is not None
 
 
 def _placed(position: Position | nn.Module | None, query_positions: Tensor | None, *, turned: bool) -> Position | None:
@@ -238,6 +259,19 @@ def _placed(position: Position | nn.Module | None, query_positions: Tensor | Non
     return replace(made, turned=True)
 
 
+def _biased(bias: bool | Collection[str]) -> Collection[str]:
+    """Name the maps that have a bias."""
+    if isinstance(bias, bool):
+        return MAPS if bias else ()
+    unknown = [name for name in bias if name not in MAPS]
+    if isinstance(bias, str) or unknown:
+        named = bias if isinstance(bias, str) else unknown[0]
+        raise ArgumentError(
+            f'`bias` must be True, False or some of {", ".join(MAPS)}; received "{named}". Write bias=("query", "key").'
+        )
+    return bias
+
+
 def _check_divides(name: str, number: int, of_name: str, of: int) -> None:
     check_count(name, number)
     if number < 1 or of % number:
@@ -252,10 +286,11 @@ def _check_plain(layer: MultiHeadAttention) -> None:
         f"score {layer.score}": not (isinstance(layer.score, ScaledDot) and layer.score.scale is None),
         f"normalizer {layer.attend.normalize}": layer.attend.normalize != SOFTMAX,
         f"position {layer.position}": layer.position is not None,
+        f"heads of width {layer.head_size}": layer.head_size * layer.num_heads != layer.query.in_features,
     }
     for name, present in found.items():
         if present:
             raise ArgumentError(
-                f"the layer must use ScaledDot(), Softmax() and no position to become nn.MultiheadAttention; received "
-                f"{name}."
+                f"the layer must use ScaledDot(), Softmax(), no position and heads of size // num_heads to become "
+                f"nn.MultiheadAttention; received {name}."
             )

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attention import RelativeBias, Shaw
+from regard.attention import RelativeBias, RelativeBuckets, Shaw
 from regard.errors import ArgumentError
 from regard.layers.arguments import check_size
 
@@ -67,7 +67,7 @@ class RelativeBiases(nn.Module):
     where $R$ is `reach` and $b$ is `table`, (num_heads, 2R + 1), zero at first. It goes with every score.
 
     Reference: Raffel et al. (2020), section 2.1, arXiv:1910.10683.
-    Differs: distances are clipped as in Shaw et al. (2018), not put into logarithmic buckets.
+    Differs: distances are clipped as in Shaw et al. (2018); `RelativeBucketBiases` has the paper's buckets.
 
     >>> RelativeBiases(4, reach=2)().table.shape
     torch.Size([4, 5])
@@ -92,6 +92,59 @@ class RelativeBiases(nn.Module):
     def extra_repr(self) -> str:
         """Show the settings."""
         return f"{self.table.size(0)}, reach={self.table.size(1) // 2}"
+
+
+class RelativeBucketBiases(nn.Module):
+    r"""Add to the scores of each head a learned number for each bucket of distances, ever wider further away.
+
+    $$e_{hij} \mathrel{+}= b_{h, \text{bucket}(j - i)}$$
+
+    where $b$ is `table`, (num_heads, num_buckets), zero at first. `both_ways` tells keys behind the query apart from
+    those before it, for attention without a causal mask.
+
+    Reference: Raffel et al. (2020), section 2.1, arXiv:1910.10683.
+
+    >>> RelativeBucketBiases(4, num_buckets=8)().table.shape
+    torch.Size([4, 8])
+    """
+
+    table: Float[Tensor, "heads bucket"]
+
+    def __init__(
+        self, num_heads: int, *, num_buckets: int = 32, max_distance: int = 128, both_ways: bool = True
+    ) -> None:
+        super().__init__()
+        check_size("num_heads", num_heads)
+        check_size("num_buckets", num_buckets)
+        least = 4 if both_ways else 2
+        if num_buckets % least:
+            raise ArgumentError(f"`num_buckets` must be a multiple of {least}; received {num_buckets}.")
+        if max_distance <= num_buckets // least:
+            raise ArgumentError(
+                f"`max_distance` must be above the {num_buckets // least} distances that have buckets of their own; "
+                f"received {max_distance}."
+            )
+        self.table = nn.Parameter(torch.zeros(num_heads, num_buckets))
+        self.max_distance, self.both_ways = max_distance, both_ways
+
+    def forward(
+        self,
+        query_positions: Int[Tensor, "... query"] | None = None,
+        key_positions: Int[Tensor, "... key"] | None = None,
+    ) -> RelativeBuckets:
+        """Give the position object for one call of the operator."""
+        return RelativeBuckets(
+            query_positions=query_positions,
+            key_positions=key_positions,
+            table=self.table,
+            max_distance=self.max_distance,
+            both_ways=self.both_ways,
+        )
+
+    def extra_repr(self) -> str:
+        """Show the settings."""
+        heads, buckets = self.table.shape
+        return f"{heads}, num_buckets={buckets}, max_distance={self.max_distance}, both_ways={self.both_ways}"
 
 
 def _check_reach(reach: int) -> None:

@@ -24,8 +24,17 @@ class Room:
     (True, False)
     """
 
-    def __init__(self, *tensors: Tensor) -> None:
+    def __init__(self, *tensors: Tensor, filled: int | None = None) -> None:
         self._rights = [tensors]
+        self.filled = filled
+        """How many keys every batch element holds, all of which count, where that is known."""
+
+    @classmethod
+    def used_up(cls) -> "Room":
+        """Give a right that is used up: of a memory that was copied, of which nothing is known."""
+        room = cls()
+        room._rights.clear()
+        return room
 
     def take(self, *tensors: Tensor) -> bool:
         """Use the right up, if it is there, for these very tensors, and if they may be written to here."""

@@ -2,7 +2,7 @@
 
 from typing import Literal, get_args
 
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention import Rotary
@@ -18,8 +18,9 @@ class RotaryPositions(nn.Module):
     $$(R_m q)^\top (R_n k) = q^\top R_{n-m} k, \qquad \theta_i = \text{base}^{-2i/d}$$
 
     `layout` says which features form a pair: neighbors, "pairs" as in the paper, or the two "halves", as in
-    Hugging Face checkpoints. `size` turns the first `size` features only. It has no parameters: called with the
-    positions of queries and keys, it gives the `Rotary` that the operator takes.
+    Hugging Face checkpoints. `size` turns the first `size` features only. `frequencies` and `magnitude` replace the
+    paper's, for models stretched to longer contexts (`regard.attention.frequencies`). It has no parameters: called with
+    the positions of queries and keys, it gives the `Rotary` that the operator takes.
 
     Reference: Su et al. (2021), equations 14, 15 and 34, arXiv:2104.09864.
 
@@ -27,7 +28,17 @@ class RotaryPositions(nn.Module):
     10000.0
     """
 
-    def __init__(self, *, base: float = 10000.0, layout: Layout = "pairs", size: int | None = None) -> None:
+    frequencies: Float[Tensor, " pair"] | None
+
+    def __init__(
+        self,
+        *,
+        base: float = 10000.0,
+        layout: Layout = "pairs",
+        size: int | None = None,
+        frequencies: Float[Tensor, " pair"] | None = None,
+        magnitude: float = 1.0,
+    ) -> None:
         super().__init__()
         if not base > 1:
             raise ArgumentError(f"`base` must be above 1; received {base}.")
@@ -37,6 +48,8 @@ class RotaryPositions(nn.Module):
         self.base = base
         self.layout: Layout = layout
         self.size = size
+        self.magnitude = magnitude
+        self.register_buffer("frequencies", frequencies, persistent=False)
 
     def forward(
         self,
@@ -50,6 +63,8 @@ class RotaryPositions(nn.Module):
             base=self.base,
             layout=self.layout,
             size=self.size,
+            frequencies=self.frequencies,
+            magnitude=self.magnitude,
         )
 
     def extra_repr(self) -> str:

@@ -42,8 +42,9 @@ def write_torch_mha(module: nn.MultiheadAttention, state: dict[str, Tensor], hea
         module.in_proj_weight.copy_(torch.cat([full[f"{side}.weight"] for side in _SIDES]))
     module.out_proj.weight.copy_(full["output.weight"])
     if module.in_proj_bias is not None:
-        module.in_proj_bias.copy_(torch.cat([full[f"{side}.bias"] for side in _SIDES]))
-        module.out_proj.bias.copy_(full["output.bias"])
+        zero = torch.zeros_like(module.out_proj.bias)
+        module.in_proj_bias.copy_(torch.cat([full.get(f"{side}.bias", zero) for side in _SIDES]))
+        module.out_proj.bias.copy_(full.get("output.bias", zero))
 
 
 def _ungrouped(parameter: Tensor, size: int, head_size: int) -> Tensor:

@@ -3,6 +3,7 @@
 import ast
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from regard import (
     Location,
     Padding,
     RelativeBias,
+    RelativeBuckets,
     Rotary,
     ScaledDot,
     ScoreMod,
@@ -41,8 +43,9 @@ from regard import (
     lookup,
     merge,
 )
-from regard.attention import Position
+from regard.attention import Mask, Normalizer, Position, Score, frequencies
 from regard.attention.kernels.reference import Attended
+from regard.attention.score_function import ChangedScore
 from regard.errors import ArgumentError, ArgumentTypeError, BackendError, RegardError
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -66,6 +69,27 @@ def places(*shape: int) -> Tensor:
 
 def mine(query: Tensor, key: Tensor) -> Tensor:
     return query @ key.mT
+
+
+class NoMask(Mask):
+    pass
+
+
+class NoScore(Score):
+    pass
+
+
+PLAIN = ScaledDot()
+
+
+@dataclass(frozen=True, eq=False)
+class NoChange(ChangedScore):
+    score: Score = PLAIN
+    first: int = 0
+
+
+class NoNormalizer(Normalizer):
+    pass
 
 
 CHECKED = jaxtyping.config.jaxtyping_disable
@@ -729,6 +753,54 @@ MESSAGES += [
         ArgumentTypeError,
         "`score` must be a score such as ScaledDot(); received function. A function of query and key goes into "
         "ScoreRows(function).",
+    ),
+    # classes of one's own that lack what counts
+    (
+        call(mask=NoMask()),
+        ArgumentTypeError,
+        "NoMask must define `dense(shape, device)`; received a class that does not.",
+    ),
+    (
+        call(score=NoScore()),
+        ArgumentTypeError,
+        "NoScore must define `dense(query, key)`; received a class that does not.",
+    ),
+    (
+        call(score=NoChange()),
+        ArgumentTypeError,
+        "NoChange must define `modify(score, batch, head, query, key)`; received a class that does not.",
+    ),
+    (
+        call(normalize=NoNormalizer()),
+        ArgumentTypeError,
+        "NoNormalizer must define `__call__(scores, mask)`; received a class that does not.",
+    ),
+    # frequencies and buckets
+    (
+        lambda: frequencies.rotary_frequencies(3),
+        ArgumentError,
+        "`size` must be an even number of features, two or more; received 3.",
+    ),
+    (
+        lambda: frequencies.llama3_frequencies(4, low_factor=4.0),
+        ArgumentError,
+        "`high_factor` must be above `low_factor`, 4.0; received 4.0.",
+    ),
+    (
+        call(position=Rotary(frequencies=ones(3))),
+        ArgumentError,
+        "`frequencies` must hold one number for each of the 2 pairs of features of `query`; received shape (3,).",
+    ),
+    (
+        call(position=RelativeBuckets(table=ones(8), max_distance=4)),
+        ArgumentError,
+        "`max_distance` must be above the 4 distances that have buckets of their own, at least one; received 4 for a "
+        "table of 8 buckets.",
+    ),
+    (
+        call(position=RelativeBuckets(table=ones(2, 2, 8))),
+        ArgumentError,
+        "`table` must have an axis of distances, and before it one of heads or none; received (2, 2, 8).",
     ),
     # sinks, log normalizers
     (

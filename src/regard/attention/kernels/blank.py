@@ -21,8 +21,8 @@ def blank(tensor: Float[Tensor, "*batch row size"], keep: Bool[Tensor, "..."]) -
     return tensor if known_finite(tensor) else torch.where(keep.unsqueeze(-1), tensor, 0.0)
 
 
-def known_finite(tensor: Float[Tensor, "..."]) -> bool:
-    """Tell whether a tensor holds no NaN and no infinity, where asking is cheap; False where it is not."""
-    if tensor.device.type != "cpu" or type(tensor) not in (Tensor, torch.nn.Parameter) or traced():
+def known_finite(*tensors: Float[Tensor, "..."]) -> bool:
+    """Tell whether tensors hold no NaN and no infinity, where asking is cheap; False where it is not."""
+    if traced() or any(not one.is_cpu or type(one) not in (Tensor, torch.nn.Parameter) for one in tensors):
         return False
-    return math.isfinite(torch.linalg.vector_norm(tensor.detach()).item())
+    return all(math.isfinite(torch.linalg.vector_norm(one.detach()).item()) for one in tensors)

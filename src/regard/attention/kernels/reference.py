@@ -14,7 +14,7 @@ from regard.attention.inputs import Inputs
 from regard.attention.kernels.blank import blank, known_finite
 from regard.attention.kernels.chunked import chunked_scores, whole_scores
 from regard.attention.mask import Harmless
-from regard.attention.normalize import Softmax, normalize
+from regard.attention.normalize import Softmax, normalize, softmax_and_log
 from regard.attention.score import Score
 from regard.attention.score_function import ChangedScore
 from regard.attention.tensors import broadcasts, widened
@@ -54,7 +54,7 @@ def operands(inputs: Inputs, *, mask: Tensor | None, seen: Seen | None = None) -
     # A position or a bias may forbid more.
     harmless = isinstance(inputs.mask, Harmless) and inputs.position is None and inputs.bias is None
     forbids = mask is not None or inputs.bias is not None
-    if forbids and not all(known_finite(one) for one in ([query] if harmless else [query, key, value])):
+    if forbids and not known_finite(*([query] if harmless else [query, key, value])):
         allowed = close_places(inputs, mask)
         assert allowed is not None
         seen = allowed.any(-1), allowed.any(-2)
@@ -139,15 +139,16 @@ def weigh(inputs: Inputs, given: Operands, *, chunked: bool, normalizer: bool = 
         key = ungroup(key, query.size(-3))
     scores = biased_scores(inputs, query, key, chunked=chunked)
     mask = close_places(inputs, mask)
+    if normalizer and type(inputs.normalize) is Softmax:
+        weights, log = softmax_and_log(scores, mask)
+        return (weights if inputs.position is None else inputs.position.reweight(weights)), log
     weights = normalize(scores, mask, inputs.normalize)
     if weights.shape != scores.shape:
         raise ArgumentError(
             f"`normalize` must return weights of the scores' shape {tuple(scores.shape)}; "
             f"received {tuple(weights.shape)}."
         )
-    if inputs.position is not None:
-        weights = inputs.position.reweight(weights)
-    return weights, log_normalizer(scores, mask) if normalizer and type(inputs.normalize) is Softmax else None
+    return (weights if inputs.position is None else inputs.position.reweight(weights)), None
 
 
 def log_normalizer(scores: Tensor, mask: Tensor | None) -> Tensor:
