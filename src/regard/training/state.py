@@ -1,7 +1,8 @@
 """Where a run stands: plain values, part of every checkpoint."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from regard.config.train import Metric
@@ -30,8 +31,9 @@ class State:
         self.validations.append({"step": self.step, "loss": validated.loss, **validated.figures})
 
     def scores(self, metric: Metric) -> list[float]:
-        """Give the validations so far as one number each, higher is better."""
-        return [-one["loss"] if metric == "loss" else one[metric] for one in self.validations]
+        """Give the validations so far as one number each, higher is better; what is no number is worse than all."""
+        values = [-one["loss"] if metric == "loss" else one[metric] for one in self.validations]
+        return [-math.inf if math.isnan(value) else value for value in values]
 
     def best_step(self, metric: Metric) -> int:
         """Give the step of the best validation, the first among equals; 0 where there was none."""
@@ -44,5 +46,12 @@ class State:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "State":
-        """Read what `to_json` gave."""
-        return cls(**values)
+        """Read what `to_json` gave; anything else is a `TypeError`."""
+        state = cls(**values)
+        for known in fields(cls):
+            value = getattr(state, known.name)
+            if known.name != "validations" and (isinstance(value, bool) or not isinstance(value, int | float)):
+                raise TypeError(f"{known.name} is no number")
+        if not all(isinstance(one, dict) and {"step", "loss"} <= one.keys() for one in state.validations):
+            raise TypeError("validations are no figures")
+        return state
