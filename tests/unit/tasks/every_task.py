@@ -55,9 +55,10 @@ SHORT = {
 RESIDUAL = {"widths": [4, 4], "num_blocks": 1, "reduction": 2}
 
 
-def run_task(task, out, *, device="cpu", settings=None, **others):
-    """Train into `out`, with `settings` of `train` over `SHORT` and `others` of `Run`; begin the folder, or go on."""
-    config, corpus, train = _task(task, device, settings or {})
+def run_task(task, out, *, device="cpu", settings=None, table=None, **others):
+    """Train into `out`, with `settings` of `train` over `SHORT`, those of `table`, and `others` of `Run`; or go on."""
+    chosen = {"train": {**SHORT, "device": device, **(settings or {})}}
+    config, corpus, train = _task(task, merge(chosen, table or {}))
     folder = RunFolder(out)
     marks = corpus.fingerprint if isinstance(corpus.fingerprint, str) else corpus.fingerprint()
     folder.begin(config, marks)
@@ -68,25 +69,24 @@ def run_task(task, out, *, device="cpu", settings=None, **others):
         return train(config, corpus, Run(folder=folder, command="regard train", group=group, **others))
 
 
-def _task(task, device, settings):
-    chosen = {"train": {**SHORT, "device": device, **settings}}
+def _task(task, chosen):
     match task:
         case "translate":
             corpus = _pairs()
             small = {"embedding_size": 8, "hidden_size": 8}
-            table = merge(chosen, {"model": small, "data": corpus.data})
+            table = merge({"model": small, "data": corpus.data}, chosen)
             return compose(table, corpus.size, name="bahdanau"), corpus, train_translator
         case "language":
-            table = merge(chosen, {"data": {"text": str(_folder() / "text.txt"), "length": 16}, "model": RECURRENT})
+            table = merge({"data": {"text": str(_folder() / "text.txt"), "length": 16}, "model": RECURRENT}, chosen)
             config = compose_language(merge(table, {"tokenizer": {"kind": "character"}}), name="lstm")
             return config, gather_text(config.data), train_language_model
         case "classify":
-            table = merge(chosen, {"data": {"corpus": str(_folder() / "texts.csv")}, "model": {"size": 8}})
+            table = merge({"data": {"corpus": str(_folder() / "texts.csv")}, "model": {"size": 8}}, chosen)
             config = compose_classifier(table, LabeledSize(texts=60, words=360), name="lstm-attention")
             return config, gather_texts(config.data), train_classifier
         case "images":
             data = {"corpus": str(_folder() / "images"), "image_size": 16, "shift": 0}
-            config = compose_images(merge(chosen, {"data": data, "model": RESIDUAL}), TYPICAL, name="resnet")
+            config = compose_images(merge({"data": data, "model": RESIDUAL}, chosen), TYPICAL, name="resnet")
             return config, gather_images(config.data), train_image_classifier
         case "questions":
             config = compose_questions(merge(TINY, chosen), SIZE)
