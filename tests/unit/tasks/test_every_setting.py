@@ -160,4 +160,4 @@ def test_batches_that_do_not_fit_are_divided_there_with_the_same_result(tmp_path
     assert any("out of memory. Batches of more than" in note for note in watcher.notes)
     lines = (read_metrics(tmp_path / name / "metrics.jsonl") for name in names)
     first, second = ([one["loss"] for one in part if one["event"] != "note"] for part in lines)
-    assert second == pytest.approx(first, rel=1e-4)
+    assert second == pytest.approx(first, rel=1e-3)  # AdamW enlarges what rounding leaves of no gradient
