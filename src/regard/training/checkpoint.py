@@ -4,6 +4,7 @@ A checkpoint is a folder `step-00000500` with `tensors.safetensors`, `state.json
 the other two. Nothing in it is code.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -56,6 +57,13 @@ class Checkpoints:
             return []
         matches = filter(None, map(_NAME.fullmatch, names))
         return sorted(int(match[1]) for match in matches if self._place(int(match[1])).name == match[0])
+
+    def make(self) -> None:
+        """Make the folder where it is not there, and raise where it could not be written to later."""
+        with using(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if not os.access(self.folder, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint so that, whenever the machine stops, it is whole or not there.

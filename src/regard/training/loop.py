@@ -211,8 +211,7 @@ class Trainer:
     def _begin(self) -> None:
         """Go to the newest good checkpoint, or to the start."""
         if self.group.leads:
-            with using(self.checkpoints.folder):
-                self.checkpoints.folder.mkdir(parents=True, exist_ok=True)
+            self.checkpoints.make()
         found = self._newest()
         if found is None:
             seed_streams(self.settings.seed, self.group.rank)

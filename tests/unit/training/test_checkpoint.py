@@ -152,6 +152,12 @@ def test_what_may_not_be_read_is_not_taken_for_damage(tmp_path, monkeypatch):
         checkpoints.load(5)
 
 
+def test_a_folder_that_cannot_be_written_to_is_noticed_before_there_is_something_to_lose(tmp_path, monkeypatch):
+    monkeypatch.setattr(module.os, "access", lambda path, mode: False)
+    with pytest.raises(DataError, match=r"must be the run's to read and to write; it is not \(Permission denied\)"):
+        Checkpoints(tmp_path / "new").make()
+
+
 @pytest.mark.parametrize("moment", ["steps", "save"])
 def test_a_folder_of_checkpoints_that_is_none_is_named(tmp_path, moment):
     checkpoints = Checkpoints(tmp_path / "checkpoints")
