@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from regard.config.train import Result, Train
 from regard.errors import DataError, Interrupted, TrainingError
 from regard.training.checkpoint import Checkpoint, Checkpoints
-from regard.training.failure import first_line, is_disk_full, is_out_of_memory, no_room, reason, using
+from regard.training.failure import first_line, is_disk_full, is_out_of_memory, no_room, reason
 from regard.training.group import Group
 from regard.training.interruption import Interruption
 from regard.training.job import Carrying, Job, endless
