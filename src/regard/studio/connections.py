@@ -10,7 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-HEAD_SECONDS = 20.0
+HEAD_SECONDS = 10.0
 """Until the head of a request must have come, counted from the connection, or from its first byte after an answer."""
 BODY_SECONDS = 60.0
 """Until the rest of it must have come."""
