@@ -32,7 +32,7 @@ class State:
 
     def scores(self, metric: Metric) -> list[float]:
         """Give the validations so far as one number each, higher is better; what is no number is worse than all."""
-        values = [-one["loss"] if metric == "loss" else one[metric] for one in self.validations]
+        values = [-one["loss"] if metric == "loss" else one.get(metric, math.nan) for one in self.validations]
         return [-math.inf if math.isnan(value) else value for value in values]
 
     def best_step(self, metric: Metric) -> int:
@@ -48,10 +48,9 @@ class State:
     def from_json(cls, values: Mapping[str, Any]) -> "State":
         """Read what `to_json` gave; anything else is a `TypeError`."""
         state = cls(**values)
-        for known in fields(cls):
-            value = getattr(state, known.name)
-            if known.name != "validations" and (isinstance(value, bool) or not isinstance(value, int | float)):
-                raise TypeError(f"{known.name} is no number")
-        if not all(isinstance(one, dict) and {"step", "loss"} <= one.keys() for one in state.validations):
-            raise TypeError("validations are no figures")
+        figures = [getattr(state, known.name) for known in fields(cls) if known.name != "validations"]
+        for one in state.validations:
+            figures += [one["step"], one["loss"], *one.values()]
+        if not all(isinstance(value, int | float) for value in figures):
+            raise TypeError("figures are no numbers")
         return state
