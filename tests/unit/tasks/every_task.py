@@ -1,5 +1,7 @@
 """A tiny run of every task, on any device: for what must hold whatever is trained."""
 
+import atexit
+import shutil
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -101,6 +103,7 @@ def _task(task, chosen):
 def _folder():
     """Write the data of all tasks once."""
     folder = Path(mkdtemp(prefix="regard-every-task-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     write_text(folder / "text.txt", 60)
     write_texts(folder / "texts.csv", count=60)
     write_folder(folder / "images", count=12)
