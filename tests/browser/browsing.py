@@ -2,18 +2,11 @@
 
 import json
 import shutil
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import url2pathname
 
-import uvicorn
-
 import regard
-from regard.cli.studio import listen
 from regard.studio.models import Models
-from regard.studio.server import create_app
 from unit.studio.seers import make_english, make_seers
 from unit.studio.visiting import make_folders
 
@@ -29,21 +22,6 @@ def find_chromium() -> str:
         if found:
             return found
     raise FileNotFoundError("Browser tests need Chromium: apt-get install chromium.")
-
-
-@contextmanager
-def serving(models: Models) -> Iterator[str]:
-    """Serve a studio on a free port and give its address."""
-    listening = listen(0)
-    server = uvicorn.Server(uvicorn.Config(create_app(models), log_level="warning", access_log=False, ws="none"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
-    finally:
-        server.should_exit = True
-        thread.join(30)
-        listening.close()
 
 
 def open_all(folder: Path) -> Models:

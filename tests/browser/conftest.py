@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import sync_playwright
 
-from browser.browsing import FLAGS, find_chromium, serving
+from browser.browsing import FLAGS, find_chromium
 from regard.studio.models import Models
-from unit.studio.visiting import make_folders
+from unit.studio.visiting import make_folders, serving
 
 #: Every test here drives a browser, or builds the page with Node.
 pytestmark = pytest.mark.browser

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from browser.browsing import number, serving, violations
+from browser.browsing import number, violations
 from regard.inspection.rank import kendall_tau
 from regard.studio.models import Models
 from regard.studio.pictures import check, read_seen
@@ -18,6 +18,7 @@ from regard.tasks.captioner import Captioner
 from regard.tasks.image_classifier import ImageClassifier
 from regard.tasks.question_answerer import QuestionAnswerer
 from unit.studio.seers import make_seers, opened
+from unit.studio.visiting import serving
 
 QUESTION = "is there a circle?"
 

@@ -5,9 +5,10 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import expect
 
-from browser.browsing import held, number, open_all, save, serving, violations
+from browser.browsing import held, number, open_all, save, violations
 from regard.tasks.classifier import Classifier
 from unit.studio.seers import REVIEW
+from unit.studio.visiting import serving
 
 TEXT = "El libro está en la mesa."
 EVIL = "El <img src=x onerror=window.stolen=1> </script> libro"

@@ -6,8 +6,9 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from browser.browsing import held, open_all, save, serving
+from browser.browsing import held, open_all, save
 from unit.studio.seers import REVIEW
+from unit.studio.visiting import serving
 
 TEXT = "El libro está en la mesa."
 DRAFT = "SECRET not sent"

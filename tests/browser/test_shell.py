@@ -4,9 +4,10 @@ import subprocess
 
 import pytest
 
-from browser.browsing import ROOT, serving, violations
+from browser.browsing import ROOT, violations
 from regard.studio.models import Models
 from unit.studio.seers import make_seers, opened
+from unit.studio.visiting import serving
 
 BUILT = ROOT / "src" / "regard" / "studio" / "static"
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from browser.browsing import number, serving, violations
+from browser.browsing import number, violations
 from regard.inspection.change import total_variation
 from regard.inspection.compare import divergence
 from regard.studio import what_if
@@ -20,7 +20,7 @@ from regard.studio.what_if_label import Relabeling, relabel
 from regard.tasks.classifier import Classifier
 from regard.tasks.translator import Translator
 from unit.studio.seers import REVIEW, make_english, opened
-from unit.studio.visiting import unpacked
+from unit.studio.visiting import serving, unpacked
 
 TEXT = "El libro está en la mesa."
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -206,6 +207,41 @@ def test_what_goes_wrong_while_training_is_one_paragraph(run, tmp_path, monkeypa
     done = run(*BUILTIN, "--out", tmp_path / "run")
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.endswith(message)
+
+
+def test_what_fails_after_training_is_one_paragraph_and_the_model_is_there(run, tmp_path, monkeypatch):
+    def failing(*_, **__):
+        raise RuntimeError("no figure today")
+
+    out = tmp_path / "run"
+    with monkeypatch.context() as broken:
+        broken.setattr("regard.tasks.translation.make_page", failing)
+        done = run(*BUILTIN, "--out", out)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1] == (
+        f"regard: The model is in {out}/model and can be used, but not all that follows training was done: its report "
+        "could not be written (RuntimeError: no figure today). The same command tries again."
+    )
+    assert (out / "model" / "model.safetensors").is_file()
+    (out / ".data.json").unlink()
+    done = run(*BUILTIN, "--out", out)
+    assert (done.returncode, done.stdout[:5]) == (0, "BLEU ")
+    assert "going on after step 6" in done.stderr
+    assert f"{out}/.data.json is gone, so nobody can tell whether the data is what the run began with" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_limit_on_the_size_of_files_is_one_paragraph(tmp_path):
+    """Too little for a checkpoint, and for the model; with more, the same command trains."""
+    script = f"ulimit -f 40; {shlex.join(command(*BUILTIN, '--out', tmp_path / 'run'))}"
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, timeout=300, env=os.environ | {"OMP_NUM_THREADS": "1"}
+    )
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "takes no file so large (a limit such as `ulimit -f`, or of the file system). Raise the limit" in done.stderr
+    done = run_alone(*BUILTIN, "--out", tmp_path / "run")
+    assert (done.returncode, done.stdout[:5]) == (0, "BLEU ")
 
 
 def start(out, **changes):

@@ -1,6 +1,6 @@
 """`regard demo`: the main job on the built-in corpus, from sentences to a report, without further input."""
 
-import json
+import math
 import os
 import shutil
 import signal
@@ -101,6 +101,8 @@ def _train(plan: "Plan", out: Path, console: Console) -> None:
 
 def _follow(processes: dict[str, subprocess.Popen[bytes]], plan: "Plan", out: Path, console: Console) -> None:
     """Show the last line of each run's metrics until both have ended."""
+    from regard.training.metrics import last_report
+
     columns = (TextColumn("{task.fields[name]:>9}"), BarColumn(bar_width=30), TextColumn("{task.description}"))
     last = time.monotonic()
     with Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal) as bars:
@@ -109,7 +111,7 @@ def _follow(processes: dict[str, subprocess.Popen[bytes]], plan: "Plan", out: Pa
         }
         while True:
             running = any(process.poll() is None for process in processes.values())
-            lines = {system: _last_line(out / system / "metrics.jsonl") for system in processes}
+            lines = {system: last_report(out / system / "metrics.jsonl") for system in processes}
             for system, line in lines.items():
                 if line:
                     bars.update(tasks[system], completed=line["step"], description=_figures(line))
@@ -126,24 +128,12 @@ def _steps(plan: "Plan", system: str) -> int:
     return int(next(one.partition("=")[2] for one in plan.settings[system] if one.startswith("train.steps")))
 
 
-def _last_line(path: Path) -> dict[str, Any] | None:
-    """Read the last report of training in a metrics file that is being written."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return None
-    for line in reversed(lines):
-        try:
-            found: dict[str, Any] = json.loads(line)
-        except ValueError:
-            continue
-        if found.get("event") == "train":
-            return found
-    return None
-
-
 def _figures(line: dict[str, Any]) -> str:
-    return f"loss {line['loss']:.2f}, {line['tokens_per_second']:,.0f} words/s"
+    from regard.training.metrics import is_number
+
+    figures = (line.get(name) for name in ("loss", "tokens_per_second"))
+    loss, speed = (value if is_number(value) else math.nan for value in figures)
+    return f"loss {loss:.2f}, {speed:,.0f} words/s"
 
 
 def _tell(found: "Demonstrated") -> None:

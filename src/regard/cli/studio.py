@@ -35,8 +35,7 @@ def studio(
 
     Without a model the studio trains a small translator in under a minute, and keeps it for the next time. Ctrl-C ends.
     """
-    import uvicorn
-
+    from regard.studio.connections import make_server
     from regard.studio.server import create_app
 
     listening = listen(port)
@@ -47,11 +46,8 @@ def studio(
         print("regard: the studio is served to this machine alone; Ctrl-C ends it.", file=sys.stderr)
         if open_page and _has_screen():
             webbrowser.open(address)
-        config = uvicorn.Config(
-            create_app(models), log_level="warning", access_log=False, server_header=False, ws="none"
-        )
         try:
-            uvicorn.Server(config).run(sockets=[listening])
+            make_server(create_app(models)).run(sockets=[listening])
         except KeyboardInterrupt:
             pass
         finally:

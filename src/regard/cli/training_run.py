@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import typer
 
+from regard.data.finite import finite
 from regard.errors import ArgumentError, Interrupted, RegardError, TrainingError, plural
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def print_composed(compose: Callable[[Size], Any], typical: Size, gather: Callab
 @contextmanager
 def told_how_it_ended(out: Path, progress: Teller) -> Iterator[None]:
     """Turn what may end a run into a line and an exit code."""
-    from regard.training.failure import is_disk_full
+    from regard.training.failure import is_disk_full, no_room
 
     try:
         yield
@@ -84,7 +85,7 @@ def told_how_it_ended(out: Path, progress: Teller) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, RegardError) or not is_disk_full(error):
             raise
-        progress.say(f"regard: The disk of {out} must have room for the run; it is full. Make room and start again.")
+        progress.say(f"regard: The disk of {out} must have room for the run; it {no_room(error)} and start again.")
         raise typer.Exit(1) from None
     finally:
         progress.close()
@@ -107,15 +108,17 @@ def carry_out(
 
     folder = RunFolder(out)
     with joined_group(settings.train.device) as group, folder.locked() if group.leads else nullcontext():
-        problem = ""
+        problem = note = ""
         if group.leads:
             try:
-                folder.begin(settings, fingerprint)
+                note = folder.begin(settings, fingerprint)
             except RegardError as error:
                 problem = str(error)
         problem = group.share_text(problem or "-")
         if problem != "-":
             raise ArgumentError(problem)
+        if note:
+            watcher.noted(note)
         with listening() as interruption:
             run = Run(folder=folder, command=command_line(), watcher=watcher, group=group, interruption=interruption)
             return train(settings, corpus, run)
@@ -141,7 +144,7 @@ def report_run(
         told = {name: str(path) for name, path in places.items() if path.exists()}
         if tokenization:
             told["tokenization"] = tokenization
-        print(json.dumps({**figures, **told, "signature": trained.signature}))
+        print(json.dumps(finite({**figures, **told, "signature": trained.signature}), allow_nan=False))
         return
     side = "test" if any(name.startswith("test_") for name in figures) else "valid"
     if show is not None:

@@ -71,6 +71,7 @@ class Plateau(_WarmUp):
 Schedule: TypeAlias = InverseSquareRoot | Cosine | Linear | Plateau | Constant
 Metric: TypeAlias = Literal["bleu", "chrf", "loss", "accuracy", "macro_f1"]
 Precision: TypeAlias = Literal["fp32", "tf32", "bf16"]
+Result: TypeAlias = Literal["best", "last", "average"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +100,7 @@ class Train:
     """fp32; tf32, quicker matrix products on a GPU; bf16, half the memory."""
     ema: float = 0.0
     """Decay of an exponential moving average of the parameters, such as 0.999, kept in their place; 0 is none."""
-    result: Literal["best", "last", "average"] = "best"
+    result: Result = "best"
     """Which parameters make the model: those of the best validation, of the last step, or a mean of checkpoints."""
     average: int = 5
     """How many of the last checkpoints `result = "average"` takes the mean of."""

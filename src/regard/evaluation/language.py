@@ -15,7 +15,7 @@ from regard.models.language.folder import AnyLanguageModel
 from regard.models.language.network import LanguageNetwork
 from regard.models.word_loss import word_loss
 
-_CELLS = 1 << 15
+CELLS = 1 << 15
 """Tokens that a network reads at once."""
 _PORTION = 1 << 18
 """Tokens that are counted up at once."""
@@ -95,6 +95,7 @@ def total_surprise(
     length: int = 128,
     stride: int = 0,
     lanes: int = 1,
+    rows: int | None = None,
     count: Count | None = None,
 ) -> float:
     r"""Sum $-\log p(y_t \mid y_{<t})$ over all tokens but the first, in nats.
@@ -105,7 +106,8 @@ def total_surprise(
       window counts, so that with a small stride every token has seen at least length - stride before it. 0 is the
       whole window: quickest, and the first tokens of each have seen little.
 
-    `count` is told how many tokens have been read.
+    At most `rows` lanes or windows are read at once, which needs less memory; where nothing is said, all lanes, or
+    windows of `CELLS` tokens together. `count` is told how many tokens have been read.
     """
     if len(tokens) < 2:
         raise DataError(f"The text must have at least two tokens, of which the first is given; received {len(tokens)}.")
@@ -118,8 +120,9 @@ def total_surprise(
     try:
         with torch.no_grad():
             if model.carries:
-                return _by_lanes(model, tokens, length, lanes, count or _nobody)
-            return _by_windows(model, tokens, length, stride, count or _nobody)
+                return _by_lanes(model, tokens, length, lanes=lanes, rows=rows or lanes, count=count or _nobody)
+            rows = rows or max(1, CELLS // length)
+            return _by_windows(model, tokens, length, stride=stride or length, rows=rows, count=count or _nobody)
     finally:
         model.train(training)
 
@@ -139,29 +142,34 @@ def _by_counts(model: CountingModel, tokens: NDArray[np.integer], count: Count) 
     return total
 
 
-def _by_lanes(model: LanguageNetwork, tokens: NDArray[np.integer], length: int, lanes: int, count: Count) -> float:
+def _by_lanes(
+    model: LanguageNetwork, tokens: NDArray[np.integer], length: int, *, lanes: int, rows: int, count: Count
+) -> float:
+    """Read the lanes side by side, or some of them after the others."""
     number = len(tokens) - 1
     lanes = max(1, min(lanes, number // length))
     lane = -(-number // lanes)
     padded = np.zeros(lanes * lane + 1, dtype=np.int64)
     padded[: len(tokens)] = tokens
-    rows = np.stack([padded[number * lane : (number + 1) * lane + 1] for number in range(lanes)])
-    state: Any = None
+    texts = np.stack([padded[number * lane : (number + 1) * lane + 1] for number in range(lanes)])
     total = 0.0
-    for first in range(0, lane, length):
-        part = _placed(model, rows[:, first : min(first + length, lane) + 1])
-        heard = model.read(part[:, :-1], model.start(lanes) if state is None else state)
-        total += float(word_loss(heard.features, model.output, part[:, 1:]).cross_entropy)
-        state = heard.state
-        count(min(number, lanes * min(first + length, lane)))
+    for top in range(0, lanes, rows):
+        together = texts[top : top + rows]
+        state: Any = model.start(len(together))
+        for first in range(0, lane, length):
+            part = _placed(model, together[:, first : min(first + length, lane) + 1])
+            heard = model.read(part[:, :-1], state)
+            total += float(word_loss(heard.features, model.output, part[:, 1:]).cross_entropy)
+            state = heard.state
+            count(min(number, top * lane + len(together) * min(first + length, lane)))
     return total
 
 
-def _by_windows(model: LanguageNetwork, tokens: NDArray[np.integer], length: int, stride: int, count: Count) -> float:
-    stride = stride or length
+def _by_windows(
+    model: LanguageNetwork, tokens: NDArray[np.integer], length: int, *, stride: int, rows: int, count: Count
+) -> float:
     number = len(tokens) - 1
     starts = np.arange(0, max(1, number - length + stride), stride)
-    rows = max(1, _CELLS // length)
     padded = np.concatenate([tokens, np.zeros(length, dtype=tokens.dtype)]).astype(np.int64)
     total = 0.0
     for first in range(0, len(starts), rows):

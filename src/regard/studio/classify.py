@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from regard.errors import ArgumentError
@@ -35,15 +35,15 @@ def router(models: Models) -> APIRouter:
     made = APIRouter(prefix="/classify")
 
     @made.post("/read")
-    def read(asked: Text) -> dict[str, Any]:
-        with models.borrow(asked.model, Classifier) as classifier:
-            told = tell_decision(classifier, asked.text)
-        return told | {"others": others(models, asked, told["words"])}
+    async def read(asked: Text, request: Request) -> dict[str, Any]:
+        opened = models.find(asked.model, Classifier)
+        told = await opened.ask(request, lambda classifier: tell_decision(classifier, asked.text))
+        return told | {"others": await others(models, asked, told["words"], request)}
 
     @made.post("/maps")
-    def maps(asked: Text) -> dict[str, Any]:
-        with models.borrow(asked.model, Classifier) as classifier:
-            return tell_maps(classifier, asked.text)
+    async def maps(asked: Text, request: Request) -> dict[str, Any]:
+        opened = models.find(asked.model, Classifier)
+        return await opened.ask(request, lambda classifier: tell_maps(classifier, asked.text))
 
     return made
 
@@ -86,15 +86,14 @@ def uniform(classifier: Classifier, text: str, label: str) -> float | None:
     return float(logits.double().softmax(-1)[classifier.labels.index(label)])
 
 
-def others(models: Models, asked: Text, words: list[str]) -> list[dict[str, Any]]:
+async def others(models: Models, asked: Text, words: list[str], request: Request) -> list[dict[str, Any]]:
     """Give the shares by the other open classifiers of the same kind, labels and words: the same with other seeds."""
     chosen = models.find(asked.model, Classifier)
     found = []
     for one in models.all("classifier"):
         if one.name == chosen.name or one.thing.spec != chosen.thing.spec or one.thing.labels != chosen.thing.labels:
             continue
-        with one.lock:
-            decision = _decide(one.thing, asked.text, "model")
+        decision = await one.ask(request, lambda classifier: _decide(classifier, asked.text, "model"))
         if list(decision.words) == words:
             found.append({"name": one.name, "label": decision.label, "shares": list(decision.weights)})
     return found

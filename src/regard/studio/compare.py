@@ -1,8 +1,9 @@
 """The view Compare: two models, or two heads of one, on the same sentence; quality by length; training as it goes."""
 
-from typing import Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from regard.data.special import END
@@ -17,6 +18,7 @@ from regard.tasks.translated import as_line
 from regard.tasks.translator import Translator
 
 MAX_MODELS = 8
+Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Pair(Sentence):
@@ -32,7 +34,7 @@ class Names(BaseModel):
     """Open models, by their names."""
 
     model_config = ConfigDict(extra="forbid")
-    models: list[str] = Field(min_length=1, max_length=MAX_MODELS)
+    models: list[Name] = Field(min_length=1, max_length=MAX_MODELS)
 
 
 class Reading(BaseModel):
@@ -40,7 +42,7 @@ class Reading(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     run: str = Field(max_length=200)
-    offset: int = Field(0, ge=0)
+    offset: int = Field(0, ge=0, le=2**53)
     file: str = Field("", max_length=100)
 
 
@@ -56,8 +58,8 @@ def router(models: Models) -> APIRouter:
     lengths = Lengths(models)
 
     @made.post("/look")
-    def look_at(asked: Pair) -> dict[str, Any]:
-        return look_twice(models, asked)
+    async def look_at(asked: Pair, request: Request) -> dict[str, Any]:
+        return await look_twice(models, asked, request)
 
     @made.post("/measure")
     def measure(asked: Names) -> dict[str, Any]:
@@ -85,54 +87,55 @@ def router(models: Models) -> APIRouter:
     return made
 
 
-def look_twice(models: Models, asked: Pair) -> dict[str, Any]:
+async def look_twice(models: Models, asked: Pair, request: Request) -> dict[str, Any]:
     """Let both models translate, then make both say the same, and see where each looks meanwhile."""
-    names = [models.find(name, Translator).name for name in (asked.model, asked.other or asked.model)]
-    outputs = [_translate(models, name, asked.text) for name in dict.fromkeys(names)]
+    both = [models.find(name, Translator) for name in (asked.model, asked.other or asked.model)]
+    different = list({one.name: one for one in both}.values())
+    outputs = [await one.ask(request, lambda translator: _translate(translator, asked.text)) for one in different]
     outputs = outputs if len(outputs) == 2 else outputs * 2
     target = asked.target
     if asked.say != "given":
-        target = _shortened(models, names, outputs[asked.say == "second"]["text"])
-    looks = [_force(models, name, asked.text, target) for name in dict.fromkeys(names)]
+        target = outputs[asked.say == "second"]["text"]
+        for one in different:
+            target = await one.ask(request, partial(_shortened, target=target))
+    looks = [
+        await one.ask(request, partial(_force, name=one.name, text=asked.text, target=target)) for one in different
+    ]
     return {
-        "models": names,
+        "models": [one.name for one in both],
         "outputs": outputs,
         "target": target,
         "looks": looks if len(looks) == 2 else looks * 2,
     }
 
 
-def _translate(models: Models, name: str, text: str) -> dict[str, Any]:
+def _translate(translator: Translator, text: str) -> dict[str, Any]:
     """Give the best of a beam."""
-    with models.borrow(name, Translator) as translator:
-        source, cut = read_source(translator, text)
-        longest = min(2 * len(source.ids) + 20, _most(translator))
-        best = translator.search([text], Search(max_length=longest), max_source_length=len(source.ids))[0][0]
-        return {"text": best.text, "score": best.score, "log_probability": best.log_probability, "cut": cut}
+    source, cut = read_source(translator, text)
+    longest = min(2 * len(source.ids) + 20, _most(translator))
+    best = translator.search([text], Search(max_length=longest), max_source_length=len(source.ids))[0][0]
+    return {"text": best.text, "score": best.score, "log_probability": best.log_probability, "cut": cut}
 
 
-def _force(models: Models, name: str, text: str, target: str) -> dict[str, Any]:
+def _force(translator: Translator, *, name: str, text: str, target: str) -> dict[str, Any]:
     """See where a model looks as it says a text, and how likely it finds that."""
-    with models.borrow(name, Translator) as translator:
-        source, _ = read_source(translator, text)
-        tokens = [*translator.tokenizers.target.encode(target).ids, END]
-        most = _most(translator)
-        if len(tokens) > most:
-            raise ArgumentError(
-                f"`target` must have at most {most - 1} tokens of {name}; received {len(tokens) - 1}. Shorten it."
-            )
-        return tell(look(translator, source, tokens), translator)
+    source, _ = read_source(translator, text)
+    tokens = [*translator.tokenizers.target.encode(target).ids, END]
+    most = _most(translator)
+    if len(tokens) > most:
+        raise ArgumentError(
+            f"`target` must have at most {most - 1} tokens of {name}; received {len(tokens) - 1}. Shorten it."
+        )
+    return tell(look(translator, source, tokens), translator)
 
 
-def _shortened(models: Models, names: list[str], target: str) -> str:
-    """Leave out the end of what a model said where one of the models has no room for it and `</s>`."""
-    for name in dict.fromkeys(names):
-        with models.borrow(name, Translator) as translator:
-            tokenizer = translator.tokenizers.target
-            ids = tokenizer.encode(target).ids
-            count = min(len(ids), _most(translator) - 1)
-            while len(tokenizer.encode(target).ids) >= _most(translator):  # half a character may be written as more
-                target, count = as_line(tokenizer.decode(ids[:count])), count - 1
+def _shortened(translator: Translator, *, target: str) -> str:
+    """Leave out the end of what a model said where a model has no room for it and `</s>`."""
+    tokenizer = translator.tokenizers.target
+    ids = tokenizer.encode(target).ids
+    count = min(len(ids), _most(translator) - 1)
+    while len(tokenizer.encode(target).ids) >= _most(translator):  # half a character may be written as more
+        target, count = as_line(tokenizer.decode(ids[:count])), count - 1
     return target
 
 

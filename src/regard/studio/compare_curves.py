@@ -1,7 +1,6 @@
 """Training curves: the figures of a run, read on from where they were read last, while it may still be going."""
 
 import json
-import math
 import os
 import time
 import tomllib
@@ -13,6 +12,7 @@ from regard.studio.models import Models
 from regard.studio.preparing import SYSTEM
 from regard.tasks.held_out import run_of
 from regard.tasks.run_folder import RunFolder
+from regard.training.metrics import is_number
 
 PORTION = 256 * 2**10
 """Bytes read at once."""
@@ -61,7 +61,7 @@ def read_on(path: Path, offset: int, file: str) -> dict[str, Any]:
         return {"lines": [], "offset": 0, "file": "", "anew": file != "", "more": False}
     end = start + len(lines)
     return {
-        "lines": [line for line in map(_figures, lines.splitlines()) if line],
+        "lines": [line for line in map(_figures, lines.split(b"\n")) if line],
         "offset": end,
         "file": f"{status.st_dev}-{status.st_ino}",
         "anew": not known,
@@ -81,7 +81,7 @@ def _figures(line: bytes) -> dict[str, Any]:
     """Keep the event and its numbers, and the words of a note; what is no line of figures gives nothing."""
     try:
         table = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(table, dict) or table.get("event") not in ("train", "valid", "note"):
         return {}
@@ -92,8 +92,8 @@ def _figures(line: bytes) -> dict[str, Any]:
 
 
 def _number(value: float) -> float | None:
-    """JSON for pages knows no infinity."""
-    return value if math.isfinite(value) else None
+    """Give a number, or a flag; older files hold NaN, and JSON for pages knows no infinity."""
+    return value if isinstance(value, bool) or is_number(value) else None
 
 
 def _modified(path: Path) -> float:
@@ -106,7 +106,7 @@ def _modified(path: Path) -> float:
 def _steps(config: Path) -> int | None:
     try:
         table = tomllib.loads(config.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     steps = table.get("train", {}).get("steps") if isinstance(table.get("train", {}), dict) else None
     return steps if isinstance(steps, int) else None

@@ -10,12 +10,13 @@ import numpy as np
 
 from regard.data.pair import words
 from regard.decoding.search import Search
-from regard.errors import ArgumentError, RegardError
+from regard.errors import ArgumentError
 from regard.studio.compare_pairs import find_common
 from regard.studio.models import Models
 from regard.tasks.evaluation import Evaluating, evaluate
 from regard.tasks.held_out import HeldOut, run_of
 from regard.tasks.translator import Translator, load
+from regard.training.failure import reason
 
 MOST = 300
 """Sentences that are translated; of more, every n-th."""
@@ -90,8 +91,8 @@ class Lengths:
                     )
                     found = tell_results(measured.table(), source=common.source(name))
                 self._keep(name, found)
-        except (RegardError, OSError) as error:
-            self._failed = set(names), str(error)
+        except Exception as error:  # in a thread nobody would hear of it otherwise
+            self._failed = set(names), f"{reason(error)}."
         finally:
             with self._lock:
                 self._progress = None

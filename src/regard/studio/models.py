@@ -3,14 +3,18 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+
+from starlette.requests import Request
 
 from regard.errors import ArgumentError, DataError, RegardError, nearest, with_article
 from regard.inspection.hugging_face_folder import is_hugging_face
 from regard.models.folder import CONFIG
 from regard.studio.examples import examples_for
 from regard.studio.preparing import Preparation
+from regard.studio.turns import Answer, Turns
 from regard.tasks.classifier import Classifier
 from regard.tasks.language_model import LanguageModel
 from regard.tasks.load import load
@@ -32,8 +36,13 @@ class Opened(NamedTuple):
     """What the page is told of it."""
     folder: Path
     """Where it came from, as the studio was told."""
-    lock: threading.RLock
-    """Held by whoever asks the model: recording and meddling act on the model itself."""
+    turns: Turns
+    """Who asks the model, one at a time: recording and meddling act on the model itself."""
+
+    async def ask(self, request: Request, question: Callable[[Any], Answer]) -> Answer:
+        """Ask the model something for a visitor, when it is the visitor's turn."""
+        model = getattr(self.thing, "model", None)
+        return await self.turns.ask(request, partial(question, self.thing), model=model)
 
 
 class Models:
@@ -68,7 +77,7 @@ class Models:
         with self._lock:
             name = self._name(path)
             self.folders[name] = path
-            self._opened[name] = Opened(name, kind_of(thing), thing, describe(name, thing), path, threading.RLock())
+            self._opened[name] = Opened(name, kind_of(thing), thing, describe(name, thing), path, Turns(name))
         return self._opened[name]
 
     def _name(self, path: Path) -> str:
@@ -113,7 +122,7 @@ class Models:
     def borrow(self, name: str, wanted: type[Thing]) -> Iterator[Thing]:
         """Give the model of that name, or the first of its kind for "", and let nobody else at it meanwhile."""
         found = self.find(name, wanted)
-        with found.lock:
+        with found.turns.taken():
             yield found.thing
 
     def find(self, name: str, wanted: type[Thing]) -> Opened:
@@ -144,7 +153,7 @@ class Models:
 
 def open_one(thing: object, name: str = "model") -> Opened:
     """Give a model that lies in no folder as the studio has those that do."""
-    return Opened(name, kind_of(thing), thing, describe(name, thing), Path(name), threading.RLock())
+    return Opened(name, kind_of(thing), thing, describe(name, thing), Path(name), Turns(name))
 
 
 def check_folder(path: Path) -> None:

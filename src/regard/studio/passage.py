@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import torch
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
@@ -47,10 +47,9 @@ def router(models: Models) -> APIRouter:
     made = APIRouter(prefix="/passage")
 
     @made.post("/look")
-    def look(asked: Text) -> dict[str, Any]:
+    async def look(asked: Text, request: Request) -> dict[str, Any]:
         opened = find_reader(models, asked.model)
-        with opened.lock:
-            return look_from_pronouns(opened, asked.text)
+        return await opened.ask(request, lambda _: look_from_pronouns(opened, asked.text))
 
     return made
 

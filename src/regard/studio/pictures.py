@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from regard.data.special import UNKNOWN
@@ -54,16 +54,14 @@ def router(models: Models) -> APIRouter:
         return tell_seen(opened, _read(opened, asked))
 
     @made.post("/say")
-    def say(asked: Asking) -> dict[str, Any]:
+    async def say(asked: Asking, request: Request) -> dict[str, Any]:
         opened = find_seeing(models, asked.model)
-        with opened.lock:
-            return say_of(opened.thing, _read(opened, asked), asked.question)
+        return await opened.ask(request, lambda thing: say_of(thing, _read(opened, asked), asked.question))
 
     @made.post("/checks")
-    def checks(asked: Asking) -> dict[str, Any]:
+    async def checks(asked: Asking, request: Request) -> dict[str, Any]:
         opened = find_seeing(models, asked.model)
-        with opened.lock:
-            return tell_checks(check(opened.thing, _read(opened, asked), asked.question))
+        return await opened.ask(request, lambda thing: tell_checks(check(thing, _read(opened, asked), asked.question)))
 
     return made
 

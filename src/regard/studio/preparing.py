@@ -1,6 +1,5 @@
 """A first model for whoever has none: the demonstration's small translator, trained while the page looks on."""
 
-import json
 import os
 import subprocess
 import threading
@@ -13,6 +12,7 @@ from regard.errors import RegardError
 from regard.models.folder import CONFIG
 from regard.tasks.demo import FAST, draw_pairs, training_command, write_pairs
 from regard.tasks.run_folder import RunFolder
+from regard.training.metrics import last_report
 
 SYSTEM = "bahdanau"
 
@@ -42,18 +42,20 @@ class Preparation:
 
     def result(self) -> Path | None:
         """Give the run's folder once its model is whole."""
-        run = RunFolder(self.folder / SYSTEM)
-        ready = (run.model / CONFIG).is_file() and not self._thread.is_alive() and not self._error
-        return run.path if ready else None
+        ready = self._has_model() and not self._thread.is_alive() and not self._error
+        return self.folder / SYSTEM if ready else None
+
+    def _has_model(self) -> bool:
+        return (RunFolder(self.folder / SYSTEM).model / CONFIG).is_file()
 
     def progress(self) -> dict[str, Any]:
         """Tell how far it is."""
-        line = _last_report(RunFolder(self.folder / SYSTEM).path / "metrics.jsonl") if self._process else None
+        line = last_report(RunFolder(self.folder / SYSTEM).metrics) if self._process else None
         return {
             "stage": self._stage,
             "step": line["step"] if line else 0,
             "steps": _steps(),
-            "loss": line["loss"] if line else None,
+            "loss": line.get("loss") if line else None,
             "seconds": time.monotonic() - self._begun,
             "error": self._error or None,
         }
@@ -89,26 +91,10 @@ class Preparation:
                 command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment, start_new_session=True
             )
             code = self._process.wait()
-        if code and not self._stopped.is_set():
+        if code and not self._stopped.is_set() and not self._has_model():  # with one, only what follows it failed
             last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
             self._error = f"Training ended with {code}: {' '.join(last)[:300]} The whole of it is in {log}."
 
 
 def _steps() -> int:
     return int(next(one.partition("=")[2] for one in FAST.settings[SYSTEM] if one.startswith("train.steps")))
-
-
-def _last_report(path: Path) -> dict[str, Any] | None:
-    """Read the last line on training of a metrics file that is being written."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return None
-    for line in reversed(lines):
-        try:
-            found: dict[str, Any] = json.loads(line)
-        except ValueError:
-            continue
-        if found.get("event") == "train":
-            return found
-    return None

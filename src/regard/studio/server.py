@@ -13,6 +13,7 @@ from regard.studio import classify, compare, mechanisms, passage, pictures, step
 from regard.studio.guard import LOOPBACK, Guard
 from regard.studio.models import Models
 from regard.studio.single_file import empty_page, read_static
+from regard.studio.turns import VisitorGone
 
 ROUTERS: tuple[Callable[[Models], APIRouter], ...] = (
     translate.router,
@@ -35,6 +36,7 @@ def create_app(models: Models, *, hosts: Iterable[str] = LOOPBACK) -> FastAPI:
     app.add_exception_handler(RegardError, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _failed)
+    app.add_exception_handler(VisitorGone, _unread)
     app.add_middleware(Guard, hosts=hosts)
 
     @app.get("/")
@@ -84,4 +86,9 @@ def _sendable(text: str) -> str:
 
 def _failed(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    return JSONResponse({"error": str(error.detail)}, error.status_code)
+    return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
+
+
+def _unread(request: Request, error: Exception) -> Response:
+    """Answer a visitor who has gone, as one must; nobody reads it."""
+    return Response(status_code=499)

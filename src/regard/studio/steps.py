@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
@@ -47,16 +47,14 @@ def router(models: Models) -> APIRouter:
     made = APIRouter(prefix="/steps")
 
     @made.post("/read")
-    def read(asked: Reading) -> dict[str, Any]:
+    async def read(asked: Reading, request: Request) -> dict[str, Any]:
         opened = find_reader(models, asked.model)
-        with opened.lock:
-            return read_text(opened, asked)
+        return await opened.ask(request, lambda _: read_text(opened, asked))
 
     @made.post("/apart")
-    def apart(asked: Apart) -> dict[str, Any]:
+    async def apart(asked: Apart, request: Request) -> dict[str, Any]:
         opened = find_reader(models, asked.model)
-        with opened.lock:
-            return take_apart(opened, asked)
+        return await opened.ask(request, lambda _: take_apart(opened, asked))
 
     return made
 

@@ -2,18 +2,19 @@
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import torch
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
 from regard.data.special import END, START
 from regard.decoding.search import Search
 from regard.decoding.tree import BeamTree, beam_tree
 from regard.errors import ArgumentError
 from regard.studio.honesty import Honesty, measure
-from regard.studio.looking import MAX_TOKENS, Look, Side, Weights, look, looking_at_source, read_source
+from regard.studio.looking import MAX_TOKENS, Look, Side, Weights, look, looking_at_source, read_source, read_target
 from regard.studio.models import Models
 from regard.studio.tensors import pack, pack_weights
 from regard.tasks.translator import Translator
@@ -25,6 +26,12 @@ CANDIDATES = 8
 PRUNED = 3
 MAX_TREE = 64
 """Steps of a tree that are sent."""
+MAX_NUMBER = 2**31 - 1
+"""The largest number of a token or a place that is looked at; tensors hold none above 2⁶³."""
+
+
+Place = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
+Token = Annotated[int, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 
 
 class Sentence(BaseModel):
@@ -44,14 +51,14 @@ class Searching(Sentence):
 class Looking(Sentence):
     """A hypothesis to look at, by its tokens."""
 
-    tokens: list[int] = Field(max_length=MAX_OUTPUT)
+    tokens: list[Token] = Field(max_length=MAX_OUTPUT)
 
 
 class Row(Looking):
     """One row of a map whose numbers were sent rounded."""
 
     map: str = Field(max_length=20)
-    row: int = Field(ge=0)
+    row: Place
 
 
 def router(models: Models) -> APIRouter:
@@ -59,33 +66,43 @@ def router(models: Models) -> APIRouter:
     made = APIRouter(prefix="/translate")
 
     @made.post("/search")
-    def search(asked: Searching) -> dict[str, Any]:
-        with models.borrow(asked.model, Translator) as translator:
-            return find(translator, asked.text, beam=asked.beam)
+    async def search(asked: Searching, request: Request) -> dict[str, Any]:
+        opened = models.find(asked.model, Translator)
+        return await opened.ask(request, lambda translator: find(translator, asked.text, beam=asked.beam))
 
     @made.post("/look")
-    def look_at(asked: Looking) -> dict[str, Any]:
-        with models.borrow(asked.model, Translator) as translator:
-            source, _ = read_source(translator, asked.text)
-            return tell(look(translator, source, asked.tokens), translator)
+    async def look_at(asked: Looking, request: Request) -> dict[str, Any]:
+        opened = models.find(asked.model, Translator)
+        return await opened.ask(request, lambda translator: tell(_look(translator, asked), translator))
 
     @made.post("/row")
-    def exact(asked: Row) -> dict[str, Any]:
-        with models.borrow(asked.model, Translator) as translator:
-            source, _ = read_source(translator, asked.text)
-            chosen = [one for one in look(translator, source, asked.tokens).maps if one.id == asked.map]
+    async def exact(asked: Row, request: Request) -> dict[str, Any]:
+        opened = models.find(asked.model, Translator)
+        seen = await opened.ask(request, lambda translator: _look(translator, asked))
+        chosen = [one for one in seen.maps if one.id == asked.map]
         if not chosen or asked.row >= chosen[0].weights.size(-2):
             raise ArgumentError(f'`map` and `row` must name a row that there is; received "{asked.map}", {asked.row}.')
         return {"weights": pack(chosen[0].weights[:, :, asked.row])}
 
     @made.post("/honesty")
-    def honesty(asked: Looking) -> dict[str, Any]:
-        with models.borrow(asked.model, Translator) as translator:
-            source, _ = read_source(translator, asked.text)
-            found = measure(translator, source, asked.tokens)
-        return tell_honesty(found) | {"others": others(models, asked)}
+    async def honesty(asked: Looking, request: Request) -> dict[str, Any]:
+        opened = models.find(asked.model, Translator)
+        checked = await opened.ask(request, lambda translator: check(translator, asked))
+        return checked | {"others": await others(models, asked, request)}
 
     return made
+
+
+def _look(translator: Translator, asked: Looking) -> Look:
+    source, _ = read_source(translator, asked.text)
+    return look(translator, source, asked.tokens)
+
+
+def check(translator: Translator, asked: Looking) -> dict[str, Any]:
+    """Check weights against what else could be measured, and write it for the page."""
+    source, _ = read_source(translator, asked.text)
+    read_target(translator, asked.tokens)  # which refuses what is no translation
+    return tell_honesty(measure(translator, source, asked.tokens))
 
 
 def find(translator: Translator, text: str, *, beam: int) -> dict[str, Any]:
@@ -191,7 +208,7 @@ def tell_honesty(found: Honesty) -> dict[str, Any]:
     }
 
 
-def others(models: Models, asked: Looking) -> list[dict[str, Any]]:
+async def others(models: Models, asked: Looking, request: Request) -> list[dict[str, Any]]:
     """Let the other open translators of the same design and vocabulary say the same, and give where they looked.
 
     Such models differ by their seeds alone, or by their data; others would look elsewhere for other reasons.
@@ -199,11 +216,9 @@ def others(models: Models, asked: Looking) -> list[dict[str, Any]]:
     chosen = models.find(asked.model, Translator)
     found = []
     for one in models.all("translator"):
-        if one.name == chosen.name or not _alike(one.thing, chosen.thing):
+        if one.name == chosen.name or not await run_in_threadpool(_alike, one.thing, chosen.thing):
             continue
-        with one.lock:
-            source, _ = read_source(one.thing, asked.text)
-            seen = look(one.thing, source, asked.tokens)
+        seen = await one.ask(request, lambda translator: _look(translator, asked))
         if seen.maps:
             found.append({"name": one.name, "weights": pack_weights(seen.maps[0].weights)})
     return found

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
@@ -18,7 +18,7 @@ from regard.models.protocol import AnyModel
 from regard.studio.looking import Side, look, looking_at_source, read_source, read_target
 from regard.studio.models import Models
 from regard.studio.tensors import pack
-from regard.studio.translate import MAX_OUTPUT, Sentence, side, tell
+from regard.studio.translate import MAX_OUTPUT, Place, Sentence, Token, side, tell
 from regard.studio.what_if_decoding import Meddling, decode, read_prefix
 from regard.tasks.token_labels import name_tokens
 from regard.tasks.translated import as_line
@@ -34,7 +34,7 @@ class Pin(BaseModel):
     """The share of a row's weight that a source place gets."""
 
     model_config = ConfigDict(extra="forbid")
-    place: int = Field(ge=0)
+    place: Place
     share: float = Field(ge=0, le=1)
 
 
@@ -42,26 +42,26 @@ class Replacement(BaseModel):
     """What is read at a source place instead."""
 
     model_config = ConfigDict(extra="forbid")
-    place: int = Field(ge=0)
+    place: Place
     text: str = Field(min_length=1, max_length=200)
 
 
 class Step(Sentence):
     """A step of decoding: the place of the token that is about to be said."""
 
-    tokens: list[int] = Field(max_length=MAX_OUTPUT)
-    step: int = Field(ge=0)
-    layer: int = -1
+    tokens: list[Token] = Field(max_length=MAX_OUTPUT)
+    step: Place
+    layer: Token = -1
     """Which of the layers that look at the source; −1 for all."""
 
 
 class Change(Step):
     """What is done to it."""
 
-    head: int = -1
+    head: Token = -1
     """Which head; −1 for all."""
     pinned: list[Pin] = Field(default_factory=list, max_length=600)
-    hidden: list[int] = Field(default_factory=list, max_length=600)
+    hidden: list[Token] = Field(default_factory=list, max_length=600)
     replaced: list[Replacement] = Field(default_factory=list, max_length=600)
     onward: bool = False
 
@@ -81,24 +81,24 @@ def router(models: Models) -> APIRouter:
     made = APIRouter(prefix="/whatif")
 
     @made.post("/begin")
-    def begin_with(asked: Sentence) -> dict[str, Any]:
-        with models.borrow(asked.model, Translator) as translator:
-            return begin(translator, asked.text)
+    async def begin_with(asked: Sentence, request: Request) -> dict[str, Any]:
+        opened = models.find(asked.model, Translator)
+        return await opened.ask(request, lambda translator: begin(translator, asked.text))
 
     @made.post("/change")
-    def change(asked: Change) -> dict[str, Any]:
-        with models.borrow(asked.model, Translator) as translator:
-            return meddle(translator, asked)
+    async def change(asked: Change, request: Request) -> dict[str, Any]:
+        opened = models.find(asked.model, Translator)
+        return await opened.ask(request, lambda translator: meddle(translator, asked))
 
     @made.post("/another")
-    def another(asked: Searching) -> dict[str, Any]:
-        with models.borrow(asked.model, Translator) as translator:
-            return search(translator, asked)
+    async def another(asked: Searching, request: Request) -> dict[str, Any]:
+        opened = models.find(asked.model, Translator)
+        return await opened.ask(request, lambda translator: search(translator, asked))
 
     @made.post("/tokens")
-    def tokens(asked: Beginning) -> dict[str, Any]:
-        with models.borrow(asked.model, Translator) as translator:
-            return {"tokens": suggest(translator, asked.text)}
+    async def tokens(asked: Beginning, request: Request) -> dict[str, Any]:
+        opened = models.find(asked.model, Translator)
+        return await opened.ask(request, lambda translator: {"tokens": suggest(translator, asked.text)})
 
     return made
 

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
@@ -44,9 +44,9 @@ def router(models: Models) -> APIRouter:
     made = APIRouter(prefix="/whatif")
 
     @made.post("/label")
-    def label(asked: Relabeling) -> dict[str, Any]:
-        with models.borrow(asked.model, Classifier) as classifier:
-            return relabel(classifier, asked)
+    async def label(asked: Relabeling, request: Request) -> dict[str, Any]:
+        opened = models.find(asked.model, Classifier)
+        return await opened.ask(request, lambda classifier: relabel(classifier, asked))
 
     return made
 

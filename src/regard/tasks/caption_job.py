@@ -49,6 +49,7 @@ class CaptionJob:
 
     def __init__(self, train: EncodedCaptions, valid: EncodedCaptions, settings: Train, *, group: Group) -> None:
         self.settings, self.group, self.train, self.valid = settings, group, train, valid
+        self.at_once = AT_ONCE
         self.batches = CaptionBatches(
             train.texts, size=settings.batch_tokens, seed=settings.seed, rank=group.rank, ranks=group.ranks
         )
@@ -62,7 +63,7 @@ class CaptionJob:
     def validate(self, model: nn.Module) -> Validated:
         """Measure the loss on all held-out captions, and say some of them."""
         total, tokens = 0.0, 0
-        for batch in CaptionBatches(self.valid.texts, size=AT_ONCE, shuffle=False):
+        for batch in CaptionBatches(self.valid.texts, size=self.at_once, shuffle=False):
             there = batch.to(self.group.device)
             logits = model(self.valid.image(there.indices), there.target_input)
             total += float(smoothed_cross_entropy(logits, there.target_output, padding=PAD).cross_entropy)
@@ -73,18 +74,20 @@ class CaptionJob:
     def score(self, model: nn.Module, side: EncodedCaptions, *, most: int | None = None) -> CaptionScores:
         """Describe pictures greedily, and compare with their captions."""
         assert isinstance(model, CaptionModel)
-        said = describe(model, side, most=most)
+        said = describe(model, side, most=most, at_once=self.at_once)
         gold = [side.tokenizer.normalize(one) for one in side.side.captions[: len(said)]]
         exact = sum(one == true for one, true in zip(said, gold, strict=True)) / max(1, len(gold))
         return CaptionScores(exact, score(said, gold).bleu)
 
 
 @torch.no_grad()
-def describe(model: CaptionModel, side: EncodedCaptions, *, most: int | None = None) -> list[str]:
+def describe(
+    model: CaptionModel, side: EncodedCaptions, *, most: int | None = None, at_once: int = AT_ONCE
+) -> list[str]:
     """Describe the first pictures of a side, or all."""
     said: list[str] = []
-    for start in range(0, len(side.side) if most is None else min(most, len(side.side)), AT_ONCE):
-        pixels = side.pixels[start : start + AT_ONCE]
+    for start in range(0, len(side.side) if most is None else min(most, len(side.side)), at_once):
+        pixels = side.pixels[start : start + at_once]
         found = greedy(model, as_source(pixels), start=START, end=END, max_length=side.max_length + 1)
         said += [side.tokenizer.decode(one.tokens) for one in found]
     return said[:most]

@@ -1,6 +1,5 @@
 """Train to describe pictures: from pictures and settings to a model folder, a card and a report."""
 
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -24,11 +23,11 @@ from regard.tasks.questions import SHOWN, TOKENS
 from regard.tasks.report_page import curves_html
 from regard.tasks.run import Run, Trained
 from regard.tasks.word_maps import CAVEAT
-from regard.training.checkpoint import write_text
-from regard.training.failure import needing_room
+from regard.training.metrics import read_metrics
+from regard.training.state import State
 from regard.training.streams import seed_streams
-from regard.training.watch import read_metrics
 
+TITLE = "Captions for pictures of shapes"
 CAPTION = Use("image-to-text", "caption", 'caption("picture.png")[0].text')
 
 
@@ -43,22 +42,35 @@ def train_captions(config: CaptionConfig, corpus: CaptionCorpus, run: Run) -> Tr
         for side in (corpus.train, corpus.valid, corpus.test)
     )
     job = CaptionJob(train, valid, config.train, group=run.group)
-    begun = time.perf_counter()
     state = run.train(captioner.model, job, config.train, shorter="smaller pictures (data.image_size)")
-    seconds = time.perf_counter() - begun
     if not run.group.leads:
         return Trained(run.folder, {}, signature)
-    scores = {name: job.score(captioner.model, side) for name, side in (("valid", valid), ("test", test))}
-    figures = caption_figures(corpus, scores) | {
+    run.put_model(captioner.save)
+    figures = run.finish(
+        lambda: _measure(captioner, corpus, job, {"valid": valid, "test": test}, state),
+        figures=dict,
+        page=lambda figures: _page(config, corpus, run, captioner, figures),
+        card=lambda figures: _card(config, corpus, run, figures),
+        job=job,
+    )
+    return Trained(run.folder, figures, signature)
+
+
+def _measure(
+    captioner: Captioner,
+    corpus: CaptionCorpus,
+    job: CaptionJob,
+    sides: Mapping[str, EncodedCaptions],
+    state: State,
+) -> dict[str, float]:
+    scores = {name: job.score(captioner.model, side) for name, side in sides.items()}
+    return caption_figures(corpus, scores) | {
         "words": captioner.tokenizer.size,
         "parameters": count_parameters(captioner.model),
         "steps": state.step,
         "step_seconds": state.seconds / max(1, state.step),
-        "seconds": seconds,
+        "seconds": state.seconds,
     }
-    with needing_room(run.folder.path):
-        _write(config, corpus, run, captioner, figures)
-    return Trained(run.folder, figures, signature)
 
 
 def describe_captions(config: CaptionConfig) -> str:
@@ -120,38 +132,45 @@ def _fresh(config: CaptionConfig, corpus: CaptionCorpus) -> Captioner:
     return Captioner(model, tokenizer, config.model, image_size=size, max_length=config.data.max_length)
 
 
-def _write(
-    config: CaptionConfig, corpus: CaptionCorpus, run: Run, captioner: Captioner, figures: dict[str, float]
-) -> None:
-    """Write the report, then the model folder."""
-    data = (
+def _data(config: CaptionConfig, corpus: CaptionCorpus) -> str:
+    return (
         f"{config.data.corpus}: {len(corpus.train):,} pictures to train on, {len(corpus.valid):,} to validate on, "
         f"{len(corpus.test):,} to test with, each with a caption."
     )
-    title, signature, told = "Captions for pictures of shapes", describe_captions(config), told_captions(figures)
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in told.items())
+
+
+def _page(
+    config: CaptionConfig, corpus: CaptionCorpus, run: Run, captioner: Captioner, figures: dict[str, float]
+) -> str:
+    rows = "".join(
+        f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in told_captions(figures).items()
+    )
     curves = curves_html(read_metrics(run.folder.metrics), measure="exact", called="right word for word", unit="word")
     parts = [
-        f"<h1>{escape(title)}</h1><p><small>{escape(signature)}</small></p><p>{escape(data)}</p><table>{rows}</table>",
+        f"<h1>{escape(TITLE)}</h1><p><small>{escape(describe_captions(config))}</small></p>",
+        f"<p>{escape(_data(config, corpus))}</p><table>{rows}</table>",
         f"<h2>Curves</h2>{curves}<h2>Pictures</h2><p><small>{escape(CAVEAT)}</small></p>",
         *_examples(captioner, corpus.test),
         f"<h2>Command</h2><pre>{escape(run.command)}</pre>",
         f"<h2>Settings</h2><pre>{escape(show_settings(config, help=False))}</pre>",
     ]
-    write_text(run.folder.report, make_html(title, parts))
+    return make_html(TITLE, parts)
+
+
+def _card(config: CaptionConfig, corpus: CaptionCorpus, run: Run, figures: dict[str, float]) -> str:
     card = Card(
-        title=title,
+        title=TITLE,
         summary=f"A Transformer's decoder that looks at the places of a picture ({config.model.image.kind}); "
         f"{figures['parameters']:,.0f} parameters, trained with regard {__version__} in {figures['steps']:,.0f} steps.",
-        data=data,
+        data=_data(config, corpus),
         license="MIT, drawn by regard",
-        figures=told,
+        figures=told_captions(figures),
         command=run.command,
-        signature=signature,
+        signature=describe_captions(config),
         folder=str(run.folder.model),
         use=CAPTION,
     )
-    run.put_model(captioner.save, card=write_card(card), figures=figures)
+    return write_card(card)
 
 
 def _examples(captioner: Captioner, side: CaptionSide) -> list[str]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -21,8 +21,6 @@ from regard.tasks.classifier import Classifier, cut_texts
 from regard.tasks.classify_page import classifier_card, training_page
 from regard.tasks.labeled_texts import LabeledCorpus
 from regard.tasks.run import Run, Trained
-from regard.training.checkpoint import write_text
-from regard.training.failure import needing_room
 from regard.training.streams import seed_streams
 
 INVERSE_PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0)
@@ -42,28 +40,58 @@ def train_classifier(config: ClassifyConfig, corpus: LabeledCorpus, run: Run) ->
         for side in (corpus.train, corpus.valid, corpus.test)
     )
     job = ClassificationJob(train, valid, config.train, group=run.group)
-    begun = time.perf_counter()
-    steps = 0
-    if isinstance(config.model, TfIdfSpec):
-        model: AnyClassifier = _fit(config.model, job, train, len(corpus.labels), tokenizer).to(run.group.device)
-    else:
-        seed_streams(config.train.seed)
-        model = build_classifier(config.model, vocabulary_size=tokenizer.size, num_labels=len(corpus.labels))
-        steps = run.train(model, job, config.train, shorter="shorter texts (data.max_length)").step
+    model, spent = _train(config, corpus, run, job, train, tokenizer)
     if not run.group.leads:
         return Trained(run.folder, {}, signature)
     model.eval()
-    scores = {"valid": job.score(model, *valid)} | ({"test": job.score(model, *test)} if corpus.test.texts else {})
-    figures = label_figures(scores) | {
-        "parameters": sum(one.numel() for one in model.state_dict().values()),
-        "labels": len(corpus.labels),
-        "steps": steps,
-        "seconds": time.perf_counter() - begun,
-    }
     classifier = Classifier(model, tokenizer, corpus.labels, config.model, max_length=config.data.max_length)
-    with needing_room(run.folder.path):
-        _write(config, corpus, run, classifier, scores, figures)
-    return Trained(run.folder, figures, signature)
+    run.put_model(classifier.save)
+    result = run.finish(
+        lambda: _measure(classifier, job, {"valid": valid} | ({"test": test} if corpus.test.texts else {}), spent),
+        figures=lambda result: result.figures,
+        page=lambda result: _page(config, corpus, run, classifier, result),
+        card=lambda result: _card(config, corpus, run, result),
+        job=job,
+    )
+    return Trained(run.folder, result.figures, signature)
+
+
+class _Measured(NamedTuple):
+    scores: dict[str, ClassificationScores]
+    figures: dict[str, float]
+
+
+def _train(
+    config: ClassifyConfig,
+    corpus: LabeledCorpus,
+    run: Run,
+    job: ClassificationJob,
+    train: tuple[Ragged, list[int]],
+    tokenizer: Tokenizer,
+) -> tuple[AnyClassifier, dict[str, float]]:
+    """Train by gradients, or fit; give the model, and the steps and seconds that were spent on it."""
+    if isinstance(config.model, TfIdfSpec):
+        begun = time.perf_counter()
+        fitted = _fit(config.model, job, train, len(corpus.labels), tokenizer).to(run.group.device)
+        return fitted, {"steps": 0, "seconds": time.perf_counter() - begun}
+    seed_streams(config.train.seed)
+    model = build_classifier(config.model, vocabulary_size=tokenizer.size, num_labels=len(corpus.labels))
+    state = run.train(model, job, config.train, shorter="shorter texts (data.max_length)")
+    return model, {"steps": state.step, "seconds": state.seconds}
+
+
+def _measure(
+    classifier: Classifier,
+    job: ClassificationJob,
+    sides: Mapping[str, tuple[Ragged, list[int]]],
+    spent: dict[str, float],
+) -> _Measured:
+    scores = {name: job.score(classifier.model, *side) for name, side in sides.items()}
+    counts = {
+        "parameters": sum(one.numel() for one in classifier.model.state_dict().values()),
+        "labels": len(classifier.labels),
+    }
+    return _Measured(scores, label_figures(scores) | counts | spent)
 
 
 def describe_classifier(config: ClassifyConfig) -> str:
@@ -117,21 +145,14 @@ def label_figures(scores: Mapping[str, ClassificationScores]) -> dict[str, float
     }
 
 
-def _write(
-    config: ClassifyConfig,
-    corpus: LabeledCorpus,
-    run: Run,
-    classifier: Classifier,
-    scores: dict[str, ClassificationScores],
-    figures: dict[str, float],
-) -> None:
-    """Write the report, then the model folder."""
+def _about(config: ClassifyConfig, corpus: LabeledCorpus, run: Run, figures: dict[str, float]) -> dict[str, Any]:
+    """Give what both the report and the card say."""
     data = (
         f"{config.data.corpus}: {len(corpus.train):,} texts to train on, {len(corpus.valid):,} to validate on, "
         f"{len(corpus.test):,} to test with; labels {', '.join(corpus.labels[:20])}"
         f"{', …' if len(corpus.labels) > 20 else ''}."
     )
-    told: dict[str, Any] = {
+    return {
         "title": f"Classifier trained on {config.data.corpus}",
         "kind": config.model.kind,
         "data": data,
@@ -139,16 +160,21 @@ def _write(
         "command": run.command,
         "signature": describe_classifier(config),
     }
+
+
+def _page(config: ClassifyConfig, corpus: LabeledCorpus, run: Run, classifier: Classifier, result: _Measured) -> str:
     side = corpus.test if corpus.test.texts else corpus.valid
     with torch.no_grad():
         shown = classifier.classify(side.texts[:20])
-    page = training_page(
-        **told,
+    return training_page(
+        **_about(config, corpus, run, result.figures),
         labels=corpus.labels,
-        scores=scores,
+        scores=result.scores,
         decisions=list(zip(shown, [corpus.labels[one] for one in side.labels[:20]], strict=True)),
         config=show_settings(config, help=False),
     )
-    write_text(run.folder.report, page)
-    card = classifier_card(**told, license=config.data.license, folder=str(run.folder.model))
-    run.put_model(classifier.save, card=card, figures=figures)
+
+
+def _card(config: ClassifyConfig, corpus: LabeledCorpus, run: Run, result: _Measured) -> str:
+    about = _about(config, corpus, run, result.figures)
+    return classifier_card(**about, license=config.data.license, folder=str(run.folder.model))

@@ -64,6 +64,8 @@ class ClassificationJob:
         self, train: tuple[Ragged, list[int]], valid: tuple[Ragged, list[int]], settings: Train, *, group: Group
     ) -> None:
         self.settings, self.group, self.valid = settings, group, valid
+        self.at_once = settings.batch_tokens
+        """Tokens of the held-out texts that are read at once."""
         self.batches = LabeledBatches(
             *train, tokens=settings.batch_tokens, seed=settings.seed, rank=group.rank, ranks=group.ranks
         )
@@ -84,7 +86,7 @@ class ClassificationJob:
 
     def score(self, model: nn.Module, texts: Ragged, labels: Sequence[int]) -> ClassificationScores:
         """Measure texts with known labels."""
-        return score_labels(predict(model, texts, tokens=self.settings.batch_tokens, device=self.group.device), labels)
+        return score_labels(predict(model, texts, tokens=self.at_once, device=self.group.device), labels)
 
 
 @torch.no_grad()

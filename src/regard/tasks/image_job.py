@@ -24,6 +24,7 @@ class ImageJob:
 
     def __init__(self, train: LabeledImages, valid: LabeledImages, config: ImagesConfig, *, group: Group) -> None:
         self.settings, self.group, self.valid = config.train, group, valid
+        self.at_once = AT_ONCE
         self.batches = ImageBatches(
             train,
             size=config.train.batch_tokens,
@@ -48,16 +49,21 @@ class ImageJob:
 
     def score(self, model: nn.Module, images: LabeledImages) -> ClassificationScores:
         """Measure images with known labels."""
-        return score_labels(predict_images(model, images.pixels, device=self.group.device), images.labels)
+        found = predict_images(model, images.pixels, device=self.group.device, at_once=self.at_once)
+        return score_labels(found, images.labels)
 
 
 @torch.no_grad()
 def predict_images(
-    model: nn.Module, pixels: UInt8[np.ndarray, "images channels height width"], *, device: torch.device | str = "cpu"
+    model: nn.Module,
+    pixels: UInt8[np.ndarray, "images channels height width"],
+    *,
+    device: torch.device | str = "cpu",
+    at_once: int = AT_ONCE,
 ) -> NDArray[np.float64]:
     """Give the probabilities of all labels for each image, in order."""
     found = []
-    for start in range(0, len(pixels), AT_ONCE):
-        image = torch.from_numpy(pixels[start : start + AT_ONCE]).to(device).float() / 255
+    for start in range(0, len(pixels), at_once):
+        image = torch.from_numpy(pixels[start : start + at_once]).to(device).float() / 255
         found.append(model(image).double().softmax(-1).cpu().numpy())
     return np.concatenate(found)

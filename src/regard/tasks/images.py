@@ -1,6 +1,6 @@
 """Train an image classifier: from labeled images and settings to a model folder, a card and a report."""
 
-import time
+from typing import NamedTuple
 
 from regard import __version__
 from regard.config.image_run import ImagesConfig
@@ -18,10 +18,9 @@ from regard.tasks.image_job import ImageJob
 from regard.tasks.image_page import images_report
 from regard.tasks.labeled_images import ImageCorpus
 from regard.tasks.run import Run, Trained
-from regard.training.checkpoint import write_text
-from regard.training.failure import needing_room
+from regard.training.metrics import read_metrics
+from regard.training.state import State
 from regard.training.streams import seed_streams
-from regard.training.watch import read_metrics
 
 CLASSIFY = Use("image-classification", "classify", 'classify(["picture.png"])')
 SHOWN = 4
@@ -44,26 +43,39 @@ def train_image_classifier(config: ImagesConfig, corpus: ImageCorpus, run: Run) 
     mean, spread = color_statistics(corpus.train.pixels)
     model.standardize.fit(mean=mean, spread=spread)
     job = ImageJob(corpus.train, corpus.valid, config, group=run.group)
-    begun = time.perf_counter()
     state = run.train(model, job, config.train, shorter="smaller images (data.image_size)")
     if not run.group.leads:
         return Trained(run.folder, {}, signature)
-    scores = {"valid": job.score(model, corpus.valid)}
-    if len(corpus.test):
-        scores["test"] = job.score(model, corpus.test)
-    figures = label_figures(scores) | {
-        "parameters": count_parameters(model),
-        "labels": len(corpus.labels),
-        "steps": state.step,
-        "step_seconds": state.seconds / max(1, state.step),
-        "seconds": time.perf_counter() - begun,
-    }
     classifier = ImageClassifier(
         model, corpus.labels, config.model, image_size=(size.height, size.width), channels=size.channels
     )
-    with needing_room(run.folder.path):
-        _write(config, corpus, run, classifier, scores, figures)
-    return Trained(run.folder, figures, signature)
+    run.put_model(classifier.save)
+    result = run.finish(
+        lambda: _measure(classifier, corpus, job, state),
+        figures=lambda result: result.figures,
+        page=lambda result: _page(config, corpus, run, classifier, result),
+        card=lambda result: _card(config, corpus, run, result),
+        job=job,
+    )
+    return Trained(run.folder, result.figures, signature)
+
+
+class _Measured(NamedTuple):
+    scores: dict[str, ClassificationScores]
+    figures: dict[str, float]
+
+
+def _measure(classifier: ImageClassifier, corpus: ImageCorpus, job: ImageJob, state: State) -> _Measured:
+    sides = {"valid": corpus.valid} | ({"test": corpus.test} if len(corpus.test) else {})
+    scores = {name: job.score(classifier.model, side) for name, side in sides.items()}
+    figures = label_figures(scores) | {
+        "parameters": count_parameters(classifier.model),
+        "labels": len(corpus.labels),
+        "steps": state.step,
+        "step_seconds": state.seconds / max(1, state.step),
+        "seconds": state.seconds,
+    }
+    return _Measured(scores, figures)
 
 
 def describe_images(config: ImagesConfig) -> str:
@@ -77,50 +89,47 @@ def describe_images(config: ImagesConfig) -> str:
     return f"task:images|data:{config.data.corpus}|model:{kind}|seed:{config.train.seed}|version:{__version__}"
 
 
-def _write(
-    config: ImagesConfig,
-    corpus: ImageCorpus,
-    run: Run,
-    classifier: ImageClassifier,
-    scores: dict[str, ClassificationScores],
-    figures: dict[str, float],
-) -> None:
-    """Write the report, then the model folder."""
+def _data(config: ImagesConfig, corpus: ImageCorpus) -> str:
     size, labels = corpus.size, ", ".join(corpus.labels[:20])
-    data = (
+    return (
         f"{config.data.corpus}: {len(corpus.train):,} images of {size.width} × {size.height} pixels to train on, "
         f"{len(corpus.valid):,} to validate on, {len(corpus.test):,} to test with; labels {labels}"
         f"{', …' if len(corpus.labels) > 20 else ''}."
     )
-    title, signature = f"Image classifier trained on {config.data.corpus}", describe_images(config)
+
+
+def _page(config: ImagesConfig, corpus: ImageCorpus, run: Run, classifier: ImageClassifier, result: _Measured) -> str:
     held_out = corpus.test if len(corpus.test) else corpus.valid
     side = held_out.select(range(min(SHOWN, len(held_out))))
     found = list(classifier.inspect_pixels(side.pixels))
     gold = [side.names[label] for label in side.labels]
-    page = images_report(
-        title=title,
-        data=data,
-        figures=figures,
+    return images_report(
+        title=f"Image classifier trained on {config.data.corpus}",
+        data=_data(config, corpus),
+        figures=result.figures,
         labels=corpus.labels,
-        scores=scores,
+        scores=result.scores,
         inspections=[(side.place(index), found[index], gold[index]) for index in range(len(side))],
         metrics=read_metrics(run.folder.metrics),
         command=run.command,
-        signature=signature,
+        signature=describe_images(config),
         config=show_settings(config, help=False),
     )
-    write_text(run.folder.report, page)
+
+
+def _card(config: ImagesConfig, corpus: ImageCorpus, run: Run, result: _Measured) -> str:
+    size, figures = corpus.size, result.figures
     card = Card(
-        title=title,
+        title=f"Image classifier trained on {config.data.corpus}",
         summary=f"{with_article(config.model.kind).capitalize()} network of {figures['parameters']:,.0f} parameters "
         f"for images of {size.width} × {size.height} pixels, trained with regard {__version__} for "
         f"{figures['steps']:,.0f} steps.",
-        data=data,
+        data=_data(config, corpus),
         license=config.data.license,
         figures=told(figures),
         command=run.command,
-        signature=signature,
+        signature=describe_images(config),
         folder=str(run.folder.model),
         use=CLASSIFY,
     )
-    run.put_model(classifier.save, card=write_card(card), figures=figures)
+    return write_card(card)

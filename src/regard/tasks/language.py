@@ -28,10 +28,9 @@ from regard.tasks.run import Run
 from regard.tasks.run_folder import RunFolder
 from regard.tasks.text_corpus import Count, Text, TextCorpus, count_tokens, counted, encode_text
 from regard.training.checkpoint import write_text
-from regard.training.failure import needing_room
 from regard.training.group import Group
+from regard.training.metrics import read_metrics
 from regard.training.streams import seed_streams
-from regard.training.watch import read_metrics
 
 
 class TrainedLanguage(NamedTuple):
@@ -67,13 +66,24 @@ def train_language_model(
     for note in corpus.notes:
         run.watcher.noted(note)
     data = encode_corpus(config, corpus, run.folder, group=run.group, count=count)
-    model, spent = _fit(config, data, run)
+    fitted = _fit(config, data, run)
     if not run.group.leads:
         return TrainedLanguage(run.folder, {}, "", signature)
-    figures = _measure(config, model, data) | spent
-    with needing_room(run.folder.path):
-        _write(config, run, model, data, figures)
-    return TrainedLanguage(run.folder, figures, data.valid.tokenization, signature)
+    tokenization = data.valid.tokenization
+
+    def save(folder: Path) -> None:
+        save_language_model(fitted.model, config.model, folder, length=config.data.length)
+        data.tokenizer.save(folder)
+
+    run.put_model(save)
+    figures = run.finish(
+        lambda: _measure(config, fitted, data),
+        figures=lambda figures: {"figures": figures, "tokenization": tokenization},
+        page=lambda figures: _page(config, run, data, figures),
+        card=lambda figures: _card(config, run, fitted.model, data, figures),
+        job=fitted.job,
+    )
+    return TrainedLanguage(run.folder, figures, tokenization, signature)
 
 
 def encode_corpus(
@@ -110,62 +120,74 @@ def start_network(spec: NetworkSpec, data: Encoded, *, seed: int) -> LanguageNet
     return model
 
 
-def _fit(config: LanguageConfig, data: Encoded, run: Run) -> tuple[AnyLanguageModel, dict[str, float]]:
+class _Fitted(NamedTuple):
+    model: AnyLanguageModel
+    spent: dict[str, float]
+    """Parameters, steps, tokens and seconds."""
+    job: LanguageJob | None = None
+    """None where there are no steps: a model that counts."""
+
+
+def _fit(config: LanguageConfig, data: Encoded, run: Run) -> _Fitted:
     """Count, or train by gradients."""
     begun, spec, size = time.perf_counter(), config.model, data.tokenizer.size
     if isinstance(spec, BagSpec | NGramSpec):
         run.watcher.noted(f"counting {len(data.train) - 1:,} tokens")
         model = count_text(spec, data.train, vocabulary_size=size)
-        return model, {"tokens": len(data.train) - 1, "seconds": time.perf_counter() - begun}
+        return _Fitted(model, {"tokens": len(data.train) - 1, "seconds": time.perf_counter() - begun})
     network = start_network(spec, data, seed=config.train.seed)
     job = LanguageJob(data.train, data.valid, data.tokenizer, config, carries=network.carries, group=run.group)
     state = run.train(network, job, config.train, shorter="shorter stretches of text (data.length)")
     spent = {"parameters": count_parameters(network), "steps": state.step, "tokens": state.tokens}
-    return network, spent | {"seconds": state.seconds}
+    return _Fitted(network, spent | {"seconds": state.seconds}, job)
 
 
-def _measure(config: LanguageConfig, model: AnyLanguageModel, data: Encoded) -> dict[str, float]:
+def _measure(config: LanguageConfig, fitted: _Fitted, data: Encoded) -> dict[str, float]:
     """Measure the result on the validation text, and on the test text in one lane, where there is one."""
     sides: dict[str, Surprise] = {}
-    length, stride = config.data.length, config.data.stride
-    sides["valid"] = data.valid.measure(model, length=length, stride=stride, lanes=VALID_LANES)
+    length, stride, rows = config.data.length, config.data.stride, fitted.job.at_once if fitted.job else None
+    sides["valid"] = data.valid.measure(fitted.model, length=length, stride=stride, lanes=VALID_LANES, rows=rows)
     if data.test is not None:
-        sides["test"] = data.test.measure(model, length=length, stride=stride)
-    return {f"{side}_{name}": value for side, found in sides.items() for name, value in found.figures().items()}
+        sides["test"] = data.test.measure(fitted.model, length=length, stride=stride, rows=rows)
+    figures = {f"{side}_{name}": value for side, found in sides.items() for name, value in found.figures().items()}
+    return figures | fitted.spent
 
 
-def _write(config: LanguageConfig, run: Run, model: AnyLanguageModel, data: Encoded, figures: dict[str, float]) -> None:
-    """Write the report, then the model folder."""
-    signature, tokenization = describe_language(config), data.valid.tokenization
-    told = {
+def _named(figures: dict[str, float]) -> dict[str, str]:
+    """Name the figures for people."""
+    return {
         name.replace("_", " "): f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}" for name, value in figures.items()
     }
+
+
+def _sizes(data: Encoded) -> str:
+    return f"{len(data.train) - 1:,} tokens to train on, {len(data.valid.tokens) - 1:,} to validate on."
+
+
+def _page(config: LanguageConfig, run: Run, data: Encoded, figures: dict[str, float]) -> str:
+    return make_page(
+        title=f"Language model trained on {config.data.text}",
+        figures={"data": _sizes(data), "tokens are": data.valid.tokenization, **_named(figures)},
+        metrics=read_metrics(run.folder.metrics),
+        config=show_settings(config, help=False),
+        command=run.command,
+        signature=describe_language(config),
+        samples="Continuations",
+    )
+
+
+def _card(config: LanguageConfig, run: Run, model: AnyLanguageModel, data: Encoded, figures: dict[str, float]) -> str:
     size = f"{count_parameters(model):,} parameters" if isinstance(model, LanguageNetwork) else "counts"
     card = Card(
         title=f"Language model trained on {config.data.text}",
         summary=f"{with_article(config.model.kind).capitalize()} model of {size}, trained with regard {__version__}. "
-        f"Tokens: {tokenization}.",
-        data=f"{len(data.train) - 1:,} tokens to train on, {len(data.valid.tokens) - 1:,} to validate on.",
+        f"Tokens: {data.valid.tokenization}.",
+        data=_sizes(data),
         license=config.data.license,
-        figures=told,
+        figures=_named(figures),
         command=run.command,
-        signature=signature,
+        signature=describe_language(config),
         folder=str(run.folder.model),
         use=GENERATE,
     )
-    page = make_page(
-        title=card.title,
-        figures={"data": card.data, "tokens are": tokenization, **told},
-        metrics=read_metrics(run.folder.metrics),
-        config=show_settings(config, help=False),
-        command=run.command,
-        signature=signature,
-        samples="Continuations",
-    )
-    write_text(run.folder.report, page)
-
-    def save(folder: Path) -> None:
-        save_language_model(model, config.model, folder, length=config.data.length)
-        data.tokenizer.save(folder)
-
-    run.put_model(save, card=write_card(card), figures={"figures": figures, "tokenization": tokenization})
+    return write_card(card)

@@ -11,7 +11,7 @@ from regard.data.open_character import OpenCharacter
 from regard.data.special import END
 from regard.data.text_batches import Lanes, TextBatch, Windows
 from regard.data.text_tokenizer import TextTokenizer
-from regard.evaluation.language import Surprise, total_surprise
+from regard.evaluation.language import CELLS, Surprise, total_surprise
 from regard.models.language.folder import AnyLanguageModel
 from regard.models.language.network import LanguageNetwork
 from regard.models.word_loss import word_loss
@@ -42,11 +42,12 @@ class TextMeasure:
         length: int,
         stride: int = 0,
         lanes: int = 1,
+        rows: int | None = None,
         count: Callable[[int], None] | None = None,
     ) -> Surprise:
-        """Say how surprised the model is; `count` is told how many tokens have been read."""
+        """Say how surprised the model is; `count` is told how many tokens have been read, `rows` at once."""
         return Surprise(
-            nats=total_surprise(model, self.tokens, length=length, stride=stride, lanes=lanes, count=count),
+            nats=total_surprise(model, self.tokens, length=length, stride=stride, lanes=lanes, rows=rows, count=count),
             tokens=len(self.tokens) - 1,
             characters=self.size.characters,
             bytes=self.size.bytes,
@@ -86,6 +87,8 @@ class LanguageJob:
             ranks=self.group.ranks,
         )
         self._states = CarriedStates(self.batches.rows, batches=config.train.accumulate)
+        self.at_once = VALID_LANES if carries else max(1, CELLS // length)
+        """Lanes or windows of the held-out text that are read at once."""
 
     def loss(self, model: nn.Module, batch: TextBatch) -> Loss:
         """Sum the cross-entropy over the tokens of a batch."""
@@ -110,7 +113,7 @@ class LanguageJob:
         """Measure the held-out text, and let the model go on with the beginning of it."""
         assert isinstance(model, LanguageNetwork)
         data = self.config.data
-        found = self.valid.measure(model, length=data.length, stride=data.stride, lanes=VALID_LANES)
+        found = self.valid.measure(model, length=data.length, stride=data.stride, lanes=VALID_LANES, rows=self.at_once)
         return Validated(
             loss=found.loss,
             figures={"perplexity": found.perplexity, "bits_per_character": found.bits_per_character},

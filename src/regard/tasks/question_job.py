@@ -61,7 +61,7 @@ class QuestionJob:
         group: Group,
     ) -> None:
         self.settings, self.group, self.train, self.valid = settings, group, train, valid
-        self.answers = tuple(answers)
+        self.answers, self.at_once = tuple(answers), AT_ONCE
         self.batches = QuestionBatches(
             train.owners,
             train.texts,
@@ -85,7 +85,7 @@ class QuestionJob:
 
     def score(self, model: nn.Module, side: EncodedQuestions) -> tuple[AnswerScores, float]:
         """Measure questions with known answers: shares right, and the cross-entropy of those that can be."""
-        probabilities = predict_answers(model, side, device=self.group.device)
+        probabilities = predict_answers(model, side, device=self.group.device, at_once=self.at_once)
         chosen = [self.answers[number] for number in probabilities.argmax(1)]
         questions = side.side.questions
         scores = score_answers(chosen, [one.answer for one in questions], [one.kind for one in questions])
@@ -96,9 +96,11 @@ class QuestionJob:
 
 
 @torch.no_grad()
-def predict_answers(model: nn.Module, side: EncodedQuestions, *, device: torch.device | str) -> NDArray[np.float64]:
+def predict_answers(
+    model: nn.Module, side: EncodedQuestions, *, device: torch.device | str, at_once: int = AT_ONCE
+) -> NDArray[np.float64]:
     """Give the probabilities of all answers to each question, in order."""
-    batches = QuestionBatches(side.owners, side.texts, side.answers, size=AT_ONCE, shuffle=False)
+    batches = QuestionBatches(side.owners, side.texts, side.answers, size=at_once, shuffle=False)
     found = []
     for batch in batches:
         there = batch.to(device)

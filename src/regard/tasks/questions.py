@@ -1,6 +1,7 @@
 """Train on questions about pictures: from pictures and settings to a model folder, a card and a report."""
 
-import time
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import torch
 
@@ -21,10 +22,9 @@ from regard.tasks.question_data import QuestionCorpus
 from regard.tasks.question_job import EncodedQuestions, QuestionJob
 from regard.tasks.question_page import Asking, questions_report, told_questions
 from regard.tasks.run import Run, Trained
-from regard.training.checkpoint import write_text
-from regard.training.failure import needing_room
+from regard.training.metrics import read_metrics
+from regard.training.state import State
 from regard.training.streams import seed_streams
-from regard.training.watch import read_metrics
 
 ASK = Use("visual-question-answering", "ask", 'ask("picture.png", "...").answer')
 TOKENS = TokenizerConfig(kind="word", vocabulary_size=30_000, min_frequency=1, lowercase=True)
@@ -44,23 +44,42 @@ def train_questions(config: QuestionConfig, corpus: QuestionCorpus, run: Run) ->
         for side in (corpus.train, corpus.valid, corpus.test)
     )
     job = QuestionJob(train, valid, corpus.answers, config.train, group=run.group)
-    begun = time.perf_counter()
     state = run.train(answerer.model, job, config.train, shorter="smaller pictures (data.image_size)")
-    seconds = time.perf_counter() - begun
     if not run.group.leads:
         return Trained(run.folder, {}, signature)
     sides = {"valid": valid} | ({"test": test} if len(corpus.test) else {})
+    run.put_model(answerer.save)
+    result = run.finish(
+        lambda: _measure(answerer, corpus, job, sides, state),
+        figures=lambda result: result.figures,
+        page=lambda result: _page(config, corpus, run, answerer, result),
+        card=lambda result: _card(config, corpus, run, result),
+        job=job,
+    )
+    return Trained(run.folder, result.figures, signature)
+
+
+class _Measured(NamedTuple):
+    scores: dict[str, AnswerScores]
+    figures: dict[str, float]
+
+
+def _measure(
+    answerer: QuestionAnswerer,
+    corpus: QuestionCorpus,
+    job: QuestionJob,
+    sides: Mapping[str, EncodedQuestions],
+    state: State,
+) -> _Measured:
     scores = {name: job.score(answerer.model, side)[0] for name, side in sides.items()}
     figures = answer_figures(corpus, scores) | {
         "parameters": count_parameters(answerer.model),
         "answers": len(corpus.answers),
         "steps": state.step,
         "step_seconds": state.seconds / max(1, state.step),
-        "seconds": seconds,
+        "seconds": state.seconds,
     }
-    with needing_room(run.folder.path):
-        _write(config, corpus, run, answerer, scores, figures)
-    return Trained(run.folder, figures, signature)
+    return _Measured(scores, figures)
 
 
 def describe_questions(config: QuestionConfig) -> str:
@@ -121,48 +140,46 @@ def _fresh(config: QuestionConfig, corpus: QuestionCorpus, tokenizer: Tokenizer)
     )
 
 
-def _write(
-    config: QuestionConfig,
-    corpus: QuestionCorpus,
-    run: Run,
-    answerer: QuestionAnswerer,
-    scores: dict[str, AnswerScores],
-    figures: dict[str, float],
-) -> None:
-    """Write the report, then the model folder."""
+def _data(config: QuestionConfig, corpus: QuestionCorpus) -> str:
     counts = "; ".join(
         f"{len(side):,} questions about {len(side.pictures):,} pictures to {purpose}"
         for side, purpose in ((corpus.train, "train on"), (corpus.valid, "validate on"), (corpus.test, "test with"))
     )
-    data, title = f"{config.data.corpus}: {counts}.", f"Questions about pictures of {config.data.corpus}"
-    signature = describe_questions(config)
+    return f"{config.data.corpus}: {counts}."
+
+
+def _page(
+    config: QuestionConfig, corpus: QuestionCorpus, run: Run, answerer: QuestionAnswerer, result: _Measured
+) -> str:
     side = corpus.test if len(corpus.test) else corpus.valid
-    page = questions_report(
-        title=title,
-        data=data,
-        figures=figures,
-        scores=scores,
+    return questions_report(
+        title=f"Questions about pictures of {config.data.corpus}",
+        data=_data(config, corpus),
+        figures=result.figures,
+        scores=result.scores,
         askings=_askings(answerer, side),
         metrics=read_metrics(run.folder.metrics),
         command=run.command,
-        signature=signature,
+        signature=describe_questions(config),
         config=show_settings(config, help=False),
     )
-    write_text(run.folder.report, page)
-    license = "MIT, drawn by regard" if config.data.corpus == BUILTIN else config.data.license
+
+
+def _card(config: QuestionConfig, corpus: QuestionCorpus, run: Run, result: _Measured) -> str:
+    figures = result.figures
     card = Card(
-        title=title,
+        title=f"Questions about pictures of {config.data.corpus}",
         summary=f"Words of a question look at the places of a picture ({config.model.image.kind}); "
         f"{figures['parameters']:,.0f} parameters, trained with regard {__version__} in {figures['steps']:,.0f} steps.",
-        data=data,
-        license=license,
+        data=_data(config, corpus),
+        license="MIT, drawn by regard" if config.data.corpus == BUILTIN else config.data.license,
         figures=told_questions(figures),
         command=run.command,
-        signature=signature,
+        signature=describe_questions(config),
         folder=str(run.folder.model),
         use=ASK,
     )
-    run.put_model(answerer.save, card=write_card(card), figures=figures)
+    return write_card(card)
 
 
 def _askings(answerer: QuestionAnswerer, side: QuestionSide) -> list[Asking]:

@@ -5,6 +5,7 @@ from html import escape
 from typing import Any
 
 from regard.tasks.page import make_html, weights_table
+from regard.training.metrics import is_number
 
 
 def make_page(
@@ -49,12 +50,13 @@ def curves_html(
 
 
 def _points(lines: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
-    return [(float(line["step"]), float(line[key])) for line in lines if isinstance(line.get(key), int | float)]
+    return [(float(line["step"]), float(line[key])) for line in lines if is_number(line.get(key)) and "step" in line]
 
 
 def _samples(valid: Sequence[Mapping[str, Any]]) -> str:
     """Show each sample sentence with its translation at every validation: how it came about."""
-    if not valid or not valid[-1].get("samples"):
+    valid = [line for line in valid if line.get("samples")]
+    if not valid:
         return "<p>None were made.</p>"
     tables = []
     for number, sample in enumerate(valid[-1]["samples"]):
@@ -63,7 +65,7 @@ def _samples(valid: Sequence[Mapping[str, Any]]) -> str:
         for line in valid:
             hypothesis = line["samples"][number]["hypothesis"] if number < len(line["samples"]) else ""
             if hypothesis != before:
-                rows.append((f"step {line['step']:,}", hypothesis))
+                rows.append((f"step {line.get('step', 0):,}", hypothesis))
             before = hypothesis
         cells = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(text))}</td></tr>" for name, text in rows)
         tables.append(f"<table>{cells}</table>{_looks(sample.get('looks'))}")

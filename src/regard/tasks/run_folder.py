@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +18,9 @@ from regard.config.questions import QuestionConfig
 from regard.config.read import read_settings
 from regard.config.schema import Config
 from regard.config.show import differences, show_settings
-from regard.errors import ArgumentError, MissingExtraError
+from regard.errors import ArgumentError, DataError, MissingExtraError
 from regard.training.checkpoint import Checkpoints, write_text
-from regard.training.failure import is_disk_full
+from regard.training.failure import is_disk_full, reason, using
 
 _DATA = ".data.json"
 _FROM_STEPS = tuple(
@@ -70,25 +70,45 @@ class RunFolder:
         """What a run that was stopped goes on from."""
         return Checkpoints(self.path / "checkpoints")
 
-    def begin(self, config: Any, fingerprint: str) -> None:
-        """Make the folder, or check that what is in it is this very run."""
+    def begin(self, config: Any, fingerprint: str) -> str:
+        """Make the folder, or check that it holds this very run; give what a user should know of it, if anything."""
         self._make()
         if self.config.is_file():
-            self._check_same(config, fingerprint)
-            return
+            self._check_same(config)
+            return self._check_data(fingerprint)
         others = [path.name for path in self.path.iterdir() if not path.name.startswith(".")]
         if others:
             raise ArgumentError(
                 f"`--out` must be a new or empty folder, or one that `regard train` made; {self.path} holds "
                 f"{', '.join(sorted(others)[:3])}{', …' if len(others) > 3 else ''} and no config.toml. Name another."
             )
-        write_text(self.path / _DATA, json.dumps({"fingerprint": fingerprint}))
-        write_text(self.config, show_settings(config) + "\n")
+        with using(self.path):
+            self._write_data(fingerprint)
+            write_text(self.config, show_settings(config) + "\n")
+        return ""
 
-    def _check_same(self, config: Any, fingerprint: str) -> None:
+    def beginnings(self) -> dict[Path, str]:
+        """Give what `begin` wrote: its files with their texts, as far as they are there."""
+        texts = {}
+        for path in (self.config, self.path / _DATA):
+            with suppress(OSError, ValueError):
+                texts[path] = path.read_text(encoding="utf-8")
+        return texts
+
+    def restore(self, beginnings: Mapping[Path, str]) -> None:
+        """Make a folder that is gone again, as `begin` left it."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        for path, text in beginnings.items():
+            write_text(path, text)
+
+    def _write_data(self, fingerprint: str) -> None:
+        write_text(self.path / _DATA, json.dumps({"fingerprint": fingerprint}))
+
+    def _check_same(self, config: Any) -> None:
         try:
-            table = tomllib.loads(self.config.read_text(encoding="utf-8"))
-        except tomllib.TOMLDecodeError as error:
+            with using(self.config):
+                table = tomllib.loads(self.config.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ArgumentError(f"{self.config} must be what `regard train` wrote; received: {error}.") from error
         try:
             before = read_settings(type(config), table)
@@ -108,12 +128,22 @@ class RunFolder:
                 f"{self.path} is of another: {'; '.join(changed[:5])}{rest}{following}. Name a new folder, or give the "
                 f"settings it began with: --config {self.config}."
             )
+
+    def _check_data(self, fingerprint: str) -> str:
         path = self.path / _DATA
-        if path.is_file() and json.loads(path.read_text(encoding="utf-8")).get("fingerprint") != fingerprint:
+        if not path.is_file():
+            with using(path):
+                self._write_data(fingerprint)
+            return (
+                f"{path} is gone, so nobody can tell whether the data is what the run began with: that check is left "
+                "out this once."
+            )
+        if read_written(path, advice="Remove it to go on without it.").get("fingerprint") != fingerprint:
             raise ArgumentError(
                 f"The data of a run must stay as it was; that of {self.path} has changed since it began. Put the old "
                 "data back to go on, or name a new folder."
             )
+        return ""
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -176,6 +206,21 @@ class RunFolder:
             if not path.is_dir() or any(path.iterdir()):
                 break
             path.rmdir()
+
+
+def read_written(path: Path, *, advice: str) -> dict[str, Any]:
+    """Read a table that a run wrote as JSON; `advice` says what to do where it is no longer one."""
+    try:
+        with using(path):
+            table = json.loads(path.read_text(encoding="utf-8"))
+        problem = "" if isinstance(table, dict) else f"a {type(table).__name__}"
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, DataError):
+            raise
+        table, problem = {}, reason(error)
+    if problem:
+        raise DataError(f"{path} must hold the table that `regard train` wrote; received {problem}. {advice}")
+    return dict(table)
 
 
 def _set_first(changed: list[str]) -> tuple[list[str], str]:

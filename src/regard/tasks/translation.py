@@ -12,7 +12,6 @@ from regard import __version__
 from regard.config.model import RecurrentSpec
 from regard.config.schema import Config
 from regard.config.show import show_settings
-from regard.data.tokenizer import TokenizerPair
 from regard.errors import with_article
 from regard.evaluation.bleu import score
 from regard.models.build import Model, build_model, count_parameters
@@ -27,11 +26,9 @@ from regard.tasks.run import Run, Trained
 from regard.tasks.translate import translate
 from regard.tasks.translation_job import TranslationJob
 from regard.tasks.vocabulary import count_tokens, find_tokenizers
-from regard.training.checkpoint import write_text
-from regard.training.failure import needing_room
+from regard.training.metrics import read_metrics
 from regard.training.state import State
 from regard.training.streams import seed_streams
-from regard.training.watch import read_metrics
 
 #: Told what is being done, and how many pairs are done.
 Count = Callable[[str, int], None]
@@ -57,9 +54,20 @@ def train_translator(config: Config, corpus: Corpus, run: Run, *, count: Count |
     state = run.train(model, job, config.train)
     if not run.group.leads:
         return Trained(run.folder, {}, signature)
-    figures = _measure(model, job, corpus, state)
-    with needing_room(run.folder.path):
-        _write(config, corpus, run, model, tokenizers, figures)
+    sizes = {"source_vocabulary": tokenizers.source.size, "target_vocabulary": tokenizers.target.size}
+
+    def save(folder: Path) -> None:
+        save_model(model, config.model, folder, **sizes)
+        tokenizers.save(folder)
+
+    run.put_model(save)
+    figures = run.finish(
+        lambda: _measure(model, job, corpus, state),
+        figures=dict,
+        page=lambda figures: _page(config, corpus, run, figures),
+        card=lambda figures: _card(config, corpus, run, figures),
+        job=job,
+    )
     return Trained(run.folder, figures, signature)
 
 
@@ -89,7 +97,7 @@ def _measure(model: Model, job: TranslationJob, corpus: Corpus, state: State) ->
             model,
             job.tokenizers,
             [pair.source for pair in corpus.test],
-            batch_tokens=job.settings.batch_tokens,
+            batch_tokens=job.at_once,
         )
         scores = score(hypotheses, [pair.target for pair in corpus.test])
         figures |= {"test_bleu": scores.bleu, "test_chrf": scores.chrf}
@@ -97,49 +105,38 @@ def _measure(model: Model, job: TranslationJob, corpus: Corpus, state: State) ->
     return figures | counts | {"seconds": state.seconds}
 
 
-def _write(
-    config: Config,
-    corpus: Corpus,
-    run: Run,
-    model: Model,
-    tokenizers: TokenizerPair,
-    figures: dict[str, float],
-) -> None:
-    """Write the report, then the model folder."""
-    signature, told = describe(config), _told(figures)
-    data = (
+def _data(config: Config, corpus: Corpus) -> str:
+    return (
         f"{config.data.name}: {len(corpus.train):,} pairs to train on, {len(corpus.valid):,} to validate on, "
         f"{len(corpus.test):,} to test with."
     )
-    title = f"Translator trained on {config.data.name}"
-    page = make_page(
-        title=title,
-        figures={"data": data, **told},
+
+
+def _page(config: Config, corpus: Corpus, run: Run, figures: dict[str, float]) -> str:
+    return make_page(
+        title=f"Translator trained on {config.data.name}",
+        figures={"data": _data(config, corpus), **_told(figures)},
         metrics=read_metrics(run.folder.metrics),
         config=show_settings(config, help=False),
         command=run.command,
-        signature=signature,
+        signature=describe(config),
     )
-    write_text(run.folder.report, page)
+
+
+def _card(config: Config, corpus: Corpus, run: Run, figures: dict[str, float]) -> str:
     card = Card(
-        title=title,
+        title=f"Translator trained on {config.data.name}",
         summary=f"{with_article(config.model.kind).capitalize()} model of {figures['parameters']:,} parameters, "
         f"trained with regard {__version__} for {figures['steps']:,} steps.",
-        data=data,
+        data=_data(config, corpus),
         license=config.data.license,
-        figures=told,
+        figures=_told(figures),
         command=run.command,
-        signature=signature,
+        signature=describe(config),
         folder=str(run.folder.model),
         use=TRANSLATE,
     )
-
-    def save(folder: Path) -> None:
-        sizes = {"source_vocabulary": tokenizers.source.size, "target_vocabulary": tokenizers.target.size}
-        save_model(model, config.model, folder, **sizes)
-        tokenizers.save(folder)
-
-    run.put_model(save, card=write_card(card), figures=figures)
+    return write_card(card)
 
 
 def _told(figures: dict[str, float]) -> dict[str, str]:

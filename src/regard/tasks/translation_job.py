@@ -45,11 +45,13 @@ class TranslationJob:
             rank=group.rank,
             ranks=group.ranks,
         )
-        self._held_out = Batches(encode_pairs(valid, tokenizers), tokens=settings.batch_tokens, shuffle=False)
+        self._held_out = encode_pairs(valid, tokenizers)
+        self.at_once = settings.batch_tokens
+        """Tokens of the held-out pairs that are read, or translated, at once."""
 
     def longest(self) -> tuple[int, int]:
         """Give the most tokens, `</s>` included, of any source and any target in the epoch at hand."""
-        sides = zip(self.batches.longest(), self._held_out.longest(), strict=True)
+        sides = zip(self.batches.longest(), self._held_out_batches().longest(), strict=True)
         source, target = (max(both) for both in sides)
         return source, target
 
@@ -90,7 +92,7 @@ class TranslationJob:
             model,
             self.tokenizers,
             [pair.source for pair in pairs],
-            batch_tokens=self.settings.batch_tokens,
+            batch_tokens=self.at_once,
         )
         figures = score(hypotheses, [pair.target for pair in pairs])
         samples = make_samples(model, self.tokenizers, pairs[: self.settings.samples], device=self.group.device)
@@ -100,13 +102,15 @@ class TranslationJob:
     def cross_entropy(self, model: Model) -> float:
         """Give the mean over the target tokens of the held-out pairs, in nats."""
         total, tokens = 0.0, 0
-        self._held_out.restore({"epoch": 0, "batch": 0})
-        for batch in self._held_out:
+        for batch in self._held_out_batches():
             batch = batch.to(self.group.device)
             read = model.read(batch.source, batch.source_lengths, batch.target_input)
             total += float(word_loss(read.features, model.output, batch.target_output).cross_entropy)
             tokens += batch.num_tokens
         return total / tokens
+
+    def _held_out_batches(self) -> Batches:
+        return Batches(self._held_out, tokens=self.at_once, shuffle=False)
 
 
 def _twice(batch: Batch) -> Batch:

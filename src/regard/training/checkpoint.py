@@ -4,12 +4,14 @@ A checkpoint is a folder `step-00000500` with `tensors.safetensors`, `state.json
 the other two. Nothing in it is code.
 """
 
+import errno
 import hashlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,8 +21,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from regard.errors import DataError
+from regard.training.failure import using
 
-_NAME = re.compile(r"step-(\d{8,})")
+_NAME = re.compile(r"step-([0-9]{8,})")
 _TENSORS, _STATE, _DIGESTS = "tensors.safetensors", "state.json", "digests.json"
 
 
@@ -47,12 +50,31 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """List the steps that have one, good or not, in order."""
-        found = (_NAME.fullmatch(path.name) for path in self.folder.glob("step-*"))
-        return sorted(int(match[1]) for match in found if match)
+        try:
+            with using(self.folder):
+                names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return []
+        matches = filter(None, map(_NAME.fullmatch, names))
+        return sorted(int(match[1]) for match in matches if self._place(int(match[1])).name == match[0])
+
+    def make(self) -> None:
+        """Make the folder where it is not there, and raise where it could not be written to later."""
+        with using(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if not os.access(self.folder, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint so that, whenever the machine stops, it is whole or not there."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        """Write a checkpoint so that, whenever the machine stops, it is whole or not there.
+
+        The folder above must be there: one that was moved away while a run goes on is not made again unnoticed.
+        """
+        with using(self.folder):
+            self._save(checkpoint)
+
+    def _save(self, checkpoint: Checkpoint) -> None:
+        self.folder.mkdir(exist_ok=True)
         self.sweep()
         aside, place = self.folder / f".writing-{checkpoint.step}", self._place(checkpoint.step)
         aside.mkdir()
@@ -63,9 +85,9 @@ class Checkpoints:
             for path in (*aside.iterdir(), aside):
                 flush(path)
         except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
+            remove(aside)
             raise
-        if place.exists():  # of a run that was resumed before it: the same, or damaged
+        if os.path.lexists(place):  # of a run that was resumed before it: the same, or damaged
             place.rename(self.folder / f".replaced-{checkpoint.step}")
         aside.rename(place)
         flush(self.folder)
@@ -73,6 +95,10 @@ class Checkpoints:
 
     def load(self, step: int) -> Checkpoint:
         """Read and verify the checkpoint of `step`."""
+        with using(self._place(step)):
+            return self._load(step)
+
+    def _load(self, step: int) -> Checkpoint:
         place = self._place(step)
         try:
             digests = json.loads((place / _DIGESTS).read_text(encoding="utf-8"))
@@ -81,19 +107,23 @@ class Checkpoints:
                     raise DataError(f"{place / name} must have the checksum written beside it; received another.")
             state = json.loads((place / _STATE).read_text(encoding="utf-8"))
             return Checkpoint(step, read_tensors(place / _TENSORS), state)
-        except (OSError, KeyError, TypeError, ValueError, SafetensorError) as error:
-            if isinstance(error, DataError):
+        except (OSError, KeyError, TypeError, ValueError, RecursionError, SafetensorError) as error:
+            if isinstance(error, DataError | PermissionError):  # what may not be read need not be damaged
                 raise
             raise DataError(f"{place} must be a whole checkpoint; received {type(error).__name__}: {error}.") from error
 
-    def newest(self) -> Newest:
-        """Read the newest checkpoint that is whole."""
+    def newest(self, check: Callable[[Checkpoint], None] | None = None) -> Newest:
+        """Read the newest checkpoint that is whole, and in which `check` finds nothing wrong."""
         damaged: list[str] = []
         for step in reversed(self.steps()):
-            try:
-                return Newest(self.load(step), damaged)
-            except DataError as error:
-                damaged.append(str(error))
+            with using(self._place(step)):
+                try:
+                    checkpoint = self._load(step)
+                    if check is not None:
+                        check(checkpoint)
+                    return Newest(checkpoint, damaged)
+                except DataError as error:
+                    damaged.append(str(error))
         return Newest(None, damaged)
 
     def prune(self, keep: Iterable[int]) -> None:
@@ -103,17 +133,28 @@ class Checkpoints:
             if step not in kept:
                 # Under another name first, so that no half-removed folder passes for a checkpoint.
                 gone = self.folder / f".replaced-{step}"
-                self._place(step).rename(gone)
-                shutil.rmtree(gone, ignore_errors=True)
+                with using(self.folder):
+                    remove(gone)
+                    self._place(step).rename(gone)
+                remove(gone)
 
     def sweep(self) -> None:
         """Remove what an interrupted save or removal has left."""
         for pattern in (".writing-*", ".replaced-*"):
             for path in self.folder.glob(pattern):
-                shutil.rmtree(path, ignore_errors=True)
+                remove(path)
 
     def _place(self, step: int) -> Path:
         return self.folder / f"step-{step:08d}"
+
+
+def remove(path: Path) -> None:
+    """Remove a folder with all that is in it, or a plain file or link of its name; what cannot be removed stays."""
+    if path.is_symlink() or not path.is_dir():
+        with suppress(OSError):
+            path.unlink()
+    else:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks for a stop after the step, the second stops at once."""
+"""Ctrl-C and SIGTERM: the first asks for a stop after the step, the second stops at once; after training, the first."""
 
 import signal
 from collections.abc import Iterator
@@ -11,13 +11,25 @@ class Interruption:
 
     def __init__(self) -> None:
         self.signal = 0
+        self._at_once = False
 
     def ask(self, number: int, frame: FrameType | None = None) -> None:
         """Ask for a stop; asking again stops at once."""
         del frame
-        if self.signal:
+        again, self.signal = bool(self.signal), number
+        if again or self._at_once:
             raise KeyboardInterrupt
-        self.signal = number
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Stop at the first time of asking, also where that was before: there are no steps to wait for."""
+        self._at_once = True
+        try:
+            if self.signal:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._at_once = False
 
 
 @contextmanager

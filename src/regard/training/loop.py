@@ -4,19 +4,22 @@ import copy
 import json
 import signal
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from regard.config.train import Train
+from regard.config.train import Result, Train
 from regard.errors import DataError, Interrupted, TrainingError
 from regard.training.checkpoint import Checkpoint, Checkpoints
-from regard.training.failure import is_disk_full
+from regard.training.failure import first_line, is_disk_full, is_out_of_memory, no_room, reason
 from regard.training.group import Group
 from regard.training.interruption import Interruption
 from regard.training.job import Carrying, Job, endless
-from regard.training.memory import peak_memory
+from regard.training.memory import peak_memory, within_memory
 from regard.training.optimizer import load_optimizer, optimizer_tensors
 from regard.training.parameters import MovingAverage, load_tensors, mean_tensors, named_tensors, replaced
 from regard.training.precision import matrix_products
@@ -24,8 +27,9 @@ from regard.training.schedule import has_stalled
 from regard.training.shards import whole
 from regard.training.state import State
 from regard.training.streams import capture_streams, restore_streams, seed_streams
+from regard.training.tally import Tally
 from regard.training.update import SHORTER, Update, Updater
-from regard.training.watch import Measured, Watcher
+from regard.training.watch import Deferring, Measured, Watcher
 
 
 class Trainer:
@@ -47,31 +51,52 @@ class Trainer:
         shard = settings.shard and self.group.ranks > 1
         self.model = model if shard else model.to(self.group.device)
         self._trained = copy.deepcopy(model).to(self.group.device) if shard else self.model
-        self.job, self.settings, self.checkpoints, self.watcher = job, settings, checkpoints, watcher
+        self.job, self.settings, self.checkpoints, self.watcher = job, settings, checkpoints, Deferring(watcher)
         self.interruption = interruption or Interruption()
         self.state = State()
-        self._updater = Updater(self._trained, job, settings, group=self.group, watcher=watcher, shorter=shorter)
+        self.shortfall = ""
+        """Why the parameters are not those that `settings.result` asks for, if so."""
+        self._updater = Updater(self._trained, job, settings, group=self.group, watcher=self.watcher, shorter=shorter)
         self._average = MovingAverage(self._trained, settings.ema) if settings.ema else None
-        self._tally = _Tally()
+        self._tally = Tally()
+        self._settled = False
 
     def train(self) -> State:
-        """Train to the end; the model then has the parameters that `settings.result` asks for."""
+        """Train to the end; the model then has the parameters that `settings.result` asks for, or the best there are.
+
+        Where they are not what was asked for, `shortfall` says why.
+        """
         self._begin()
         self._trained.train()
         stream = endless(self.job.batches)
         with matrix_products(self.settings.precision):
             while not self._finished():
-                begun = time.perf_counter()
-                batches = [next(stream) for _ in range(self.settings.accumulate)]
-                update = self._updater.update(batches, self.state, stop=self.interruption.signal != 0)
-                if self._average is not None:
-                    self._average.update(self._trained, self.state.step)
-                elapsed = time.perf_counter() - begun
-                self.state.seconds += elapsed
-                self._tally.add(update, elapsed)
-                self._after(update)
+                try:
+                    self._step(stream)
+                except (RuntimeError, MemoryError) as error:
+                    if not is_out_of_memory(error):
+                        raise
+                    raise self._updater.too_large(self.state.step, first_line(error)) from error
         self._take_result()
         return self.state
+
+    def save(self) -> bool:
+        """Write a checkpoint of where the run stands, unless it stands within a step; say whether it was written."""
+        if self._settled:
+            self._save()
+        return self._settled
+
+    def _step(self, stream: Iterator[Any]) -> None:
+        self._settled = False
+        begun = time.perf_counter()
+        batches = [next(stream) for _ in range(self.settings.accumulate)]
+        update = self._updater.update(batches, self.state, stop=self.interruption.signal != 0)
+        if self._average is not None:
+            self._average.update(self._trained, self.state.step)
+        elapsed = time.perf_counter() - begun
+        self.state.seconds += elapsed
+        self._tally.add(update, elapsed)
+        self._after(update)
 
     def _finished(self) -> bool:
         stalled = has_stalled(self.state.scores(self.settings.metric), self.settings.patience)
@@ -87,15 +112,20 @@ class Trainer:
         validate = step % settings.validate_every == 0 or last
         if validate:
             self._validate()
-        stop = (update.stop_asked or (self.group.ranks == 1 and self.interruption.signal != 0)) and not self._finished()
-        if validate or stop or step % settings.checkpoint_every == 0:
+        self._settled = True
+        alone = self.group.ranks == 1  # what happens to one process, the others of a group do not know
+        stop = (update.stop_asked or (alone and self.interruption.signal != 0)) and not self._finished()
+        problem = self.watcher.problem
+        if validate or stop or (problem and alone) or step % settings.checkpoint_every == 0:
             self._save()
+        if problem:
+            raise problem
         if stop:
             number = self.interruption.signal or int(signal.SIGTERM)
             raise Interrupted(f"Stopped after step {step:,}, which is saved. The same command goes on.", signal=number)
 
     def _report(self) -> None:
-        tally, self._tally = self._tally, _Tally()
+        tally, self._tally = self._tally, Tally()
         loss, cross_entropy = self.group.sum([tally.loss, tally.cross_entropy])
         self.watcher.measured(
             Measured(
@@ -122,7 +152,8 @@ class Trainer:
         if self.group.leads:
             self.model.to(self.group.device).eval()
             with replaced(self.model, averaged), torch.no_grad():
-                found = self.job.validate(self.model)
+                measure = partial(self.job.validate, self.model)
+                found = within_memory(self.job, measure, noted=self.watcher.noted)
             self.model.train()
             if self._trained is not self.model:
                 self.model.cpu()
@@ -136,12 +167,13 @@ class Trainer:
 
     def _save(self) -> None:
         """Write a checkpoint; a full disk is reported, and tried again at the next one."""
-        random, plain = capture_streams()
+        random, plain = capture_streams(self.group.device)
         carried = self.job.carried() if isinstance(self.job, Carrying) else {}
         own = {f"random/{name}": one for name, one in random.items()}
         own |= {f"carried/{name}": one for name, one in carried.items()}
         gathered = {name: self.group.gather(one) for name, one in own.items()}
         texts = self.group.gather_text(json.dumps(plain))
+        tallies = self.group.gather_text(json.dumps(self._tally.to_json()))
         tensors = {f"model/{name}": one for name, one in named_tensors(self._trained).items()}
         tensors |= {f"optimizer/{name}": one for name, one in optimizer_tensors(self._updater.optimizer).items()}
         if self._average is not None:
@@ -156,6 +188,7 @@ class Trainer:
             "batches": self.job.batches.state(),
             "ranks": self.group.ranks,
             "random": [json.loads(text) for text in texts],
+            "tallies": [json.loads(text) for text in tallies],
         }
         checkpoint = Checkpoint(self.state.step, {name: one.cpu() for name, one in tensors.items()}, state)
         try:
@@ -165,8 +198,8 @@ class Trainer:
             if not is_disk_full(error):
                 raise
             self.watcher.noted(
-                f"Step {self.state.step}: the disk of {self.checkpoints.folder} is full, so this checkpoint is not "
-                "saved. Training goes on and tries again at the next one; make room before the end."
+                f"Step {self.state.step}: this checkpoint is not saved, since the disk of {self.checkpoints.folder} "
+                f"{no_room(error)} before the end: training goes on, and tries again at the next one."
             )
 
     def _worth_keeping(self) -> list[int]:
@@ -177,6 +210,8 @@ class Trainer:
 
     def _begin(self) -> None:
         """Go to the newest good checkpoint, or to the start."""
+        if self.group.leads:
+            self.checkpoints.make()
         found = self._newest()
         if found is None:
             seed_streams(self.settings.seed, self.group.rank)
@@ -189,7 +224,7 @@ class Trainer:
         self.watcher.started(self.state.step, self.settings.steps)
 
     def _newest(self) -> Checkpoint | None:
-        found, damaged = self.checkpoints.newest() if self.group.leads else (None, [])
+        found, damaged = self.checkpoints.newest(check_whole) if self.group.leads else (None, [])
         step = int(self.group.share_text(str(found.step if found else -1)))
         for line in damaged:
             goes_on = f"from step {step:,}" if found else "from the beginning"
@@ -213,18 +248,33 @@ class Trainer:
         self.state = State.from_json(state["run"])
         rank = self.group.rank
         own = _under(f"rank-{rank}/", tensors)
-        restore_streams(_under("random/", own), state["random"][rank])
+        restore_streams(_under("random/", own), state["random"][rank], self.group.device)
+        if "tallies" in state:
+            self._tally = Tally.from_json(state["tallies"][rank])
         if isinstance(self.job, Carrying):
             self.job.carry_on(_under("carried/", own))
 
     def _take_result(self) -> None:
-        """Give the model the parameters that make the result."""
+        """Give the model the parameters that make the result; where that fails, those of the best validation."""
         last = self._whole(self._average.tensors if self._average is not None else named_tensors(self._trained))
-        if self.group.leads:
-            self.model.to(self.group.device)
         if not self.group.leads:
             return
-        match self.settings.result:
+        self.model.to(self.group.device)
+        result = self.settings.result
+        try:
+            load_tensors(self.model, self._chosen(result, last))
+        except Exception as error:
+            if result == "best":
+                raise
+            load_tensors(self.model, self._chosen("best", last))
+            best = self.state.best_step(self.settings.metric) or self.state.step
+            self.shortfall = (
+                f'train.result = "{result}" failed ({reason(error)}), so the model is that of step {best:,}'
+            )
+
+    def _chosen(self, result: Result, last: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Give the parameters of a kind of result; `last` are those of the last step."""
+        match result:
             case "last":
                 chosen = [self.state.step]
             case "best":
@@ -232,9 +282,7 @@ class Trainer:
             case "average":
                 steps = [one for one in self.checkpoints.steps() if one % self.settings.checkpoint_every == 0]
                 chosen = steps[-self.settings.average :] or [self.state.step]
-        load_tensors(
-            self.model, mean_tensors([last if one == self.state.step else self._saved(one, last) for one in chosen])
-        )
+        return mean_tensors([last if one == self.state.step else self._saved(one, last) for one in chosen])
 
     def _whole(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """Bring divided tensors together, one after the other, in the memory of the first process's CPU alone."""
@@ -256,23 +304,22 @@ class Trainer:
         return _under("average/", tensors) or _under("model/", tensors)
 
 
-@dataclass
-class _Tally:
-    """Sums since the last report."""
-
-    loss: float = 0.0
-    cross_entropy: float = 0.0
-    tokens: float = 0.0
-    seconds: float = 0.0
-    rate: float = 0.0
-    gradient_norm: float = 0.0
-
-    def add(self, update: Update, seconds: float) -> None:
-        self.loss += update.loss
-        self.cross_entropy += update.cross_entropy
-        self.tokens += update.tokens
-        self.seconds += seconds
-        self.rate, self.gradient_norm = update.rate, update.gradient_norm
+def check_whole(checkpoint: Checkpoint) -> None:
+    """Raise unless a checkpoint says all that a run needs to go on from it; of its tensors loading says the rest."""
+    state = checkpoint.state
+    try:
+        State.from_json(state["run"])
+        count = len(state["random"])
+        sums = [Tally.from_json(one) for one in state.get("tallies", [{}] * count)]
+        numbers = [state["ranks"], *state["batches"].values()]
+        whole = all(type(one) is int for one in numbers) and state["ranks"] == count == len(sums) > 0
+        streams = [checkpoint.tensors[f"rank-{rank}/random/cpu"] for rank in range(count)]
+        whole = whole and all(one.dtype == torch.uint8 for one in streams)
+        whole = whole and all({"python", "numpy"} <= one.keys() for one in state["random"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"The checkpoint of step {checkpoint.step} must be whole; received {reason(error)}.") from error
+    if not whole:
+        raise DataError(f"The checkpoint of step {checkpoint.step} must be whole; received one without all its parts.")
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

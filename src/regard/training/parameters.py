@@ -34,15 +34,19 @@ def load_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
 
 @torch.no_grad()
 def mean_tensors(several: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Average tensors name by name, in float64; whole numbers are those of the last.
+    """Average tensors name by name, in float64 on the CPU, wherever each is; whole numbers are those of the last.
 
     >>> mean_tensors([{"a": torch.tensor([1.0])}, {"a": torch.tensor([2.0])}])["a"].item()
     1.5
     """
     mean = {}
     for name, last in several[-1].items():
-        total = sum((one[name].double() for one in several), torch.zeros((), dtype=torch.float64))
-        mean[name] = (total / len(several)).to(last.dtype) if last.is_floating_point() else last.clone()
+        if not last.is_floating_point():
+            mean[name] = last.cpu().clone()
+            continue
+        # The last parameters are on the GPU that trained them, those of checkpoints are not.
+        total = sum((one[name].cpu().double() for one in several), torch.zeros((), dtype=torch.float64))
+        mean[name] = (total / len(several)).to(last.dtype)
     return mean
 
 

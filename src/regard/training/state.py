@@ -1,7 +1,8 @@
 """Where a run stands: plain values, part of every checkpoint."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from regard.config.train import Metric
@@ -30,8 +31,9 @@ class State:
         self.validations.append({"step": self.step, "loss": validated.loss, **validated.figures})
 
     def scores(self, metric: Metric) -> list[float]:
-        """Give the validations so far as one number each, higher is better."""
-        return [-one["loss"] if metric == "loss" else one[metric] for one in self.validations]
+        """Give the validations so far as one number each, higher is better; what is no number is worse than all."""
+        values = [-one["loss"] if metric == "loss" else one.get(metric, math.nan) for one in self.validations]
+        return [-math.inf if math.isnan(value) else value for value in values]
 
     def best_step(self, metric: Metric) -> int:
         """Give the step of the best validation, the first among equals; 0 where there was none."""
@@ -44,5 +46,11 @@ class State:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "State":
-        """Read what `to_json` gave."""
-        return cls(**values)
+        """Read what `to_json` gave; anything else is a `TypeError`."""
+        state = cls(**values)
+        figures = [getattr(state, known.name) for known in fields(cls) if known.name != "validations"]
+        for one in state.validations:
+            figures += [one["step"], one["loss"], *one.values()]
+        if not all(isinstance(value, int | float) for value in figures):
+            raise TypeError("figures are no numbers")
+        return state

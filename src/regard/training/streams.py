@@ -17,11 +17,23 @@ def seed_streams(seed: int, rank: int = 0) -> None:
     np.random.seed(mixed % 2**32)
 
 
-def capture_streams() -> tuple[dict[str, Tensor], dict[str, Any]]:
+def torch_streams(device: torch.device | None = None) -> dict[str, Tensor]:
+    """Give the state of torch's streams: that of the CPU, and of the GPU `device`, on which dropout is drawn there."""
+    states = {"cpu": torch.get_rng_state()}
+    if device is not None and device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def restore_torch_streams(states: Mapping[str, Tensor], device: torch.device | None = None) -> None:
+    """Go on where `torch_streams` was called; a run that goes on without its GPU draws from the CPU's alone."""
+    torch.set_rng_state(states["cpu"])
+    if "cuda" in states and device is not None and device.type == "cuda":
+        torch.cuda.set_rng_state(states["cuda"], device)
+
+
+def capture_streams(device: torch.device | None = None) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Give the state of torch's streams as tensors, and of Python's and numpy's as JSON."""
-    tensors = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        tensors["cuda"] = torch.cuda.get_rng_state()
     version, numbers, gauss = random.getstate()
     name, keys, *rest = np.random.get_state(legacy=True)
     plain = {
@@ -32,10 +44,12 @@ def capture_streams() -> tuple[dict[str, Tensor], dict[str, Any]]:
             *(float(one) if isinstance(one, float) else int(one) for one in rest),
         ],
     }
-    return tensors, plain
+    return torch_streams(device), plain
 
 
-def restore_streams(tensors: Mapping[str, Tensor], plain: Mapping[str, Any]) -> None:
+def restore_streams(
+    tensors: Mapping[str, Tensor], plain: Mapping[str, Any], device: torch.device | None = None
+) -> None:
     """Go on where `capture_streams` was called.
 
     >>> saved = capture_streams()
@@ -44,9 +58,7 @@ def restore_streams(tensors: Mapping[str, Tensor], plain: Mapping[str, Any]) -> 
     >>> bool((torch.rand(3) == first[0]).all()), random.random() == first[1], np.random.rand() == first[2]
     (True, True, True)
     """
-    torch.set_rng_state(tensors["cpu"])
-    if "cuda" in tensors and torch.cuda.is_available():
-        torch.cuda.set_rng_state(tensors["cuda"])
+    restore_torch_streams(tensors, device)
     version, numbers, gauss = plain["python"]
     random.setstate((version, tuple(numbers), gauss))
     name, keys, *rest = plain["numpy"]

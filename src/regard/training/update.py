@@ -9,15 +9,17 @@ from torch import Tensor, nn
 
 from regard.config.train import Train
 from regard.errors import TrainingError
-from regard.training.failure import is_out_of_memory
+from regard.training.failure import first_line, is_out_of_memory
 from regard.training.group import Group
 from regard.training.job import AnyBatch, Job, cells, halve
 from regard.training.loss import Loss
+from regard.training.memory import free_memory
 from regard.training.optimizer import make_optimizer, set_rate
 from regard.training.precision import autocast
 from regard.training.schedule import learning_rate
 from regard.training.shards import add_up_now, whole
 from regard.training.state import State
+from regard.training.streams import restore_torch_streams, torch_streams
 from regard.training.watch import Watcher
 
 _PATIENCE = 10
@@ -89,7 +91,8 @@ class Updater:
     def _gradients(self, batches: Sequence[AnyBatch], tokens: float, state: State) -> tuple[Tensor, Tensor]:
         """Add up gradients over `batches`, dividing those that do not fit into memory until they do."""
         pieces = [piece for batch in batches for piece in _fitting(batch, state.largest)]
-        random = torch.get_rng_state()
+        device = self.group.device
+        random = torch_streams(device)
         while True:
             self.optimizer.zero_grad(set_to_none=True)
             try:
@@ -97,10 +100,10 @@ class Updater:
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
-                reason = str(error).splitlines()[0]
+                why = first_line(error)
             # Outside the handler, where the tensors of the failed pass are free again.
-            torch.set_rng_state(random)
-            pieces = self._make_room(pieces, state, reason)
+            restore_torch_streams(random, device)
+            pieces = self._make_room(pieces, state, why)
 
     def _accumulate(self, pieces: Sequence[AnyBatch], tokens: float) -> tuple[Tensor, Tensor]:
         device = self.group.device
@@ -116,18 +119,20 @@ class Updater:
             cross_entropy += loss.cross_entropy
         return total, cross_entropy
 
-    def _make_room(self, pieces: Sequence[AnyBatch], state: State, reason: str) -> list[AnyBatch]:
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+    def too_large(self, step: int, why: str) -> TrainingError:
+        """Say that a step does not fit into memory, and what to do."""
+        settings = self.settings
+        return TrainingError(
+            f"Step {step} must fit into memory; it does not: {why}. The last checkpoint is kept. Take smaller batches "
+            f"(train.batch_tokens = {settings.batch_tokens // 2} with train.accumulate = {2 * settings.accumulate} "
+            f"makes the same steps), {self._shorter} or a smaller model, in a new folder."
+        )
+
+    def _make_room(self, pieces: Sequence[AnyBatch], state: State, why: str) -> list[AnyBatch]:
+        free_memory()
         largest = max(pieces, key=cells)
         if len(largest.indices) == 1 or self.group.ranks > 1:
-            settings = self.settings
-            raise TrainingError(
-                f"Step {state.step} must fit into memory; it does not: {reason}. The last checkpoint is kept. Take "
-                f"smaller batches (train.batch_tokens = {settings.batch_tokens // 2} with train.accumulate = "
-                f"{2 * settings.accumulate} makes the same steps), {self._shorter} or a smaller model, in a new "
-                "folder."
-            )
+            raise self.too_large(state.step, why)
         state.largest = cells(largest) // 2
         self.watcher.noted(
             f"Step {state.step}: out of memory. Batches of more than {state.largest:,} cells are computed in parts "

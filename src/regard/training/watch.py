@@ -1,15 +1,13 @@
-"""What a run tells while it goes, and who listens: a file, a terminal, TensorBoard."""
+"""What a run tells while it goes, and who listens: a terminal, TensorBoard; its file is in `metrics.py`."""
 
-import json
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
-from regard.errors import MissingExtraError
-from regard.training.checkpoint import write_text
-from regard.training.failure import is_disk_full
+from regard.errors import DataError, MissingExtraError
 
 
 class Looks(NamedTuple):
@@ -124,48 +122,38 @@ class Watchers:
             one.noted(text)
 
 
-class MetricsFile:
-    """`metrics.jsonl`: a line for each report; a resumed run drops the lines of the steps it makes again."""
+class Deferring:
+    """Passes reports on; a file that cannot be written is a problem to raise when the step is finished, not in it."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._waiting: list[str] = []
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self.problem: OSError | DataError | None = None
 
     def started(self, step: int, steps: int) -> None:
-        """Go back to `step`."""
-        del steps
-        kept = [line for line in read_metrics(self._path) if line.get("step", 0) <= step]
-        write_text(self._path, "".join(_line(one) for one in kept))
+        """Pass it on; there is nothing yet that could be left half done."""
+        self._watcher.started(step, steps)
 
     def stepped(self, step: int) -> None:
-        """Write nothing."""
+        """Pass it on."""
+        self._pass_on(partial(self._watcher.stepped, step))
 
     def measured(self, measured: Measured) -> None:
-        """Write a line of event train."""
-        figures = asdict(measured) | {"perplexity": measured.perplexity}
-        self._write({"event": "train", **figures})
+        """Pass it on."""
+        self._pass_on(partial(self._watcher.measured, measured))
 
     def validated(self, validated: Validated, *, best: bool) -> None:
-        """Write a line of event valid."""
-        samples = [
-            one._asdict() | {"looks": None if one.looks is None else one.looks._asdict()} for one in validated.samples
-        ]
-        figures = {"step": validated.step, "seconds": validated.seconds, "loss": validated.loss, **validated.figures}
-        self._write({"event": "valid", **figures, "best": best, "samples": samples})
+        """Pass it on."""
+        self._pass_on(partial(self._watcher.validated, validated, best=best))
 
     def noted(self, text: str) -> None:
-        """Write a line of event note."""
-        self._write({"event": "note", "text": text})
+        """Pass it on."""
+        self._pass_on(partial(self._watcher.noted, text))
 
-    def _write(self, line: dict[str, Any]) -> None:
-        self._waiting.append(_line(line))
+    def _pass_on(self, report: Callable[[], None]) -> None:
         try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write("".join(self._waiting))
-            self._waiting.clear()
-        except OSError as error:
-            if not is_disk_full(error):
-                raise  # else the lines wait for the next time: training matters more
+            report()
+        except (OSError, DataError) as error:
+            self.problem = self.problem or error
 
 
 class TensorBoard:
@@ -201,20 +189,3 @@ class TensorBoard:
 
     def noted(self, text: str) -> None:
         """Write nothing."""
-
-
-def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """Read the lines of a metrics.jsonl, leaving out one that was cut off."""
-    if not path.is_file():
-        return []
-    lines = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            lines.append(json.loads(line))
-        except ValueError:
-            continue
-    return [line for line in lines if isinstance(line, dict)]
-
-
-def _line(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False) + "\n"

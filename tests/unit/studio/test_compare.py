@@ -275,6 +275,16 @@ def test_a_failure_says_what_a_visitor_can_do_and_only_of_the_models_it_befell(t
     assert ask(client, "compare/lengths", models=["done"])["error"] is None
 
 
+def test_an_error_of_any_kind_reaches_the_visitor(runs, monkeypatch):
+    def failing(*_, **__):
+        raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB.\nMore.")
+
+    monkeypatch.setattr(compare_lengths, "evaluate", failing)
+    client = visitor(Models([runs[0].path]))
+    ask(client, "compare/measure", models=["done"])
+    assert measured(client, ["done"])["error"] == ("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+
 def test_many_pairs_are_thinned(runs, monkeypatch):
     monkeypatch.setattr(compare_lengths, "MOST", 2)
     held_out = find_held_out(Choice(split="train"), runs[0].path)

@@ -1,8 +1,12 @@
 """Only this machine, only the studio's own page, and not without end."""
 
-import pytest
+import asyncio
+import json
 
-from regard.studio.guard import MAX_BODY
+import pytest
+from starlette.responses import JSONResponse
+
+from regard.studio.guard import MAX_BODY, Guard
 from unit.studio.visiting import ADDRESS
 
 
@@ -95,3 +99,114 @@ def test_the_page_and_its_files_come(client):
     assert client.get("/studio.js").headers["content-type"].startswith("text/javascript")
     assert client.get("/studio.css").headers["content-type"].startswith("text/css")
     assert client.get(ADDRESS + "/openapi.json").status_code == 404
+
+
+def send(guard, *messages, headers=()):
+    """Send one request past a guard, and give what it answered."""
+    answered = []
+    waiting = list(messages)
+    named = {"host": "127.0.0.1", "content-type": "application/json", **dict(headers)}
+
+    async def receive():
+        return waiting.pop(0) if waiting else await asyncio.Event().wait()
+
+    async def keep(message):
+        answered.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/",
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in named.items()],
+    }
+    return guard(scope, receive, keep), answered
+
+
+def part(body, *, more=False):
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+def status_of(answered):
+    return answered[0]["status"] if answered else None
+
+
+def test_requests_have_an_end_together_and_others_follow_when_there_are_fewer():
+    inside, go, calls = asyncio.Event(), asyncio.Event(), []
+
+    async def app(scope, receive, send):
+        calls.append((await receive())["body"])
+        inside.set()
+        await go.wait()
+        await JSONResponse({})(scope, receive, send)
+
+    guard = Guard(app, max_body=8, max_together=12, patience=0.0)
+
+    async def visit():
+        first, told = send(guard, part(b"12345678"), headers={"content-length": "8"})
+        task = asyncio.ensure_future(first)
+        await inside.wait()
+        for headers in ({"content-length": "5"}, {"transfer-encoding": "chunked"}):
+            second, refused = send(guard, part(b"12345"), headers=headers)
+            await second
+            assert status_of(refused) == 503
+            assert (b"retry-after", b"5") in refused[0]["headers"]
+            assert json.loads(refused[1]["body"]) == {
+                "error": "Requests must have at most 12 bytes together, and so many do. Ask again in a moment.",
+            }
+        small, let_in = send(guard, part(b"1234"), headers={"content-length": "4"})
+        other = asyncio.ensure_future(small)
+        go.set()
+        await asyncio.gather(task, other)
+        assert status_of(told) == status_of(let_in) == 200
+        later, let_in = send(guard, part(b"12345678"), headers={"transfer-encoding": "chunked"})
+        await later
+        assert status_of(let_in) == 200
+
+    asyncio.run(visit())
+    assert calls == [b"12345678", b"1234", b"12345678"]
+
+
+def test_who_waits_for_others_is_let_in_when_they_are_answered():
+    inside, go = asyncio.Event(), asyncio.Event()
+
+    async def app(scope, receive, send):
+        await receive()
+        inside.set()
+        await go.wait()
+        await JSONResponse({})(scope, receive, send)
+
+    guard = Guard(app, max_body=8, max_together=8, patience=60.0)
+
+    async def visit():
+        tasks = [asyncio.ensure_future(send(guard, part(b"12345678"), headers={"content-length": "8"})[0])]
+        await inside.wait()
+        last, told = send(guard, part(b"12345678"), headers={"content-length": "8"})
+        tasks.append(asyncio.ensure_future(last))
+        await asyncio.sleep(0)
+        assert not told
+        go.set()
+        await asyncio.gather(*tasks)
+        assert status_of(told) == 200
+
+    asyncio.run(visit())
+
+
+def test_half_a_body_of_a_visitor_who_has_gone_is_not_answered():
+    calls = []
+
+    async def app(scope, receive, send):
+        calls.append(1)
+
+    guard = Guard(app, max_body=8, max_together=8, patience=0.0)
+
+    async def visit():
+        for _ in range(3):  # what was taken is given back
+            half, told = send(
+                guard, part(b"1", more=True), {"type": "http.disconnect"}, headers={"content-length": "8"}
+            )
+            await half
+            assert told == []
+
+    asyncio.run(visit())
+    assert not calls

@@ -67,6 +67,35 @@ def test_training_that_fails_is_told(quick, tmp_path):
     assert said.startswith("Training ended with 3: no room left The whole of it is in ")
 
 
+def test_a_model_whose_report_failed_is_taken_all_the_same(quick, tmp_path):
+    program = "import pathlib; pathlib.Path({!r}).mkdir(parents=True); pathlib.Path({!r}).touch(); raise SystemExit(1)"
+    model = tmp_path / SYSTEM / "model"
+    quick(program.format(str(model), str(model / "config.json")))
+    preparation = Preparation(tmp_path).start()
+    preparation._thread.join(30)
+    assert preparation.result() == tmp_path / SYSTEM
+    assert preparation.progress()["error"] is None
+
+
+def test_the_last_report_is_read_past_samples_with_ends_of_lines_and_losses_that_are_none(quick, tmp_path):
+    quick("import sys; sys.stdin.read()")
+    preparation = Preparation(tmp_path).start()
+    preparation._thread.join(30)
+    lines = [
+        {"event": "train", "step": 40, "loss": None},
+        {
+            "event": "valid",
+            "step": 40,
+            "samples": [{"source": 'a\u2028{"event": "train", "step": 99, "loss": 1}\u2028'}],
+        },
+    ]
+    (tmp_path / SYSTEM).mkdir(exist_ok=True)
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    (tmp_path / SYSTEM / "metrics.jsonl").write_text(text, encoding="utf-8")
+    told = preparation.progress()
+    assert (told["step"], told["loss"]) == (40, None)
+
+
 def test_a_folder_that_cannot_be_written_is_told(quick, tmp_path):
     (tmp_path / "file").write_text("")
     preparation = Preparation(tmp_path / "file" / "inside").start()

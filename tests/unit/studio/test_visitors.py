@@ -1,7 +1,7 @@
 """Two visitors at once: one is held in the midst of asking a model while the other comes, and each gets its own answer.
 
 Nothing here waits for a time to pass. The first visitor is stopped where the model is being recorded or meddled with,
-and goes on once the second has knocked at the model's lock, or, were there none, once the second has been answered.
+and goes on once the second has found that it must wait, or, were there no turns, once the second has been answered.
 """
 
 import threading
@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 
 from regard.studio.models import Models
 from regard.studio.server import create_app
+from regard.studio.turns import Turns
 from unit.studio.visiting import ADDRESS, ask
 
 LONG = 60  # seconds after which something is wrong
@@ -25,20 +26,19 @@ PAIRS = {
 }
 
 
-class Door:
-    """A model's lock. Who finds it taken knocks, so that the one inside goes on, and waits."""
+class Door(Turns):
+    """The queue before a model. Who finds another in turn knocks, so that the one inside goes on, and waits."""
 
-    def __init__(self, lock, go):
-        self.lock, self.go, self.knocked = lock, go, False
+    def __init__(self, name, go):
+        super().__init__(name)
+        self.go, self.knocked = go, False
 
-    def __enter__(self):
-        if not self.lock.acquire(blocking=False):
+    def is_first(self, ticket):
+        first = super().is_first(ticket)
+        if not first:
             self.knocked = True
             self.go.set()
-            self.lock.acquire()
-
-    def __exit__(self, *error):
-        self.lock.release()
+        return first
 
 
 class House:
@@ -49,9 +49,9 @@ class House:
         self.app = create_app(self.models)
         self.inside, self.go = threading.Event(), threading.Event()
         self.steps, self.stop = 0, None
-        self.doors = {one.name: Door(one.lock, self.go) for one in self.models.all()}
+        self.doors = {one.name: Door(one.name, self.go) for one in self.models.all()}
         for one in self.models.all():
-            self.models._opened[one.name] = one._replace(lock=self.doors[one.name])
+            self.models._opened[one.name] = one._replace(turns=self.doors[one.name])
         model = self.models.find("recurrent", object).thing.model
         self.own = model.start
         monkeypatch.setattr(model, "start", self.start)

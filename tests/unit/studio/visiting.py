@@ -1,14 +1,18 @@
 """Visitors of a studio, for its tests."""
 
 import base64
+import threading
+from contextlib import contextmanager
 from dataclasses import replace
 
 import torch
 from fastapi.testclient import TestClient
 from safetensors.torch import load_file, save_file
 
+from regard.cli.studio import listen
 from regard.config.presets import preset
 from regard.data.special import END
+from regard.studio.connections import make_server
 from regard.studio.models import Models
 from regard.studio.server import create_app
 from unit.tasks.translators import BYTES, LEARNED, RECURRENT, make_folder
@@ -35,6 +39,21 @@ def make_folders(root):
 def visitor(models: Models) -> TestClient:
     """Open the studio's page as its own browser would."""
     return TestClient(create_app(models), base_url=ADDRESS)
+
+
+@contextmanager
+def serving(models, **how):
+    """Serve a studio on a free port, and give its address."""
+    listening = listen(0)
+    server = make_server(create_app(models), **how)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        listening.close()
 
 
 def ask(client, verb, **body):

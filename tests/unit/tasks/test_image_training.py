@@ -22,7 +22,7 @@ from regard.tasks.labeled_images import gather_images
 from regard.tasks.run import Run
 from regard.tasks.run_folder import RunFolder
 from regard.training.interruption import Interruption
-from regard.training.watch import read_metrics
+from regard.training.metrics import read_metrics
 from unit.data.images.pictures import COLORS, cifar, paint, write_folder, write_idx
 from unit.tasks.image_run import make_images, settings
 

@@ -1,9 +1,10 @@
-"""What does not fit into memory ends a run with advice in the words of its task."""
+"""What does not fit into memory: measured in smaller portions, or the end of a run with advice in its task's words."""
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch import nn
 
 from regard.errors import TrainingError
 from regard.tasks.caption_job import CaptionJob
@@ -14,9 +15,44 @@ from regard.tasks.question_job import QuestionJob
 from regard.tasks.run import Run
 from regard.tasks.run_folder import RunFolder
 from regard.tasks.text_corpus import gather_text
+from unit.tasks.every_task import TASKS, run_task
 from unit.tasks.image_run import make_images
 from unit.tasks.picture_run import make_answerer, make_captioner
 from unit.tasks.texts import settings, write_text
+from unit.training.copying import Silent
+
+
+@pytest.fixture
+def little(request):
+    """Let no more than two examples at once fit into memory while a model is measured."""
+    reader = nn.Conv2d if request.getfixturevalue("task") in ("images", "questions", "captions") else nn.Embedding
+
+    def check(module, inputs):
+        if isinstance(module, reader) and not module.training and not torch.is_grad_enabled() and inputs[0].size(0) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    handle = nn.modules.module.register_module_forward_pre_hook(check)
+    yield
+    handle.remove()
+
+
+@pytest.fixture(scope="module")
+def figures_with_room(tmp_path_factory):
+    return lambda task: run_task(task, tmp_path_factory.mktemp(task)).figures
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("task", TASKS)
+def test_what_is_held_out_is_measured_in_portions_that_fit(figures_with_room, tmp_path, monkeypatch, request, task):
+    expected = figures_with_room(task)
+    request.getfixturevalue("little")
+    monkeypatch.setattr(f"regard.tasks.{TASKS[task]}._page", lambda *_: "")  # its figures are read all at once
+    watcher = Silent()
+    figures = run_task(task, tmp_path, watcher=watcher).figures
+    note = "Out of memory while measuring: from here on half as much is measured at once, with the same result."
+    assert set(watcher.notes) == {note}
+    kept = [name for name in expected if "seconds" not in name]
+    assert {name: figures[name] for name in kept} == pytest.approx({name: expected[name] for name in kept}, rel=1e-5)
 
 
 @pytest.fixture

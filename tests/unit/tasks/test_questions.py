@@ -20,7 +20,7 @@ from regard.tasks.questions import train_questions
 from regard.tasks.run import Run, Trained
 from regard.tasks.run_folder import RunFolder
 from regard.training.interruption import Interruption
-from regard.training.watch import read_metrics
+from regard.training.metrics import read_metrics
 from unit.tasks.picture_run import SIZE, TINY, make_answerer
 
 

@@ -7,7 +7,7 @@ from regard.config.language import LanguageConfig
 from regard.config.questions import QuestionConfig
 from regard.config.schema import Config
 from regard.config.train import Train
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, DataError
 from regard.tasks.run_folder import RunFolder
 
 
@@ -35,6 +35,69 @@ def test_another_run_is_told_what_differs(tmp_path):
         folder.begin(Config(), "other")
     folder.config.write_text("a")
     with pytest.raises(ArgumentError, match=r"config.toml must be what `regard train` wrote; received: Expected '='"):
+        folder.begin(Config(), "abc")
+
+
+def test_that_nobody_knows_the_data_any_more_is_given(tmp_path):
+    folder = RunFolder(tmp_path)
+    assert folder.begin(Config(), "abc") == ""
+    assert folder.begin(Config(), "abc") == ""
+    (tmp_path / ".data.json").unlink()
+    assert folder.begin(Config(), "other") == (
+        f"{tmp_path}/.data.json is gone, so nobody can tell whether the data is what the run began with: that check is "
+        "left out this once."
+    )
+    with pytest.raises(ArgumentError, match=r"The data of a run must stay as it was"):
+        folder.begin(Config(), "abc")  # from here on it is known again
+
+
+@pytest.mark.parametrize(
+    ("content", "received"),
+    [
+        (b'{"fingerpr', "JSONDecodeError: Unterminated"),
+        (b"", "JSONDecodeError: Expecting value"),
+        (b"[]", "a list"),
+        (b"\xff", "UnicodeDecodeError: "),
+        (b"[" * 100_000, "RecursionError: "),
+    ],
+)
+def test_a_torn_record_of_the_data_is_a_paragraph(tmp_path, content, received):
+    folder = RunFolder(tmp_path)
+    folder.begin(Config(), "abc")
+    (tmp_path / ".data.json").write_bytes(content)
+    message = r"\.data\.json must hold the table that `regard train` wrote; received "
+    with pytest.raises(DataError, match=rf"{message}{received}.*\. Remove it to go on without it\.$"):
+        folder.begin(Config(), "abc")
+
+
+@pytest.mark.parametrize(
+    ("content", "received"),
+    [(b"\xff\xfe", "'utf-8' codec can't decode"), (b"a=" + b"[" * 5000, "maximum recursion depth exceeded")],
+)
+def test_settings_that_are_no_text_are_a_paragraph(tmp_path, content, received):
+    folder = RunFolder(tmp_path)
+    folder.begin(Config(), "abc")
+    folder.config.write_bytes(content)
+    with pytest.raises(ArgumentError, match=rf"config.toml must be what `regard train` wrote; received: {received}"):
+        folder.begin(Config(), "abc")
+
+
+@pytest.mark.parametrize("name", ["config.toml", ".data.json"])
+def test_files_that_may_not_be_read_are_named(tmp_path, monkeypatch, name):
+    folder = RunFolder(tmp_path)
+    folder.begin(Config(), "abc")
+    read = type(tmp_path).read_text
+
+    def refused(path, **how):
+        if path.name == name:
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path, **how)
+
+    monkeypatch.setattr(type(tmp_path), "read_text", refused)
+    message = (
+        rf"{name} must be the run's to read and to write; it is not \(Permission denied\)\. Mend that and give the"
+    )
+    with pytest.raises(DataError, match=message):
         folder.begin(Config(), "abc")
 
 

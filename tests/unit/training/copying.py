@@ -15,7 +15,8 @@ from regard.training.group import Group
 from regard.training.interruption import Interruption
 from regard.training.loop import Trainer
 from regard.training.loss import Loss, smoothed_cross_entropy
-from regard.training.watch import MetricsFile, Sample, Validated, Watchers
+from regard.training.metrics import MetricsFile
+from regard.training.watch import Sample, Validated, Watchers
 
 VOCABULARY = 12
 

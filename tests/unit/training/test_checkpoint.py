@@ -79,6 +79,99 @@ def test_what_a_killed_save_left_is_swept(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000007"]
 
 
+@pytest.mark.parametrize("name", [".writing-7", ".writing-8", ".replaced-7", "step-00000007"])
+@pytest.mark.parametrize("kind", ["file", "link", "dangling"])
+def test_a_plain_file_or_a_link_does_not_stand_in_the_way(tmp_path, name, kind):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "kept").write_text("kept")
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    checkpoints.folder.mkdir()
+    path = checkpoints.folder / name
+    if kind == "file":
+        path.write_text("plain")
+    else:
+        path.symlink_to(other if kind == "link" else tmp_path / "nowhere")
+    assert checkpoints.newest().checkpoint is None
+    checkpoints.save(make(7))
+    assert checkpoints.load(7).state == {"step": 7}
+    checkpoints.save(make(9))
+    checkpoints.prune([9])
+    assert [one.name for one in checkpoints.folder.iterdir()] == ["step-00000009"]
+    assert (other / "kept").read_text() == "kept"
+
+
+def test_names_that_are_nearly_those_of_checkpoints_are_left_alone(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(make(8))
+    others = ["step-0000000008", "step-8", "step-٠٠٠٠٠٠٠٩", "step-00000008.old"]
+    for name in others:
+        (tmp_path / name).mkdir()
+    assert checkpoints.steps() == [8]
+    checkpoints.prune([])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(others)
+
+
+DAMAGE = {
+    "digests nested deep": ("digests.json", "[" * 100_000),
+    "digests of a list": ("digests.json", "[]"),
+    "digests of numbers": ("digests.json", '{"tensors.safetensors": 3, "state.json": null}'),
+    "digests not UTF-8": ("digests.json", b"\xff\xfe"),
+    "a number of 5,000 digits": ("digests.json", "1" * 5000),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_digests_are_passed_over(tmp_path, damage):
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(make(5))
+    checkpoints.save(make(10))
+    name, content = DAMAGE[damage]
+    content = content if isinstance(content, bytes) else content.encode()
+    (tmp_path / "step-00000010" / name).write_bytes(content)
+    found = checkpoints.newest()
+    assert (found.checkpoint.step, len(found.damaged)) == (5, 1)
+    assert "step-00000010" in found.damaged[0]
+
+
+def test_what_may_not_be_read_is_not_taken_for_damage(tmp_path, monkeypatch):
+    """Else a run would begin anew, and remove what its owner could still make readable."""
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(make(5))
+
+    def refused(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(module, "_digest", refused)
+    message = (
+        r"step-00000005 must be the run's to read and to write; it is not \(Permission denied\). Mend that and give"
+    )
+    with pytest.raises(DataError, match=message):
+        checkpoints.newest()
+    with pytest.raises(DataError, match=message):
+        checkpoints.load(5)
+
+
+def test_a_folder_that_cannot_be_written_to_is_noticed_before_there_is_something_to_lose(tmp_path, monkeypatch):
+    monkeypatch.setattr(module.os, "access", lambda path, mode: False)
+    with pytest.raises(DataError, match=r"must be the run's to read and to write; it is not \(Permission denied\)"):
+        Checkpoints(tmp_path / "new").make()
+
+
+@pytest.mark.parametrize("moment", ["steps", "save"])
+def test_a_folder_of_checkpoints_that_is_none_is_named(tmp_path, moment):
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    checkpoints.folder.write_text("")
+    with pytest.raises(DataError, match=r"/checkpoints must be the run's to read and to write; it is not \("):
+        checkpoints.steps() if moment == "steps" else checkpoints.save(make(3))
+
+
+def test_a_folder_that_was_moved_away_is_not_made_again_unnoticed(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Checkpoints(tmp_path / "gone" / "checkpoints").save(make(3))
+    assert not list(tmp_path.iterdir())
+
+
 def test_pruning_keeps_what_is_named(tmp_path):
     checkpoints = Checkpoints(tmp_path)
     for step in (1, 2, 3):

@@ -12,9 +12,10 @@ from regard.errors import DataError, Interrupted, MissingExtraError, TrainingErr
 from regard.training import checkpoint as checkpoint_module
 from regard.training.checkpoint import Checkpoints
 from regard.training.interruption import Interruption
+from regard.training.metrics import MetricsFile, read_metrics
 from regard.training.parameters import load_tensors, mean_tensors, named_tensors
 from regard.training.state import State
-from regard.training.watch import MetricsFile, TensorBoard, Validated, Watchers, read_metrics
+from regard.training.watch import TensorBoard, Validated, Watchers
 from unit.training.copying import SETTINGS, Copier, Copying, Silent, make_trainer
 
 
@@ -215,8 +216,8 @@ def test_a_sentence_that_does_not_fit_ends_the_run_with_advice(tmp_path):
 
     job.loss = loss
     message = (
-        r"Step 1 must fit into memory; it does not: CUDA out of memory. Tried to allocate 2.00 GiB.. .*"
-        r"train.batch_tokens = 2048 with train.accumulate = 2 makes the same steps"
+        r"Step 1 must fit into memory; it does not: CUDA out of memory. Tried to allocate 2.00 GiB. The last "
+        r"checkpoint is kept. .*train.batch_tokens = 2048 with train.accumulate = 2 makes the same steps"
     )
     with pytest.raises(TrainingError, match=message):
         make_trainer(tmp_path, job=job).train()
@@ -263,14 +264,19 @@ def test_many_updates_that_are_not_finite_end_the_run_with_good_parameters(tmp_p
     assert_same(before, weights(trainer))
 
 
+LIMIT = "takes no file so large (a limit such as `ulimit -f`, or of the file system). Raise the limit"
+
+
 @pytest.mark.parametrize(
-    "error",
+    ("error", "words"),
     [
-        OSError(errno.ENOSPC, "No space left on device"),
-        SafetensorError("I/O error: No space left on device (os error 28)"),
+        (OSError(errno.ENOSPC, "No space left on device"), "is full. Make room"),
+        (SafetensorError("I/O error: No space left on device (os error 28)"), "is full. Make room"),
+        (OSError(errno.EFBIG, "File too large"), LIMIT),
+        (SafetensorError("I/O error: File too large (os error 27)"), LIMIT),
     ],
 )
-def test_a_full_disk_is_told_and_the_next_checkpoint_tried(tmp_path, monkeypatch, error):
+def test_a_full_disk_is_told_and_the_next_checkpoint_tried(tmp_path, monkeypatch, error, words):
     watcher, count = Silent(), [0]
     save = checkpoint_module.save_file
 
@@ -285,7 +291,10 @@ def test_a_full_disk_is_told_and_the_next_checkpoint_tried(tmp_path, monkeypatch
     trainer = make_trainer(tmp_path, watcher=watcher)
     trainer.train()
     assert len(watcher.notes) == 1
-    assert watcher.notes[0].startswith("Step 10: the disk of ")
+    assert watcher.notes[0] == (
+        f"Step 10: this checkpoint is not saved, since the disk of {tmp_path}/checkpoints {words} before the end: "
+        "training goes on, and tries again at the next one."
+    )
     assert trainer.checkpoints.steps()[-1] == 30
     assert not list((tmp_path / "checkpoints").glob(".*"))
 
@@ -361,12 +370,138 @@ def test_a_run_goes_on_with_as_many_processes(tmp_path):
     trainer = make_trainer(tmp_path, replace(SETTINGS, steps=5))
     trainer.train()
     found = trainer.checkpoints.load(5)
+    for name in ("random", "tallies"):
+        found.state[name] *= 2
     found.state["ranks"] = 2
+    found.tensors["rank-1/random/cpu"] = found.tensors["rank-0/random/cpu"].clone()
     trainer.checkpoints.save(found)
     with pytest.raises(
         DataError, match=r"as many processes as it began with, 2; received 1. Start torchrun with as many"
     ):
         make_trainer(tmp_path).train()
+
+
+INCOMPLETE = {
+    "no run": lambda state: state.pop("run"),
+    "a run of strings": lambda state: state["run"].update(step="5"),
+    "a setting nobody knows": lambda state: state["run"].update(pace=3),
+    "validations of numbers": lambda state: state["run"].update(validations=[1]),
+    "validations of strings": lambda state: state["run"].update(validations=[{"step": 1, "loss": 2.0, "bleu": "x"}]),
+    "validations without a step": lambda state: state["run"].update(validations=[{"loss": 2.0}]),
+    "no batches": lambda state: state.update(batches=None),
+    "batches of strings": lambda state: state["batches"].update(epoch="x"),
+    "no streams": lambda state: state.update(random=[]),
+    "streams of numbers": lambda state: state.update(random=[3]),
+    "a list of ranks": lambda state: state.update(ranks=[1]),
+    "sums of strings": lambda state: state.update(tallies=[{"loss": "x"}]),
+    "too few sums": lambda state: state.update(tallies=[]),
+}
+
+
+@pytest.mark.parametrize("damage", INCOMPLETE)
+def test_a_checkpoint_that_lacks_something_is_passed_over(tmp_path, damage):
+    """Its checksums may be right all the same: whoever wrote it wrote them too."""
+    whole = make_trainer(tmp_path)
+    whole.train()
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    newest = checkpoints.load(30)
+    INCOMPLETE[damage](newest.state)
+    checkpoints.save(newest)
+    watcher = Silent()
+    resumed = make_trainer(tmp_path, watcher=watcher)
+    resumed.train()
+    assert watcher.starts == [(25, 30)]
+    assert watcher.notes[0].startswith(
+        "A checkpoint is damaged, and training goes on from step 25: The checkpoint of step 30 must be whole; received "
+    )
+    assert_same(weights(whole), weights(resumed))
+
+
+def test_older_checkpoints_without_sums_are_good(tmp_path):
+    whole = make_trainer(tmp_path)
+    whole.train()
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    newest = checkpoints.load(25)
+    newest.state.pop("tallies")
+    checkpoints.save(newest)
+    checkpoints.prune([25])
+    watcher = Silent()
+    resumed = make_trainer(tmp_path, watcher=watcher)
+    resumed.train()
+    assert (watcher.starts, watcher.notes) == ([(25, 30)], [])
+    assert_same(weights(whole), weights(resumed))
+
+
+def test_a_validation_that_is_no_number_is_never_the_best(tmp_path):
+    job, losses = Copying(), iter([float("nan"), 2.0, float("nan")])
+    job.validate = lambda model: Validated(loss=next(losses))
+    trainer = make_trainer(tmp_path, replace(SETTINGS, result="best"), job=job)
+    assert trainer.train().best_step("loss") == 20
+
+
+def test_memory_that_runs_out_outside_the_gradient_is_a_paragraph(tmp_path, monkeypatch):
+    trainer = make_trainer(tmp_path)
+
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    monkeypatch.setattr(trainer._average, "update", full)
+    with pytest.raises(TrainingError, match=r"Step 1 must fit into memory; it does not: CUDA out of memory. Tried to"):
+        trainer.train()
+
+
+class Portions(Copying):
+    """Measures in portions, of which those above a size do not fit into memory."""
+
+    def __init__(self, fits: int, error: Exception) -> None:
+        super().__init__()
+        self.at_once, self.fits, self.error = 16, fits, error
+
+    def validate(self, model):
+        if self.at_once > self.fits:
+            raise self.error
+        return super().validate(model)
+
+
+ERRORS = [
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:119] DefaultCPUAllocator: can't allocate memory: you tried"),
+    MemoryError(),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_memory_that_runs_out_in_a_validation_halves_its_portions(tmp_path, error):
+    whole = make_trainer(tmp_path / "whole")
+    whole.train()
+    job, watcher = Portions(4, error), Silent()
+    trainer = make_trainer(tmp_path / "less", job=job, watcher=watcher)
+    trainer.train()
+    assert job.at_once == 4
+    assert (
+        watcher.notes
+        == ["Out of memory while measuring: from here on half as much is measured at once, with the same result."] * 2
+    )
+    assert trainer.state.validations == whole.state.validations
+    assert_same(weights(whole), weights(trainer))
+
+
+@pytest.mark.parametrize(("job", "tries"), [(Portions(0, ERRORS[0]), 4), (Copying(), 0)])
+def test_one_example_that_does_not_fit_into_a_validation_is_a_paragraph(tmp_path, job, tries):
+    watcher = Silent()
+
+    def full(model):
+        raise ERRORS[0]
+
+    if not tries:
+        job.validate = full
+    message = (
+        r"What is held out must fit into memory, one example at a time; it does not: CUDA out of memory. Tried to "
+        r"allocate 2.00 GiB. The last checkpoint is kept. Hold out shorter examples, or take a smaller model, in a new"
+    )
+    with pytest.raises(TrainingError, match=message):
+        make_trainer(tmp_path, job=job, watcher=watcher).train()
+    assert len(watcher.notes) == tries
 
 
 def test_tensorboard_is_asked_for_by_name_when_missing(tmp_path, monkeypatch):

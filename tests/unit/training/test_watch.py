@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from regard.errors import MissingExtraError
-from regard.training.watch import Looks, MetricsFile, Sample, TensorBoard, Validated
+from regard.training.metrics import MetricsFile
+from regard.training.watch import Looks, Sample, TensorBoard, Validated
 
 
 def test_tensorboard_that_is_not_installed_is_named(tmp_path, monkeypatch):

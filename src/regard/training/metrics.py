@@ -1,0 +1,136 @@
+"""`metrics.jsonl`: a line for each report of a run, one JSON object each, without NaN and without infinity."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from regard.data.finite import finite
+from regard.training.checkpoint import write_text
+from regard.training.failure import is_disk_full, using
+from regard.training.watch import Measured, Validated
+
+_LOOKS = ("source", "target", "weights")
+
+
+class MetricsFile:
+    """A watcher that writes the file; a resumed run drops the lines of the steps it makes again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._waiting: list[str] = []
+
+    def started(self, step: int, steps: int) -> None:
+        """Go back to `step`."""
+        del steps
+        with using(self._path):
+            kept = [line for line in read_metrics(self._path) if line.get("step", 0) <= step]
+            write_text(self._path, "".join(_line(one) for one in kept))
+
+    def stepped(self, step: int) -> None:
+        """Write nothing."""
+
+    def measured(self, measured: Measured) -> None:
+        """Write a line of event train."""
+        figures = asdict(measured) | {"perplexity": measured.perplexity}
+        self._write({"event": "train", **figures})
+
+    def validated(self, validated: Validated, *, best: bool) -> None:
+        """Write a line of event valid."""
+        samples = [
+            one._asdict() | {"looks": None if one.looks is None else one.looks._asdict()} for one in validated.samples
+        ]
+        figures = {"step": validated.step, "seconds": validated.seconds, "loss": validated.loss, **validated.figures}
+        self._write({"event": "valid", **figures, "best": best, "samples": samples})
+
+    def noted(self, text: str) -> None:
+        """Write a line of event note."""
+        self._write({"event": "note", "text": text})
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._waiting.append(_line(line))
+        try:
+            with using(self._path), self._path.open("a", encoding="utf-8") as file:
+                file.write("".join(self._waiting))
+            self._waiting.clear()
+        except OSError as error:
+            if not is_disk_full(error):
+                raise  # else the lines wait for the next time: training matters more
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    r"""Read the lines of a metrics.jsonl, leaving out one that was cut off or is no report.
+
+    Lines end at "\n" alone: a sample may hold U+2028 and others that Python takes for the end of a line too.
+    """
+    if not path.is_file():
+        return []
+    lines = map(_report, path.read_text(encoding="utf-8", errors="replace").split("\n"))
+    return [line for line in lines if line]
+
+
+def last_report(path: Path) -> dict[str, Any] | None:
+    """Read the last line on training of a file that is being written; its loss may be none."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return None
+    reports = map(_report, reversed(lines))
+    return next((line for line in reports if line.get("event") == "train" and "step" in line), None)
+
+
+def _report(text: str) -> dict[str, Any]:
+    """Read one line; nothing where it is not what `MetricsFile` writes."""
+    try:
+        line = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(line, dict) or line.get("event") not in ("train", "valid", "note"):
+        return {}
+    if not is_number(line.get("step", 0)):
+        return {}
+    if line["event"] == "valid":
+        samples = line.get("samples")
+        line["samples"] = [_with_looks(one) for one in samples if _is_sample(one)] if isinstance(samples, list) else []
+    return line
+
+
+def is_number(value: object) -> bool:
+    """Tell whether a value of JSON is a number that can be drawn; older files hold NaN.
+
+    >>> is_number(1.5), is_number(None), is_number(float("nan")), is_number(True)
+    (True, False, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 1e308 and math.isfinite(value)
+
+
+def _is_sample(sample: object) -> bool:
+    parts = ("source", "hypothesis", "reference")
+    return isinstance(sample, dict) and all(isinstance(sample.get(name), str) for name in parts)
+
+
+def _with_looks(sample: dict[str, Any]) -> dict[str, Any]:
+    """Leave out weights that are none."""
+    return sample if _are_looks(sample.get("looks")) else {**sample, "looks": None}
+
+
+def _are_looks(looks: object) -> bool:
+    """Tell whether these are weights: a row for each target token, a column for each source token."""
+    if not isinstance(looks, dict) or not all(isinstance(looks.get(name), list) for name in _LOOKS):
+        return False
+    source, target, weights = (looks[name] for name in _LOOKS)
+    return len(weights) == len(target) and all(_is_row(row, len(source)) for row in weights)
+
+
+def _is_row(row: object, length: int) -> bool:
+    return isinstance(row, Sequence) and len(row) == length and all(map(is_number, row))
+
+
+def _line(value: dict[str, Any]) -> str:
+    """Write a line; half a surrogate pair, as in the name of a file that is no UTF-8, is written as JSON's escape."""
+    text = json.dumps(finite(value), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "backslashreplace").decode() + "\n"
