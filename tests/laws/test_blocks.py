@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from catalogue.blocks import BLOCKS, Row
+from hardware import half_precision_lstm
 
 LENGTHS = torch.tensor([6, 2, 4])
 COMPILED = [row for row in BLOCKS if not row.variant]
@@ -134,7 +135,7 @@ def test_half_precision_is_near(row: Row):
 def test_autocast_is_near(row: Row):
     layer, inputs = row.build(), row.example()
     exact = row.call(layer, inputs, None)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with half_precision_lstm(), torch.autocast("cpu", dtype=torch.bfloat16):
         mixed = row.call(layer, inputs, None)
     torch.testing.assert_close(mixed.float(), exact, rtol=0.1, atol=0.1)
     if list(layer.parameters()):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from catalogue.models import LENGTHS, MODELS, Row, example
+from hardware import half_precision_lstm
 from regard.config.attention import AttentionSpec
 from regard.config.model import RecurrentSpec, TransformerSpec
 from regard.config.presets import PRESETS
@@ -206,10 +207,11 @@ def test_saved_and_loaded_it_is_the_same_bit_for_bit(row: Row, tmp_path) -> None
 def test_half_precision_is_near(row: Row) -> None:
     (source, lengths, target), exact = example(), row.build(torch.float32)
     logits = exact(source, lengths, target)
-    with torch.autocast("cpu", torch.bfloat16):
+    with half_precision_lstm(), torch.autocast("cpu", torch.bfloat16):
         mixed = exact(source, lengths, target)
     mixed.float().square().sum().backward()
-    half = row.build(torch.bfloat16)(source, lengths, target)
+    with half_precision_lstm():
+        half = row.build(torch.bfloat16)(source, lengths, target)
     assert half.dtype == torch.bfloat16
     for found in (mixed, half):
         torch.testing.assert_close(found.float(), logits, rtol=0.1, atol=0.12)
