@@ -13,6 +13,7 @@ import typer
 
 from regard.cli.given import check_page, write_page
 from regard.cli.label_measures import measure_labels
+from regard.data.paths import is_file
 from regard.data.report import shorten
 from regard.errors import ArgumentError, DataError, plural
 
@@ -91,7 +92,7 @@ def _check_texts(model: Path, texts: Sequence[str], figure: Path | None) -> None
     """Raise where pictures are given to a classifier of texts."""
     from regard.data.images.picture import SUFFIXES
 
-    pictures = [text for text in texts if text.lower().endswith(SUFFIXES) and Path(text).is_file()]
+    pictures = [text for text in texts if text.lower().endswith(SUFFIXES) and is_file(text)]
     if figure is not None or pictures:
         received = f"the picture {pictures[0]}" if pictures else "--figure"
         raise ArgumentError(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.cli.given import check_file, write_file, write_page
 from regard.cli.label_measures import measure_labels
-from regard.errors import ArgumentError, plural
+from regard.data.paths import is_file, is_folder
+from regard.errors import ArgumentError, brief, plural
 
 if TYPE_CHECKING:
     from regard.data.images.labeled import LabeledImages
@@ -36,9 +37,10 @@ def classify_images(
     if source is None and not pictures:
         pictures = [line.rstrip("\n") for line in sys.stdin if line.strip()]
     for name in pictures:
-        if not Path(name).is_file():
+        if not is_file(name):
             raise ArgumentError(
-                f"Each PICTURE must be a file, since {model} is an image classifier; received {name!r}, which is none."
+                f"Each PICTURE must be a file, since {model} is an image classifier; received {brief(name)!r}, which "
+                "is none."
             )
     if wanted.figure is not None:
         _check_figure(wanted.figure, pictures)
@@ -69,8 +71,8 @@ def _read_set(classifier: "ImageClassifier", source: Path) -> "LabeledImages":
     from regard.data.images.read import read_images, rename_classes
 
     height, width = classifier.image_size
-    images = read_images(str(source), size=height if source.is_dir() else 0, channels=classifier.channels)
-    if not source.is_dir() and not set(images.names) <= set(classifier.labels):
+    images = read_images(str(source), size=height if is_folder(source) else 0, channels=classifier.channels)
+    if not is_folder(source) and not set(images.names) <= set(classifier.labels):
         images = rename_classes(images, classifier.labels)  # numbers of labels that were given names
     images = rename_labels(images, classifier.labels, side="measured")
     if images.pixels.shape[1:] != (classifier.channels, height, width):
