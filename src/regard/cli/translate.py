@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.data.paths import PACKED, is_file, is_folder
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _run(
         try:
             if output is None:
                 translate_stream(work, stream, sys.stdout.buffer)
-            elif output.exists() and not output.is_file() and not output.is_dir():  # a pipe, or /dev/null
+            elif os.path.exists(output) and not is_file(output) and not is_folder(output):  # a pipe, or /dev/null
                 with output.open("wb") as file:
                     translate_stream(work, stream, file)
             else:
@@ -143,7 +144,7 @@ def _into_file(
     from regard.tasks.translate_file import CHUNK_LINES, translate_file
     from regard.training.failure import is_disk_full
 
-    plain = source is not None and source.is_file() and source.suffix not in (".gz", ".xz", ".bz2", ".zst")
+    plain = source is not None and is_file(source) and source.suffix not in PACKED
     progress = LineProgress(size=source.stat().st_size if source is not None and plain else None)
     try:
         translate_file(
