@@ -45,7 +45,7 @@ class Journal:
     """A checksum of those lines of the input."""
     finished: bool = False
     """Whether the input has no more lines."""
-    tally: Mapping[str, Any] = field(default_factory=lambda: Tally().to_table())
+    tally: Mapping[str, Any] = field(default_factory=dict)
     """What there was to warn of."""
 
     @classmethod

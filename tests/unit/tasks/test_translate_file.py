@@ -257,7 +257,7 @@ DAMAGE = [
     {"settings": {"model": ["a"]}},
     {"settings": {}},
     {"tally": []},
-    {"tally": {}},
+    {"tally": {"utf16": False}},
     {"tally": TALLY | {"broken_lines": 1}},
     {"tally": TALLY | {"cut_lines": 2, "first_cut": [1]}},
     {"tally": TALLY | {"cut_lines": 1, "first_cut": ["1"]}},
