@@ -122,9 +122,10 @@ def _missing(path: Path) -> str:
     """Say that there is nothing under this path, and what was probably meant."""
     if elsewhere := name_of_none(path):
         return f"{path} must be {_WANTED}; received {elsewhere}"
+    advice = offer_folders(path, kinds=(*_KINDS, ""))
     return (
-        f"{shown(path)} must be {_WANTED}; received {what_is_there(path)}. {offer_folders(path)} A data set of the "
-        "Hugging Face hub is written hf:NAME."
+        f"{shown(path)} must be {_WANTED}; received {what_is_there(path)}. {advice} A data set of the Hugging Face hub "
+        "is written hf:NAME."
     )
 
 

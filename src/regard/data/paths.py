@@ -121,11 +121,11 @@ def file_kind(path: Path) -> str:
     return (Path(path.stem) if path.suffix.lower() in PACKED else path).suffix.lower()
 
 
-def offer_folders(path: Path, *, kinds: Sequence[str] = ()) -> str:
-    """Name a folder beside `path` that was probably meant, or a file whose name ends as `kinds` say, if any are."""
+def offer_folders(path: Path, *, kinds: Sequence[str]) -> str:
+    """Name a folder beside `path` that was probably meant, or a file whose name ends as `kinds` say."""
     beside = _entries(path.parent)
     folders = [f"{entry.name}/" for entry in beside if is_folder(entry) and not entry.name.startswith(".")]
-    files = [entry.name for entry in beside if is_file(entry) and (not kinds or file_kind(entry) in kinds)]
+    files = [entry.name for entry in beside if is_file(entry) and file_kind(entry) in kinds]
     return offer(path.name, folders + files)
 
 

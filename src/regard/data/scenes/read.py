@@ -11,7 +11,7 @@ from jaxtyping import UInt8
 
 from regard.data.images.picture import read_picture
 from regard.data.lines import read_lines
-from regard.data.paths import is_file, is_folder, list_folder, offer_folders, shown, what_is_there
+from regard.data.paths import is_file, is_folder, list_folder, name_of_none, offer_folders, shown, what_is_there
 from regard.data.records import BadLine
 from regard.data.scenes.easy_vqa import find_easy_vqa, read_easy_vqa
 from regard.data.scenes.kinds import guess_kind
@@ -36,10 +36,8 @@ def read_questions(
     if is_file(path):
         return {"train": read_jsonl(path, image_size=image_size, count=count)}
     if not is_folder(path):
-        raise DataError(
-            f"{shown(path)} must be builtin:shapes, a folder or a JSON Lines file; received {what_is_there(path)}. "
-            f"{offer_folders(path, kinds=('.jsonl',))}"
-        )
+        received = name_of_none(path) or f"{what_is_there(path)}. {offer_folders(path, kinds=('.jsonl',))}"
+        raise DataError(f"{shown(path)} must be builtin:shapes, a folder or a JSON Lines file; received {received}")
     packed = find_easy_vqa(path)
     if packed:
         return _read_sides(read_easy_vqa, packed, image_size=image_size, count=count)

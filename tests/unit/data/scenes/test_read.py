@@ -4,6 +4,7 @@ import gzip
 import json
 import tarfile
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -88,6 +89,10 @@ def test_mistakes_in_lines_say_where(tmp_path, record, message):
 
 
 def test_other_mistakes(tmp_path):
+    with pytest.raises(
+        DataError, match=r"a JSON Lines file; received a data set of the Hugging Face hub, which is read"
+    ):
+        read_questions(Path("hf:a/b"), image_size=8)
     with pytest.raises(DataError, match=r"must be builtin:shapes, a folder or a JSON Lines file; received a path"):
         read_questions(tmp_path / "none", image_size=8)
     with pytest.raises(DataError, match=r"must hold train.jsonl or questions.jsonl, .*; received an empty folder\."):
