@@ -17,8 +17,6 @@ from collections.abc import Iterable
 
 _COMPARED = 200
 """Letters of a name that is compared with others."""
-_LISTED = 600
-"""Letters of a list of choices."""
 
 
 class RegardError(Exception):
@@ -96,7 +94,7 @@ def nearest(name: str, choices: Iterable[str]) -> str:
     'Choose one of softmax, sparsemax.'
     """
     known = list(choices)
-    return near_miss(name, known).strip() or f"Choose one of {brief(', '.join(map(brief, known)), letters=_LISTED)}."
+    return near_miss(name, known).strip() or f"Choose one of {join_names(known)}."
 
 
 def near_miss(name: str, choices: Iterable[str]) -> str:
@@ -107,8 +105,17 @@ def near_miss(name: str, choices: Iterable[str]) -> str:
     """
     if len(name) > _COMPARED:  # names that data brings may be of any length, and comparing takes its square
         return ""
-    close = difflib.get_close_matches(name, [one for one in choices if len(one) <= _COMPARED], n=1)
-    return f" Did you mean {brief(close[0])}?" if close else ""
+    close = difflib.get_close_matches(name, [choice for choice in choices if len(choice) <= _COMPARED], n=1)
+    return f" Did you mean {join_names(close)}?" if close else ""
+
+
+def join_names(names: Iterable[str], *, letters: int = 600, between: str = ", ") -> str:
+    r"""Write names that data brings in a row: each short and on one line, and no more than a message can hold.
+
+    >>> join_names(["a\nb", "c" * 99], letters=20)
+    'a b, cccccccccccccc…'
+    """
+    return brief(between.join(" ".join(brief(name).split()) for name in names), letters=letters)
 
 
 def describe(error: BaseException) -> str:

@@ -92,7 +92,7 @@ class _Unpacked(io.RawIOBase):
 
     def __init__(self, raw: io.BufferedReader, unpack: Callable[[], Any], path: Path) -> None:
         self._raw, self._unpack, self._path = raw, unpack, path
-        self._stream, self._given = unpack(), 0
+        self._stream, self._size = unpack(), 0
 
     def readable(self) -> bool:
         return True
@@ -101,14 +101,14 @@ class _Unpacked(io.RawIOBase):
         return self._raw.seekable()
 
     def tell(self) -> int:
-        return self._given
+        return self._size
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         """Go back to the beginning, and nowhere else."""
         if (offset, whence) != (0, io.SEEK_SET):
             raise io.UnsupportedOperation("only the beginning can be sought")
         self._raw.seek(0)
-        self._stream, self._given = self._unpack(), 0
+        self._stream, self._size = self._unpack(), 0
         return 0
 
     def readinto(self, buffer: Any) -> int:
@@ -116,15 +116,15 @@ class _Unpacked(io.RawIOBase):
             length = cast(int, self._stream.readinto(buffer))
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
             raise DataError(self._damage(error)) from error
-        self._given += length
-        if self._given > FREE_EXPANSION and self._raw.seekable():
+        self._size += length
+        if self._size > FREE_EXPANSION and self._raw.seekable():
             self._check_expansion(self._raw.tell())
         return length
 
     def _check_expansion(self, consumed: int) -> None:
-        if self._given > MOST_EXPANSION * consumed:
+        if self._size > MOST_EXPANSION * consumed:
             raise DataError(
-                f"{self._path} must unpack to at most {MOST_EXPANSION} times its size; received {self._given:,} bytes "
+                f"{self._path} must unpack to at most {MOST_EXPANSION} times its size; received {self._size:,} bytes "
                 f"from its first {consumed:,}. If it is meant to be so, unpack it first."
             )
 

@@ -24,7 +24,7 @@ from regard.data.paths import (
 )
 from regard.data.records import Corpus
 from regard.data.report import Report
-from regard.errors import DataError
+from regard.errors import DataError, join_names
 
 AnyCorpus: TypeAlias = TwoFiles | Tsv | JsonLines | Tmx | Parquet | SavedDataset | HuggingFace
 
@@ -87,31 +87,33 @@ def find_corpus(
     if str(path).startswith(PREFIX):
         name = str(path).removeprefix(PREFIX)
         return HuggingFace(name=name, configuration=configuration, split=split, source=source, target=target)
-    place = Path(path)
-    if is_folder(place):
-        if is_saved_dataset(place):
-            return SavedDataset(path=place, split=split, source=source, target=target)
-        if any(one.suffix == ".parquet" for one in list_folder(place)):
-            return Parquet(path=place, source=source, target=target)
-        place = _find_split(place, split)
-    match _sniff(place):
+    path = Path(path)
+    if is_folder(path):
+        if is_saved_dataset(path):
+            return SavedDataset(path=path, split=split, source=source, target=target)
+        if any(entry.suffix == ".parquet" for entry in list_folder(path)):
+            return Parquet(path=path, source=source, target=target)
+        path = _find_split(path, split)
+    match _sniff(path):
         case "parquet":
-            return Parquet(path=place, source=source, target=target)
+            return Parquet(path=path, source=source, target=target)
         case "tmx":
-            return Tmx(path=place, source=_language(source), target=_language(target))
+            return Tmx(path=path, source=_language(source), target=_language(target))
         case "jsonl":
-            return JsonLines(path=place, source=source, target=target)
+            return JsonLines(path=path, source=source, target=target)
         case "tsv":
-            return Tsv(path=place, source=source, target=target)
+            return Tsv(path=path, source=source, target=target)
 
 
 def _find_split(folder: Path, split: str) -> Path:
     """Find the one file of a folder that is named after a split, such as train.jsonl."""
-    files = [one for one in list_folder(folder) if file_kind(one) in _KINDS]
-    named = [one for one in files if one.name.partition(".")[0] == split]
+    files = [entry for entry in list_folder(folder) if file_kind(entry) in _KINDS]
+    named = [entry for entry in files if entry.name.partition(".")[0] == split]
     if len(named) == 1:
         return named[0]
-    received = f"{len(named)} files of that name" if named else ", ".join(one.name for one in files[:3]) or "no file"
+    received = (
+        f"{len(named)} files of that name" if named else join_names(entry.name for entry in files[:3]) or "no file"
+    )
     raise DataError(
         f"{folder} must hold *.parquet files, a data set saved by `datasets`, or one file of pairs called {split}, "
         f"such as {split}.tsv; received {received}. Name a file in it."

@@ -15,7 +15,7 @@ from regard.data.records import BadLine
 from regard.data.report import Report
 from regard.data.sentence_groups import comparable
 from regard.data.split import Fractions
-from regard.errors import DataError, brief, describe, near_miss, nearest
+from regard.errors import DataError, brief, describe, join_names, near_miss, nearest
 
 Bad: TypeAlias = Literal["skip", "refuse"]
 FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
@@ -277,7 +277,7 @@ def _columns(path: Path, names: Sequence[str], header: list[str]) -> list[int]:
     if missing := [name for name in names if name not in header]:
         raise DataError(
             f"{path} must have a column named {' and one named '.join(missing)}; received the first line: "
-            f"{brief(' | '.join(map(brief, header)), letters=400)}.{near_miss(missing[0], header)} If that is a "
+            f"{join_names(header, letters=400, between=' | ')}.{near_miss(missing[0], header)} If that is a "
             "header, name its columns of text and label: --set data.text=… --set data.label=… to train, --text … "
             "--label … to classify. If the file has no header, number them from 1, such as data.text=2 and "
             "data.label=1."

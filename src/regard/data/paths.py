@@ -139,7 +139,7 @@ def offer(name: str, alike: Sequence[str], others: Sequence[str] = ()) -> str:
     """
     if len(name) > _LONGEST_NAME:
         return "Check the path."
-    near = [one for one in difflib.get_close_matches(name, alike, n=3) if _stem_near(name, one)]
+    near = [other for other in difflib.get_close_matches(name, alike, n=3) if _stem_near(name, other)]
     if close := near or difflib.get_close_matches(name, others, n=1, cutoff=0.7):
         return f"Did you mean {close[0]}?"
     more = ", …" if len(alike) > _OFFERED else ""
@@ -148,7 +148,7 @@ def offer(name: str, alike: Sequence[str], others: Sequence[str] = ()) -> str:
 
 def _stem_near(name: str, other: str) -> bool:
     """Compare names without their endings, which alone can make short ones alike."""
-    first, second = (one.rstrip("/").partition(".")[0] or one for one in (name, other))
+    first, second = (text.rstrip("/").partition(".")[0] or text for text in (name, other))
     return difflib.SequenceMatcher(None, first, second).ratio() >= 0.6
 
 

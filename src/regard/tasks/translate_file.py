@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from regard.data.compressed import read_at_most
-from regard.errors import ArgumentError, DataError, brief, describe
+from regard.errors import ArgumentError, DataError, brief, describe, join_names
 from regard.tasks.text_lines import ByteStream, RawLine, gather_lines, split_lines
 from regard.tasks.translate_lines import LineTranslator, Tally
 from regard.training.checkpoint import flush, write_text
@@ -52,7 +52,7 @@ class Journal:
     def from_table(cls, table: Any) -> "Journal":
         """Read what was written; whatever else it is, is an error."""
         if not isinstance(table, dict) or table.keys() != _TYPES.keys():
-            keys = brief(", ".join(table)) or "no keys" if isinstance(table, dict) else type(table).__name__
+            keys = join_names(table, letters=200) or "no keys" if isinstance(table, dict) else type(table).__name__
             raise DataError(f"it must have the keys {', '.join(_TYPES)}; received {keys}")
         for name, kind in _TYPES.items():
             if type(table[name]) is not kind or (kind is int and table[name] < 0):

@@ -212,6 +212,15 @@ def test_labels_and_columns_of_many_digits_are_no_numbers(write, digits):
         list(read_labeled(write("a.tsv", "x\ty\n"), text=long, label="1"))
 
 
+def test_messages_are_one_line_whatever_a_header_holds(write):
+    with pytest.raises(
+        DataError, match=r"received the first line: te xt \| la bel\. Did you mean te xt\? If that is a"
+    ):
+        list(read_labeled(write("a.csv", '"te\nxt","la\r\nbel"\n')))
+    with pytest.raises(DataError, match=r"received 'text'\. Did you mean te xt\? Name them by"):
+        list(read_labeled(write("a.jsonl", '{"te\\nxt": 1}\n')))
+
+
 def test_messages_show_little_of_a_long_header(write):
     path = write("a.csv", ",".join("x" * 300 for _ in range(99)) + "\n")
     with pytest.raises(

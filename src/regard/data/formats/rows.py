@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from regard.data.records import BadLine, Record, make_record
-from regard.errors import brief, nearest
+from regard.errors import brief, join_names, nearest
 
 Row: TypeAlias = Mapping[str, object]
 KeyPath: TypeAlias = tuple[str, ...]
@@ -29,13 +29,13 @@ def read_rows(rows: Iterable[Row], name: str, source: int | str | None, target: 
     """Give a record for each row of what is called `name`; the first in which both sides are found decides for all."""
     sides: Sides | None = None
     for number, row in enumerate(rows, start=1):
-        place = f"{name}, row {number}"
-        found = sides or find_sides(row, source, target)
-        if isinstance(found, str):
-            yield unknown_sides(row, found, place)
+        where = f"{name}, row {number}"
+        result = sides or find_sides(row, source, target)
+        if isinstance(result, str):
+            yield unknown_sides(row, result, where)
         else:
-            sides = found
-            yield make_row_record(row, sides, place)
+            sides = result
+            yield make_row_record(row, sides, where)
 
 
 def find_sides(row: Row, source: int | str | None, target: int | str | None) -> Sides | str:
@@ -87,7 +87,7 @@ def unknown_sides(row: Row, expected: str, place: str) -> BadLine:
 
 
 def _keys(row: Row) -> str:
-    return f"the keys {brief(', '.join(row))}" if row else "no keys"
+    return f"the keys {join_names(row, letters=200)}" if row else "no keys"
 
 
 def _find(row: Row, name: int | str) -> KeyPath | None:

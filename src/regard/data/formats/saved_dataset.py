@@ -70,7 +70,7 @@ def _data_files(folder: Path) -> list[Path]:
             f"{'one that is a choice of another' if isinstance(files, list) else 'none'}. Save it again, with "
             "flatten_indices() before."
         )
-    named = [one.get("filename") if isinstance(one, dict) else one for one in files]
+    named = [entry.get("filename") if isinstance(entry, dict) else entry for entry in files]
     return [folder / name for name in _names(named, folder / _STATE)]
 
 

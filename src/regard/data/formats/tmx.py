@@ -20,7 +20,7 @@ from xml.parsers import expat
 from regard.data.compressed import open_decompressed
 from regard.data.lines import LONGEST_LINE
 from regard.data.records import BadLine, Record, make_record
-from regard.errors import DataError, brief, describe
+from regard.errors import DataError, brief, describe, join_names
 
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut"})
 _CHUNK = 1 << 16
@@ -63,7 +63,7 @@ class Tmx:
             sides = [_pick(unit.segments, language) for language in (source, target)]
             if None in sides:
                 missing = source if sides[0] is None else target
-                found = brief(", ".join(language for language, _ in unit.segments)) or "none"
+                found = join_names((language for language, _ in unit.segments), letters=200) or "none"
                 expected = f"have a translation in {missing}"
                 yield BadLine("language", place, expected, f"a unit in the languages {found}", "")
             else:
@@ -77,7 +77,7 @@ class Tmx:
         if len(others) != 1:
             raise DataError(
                 f"{self.path} must have two languages, or be read with both given; received a first unit, line "
-                f"{unit.line}, in {brief(', '.join(found)) or 'none'}. Name them with `source` and `target`."
+                f"{unit.line}, in {join_names(found, letters=200) or 'none'}. Name them with `source` and `target`."
             )
         return (others[0], known) if self.target is not None else (known, others[0])
 

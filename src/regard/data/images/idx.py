@@ -35,17 +35,17 @@ def read_idx(path: Path) -> Shaped[np.ndarray, "*shape"]:
         if len(head) < 4 * start[3]:
             raise DataError(f"{path} must say the length of its {start[3]} axes; received a file that breaks off.")
         shape = struct.unpack(f">{start[3]}I", head)
-        expected, told = math.prod(shape), " × ".join(f"{length:,}" for length in shape)
+        expected, written = math.prod(shape), " × ".join(f"{length:,}" for length in shape)
         if expected > MOST_BYTES:
             raise DataError(
-                f"{path} must hold at most {MOST_BYTES:,} bytes of images; received a head that promises {told}. "
+                f"{path} must hold at most {MOST_BYTES:,} bytes of images; received a head that promises {written}. "
                 "Divide it into several files."
             )
         data = read_at_most(stream, expected + 1)
     if len(data) != expected:
         received = "more" if len(data) > expected else f"{len(data):,}"
         raise DataError(
-            f"{path} must hold {told} = {expected:,} bytes after its head; received {received}. Fetch it again."
+            f"{path} must hold {written} = {expected:,} bytes after its head; received {received}. Fetch it again."
         )
     return np.frombuffer(data, dtype=np.uint8).reshape(shape)
 

@@ -94,10 +94,10 @@ def _packed(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
         raise DataError(f"{path} must be a whole tar archive; received a damaged one ({describe(error)}).") from error
 
 
-def _read_bounded(stream: Readable, place: str) -> bytes:
+def _read_bounded(stream: Readable, name: str) -> bytes:
     content = read_at_most(stream, MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
-        raise DataError(f"{place} must have at most {MOST_BYTES:,} bytes; received more. Make it smaller.")
+        raise DataError(f"{name} must have at most {MOST_BYTES:,} bytes; received more. Make it smaller.")
     return bytes(content)
 
 
