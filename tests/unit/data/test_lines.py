@@ -1,8 +1,10 @@
 import json
 import re
+from pathlib import Path
 
 import pytest
 
+import regard
 from regard.cli.pair_files import read_two_files
 from regard.data.formats import JsonLines, Tsv, TwoFiles
 from regard.data.labeled import read_labeled, read_texts
@@ -103,3 +105,15 @@ def test_every_reader_ends_a_line_where_read_lines_does(tmp_path):
     assert len(read_links(_write(tmp_path, "0-0\x0b1-1\u20282-2", "links"))) == 2
     assert read_hypotheses(plain, HeldOut(pairs=[Pair(source="a", target="b")] * 2, name="x")) == [ODD] * 2
     assert len(read_dictionary(tabs)) == 1
+
+
+def test_no_reader_of_data_ends_lines_elsewhere():
+    package = Path(regard.__file__).parent
+    readers = [path for path in (package / "data").rglob("*.py") if "builtin" not in path.parts]
+    readers += [package / "cli" / name for name in ("pair_files.py", "align.py", "score_links.py", "translate.py")]
+    readers += (package / "tasks").glob("*.py")
+    wrong = [
+        path for path in readers if re.search(r"(line|text|content)\w*\.splitlines\(", path.read_text(encoding="utf-8"))
+    ]
+    assert len(readers) > 80
+    assert wrong == []
