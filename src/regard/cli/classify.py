@@ -13,7 +13,6 @@ import typer
 
 from regard.cli.given import check_page, write_page
 from regard.cli.label_measures import measure_labels
-from regard.data.paths import is_file
 from regard.data.report import shorten
 from regard.errors import ArgumentError, DataError, plural
 
@@ -91,6 +90,7 @@ def classify(
 def _check_texts(model: Path, texts: Sequence[str], figure: Path | None) -> None:
     """Raise where pictures are given to a classifier of texts."""
     from regard.data.images.picture import SUFFIXES
+    from regard.data.paths import is_file
 
     pictures = [text for text in texts if text.lower().endswith(SUFFIXES) and is_file(text)]
     if figure is not None or pictures:

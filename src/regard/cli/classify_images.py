@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.cli.given import check_file, write_file, write_page
 from regard.cli.label_measures import measure_labels
-from regard.data.paths import is_file, is_folder
-from regard.errors import ArgumentError, brief, plural
+from regard.errors import ArgumentError, plural
 
 if TYPE_CHECKING:
     from regard.data.images.labeled import LabeledImages
@@ -32,6 +31,9 @@ def classify_images(
     model: Path, pictures: list[str], source: Path | None, wanted: Wanted, *, device: str = "auto"
 ) -> None:
     """Label pictures, or measure against the labels of the images `source`."""
+    from regard.data.paths import is_file
+    from regard.errors import brief
+
     if pictures and source is not None:
         raise ArgumentError("The images must come from one place; received both pictures and --input. Leave out one.")
     if source is None and not pictures:
@@ -69,6 +71,7 @@ def _read_set(classifier: "ImageClassifier", source: Path) -> "LabeledImages":
     """Read labeled images at the size and in the colors the network knows."""
     from regard.data.images.labeled import rename_labels
     from regard.data.images.read import read_images, rename_classes
+    from regard.data.paths import is_folder
 
     height, width = classifier.image_size
     images = read_images(str(source), size=height if is_folder(source) else 0, channels=classifier.channels)

@@ -11,7 +11,7 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
@@ -84,7 +84,9 @@ class OutputPlace:
         return self.path.with_name(f"{self.path.name}.progress")
 
     def check(self) -> None:
-        """Raise where no file can be written."""
+        """Raise where no file can be written, such as under a name that leaves no letter for the journal's."""
+        with self._writing(self.progress), suppress(FileNotFoundError, NotADirectoryError):
+            os.stat(self.progress.with_name(f".{self.progress.name}.writing"))
         if os.path.isdir(self.path):
             raise ArgumentError(f"`--output` must be a file; received the folder {self.path}. Name a file in it.")
         if not os.path.isdir(self.path.parent):
