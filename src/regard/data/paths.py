@@ -60,9 +60,9 @@ def missing_file(path: Path, *, kinds: Sequence[str] = ()) -> str:
     Files are offered whose names end as `kinds` say, such as ".png"; where none are given, as the path itself ends.
     """
     if elsewhere := name_of_none(path):
-        return f"{path} must be a file; received {elsewhere}"
+        return f"{shown(path)} must be a file; received {elsewhere}"
     if is_folder(path):
-        return f"{path} must be a file; received a folder. Name a file in it."
+        return f"{shown(path)} must be a file; received a folder. Name a file in it."
     beside = [entry.name for entry in _entries(path.parent) if is_file(entry)]
     wanted = kinds or ([file_kind(path)] if file_kind(path) else [])
     alike = [name for name in beside if not wanted or file_kind(Path(name)) in wanted]
@@ -88,13 +88,22 @@ def _reason(path: Path, error: OSError | ValueError) -> str:
     if isinstance(error, PermissionError):
         return _FORBIDDEN
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        return f"a name of {len(path.name):,} letters, more than any file has"
+        return f"a name of {_longest(path):,} letters, more than any file has"
     return f"one that cannot be read ({error.strerror if isinstance(error, OSError) else describe(error)})"
 
 
 def shown(path: Path) -> str:
-    """Write a path in a message; of a name that is longer than any file's, the beginning."""
-    return str(path) if len(path.name) <= _LONGEST_NAME else brief(str(path))
+    r"""Write a path in a message, on one line; of one with a name that is longer than any file's, the beginning.
+
+    >>> shown(Path("a\nb.png")), shown(Path("x" * 300, "b.png"))[-4:]
+    ('a b.png', 'xxx…')
+    """
+    text = " ".join(str(path).split("\n"))
+    return text if _longest(path) <= _LONGEST_NAME else brief(text)
+
+
+def _longest(path: Path) -> int:
+    return max(map(len, path.parts), default=0)
 
 
 def name_of_none(path: Path) -> str:

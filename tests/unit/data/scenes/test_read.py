@@ -180,6 +180,11 @@ def test_damaged_easy_vqa(tmp_path):
         ('{"image": "0.png", "question": "q", "answer": ' + "9" * 5000 + "}", r"text that is not \(Exceeds the limit"),
         ('{"image": "0.png", "question": "q", "answer": [[1]]}', r"under the key answer; received a list or table\."),
         ('{"image": "' + "x" * 5000 + '.png", "question": "q", "answer": "a"}', r"received a name of 5,004 letters"),
+        ('{"image": "' + "x" * 5000 + '/a.png", "question": "q", "answer": "a"}', r"received a name of 5,000 letters"),
+        (
+            '{"image": "a\\nb/c.png", "question": "q", "answer": "a"}',
+            r"a b/c\.png must be .* does not exist, .*a b\. Check",
+        ),
         ('{"image": "a\\u0000b", "question": "q", "answer": "a"}', r"must be a file; received one that cannot be read"),
         ('{"image": "' + "x" * 999 + '", "question": "", "answer": "a"}', r'under the key question; received ""\.'),
         (
