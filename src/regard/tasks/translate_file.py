@@ -257,14 +257,14 @@ def _begin(
 def _check_same(place: OutputPlace, journal: Journal, settings: Mapping[str, str]) -> None:
     names = [*journal.settings, *(name for name in settings if name not in journal.settings)]
     changed = [
-        f"{name} was {journal.settings.get(name)}, now {settings.get(name)}"
+        f"{brief(name)} was {brief(journal.settings.get(name), letters=100)}, now {settings.get(name)}"
         for name in names
         if journal.settings.get(name) != settings.get(name)
     ]
     if changed:
         raise ArgumentError(
             f"`--output` must be new, or that of the same command, which then goes on; {place.path} was begun with "
-            f"another: {'; '.join(changed)}. Give that command, or begin anew with --overwrite."
+            f"another: {brief('; '.join(changed), letters=800)}. Give that command, or begin anew with --overwrite."
         )
     size = place.partial.stat().st_size
     if size < journal.output_bytes:

@@ -256,6 +256,8 @@ DAMAGE = [
     {"settings": []},
     {"settings": {"model": ["a"]}},
     {"settings": {}},
+    {"settings": {"model": "9" * 5000}},
+    {"settings": {"x" * 300: "", **{str(number): "" for number in range(999)}}},
     {"tally": []},
     {"tally": {"utf16": False}},
     {"tally": TALLY | {"broken_lines": 1}},
@@ -274,6 +276,7 @@ def test_a_damaged_journal_says_what_to_do_and_overwriting_begins_afresh(tmp_pat
     with pytest.raises(ArgumentError, match=r"egin anew with --overwrite\.$") as caught:
         run(None, path, work=Upper())
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1500
     assert run(None, path, work=Upper(), overwrite=True).lines == 25
     assert path.read_bytes() == SOURCE.upper()
     assert [one.name for one in tmp_path.iterdir()] == ["out"]
