@@ -15,6 +15,9 @@ Messages read: `<argument>` must <expected>; received <it>. <What to do.>
 import difflib
 from collections.abc import Iterable
 
+_COMPARED = 200
+"""Letters of a name that is compared with others."""
+
 
 class RegardError(Exception):
     """The root: `except RegardError` catches whatever regard raises on purpose."""
@@ -70,6 +73,18 @@ def plural(count: int, name: str) -> str:
     return f"{count:,} {name}{'' if count == 1 else 's'}"
 
 
+def brief(value: object, *, letters: int = 60) -> str:
+    """Show a value of any size in a few letters.
+
+    >>> brief("a" * 100, letters=5), brief(10**5000), brief([1])
+    ('aaaa…', 'an enormous number', '[1]')
+    """
+    if isinstance(value, int) and value.bit_length() > 4 * letters:
+        return "an enormous number"
+    text = str(value)
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"
+
+
 def nearest(name: str, choices: Iterable[str]) -> str:
     """Say which of `choices` was probably meant, or list them.
 
@@ -79,7 +94,7 @@ def nearest(name: str, choices: Iterable[str]) -> str:
     'Choose one of softmax, sparsemax.'
     """
     known = list(choices)
-    return near_miss(name, known).strip() or f"Choose one of {', '.join(known)}."
+    return near_miss(name, known).strip() or f"Choose one of {join_names(known)}."
 
 
 def near_miss(name: str, choices: Iterable[str]) -> str:
@@ -88,5 +103,25 @@ def near_miss(name: str, choices: Iterable[str]) -> str:
     >>> near_miss("sofmax", ["softmax", "sparsemax"]), near_miss("x", ["softmax", "sparsemax"])
     (' Did you mean softmax?', '')
     """
-    close = difflib.get_close_matches(name, list(choices), n=1)
-    return f" Did you mean {close[0]}?" if close else ""
+    if len(name) > _COMPARED:  # names that data brings may be of any length, and comparing takes its square
+        return ""
+    close = difflib.get_close_matches(name, [choice for choice in choices if len(choice) <= _COMPARED], n=1)
+    return f" Did you mean {join_names(close)}?" if close else ""
+
+
+def join_names(names: Iterable[str], *, letters: int = 600, between: str = ", ") -> str:
+    r"""Write names that data brings in a row: each short and on one line, and no more than a message can hold.
+
+    >>> join_names(["a\nb", "c" * 99], letters=20)
+    'a b, cccccccccccccc…'
+    """
+    return brief(between.join(" ".join(brief(name).split()) for name in names), letters=letters)
+
+
+def describe(error: BaseException) -> str:
+    r"""Give what an exception says, on one line and of a length to read: those of packages span lines and quote input.
+
+    >>> describe(ValueError("no\n  good")), describe(KeyError())
+    ('no good', 'KeyError')
+    """
+    return brief(" ".join(str(error).split()), letters=200) or type(error).__name__

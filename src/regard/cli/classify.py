@@ -90,8 +90,9 @@ def classify(
 def _check_texts(model: Path, texts: Sequence[str], figure: Path | None) -> None:
     """Raise where pictures are given to a classifier of texts."""
     from regard.data.images.picture import SUFFIXES
+    from regard.data.paths import is_file
 
-    pictures = [text for text in texts if text.lower().endswith(SUFFIXES) and Path(text).is_file()]
+    pictures = [text for text in texts if text.lower().endswith(SUFFIXES) and is_file(text)]
     if figure is not None or pictures:
         received = f"the picture {pictures[0]}" if pictures else "--figure"
         raise ArgumentError(

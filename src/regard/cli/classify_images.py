@@ -31,14 +31,18 @@ def classify_images(
     model: Path, pictures: list[str], source: Path | None, wanted: Wanted, *, device: str = "auto"
 ) -> None:
     """Label pictures, or measure against the labels of the images `source`."""
+    from regard.data.paths import is_file
+    from regard.errors import brief
+
     if pictures and source is not None:
         raise ArgumentError("The images must come from one place; received both pictures and --input. Leave out one.")
     if source is None and not pictures:
         pictures = [line.rstrip("\n") for line in sys.stdin if line.strip()]
     for name in pictures:
-        if not Path(name).is_file():
+        if not is_file(name):
             raise ArgumentError(
-                f"Each PICTURE must be a file, since {model} is an image classifier; received {name!r}, which is none."
+                f"Each PICTURE must be a file, since {model} is an image classifier; received {brief(name)!r}, which "
+                "is none."
             )
     if wanted.figure is not None:
         _check_figure(wanted.figure, pictures)
@@ -67,10 +71,11 @@ def _read_set(classifier: "ImageClassifier", source: Path) -> "LabeledImages":
     """Read labeled images at the size and in the colors the network knows."""
     from regard.data.images.labeled import rename_labels
     from regard.data.images.read import read_images, rename_classes
+    from regard.data.paths import is_folder
 
     height, width = classifier.image_size
-    images = read_images(str(source), size=height if source.is_dir() else 0, channels=classifier.channels)
-    if not source.is_dir() and not set(images.names) <= set(classifier.labels):
+    images = read_images(str(source), size=height if is_folder(source) else 0, channels=classifier.channels)
+    if not is_folder(source) and not set(images.names) <= set(classifier.labels):
         images = rename_classes(images, classifier.labels)  # numbers of labels that were given names
     images = rename_labels(images, classifier.labels, side="measured")
     if images.pixels.shape[1:] != (classifier.channels, height, width):

@@ -19,7 +19,7 @@ def compare(
     systems: Annotated[
         list[Path], typer.Argument(help="Run folders, model folders, or files of output; the first is the baseline.")
     ],
-    data: Annotated[str, typer.Option(help="A test set: file, folder, dataset, or builtin:es-en.")] = "",
+    data: Annotated[str, typer.Option(help="A test set: file, folder, hf:NAME or builtin:es-en.")] = "",
     source: Annotated[str, typer.Option(help="A plain file of source sentences, one a line.")] = "",
     target: Annotated[str, typer.Option(help="The plain file of their references.")] = "",
     split: Annotated[str, typer.Option(help="Part of the data, such as valid, long, or test,long.")] = "",

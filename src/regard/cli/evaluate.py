@@ -29,7 +29,7 @@ def evaluate(
         list[Path] | None,
         typer.Argument(metavar="TEXT", help="For a language model: text files or folders; - for a pipe."),
     ] = None,
-    data: Annotated[str, typer.Option(help="A test set: file, folder, dataset, or builtin:es-en.")] = "",
+    data: Annotated[str, typer.Option(help="A test set: file, folder, hf:NAME or builtin:es-en.")] = "",
     source: Annotated[str, typer.Option(help="A plain file of source sentences, one a line.")] = "",
     target: Annotated[str, typer.Option(help="The plain file of their references.")] = "",
     split: Annotated[str, typer.Option(help="Part of the data, such as valid, long, or test,long.")] = "",

@@ -1,7 +1,8 @@
 """Sentence pairs and gold links, read from files line by line: every line counts, empty ones too."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -17,25 +18,27 @@ def read_two_files(source: Path, target: Path) -> "list[Pair]":
     """Read two files, line n of one the translation of line n of the other."""
     from regard.data.pair import Pair
 
-    sides = [_read(path) for path in (source, target)]
-    if len(sides[0]) != len(sides[1]):
+    pairs, counts = [], [0, 0]
+    for sides in zip_longest(_read(source), _read(target)):
+        counts = [count + (side is not None) for count, side in zip(counts, sides, strict=True)]
+        if counts[0] == counts[1]:
+            pairs.append(Pair(source=sides[0], target=sides[1]))
+    if counts[0] != counts[1]:
         raise DataError(
-            f"{target} must have a line for each of the {len(sides[0]):,} lines of {source}; received "
-            f"{len(sides[1]):,}. Has a line been lost?"
+            f"{target} must have a line for each of the {counts[0]:,} lines of {source}; received {counts[1]:,}. Has a "
+            "line been lost?"
         )
-    return [Pair(source=one, target=other) for one, other in zip(*sides, strict=True)]
+    return pairs
 
 
-def _read(path: Path) -> list[str]:
+def _read(path: Path) -> Iterator[str]:
     from regard.data.lines import read_lines
     from regard.data.records import BadLine
 
-    lines = []
     for line in read_lines(path):
         if isinstance(line, BadLine):
             raise DataError(str(line))
-        lines.append(line)
-    return lines
+        yield line
 
 
 def read_division(words: str) -> "Division":

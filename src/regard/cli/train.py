@@ -15,7 +15,9 @@ TASKS = ("translate", "language", "classify", "images", "questions", "captions")
 
 def train(
     out: Annotated[Path | None, typer.Option(help="The run folder; a run that was stopped there goes on.")] = None,
-    data: Annotated[str, typer.Option(help="A corpus: file, folder, dataset, builtin:es-en or builtin:shapes.")] = "",
+    data: Annotated[
+        str, typer.Option(help="A corpus: file, folder, hf:NAME (Hugging Face), builtin:es-en or builtin:shapes.")
+    ] = "",
     source: Annotated[str, typer.Option(help="A plain file of source sentences, one a line.")] = "",
     target: Annotated[str, typer.Option(help="The plain file of their translations.")] = "",
     preset: Annotated[str, typer.Option(help="A named model of the task, such as bahdanau; list shows them.")] = "",

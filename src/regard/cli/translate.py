@@ -104,10 +104,13 @@ def _run(
     dictionary: Path | None,
     device: str,
 ) -> None:
+    from regard.tasks.translate_file import OutputPlace
     from regard.tasks.translate_lines import LineTranslator, translate_stream
     from regard.tasks.translator import load
     from regard.tasks.unknown_words import read_dictionary
 
+    if output is not None:
+        OutputPlace(output).check()
     words = read_dictionary(dictionary) if dictionary else {}
     with _lines(texts, source) as stream:
         translator = load(
@@ -140,10 +143,11 @@ def _into_file(
     source: Path | None,
 ) -> None:
     from regard.cli.line_progress import LineProgress
+    from regard.data.paths import PACKED
     from regard.tasks.translate_file import CHUNK_LINES, translate_file
     from regard.training.failure import is_disk_full
 
-    plain = source is not None and source.is_file() and source.suffix not in (".gz", ".xz", ".bz2", ".zst")
+    plain = source is not None and source.is_file() and source.suffix not in PACKED
     progress = LineProgress(size=source.stat().st_size if source is not None and plain else None)
     try:
         translate_file(

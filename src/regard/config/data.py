@@ -13,7 +13,7 @@ class Data:
     """Which pairs to train and validate on."""
 
     corpus: str = ""
-    """A TSV, JSON Lines, TMX or Parquet file, a folder, a Hugging Face dataset, or builtin:es-en, builtin:hi-en."""
+    """A TSV, JSON Lines, TMX or Parquet file, a folder, builtin:es-en, or hf:NAME from the Hugging Face hub."""
     source: str = ""
     """A plain file of source sentences, one a line, instead of `corpus`."""
     target: str = ""
@@ -23,7 +23,7 @@ class Data:
     target_column: str = ""
     """Column, key or language of the target."""
     subset: str = ""
-    """Configuration of a Hugging Face dataset."""
+    """Configuration of a data set of the Hugging Face hub."""
     links: str = ""
     """A file of word links, one line a pair, such as 0-0 1-2, for `train.guided_alignment`."""
     valid: str = ""

@@ -1,26 +1,41 @@
 """Open a file whatever it is compressed with, by its first bytes and not by its name.
 
 gzip, xz and bzip2 come with Python; zstd needs the extra `regard[datasets]`. Anything else is read as it stands.
+Memory stays constant, whatever a file unpacks to: it is unpacked a little at a time, a file that asks for a large
+window is refused, and so is one that unpacks to more than any text or picture does.
 """
 
 import bz2
-import difflib
 import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
-from regard.errors import DataError, MissingExtraError
+from regard.data.paths import open_file
+from regard.errors import DataError, MissingExtraError, describe
+
+MOST_MEMORY = 256 * 2**20
+"""Bytes that unpacking itself may take: xz -9 takes 65 MiB, zstd --ultra -22 takes 128 MiB."""
+MOST_EXPANSION = 100
+"""How many times its size a file may unpack to, beyond `FREE_EXPANSION` bytes; text packs to a third or a tenth."""
+FREE_EXPANSION = 16 * 2**20
 
 _GZIP, _BZIP2, _XZ, _ZSTD, _ZIP = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
 _CHUNK = 1 << 16
-_PACKED = (".gz", ".xz", ".bz2", ".zst")
-_OFFERED = 8
-"""Files that are named at most."""
+_PIECE = 512
+"""Bytes unpacked in one step of xz and zstd, of which zstd makes up to 16 MiB."""
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """What bytes are read from."""
+
+    def read(self, size: int = ..., /) -> bytes:
+        """Give `size` bytes, or those that are left."""
 
 
 @contextmanager
@@ -30,120 +45,112 @@ def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
     A file that breaks off or is damaged gives a `DataError`, at the point where the damage is met: what comes after it
     cannot be read at all, so that nothing could be skipped.
     """
-    if not path.is_file() and not path.is_fifo() and not path.is_char_device():
-        raise DataError(missing_file(path))
-    with path.open("rb") as raw, _decompress(raw, raw.peek(6), path) as plain:
-        try:
-            yield plain
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-            if plain is raw:
-                raise
-            raise DataError(
-                f"{path} must be a whole compressed file; received a damaged one ({error}). Fetch or compress it again."
-            ) from error
+    with open_file(path) as raw:
+        unpack = _find_unpacker(raw, path)
+        if unpack is None:
+            yield raw
+        else:
+            # A BufferedReader finds line ends in C, which each decompressor alone does in Python.
+            with io.BufferedReader(cast(Any, _Unpacked(raw, unpack, path)), _CHUNK) as plain:
+                yield plain
 
 
-def missing_file(path: Path, *, kinds: Sequence[str] = ()) -> str:
-    """Say that `path` is not a file, and which one beside it was probably meant.
-
-    Files are offered whose names end as `kinds` say, such as ".png"; where none are given, as the path itself ends.
-    """
-    if elsewhere := name_of_none(path):
-        return f"{path} must be a file; received {elsewhere}"
-    if path.is_dir():
-        return f"{path} must be a file; received a folder. Name a file in it."
-    if not path.parent.is_dir():
-        return f"{path} must be a file; received a path in a folder that does not exist, {path.parent}. Check the path."
-    beside = sorted(entry.name for entry in path.parent.iterdir() if entry.is_file())
-    wanted = kinds or ([file_kind(path)] if file_kind(path) else [])
-    alike = [name for name in beside if not wanted or file_kind(Path(name)) in wanted]
-    return f"{path} must be a file; received a path where there is none. {offer(path.name, alike, beside)}"
+def read_at_most(stream: Readable, most: int) -> bytearray:
+    """Read `most` bytes or what there is; unlike `read`, it takes no memory for what is only promised."""
+    data = bytearray()
+    while len(data) < most and (chunk := stream.read(min(16 * _CHUNK, most - len(data)))):
+        data += chunk
+    return data
 
 
-def name_of_none(path: Path) -> str:
-    """Say what a name is that no file can have, an address or a built-in corpus, and what to do; else nothing.
-
-    >>> name_of_none(Path("builtin:es-en")), name_of_none(Path("a.txt"))
-    ('a built-in corpus of another task: builtin:es-en is for translators, builtin:shapes for questions.', '')
-    """
-    if str(path).startswith(("http:/", "https:/", "ftp:/")):
-        return "an address, and nothing is downloaded here. Fetch the file first, and name it."
-    if str(path).startswith("builtin:"):
-        return "a built-in corpus of another task: builtin:es-en is for translators, builtin:shapes for questions."
-    return ""
-
-
-def file_kind(path: Path) -> str:
-    """Give the ending of a file's name, that of compression left out.
-
-    >>> file_kind(Path("reviews.CSV.gz")), file_kind(Path("train.es"))
-    ('.csv', '.es')
-    """
-    return (Path(path.stem) if path.suffix.lower() in _PACKED else path).suffix.lower()
-
-
-def offer_folders(path: Path, *, kinds: Sequence[str]) -> str:
-    """Name a folder beside `path` that was probably meant, or a file whose name ends as `kinds` say."""
-    beside = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
-    folders = [f"{one.name}/" for one in beside if one.is_dir() and not one.name.startswith(".")]
-    return offer(path.name, folders + [one.name for one in beside if one.is_file() and file_kind(one) in kinds])
-
-
-def offer(name: str, alike: Sequence[str], others: Sequence[str] = ()) -> str:
-    """Name the file that was probably meant, or some of those that are `alike`; one of the `others` if it is close.
-
-    >>> offer("reviws.csv", ["films.csv", "reviews.csv"])
-    'Did you mean reviews.csv?'
-    >>> offer("x.csv", ["films.csv", "reviews.csv"]), offer("x.csv", [])
-    ('Choose one of films.csv, reviews.csv.', 'Check the path.')
-    """
-    near = [one for one in difflib.get_close_matches(name, alike, n=3) if _stem_near(name, one)]
-    if close := near or difflib.get_close_matches(name, others, n=1, cutoff=0.7):
-        return f"Did you mean {close[0]}?"
-    more = ", …" if len(alike) > _OFFERED else ""
-    return f"Choose one of {', '.join(alike[:_OFFERED])}{more}." if alike else "Check the path."
-
-
-def _stem_near(name: str, other: str) -> bool:
-    """Compare names without their endings, which alone can make short ones alike."""
-    first, second = (one.rstrip("/").partition(".")[0] or one for one in (name, other))
-    return difflib.SequenceMatcher(None, first, second).ratio() >= 0.6
-
-
-def _decompress(raw: io.BufferedReader, start: bytes, path: Path) -> io.BufferedReader:
+def _find_unpacker(raw: io.BufferedReader, path: Path) -> Callable[[], Any] | None:
+    """Give what begins to unpack a file; None where it is plain."""
+    start = raw.peek(6)
     if start.startswith(_GZIP):
-        return _buffered(gzip.GzipFile(fileobj=raw))
+        return lambda: gzip.GzipFile(fileobj=raw)
     if start.startswith(_BZIP2):
-        return _buffered(bz2.BZ2File(raw))
+        return lambda: bz2.BZ2File(raw)
     if start.startswith(_XZ):
-        return _buffered(lzma.LZMAFile(raw))
+        return lambda: _Frames(raw, _begin_xz, lzma.LZMAError)
     if start.startswith(_ZSTD):
-        return _buffered(_ZstdFile(raw))
+        package = _zstandard()
+        decompressor = package.ZstdDecompressor(max_window_size=MOST_MEMORY)
+        return lambda: _Frames(raw, decompressor.decompressobj, package.ZstdError)
     if start.startswith(_ZIP):
         raise DataError(
             f"{path} must be plain or compressed with gzip, xz, bzip2 or zstd; received a zip archive. Unpack it first."
         )
-    return raw
+    return None
 
 
-def _buffered(stream: object) -> io.BufferedReader:
-    # A BufferedReader finds line ends in C, which each decompressor alone does in Python.
-    return io.BufferedReader(cast(io.RawIOBase, stream), _CHUNK)
+def _begin_xz() -> lzma.LZMADecompressor:
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MOST_MEMORY)
 
 
-class _ZstdFile(io.RawIOBase):
-    """The plain bytes of a zstd file of one or more frames.
+class _Unpacked(io.RawIOBase):
+    """The plain bytes of a compressed file; damage, and more than a file of its size may hold, are errors."""
 
-    The package's own stream reader takes a file cut short for one that ended; here it is an error.
+    def __init__(self, raw: io.BufferedReader, unpack: Callable[[], Any], path: Path) -> None:
+        self._raw, self._unpack, self._path = raw, unpack, path
+        self._stream, self._size = unpack(), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self._raw.seekable()
+
+    def tell(self) -> int:
+        return self._size
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Go back to the beginning, and nowhere else."""
+        if (offset, whence) != (0, io.SEEK_SET):
+            raise io.UnsupportedOperation("only the beginning can be sought")
+        self._raw.seek(0)
+        self._stream, self._size = self._unpack(), 0
+        return 0
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            length = cast(int, self._stream.readinto(buffer))
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+            raise DataError(self._damage(error)) from error
+        self._size += length
+        if self._size > FREE_EXPANSION and self._raw.seekable():
+            self._check_expansion(self._raw.tell())
+        return length
+
+    def _check_expansion(self, consumed: int) -> None:
+        if self._size > MOST_EXPANSION * consumed:
+            raise DataError(
+                f"{self._path} must unpack to at most {MOST_EXPANSION} times its size; received {self._size:,} bytes "
+                f"from its first {consumed:,}. If it is meant to be so, unpack it first."
+            )
+
+    def _damage(self, error: Exception) -> str:
+        if "memory" in str(error).lower():
+            return (
+                f"{self._path} must be compressed so that {MOST_MEMORY // 2**20} MiB suffice to unpack it; received "
+                f"one that needs more ({describe(error)}). Compress it again with a lower level."
+            )
+        return (
+            f"{self._path} must be a whole compressed file; received a damaged one ({describe(error)}). Fetch or "
+            "compress it again."
+        )
+
+
+class _Frames(io.RawIOBase):
+    """The plain bytes of an xz or zstd file of one or more frames.
+
+    The packages' own readers know no limit of memory, and zstandard's takes a file cut short for one that ended.
     """
 
-    def __init__(self, raw: io.BufferedReader) -> None:
-        self._raw = raw
-        self._package = _zstandard()
-        self._frame = self._package.ZstdDecompressor().decompressobj()
+    def __init__(self, raw: io.BufferedReader, begin: Callable[[], Any], broken: type[Exception]) -> None:
+        self._raw, self._begin, self._broken = raw, begin, broken
+        self._frame: Any = None
         self._compressed = b""
         self._plain = memoryview(b"")
-        self._inside = False
 
     def readable(self) -> bool:
         return True
@@ -158,21 +165,26 @@ class _ZstdFile(io.RawIOBase):
         return length
 
     def _refill(self) -> bool:
-        if self._frame.eof:
-            self._frame = self._package.ZstdDecompressor().decompressobj()
-            self._inside = False
-        compressed = self._compressed or self._raw.read(_CHUNK)
+        """Unpack some more; nothing more is there where it says no."""
+        compressed, self._compressed = self._compressed or self._raw.read(_PIECE), b""
         if not compressed:
-            if self._inside:
+            if self._frame is not None:
                 raise EOFError("the last frame is incomplete")
             return False
-        self._inside = True
+        if self._frame is None:
+            compressed = compressed.lstrip(b"\0")  # frames of xz may be padded
+            self._frame = self._begin() if compressed else None
+        if self._frame is not None:
+            self._unpack(compressed)
+        return True
+
+    def _unpack(self, compressed: bytes) -> None:
         try:
             self._plain = memoryview(self._frame.decompress(compressed))
-        except self._package.ZstdError as error:
+        except self._broken as error:
             raise OSError(str(error)) from error
-        self._compressed = self._frame.unused_data if self._frame.eof else b""
-        return True
+        if self._frame.eof:
+            self._compressed, self._frame = self._frame.unused_data, None
 
 
 def _zstandard() -> Any:

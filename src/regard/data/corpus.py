@@ -1,22 +1,37 @@
 """From "these files" to a stream of pairs: find the format by looking, then read it, counting what is bad."""
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from regard.data.compressed import file_kind, missing_file, open_decompressed
-from regard.data.formats import HuggingFace, JsonLines, Parquet, Tmx, Tsv, TwoFiles
-from regard.data.formats.hugging_face import is_saved_dataset
+from regard.data.compressed import open_decompressed
+from regard.data.formats import HuggingFace, JsonLines, Parquet, SavedDataset, Tmx, Tsv, TwoFiles
+from regard.data.formats.hugging_face import PREFIX
+from regard.data.formats.saved_dataset import is_saved_dataset
 from regard.data.pair import Pair
+from regard.data.paths import (
+    file_kind,
+    is_file,
+    is_folder,
+    list_folder,
+    name_of_none,
+    offer_folders,
+    shown,
+    what_is_there,
+)
 from regard.data.records import Corpus
 from regard.data.report import Report
-from regard.errors import DataError
+from regard.errors import DataError, join_names
 
-AnyCorpus: TypeAlias = TwoFiles | Tsv | JsonLines | Tmx | Parquet | HuggingFace
+AnyCorpus: TypeAlias = TwoFiles | Tsv | JsonLines | Tmx | Parquet | SavedDataset | HuggingFace
 
 _START = 1 << 16
+_WANTED = "a file of pairs, a folder of them, or builtin:es-en"
+_KINDS = (".tsv", ".jsonl", ".ndjson", ".json", ".tmx", ".parquet")
+_NUMBER = re.compile("[0-9]{1,9}")
 _OTHER_TASKS = {
     ".csv": " Is it for --task classify?",
     ".jsonl": " Is it for --task classify?",
@@ -62,32 +77,63 @@ def find_corpus(
 ) -> AnyCorpus:
     """Say what `path` is: one of two plain files, or by its content TSV, JSON Lines, TMX, Parquet or a saved dataset.
 
-    A name that is neither file nor folder and looks like one on the Hugging Face hub (`name` or `owner/name`) is taken
-    for that. `source` and `target` are columns, keys or languages, by name or by number from 1; `split` and
-    `configuration` concern datasets only.
+    Only `hf:name` and `hf:owner/name` are data sets of the Hugging Face hub, and use the network. `source` and `target`
+    are columns, keys or languages, by name or by number from 1; `split` chooses in a folder and on the hub,
+    `configuration` concerns the hub only.
     """
-    place = Path(path)
     if second is not None:
-        return TwoFiles(source=place, target=Path(second))
+        return TwoFiles(source=Path(path), target=Path(second))
     source, target = _number(source), _number(target)
-    if place.is_dir() and not is_saved_dataset(place) and any(place.glob("*.parquet")):
-        return Parquet(path=place, source=source, target=target)
-    if place.is_dir() or (not place.exists() and _may_be_on_hub(str(path))):
-        return HuggingFace(name=str(path), configuration=configuration, split=split, source=source, target=target)
-    match _sniff(place):
+    if str(path).startswith(PREFIX):
+        name = str(path).removeprefix(PREFIX)
+        return HuggingFace(name=name, configuration=configuration, split=split, source=source, target=target)
+    path = Path(path)
+    if is_folder(path):
+        if is_saved_dataset(path):
+            return SavedDataset(path=path, split=split, source=source, target=target)
+        if any(entry.suffix == ".parquet" for entry in list_folder(path)):
+            return Parquet(path=path, source=source, target=target)
+        path = _find_split(path, split)
+    match _sniff(path):
         case "parquet":
-            return Parquet(path=place, source=source, target=target)
+            return Parquet(path=path, source=source, target=target)
         case "tmx":
-            return Tmx(path=place, source=_language(source), target=_language(target))
+            return Tmx(path=path, source=_language(source), target=_language(target))
         case "jsonl":
-            return JsonLines(path=place, source=source, target=target)
+            return JsonLines(path=path, source=source, target=target)
         case "tsv":
-            return Tsv(path=place, source=source, target=target)
+            return Tsv(path=path, source=source, target=target)
+
+
+def _find_split(folder: Path, split: str) -> Path:
+    """Find the one file of a folder that is named after a split, such as train.jsonl."""
+    files = [entry for entry in list_folder(folder) if file_kind(entry) in _KINDS]
+    named = [entry for entry in files if entry.name.partition(".")[0] == split]
+    if len(named) == 1:
+        return named[0]
+    received = (
+        f"{len(named)} files of that name" if named else join_names(entry.name for entry in files[:3]) or "no file"
+    )
+    raise DataError(
+        f"{folder} must hold *.parquet files, a data set saved by `datasets`, or one file of pairs called {split}, "
+        f"such as {split}.tsv; received {received}. Name a file in it."
+    )
+
+
+def _missing(path: Path) -> str:
+    """Say that there is nothing under this path, and what was probably meant."""
+    if elsewhere := name_of_none(path):
+        return f"{path} must be {_WANTED}; received {elsewhere}"
+    advice = offer_folders(path, kinds=(*_KINDS, ""))
+    return (
+        f"{shown(path)} must be {_WANTED}; received {what_is_there(path)}. {advice} A data set of the Hugging Face hub "
+        "is written hf:NAME."
+    )
 
 
 def _sniff(path: Path) -> Literal["parquet", "tmx", "jsonl", "tsv"]:
-    if not path.is_file():
-        raise DataError(missing_file(path))
+    if not is_file(path):
+        raise DataError(_missing(path))
     with open_decompressed(path) as stream:
         start = stream.read(_START)
     if start.startswith(b"PAR1"):
@@ -114,12 +160,10 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def _may_be_on_hub(name: str) -> bool:
-    return len(name.split("/")) <= 2 and not name.startswith((".", "/", "~")) and "." not in name.rpartition("/")[2]
-
-
 def _number(column: str | int | None) -> str | int | None:
-    return int(column) if isinstance(column, str) and column.isascii() and column.isdecimal() else column
+    if isinstance(column, str) and _NUMBER.fullmatch(column):
+        return int(column)
+    return column
 
 
 def _language(language: str | int | None) -> str | None:

@@ -1,7 +1,6 @@
 """Texts with a label: read from CSV, TSV or JSON Lines, and divided so that no text is on two sides."""
 
 import csv
-import difflib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,17 +8,20 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from regard.data.compressed import file_kind, missing_file, open_decompressed
-from regard.data.lines import read_lines
+from regard.data.compressed import open_decompressed
+from regard.data.lines import raw_lines, read_lines
+from regard.data.paths import file_kind, is_file, is_folder, missing_file
 from regard.data.records import BadLine
-from regard.data.report import Report, shorten
+from regard.data.report import Report
 from regard.data.sentence_groups import comparable
 from regard.data.split import Fractions
-from regard.errors import DataError, nearest
+from regard.errors import DataError, brief, describe, join_names, near_miss, nearest
 
 Bad: TypeAlias = Literal["skip", "refuse"]
 FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 
+_DIGITS = 4_000
+"""Of a number at most; Python reads 4,300."""
 _HOW = "Name them by --set data.text=… and data.label=… to train, by --text and --label to classify."
 
 
@@ -97,9 +99,9 @@ def read_columns(path: Path, names: Sequence[str]) -> Iterator[_Row | BadLine]:
 def _other_file(path: Path) -> str:
     """Say of a file that is not a table of texts what it is, and what to do."""
     wanted = f"{path} must be a CSV, TSV or JSON Lines file of texts and labels"
-    if path.is_dir():
+    if is_folder(path):
         return f"{wanted}; received a folder. Name a file in it; a folder of pictures is for --task images."
-    if not path.exists():
+    if not is_file(path):
         return missing_file(path, kinds=FORMATS)
     match file_kind(path):
         case ".parquet":
@@ -163,7 +165,7 @@ def find_labels(records: Sequence[Labeled]) -> list[str]:
     """List the labels, numbers in their order, others by their letters; fewer than two, or one a text, are an error."""
     found = {record.label for record in records}
     if len(found) < 2:
-        received = f'only "{next(iter(found))}"' if found else "none"
+        received = f'only "{brief(next(iter(found)))}"' if found else "none"
         raise DataError(
             f"The training texts must have at least two labels to choose from; received {received}. Is data.label the "
             "right column?"
@@ -173,7 +175,16 @@ def find_labels(records: Sequence[Labeled]) -> list[str]:
             f"The training texts must share labels; received {len(found):,} labels for {len(records):,} texts. Is "
             "data.label the right column?"
         )
-    return sorted(found, key=lambda label: (not label.isdecimal(), int(label) if label.isdecimal() else 0, label))
+    return sorted(found, key=lambda label: (label_number(label) < 0, label_number(label), label))
+
+
+def label_number(label: str) -> int:
+    """Give the number that a label is, or -1 for any other, such as one of more digits than a number is read from.
+
+    >>> label_number("12"), label_number("²"), label_number("9" * 5000)
+    (12, -1, -1)
+    """
+    return int(label) if label.isdecimal() and len(label) <= _DIGITS else -1
 
 
 def number_labels(records: Sequence[Labeled], labels: Sequence[str], *, side: str) -> list[int]:
@@ -186,7 +197,7 @@ def number_labels(records: Sequence[Labeled], labels: Sequence[str], *, side: st
     for record in records:
         if record.label not in places:
             raise DataError(
-                f'The {side} texts must have labels that the training texts have; received "{record.label}". '
+                f'The {side} texts must have labels that the training texts have; received "{brief(record.label)}". '
                 f"{nearest(record.label, labels)}"
             )
     return [places[record.label] for record in records]
@@ -213,13 +224,16 @@ def _csv_rows(path: Path, names: Sequence[str]) -> Iterator[tuple[int, list[str]
         named = not all(name.isdecimal() for name in names)
         between = ";" if named and b";" in header and b"," not in header else ","
         # Line by line, so that a byte that is not UTF-8 is found where it stands.
-        rows = csv.reader((raw.decode("utf-8").removeprefix("\ufeff") for raw in stream), delimiter=between)
+        lines = (raw.decode("utf-8").removeprefix("\ufeff") for raw in raw_lines(stream, path))
+        rows = csv.reader(lines, delimiter=between)
         try:
             for row in rows:
                 if row:
                     yield rows.line_num, row
         except (UnicodeDecodeError, csv.Error) as error:
-            raise DataError(f"{path}, line {rows.line_num + 1} must be CSV in UTF-8; received: {error}.") from error
+            raise DataError(
+                f"{path}, line {rows.line_num + 1} must be CSV in UTF-8; received: {describe(error)}."
+            ) from error
 
 
 def _tsv_rows(path: Path) -> Iterator[tuple[int, list[str] | BadLine]]:
@@ -254,20 +268,19 @@ def _read_table(
 def _columns(path: Path, names: Sequence[str], header: list[str]) -> list[int]:
     """Find columns by their numbers, where all are numbers, or by their names."""
     if all(name.isdecimal() for name in names):
-        if beyond := [name for name in names if not 1 <= int(name) <= len(header)]:
+        if beyond := [name for name in names if not 1 <= label_number(name) <= len(header)]:
             raise DataError(
                 f"The columns of text and label must be numbers of columns of {path}, whose first line has "
-                f"{len(header)}; received {beyond[0]!r}. The first is 1. {_HOW}"
+                f"{len(header)}; received {brief(beyond[0])!r}. The first is 1. {_HOW}"
             )
-        return [int(name) - 1 for name in names]
+        return [label_number(name) - 1 for name in names]
     if missing := [name for name in names if name not in header]:
-        close = difflib.get_close_matches(missing[0], header, n=1)
-        meant = f"Did you mean {shorten(close[0])}? " if close else ""
         raise DataError(
             f"{path} must have a column named {' and one named '.join(missing)}; received the first line: "
-            f"{' | '.join(map(shorten, header))}. {meant}If that is a header, name its columns of text and label: "
-            "--set data.text=… --set data.label=… to train, --text … --label … to classify. If the file has no header, "
-            "number them from 1, such as data.text=2 and data.label=1."
+            f"{join_names(header, letters=400, between=' | ')}.{near_miss(missing[0], header)} If that is a "
+            "header, name its columns of text and label: --set data.text=… --set data.label=… to train, --text … "
+            "--label … to classify. If the file has no header, number them from 1, such as data.text=2 and "
+            "data.label=1."
         )
     return [header.index(name) for name in names]
 

@@ -1,12 +1,17 @@
 """The lines of a text file, one at a time: UTF-8 with or without a byte-order mark, compressed or not."""
 
 import codecs
+import io
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from regard.data.compressed import open_decompressed
 from regard.data.records import BadLine
 from regard.errors import DataError
+
+LONGEST_LINE = 16 * 2**20
+"""Bytes of a line at most: a file without line breaks would fill any memory."""
 
 
 def read_lines(path: Path) -> Iterator[str | BadLine]:
@@ -16,7 +21,7 @@ def read_lines(path: Path) -> Iterator[str | BadLine]:
     sentences and would shift one file of a pair against the other. A "\r" before the "\n" is removed.
     """
     with open_decompressed(path) as stream:
-        for number, raw in enumerate(stream, start=1):
+        for number, raw in enumerate(raw_lines(stream, path), start=1):
             if number == 1:
                 raw = _without_mark(raw, path)
             raw = raw.removesuffix(b"\n").removesuffix(b"\r")
@@ -30,6 +35,18 @@ def read_lines(path: Path) -> Iterator[str | BadLine]:
                     f"byte 0x{raw[error.start]:02x} at offset {error.start}",
                     raw[:400].decode("utf-8", errors="backslashreplace"),
                 )
+
+
+def raw_lines(stream: io.BufferedReader, path: Path) -> Iterator[bytes]:
+    """Give the bytes of each line, with its end; one of more than `LONGEST_LINE` bytes is an error."""
+    most = LONGEST_LINE + 1
+    for number, raw in enumerate(iter(partial(stream.readline, most), b""), start=1):
+        if len(raw) == most and not raw.endswith(b"\n"):
+            raise DataError(
+                f"{path}, line {number} must have at most {LONGEST_LINE:,} bytes; received more. If it is text, break "
+                "it into lines, such as by fold -s."
+            )
+        yield raw
 
 
 def _without_mark(raw: bytes, path: Path) -> bytes:

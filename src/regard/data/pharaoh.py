@@ -12,12 +12,12 @@ from typing import Literal, NamedTuple, TypeAlias
 from regard.data.lines import read_lines
 from regard.data.pair import Link
 from regard.data.records import BadLine
-from regard.errors import ArgumentError, DataError
+from regard.errors import ArgumentError, DataError, brief
 
 Base: TypeAlias = Literal[0, 1]
 Links: TypeAlias = tuple[Link, ...]
 
-_LINK = re.compile(r"([0-9]+)([-?p])([0-9]+)")
+_LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 
 
 class Lengths(NamedTuple):
@@ -51,7 +51,7 @@ def parse_links(line: str, *, place: str) -> Links:
     for item in line.split():
         read = _LINK.fullmatch(item)
         if read is None:
-            raise DataError(f"{place}: a link must be such as 0-2 or 0?2; received {item!r}.")
+            raise DataError(f"{place}: a link must be such as 0-2 or 0?2; received {brief(item)!r}.")
         where = int(read[1]), int(read[3])
         found[where] = read[2] == "-" or found.get(where, False)
     return tuple(Link(source, target, sure) for (source, target), sure in found.items())

@@ -55,7 +55,8 @@ def make_record(source: object, target: object, place: str) -> Record:
     if not isinstance(source, str) or not isinstance(target, str):
         side, value = ("target", target) if isinstance(source, str) else ("source", source)
         found = f"a {side} of type {type(value).__name__}"
-        return BadLine("columns", place, "have text on both sides", found, "" if value is None else str(value))
+        shown = str(value) if isinstance(value, int | float) else ""
+        return BadLine("columns", place, "have text on both sides", found, shown)
     source, target = _one_line(source), _one_line(target)
     for side, text, other in (("source", source, target), ("target", target, source)):
         if not text:

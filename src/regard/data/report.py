@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from regard.errors import brief
+
 
 class Example(NamedTuple):
     """One dropped line or pair: where it stood and what it said, shortened."""
@@ -77,4 +79,4 @@ def shorten(text: str, length: int = 60) -> str:
     >>> shorten("abcdefgh", 4)
     'abc…'
     """
-    return text if len(text) <= length else text[: length - 1] + "…"
+    return brief(text, letters=length)

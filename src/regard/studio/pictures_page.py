@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from regard.data.images.picture import picture_size
 from regard.errors import ArgumentError
 from regard.studio.models import open_one
 from regard.studio.pictures import check, say_of, size_of, tell_checks, tell_seen
@@ -59,10 +60,6 @@ def _readable(name: str) -> str:
 
 def _read(model: QuestionAnswerer | Captioner | ImageClassifier, picture: Path) -> Seen:
     """Read a picture as the command line does, which takes more kinds of files than the studio."""
-    from PIL import Image, ImageOps
-
     size, channels = size_of(model)
     pixels = read_any_picture(picture, size=size, channels=channels).numpy()
-    with Image.open(picture) as opened:
-        width, height = ImageOps.exif_transpose(opened).size
-    return Seen(pixels=pixels, original=(height, width))
+    return Seen(pixels=pixels, original=picture_size(picture))

@@ -14,9 +14,10 @@ from regard.config.show import to_table
 from regard.data.builtin import Split
 from regard.data.builtin import corpus as builtin_corpus
 from regard.data.corpus import find_corpus
-from regard.data.formats import HuggingFace
+from regard.data.formats import HuggingFace, SavedDataset
 from regard.data.lines import read_lines
 from regard.data.pair import Pair
+from regard.data.paths import is_folder
 from regard.data.records import BadLine, Corpus
 from regard.data.report import Report
 from regard.errors import ArgumentError, DataError, near_miss
@@ -31,7 +32,7 @@ class Choice:
     """Which pairs to evaluate on; nothing for those that the run held out."""
 
     corpus: str = ""
-    """A corpus: file, folder, dataset, or builtin:es-en."""
+    """A corpus: file, folder, hf:NAME for a data set of the Hugging Face hub, or builtin:es-en."""
     source: str = ""
     """A plain file of source sentences, one a line, instead of `corpus`."""
     target: str = ""
@@ -94,7 +95,7 @@ def find_held_out(choice: Choice, run: str | Path | None = None) -> HeldOut:
             target=choice.target_column or None,
             split=choice.split or "test",
         )
-        if choice.split and not isinstance(found, HuggingFace):
+        if choice.split and not isinstance(found, HuggingFace | SavedDataset) and not is_folder(choice.corpus):
             raise ArgumentError(
                 f"`split` must be left out with a file, which is read whole; received {choice.split} with "
                 f"{choice.corpus}."
@@ -200,17 +201,19 @@ def _read(corpus: Corpus, name: str) -> HeldOut:
 
 def read_hypotheses(path: str | Path, held_out: HeldOut) -> list[str]:
     """Read the output of any system, one line for each pair; lines whose pair was left out are left out too."""
-    texts = []
+    total = held_out.report.total if held_out.report else len(held_out.pairs)
+    texts, count = [], 0
     for line in read_lines(Path(path)):
         if isinstance(line, BadLine):
             raise DataError(f"{line} Hypotheses must be plain text, one line for each source.")
-        texts.append(line.strip())
-    total = held_out.report.total if held_out.report else len(held_out.pairs)
-    if len(texts) == len(held_out.pairs):
+        count += 1
+        if count <= total:
+            texts.append(line.strip())
+    if count == len(held_out.pairs):
         return texts
-    if len(texts) == total:
+    if count == total:
         return [texts[number] for number in held_out.lines]
     raise DataError(
-        f"{path} must have one line for each of the {total:,} sources; received {len(texts):,}. Is it the output for "
+        f"{path} must have one line for each of the {total:,} sources; received {count:,}. Is it the output for "
         f"{held_out.name}?"
     )

@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice, zip_longest
-from typing import Any, NamedTuple, TextIO
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,8 +14,11 @@ from regard.config.defaults import DataSize, hold_out_for
 from regard.config.read import read_settings
 from regard.data.builtin import corpus as builtin_corpus
 from regard.data.corpus import AnyCorpus, find_corpus, read_pairs
+from regard.data.lines import read_lines
 from regard.data.pair import Pair
+from regard.data.paths import is_file, missing_file
 from regard.data.pharaoh import parse_links
+from regard.data.records import BadLine
 from regard.data.report import Report
 from regard.data.split import TRAIN, Fractions, check_sides, choose_sides
 from regard.data.streamed import Pairs, StreamedPairs
@@ -147,16 +151,13 @@ def _find(corpus: str, source: str, target: str, data: Data, *, split: str) -> A
 
 def _with_links(pairs: Iterator[Pair], path: str) -> Iterator[Pair]:
     """Read links such as 0-0 1-2 beside the pairs, line by line, so no line may be left out."""
-    with _open_links(path) as lines:
-        for number, (pair, line) in enumerate(zip_longest(pairs, lines), start=1):
-            if pair is None or line is None:
-                short = "pairs" if pair is None else "lines of links"
-                raise DataError(f"{path} must have one line for each pair; received fewer {short}, {number - 1}.")
-            yield Pair(source=pair.source, target=pair.target, links=parse_links(line, place=f"{path}, line {number}"))
-
-
-def _open_links(path: str) -> TextIO:
-    try:
-        return open(path, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise DataError(f"`data.links` must be a file of links; {path} cannot be read ({error.strerror}).") from error
+    if not is_file(path):
+        raise DataError(f"data.links: {missing_file(Path(path))}")
+    lines = read_lines(Path(path))
+    for number, (pair, line) in enumerate(zip_longest(pairs, lines), start=1):
+        if pair is None or line is None:
+            short = "pairs" if pair is None else "lines of links"
+            raise DataError(f"{path} must have one line for each pair; received fewer {short}, {number - 1}.")
+        if isinstance(line, BadLine):
+            raise DataError(str(line))
+        yield Pair(source=pair.source, target=pair.target, links=parse_links(line, place=f"{path}, line {number}"))

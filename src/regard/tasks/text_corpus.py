@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from regard.config.language import TextData
 from regard.data.compressed import open_decompressed
 from regard.data.lines import read_lines
+from regard.data.paths import is_file, is_folder, list_folder, open_file
 from regard.data.records import BadLine
 from regard.data.special import END, UNKNOWN
 from regard.data.text_tokenizer import TextTokenizer
@@ -124,9 +125,10 @@ def find_files(path: Path) -> Files:
 
     One that begins with text in another encoding than UTF-8 is kept, so that reading it tells what to do.
     """
-    if not path.is_dir():
+    if not is_folder(path):
         return Files((path,))
-    files = sorted(one for one in path.rglob("*") if one.is_file() and not one.name.startswith("."))
+    list_folder(path)  # which says so where it may not be read
+    files = sorted(one for one in path.rglob("*") if is_file(one) and not one.name.startswith("."))
     texts = tuple(one for one in files if _may_be_text(one))
     if not texts:
         received = f"{len(files):,} that are none, such as {files[0].name}" if files else "an empty folder"
@@ -136,7 +138,7 @@ def find_files(path: Path) -> Files:
 
 def _may_be_text(path: Path) -> bool:
     """Look at how a file begins: pictures, archives and programs have bytes of zero, which text has in UTF-16 alone."""
-    with path.open("rb") as raw:
+    with open_file(path) as raw:
         start = raw.read(4)
     if start.startswith((b"PK\x03\x04", b"%PDF")):
         return False

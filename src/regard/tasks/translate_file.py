@@ -11,19 +11,24 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
-from regard.errors import ArgumentError, DataError
+from regard.data.compressed import read_at_most
+from regard.errors import ArgumentError, DataError, brief, describe, join_names
 from regard.tasks.text_lines import ByteStream, RawLine, gather_lines, split_lines
 from regard.tasks.translate_lines import LineTranslator, Tally
 from regard.training.checkpoint import flush, write_text
+from regard.training.failure import is_disk_full
 
 Watch: TypeAlias = Callable[[int, int], None]
 """Told how many lines, and bytes of input, are done."""
 CHUNK_LINES = 2000
+_MOST_BYTES = 2**20
+"""Of a journal."""
+_BLOCK = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +48,24 @@ class Journal:
     tally: Mapping[str, Any] = field(default_factory=dict)
     """What there was to warn of."""
 
+    @classmethod
+    def from_table(cls, table: Any) -> "Journal":
+        """Read what was written; whatever else it is, is an error."""
+        if not isinstance(table, dict) or table.keys() != _TYPES.keys():
+            keys = join_names(table, letters=200) or "no keys" if isinstance(table, dict) else type(table).__name__
+            raise DataError(f"it must have the keys {', '.join(_TYPES)}; received {keys}")
+        for name, kind in _TYPES.items():
+            if type(table[name]) is not kind or (kind is int and table[name] < 0):
+                raise DataError(f"{name} must be {_TOLD[kind]}; received {type(table[name]).__name__}")
+        if not all(isinstance(value, str) for value in table["settings"].values()):
+            raise DataError("settings must be texts; received something else")
+        Tally.from_table(table["tally"])
+        return cls(**table)
+
+
+_TYPES = {"settings": dict, "lines": int, "output_bytes": int, "digest": str, "finished": bool, "tally": dict}
+_TOLD = {dict: "a table", int: "a number from 0", str: "text", bool: "true or false"}
+
 
 @dataclass(frozen=True)
 class OutputPlace:
@@ -61,10 +84,12 @@ class OutputPlace:
         return self.path.with_name(f"{self.path.name}.progress")
 
     def check(self) -> None:
-        """Raise where no file can be written."""
-        if self.path.is_dir():
+        """Raise where no file can be written, such as under a name that leaves no letter for the journal's."""
+        with self._writing(self.progress), suppress(FileNotFoundError, NotADirectoryError):
+            os.stat(self.progress.with_name(f".{self.progress.name}.writing"))
+        if os.path.isdir(self.path):
             raise ArgumentError(f"`--output` must be a file; received the folder {self.path}. Name a file in it.")
-        if not self.path.parent.is_dir():
+        if not os.path.isdir(self.path.parent):
             raise ArgumentError(
                 f"`--output` must be in a folder that is there; received {self.path}. Make it: mkdir -p "
                 f"{self.path.parent}"
@@ -73,18 +98,20 @@ class OutputPlace:
     def read(self) -> Journal | None:
         """Read the journal, if there is one."""
         try:
-            return Journal(**json.loads(self.progress.read_text(encoding="utf-8")))
+            with self.progress.open("rb") as file:
+                return Journal.from_table(json.loads(read_at_most(file, _MOST_BYTES)))
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise DataError(
-                f"{self.progress} must be what `regard translate` wrote; received: {error}. "
+                f"{self.progress} must be what `regard translate` wrote; received: {describe(error)}. "
                 "Begin anew with --overwrite."
             ) from error
 
     def write(self, journal: Journal) -> None:
         """Replace the journal, whole."""
-        write_text(self.progress, json.dumps(asdict(journal)))
+        with self._writing(self.progress):
+            write_text(self.progress, json.dumps(asdict(journal)))
 
     def complete(self) -> None:
         """Give the output its name, and remove the journal."""
@@ -96,7 +123,9 @@ class OutputPlace:
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
         """Open what is there so far, for this process alone."""
-        with self.partial.open("ab") as file:
+        with self._writing(self.partial):
+            opened = self.partial.open("ab")
+        with opened as file:
             try:
                 import fcntl
 
@@ -109,6 +138,19 @@ class OutputPlace:
                     "for it, or name another."
                 ) from error
             yield file
+
+    @contextmanager
+    def _writing(self, path: Path) -> Iterator[None]:
+        """Say what cannot be written; of a disk that is full the caller knows more."""
+        try:
+            yield
+        except OSError as error:
+            if is_disk_full(error):
+                raise
+            raise ArgumentError(
+                f"`--output` must be a file that can be written; {brief(str(path), letters=300)} cannot "
+                f"({error.strerror}). Name another, in a folder of your own."
+            ) from error
 
 
 def translate_file(
@@ -136,12 +178,12 @@ def translate_file(
         work.lines, work.tally = done.lines, Tally.from_table(done.tally)
         place.complete()
         return
-    if target.exists() and not overwrite:
+    if os.path.exists(target) and not overwrite:
         raise ArgumentError(
             f"`--output` must be a file that is not there yet; {target} is. Name another, or replace it with "
             "--overwrite."
         )
-    going = looking and place.partial.exists()
+    going = looking and os.path.exists(place.partial)
     with place.opened() as file:
         if overwrite and rewind is not None:
             rewind()
@@ -172,7 +214,7 @@ def _rewinder(source: ByteStream) -> Callable[[], object] | None:
 
 def _find_done(place: OutputPlace, source: ByteStream, settings: Mapping[str, str]) -> Journal | None:
     """Give the journal where all was done for this very input, and the output has its name, but the journal is left."""
-    if place.partial.exists() or not place.path.is_file():
+    if os.path.exists(place.partial) or not os.path.isfile(place.path):
         return None
     try:
         journal = place.read()
@@ -215,14 +257,14 @@ def _begin(
 def _check_same(place: OutputPlace, journal: Journal, settings: Mapping[str, str]) -> None:
     names = [*journal.settings, *(name for name in settings if name not in journal.settings)]
     changed = [
-        f"{name} was {journal.settings.get(name)}, now {settings.get(name)}"
+        f"{brief(name)} was {brief(journal.settings.get(name), letters=100)}, now {settings.get(name)}"
         for name in names
         if journal.settings.get(name) != settings.get(name)
     ]
     if changed:
         raise ArgumentError(
             f"`--output` must be new, or that of the same command, which then goes on; {place.path} was begun with "
-            f"another: {'; '.join(changed)}. Give that command, or begin anew with --overwrite."
+            f"another: {brief('; '.join(changed), letters=800)}. Give that command, or begin anew with --overwrite."
         )
     size = place.partial.stat().st_size
     if size < journal.output_bytes:
@@ -230,6 +272,22 @@ def _check_same(place: OutputPlace, journal: Journal, settings: Mapping[str, str
             f"{place.partial} must have the {journal.output_bytes:,} bytes that were written; received {size:,}. Begin "
             "anew with --overwrite."
         )
+    lines, ended = _count_lines(place.partial, journal.output_bytes)
+    if lines != journal.lines or not ended:
+        raise DataError(
+            f"{place.partial} must have the {journal.lines:,} lines that {place.progress.name} speaks of in its first "
+            f"{journal.output_bytes:,} bytes; received {lines:,}{'' if ended else ' and a part of one'}. Begin anew "
+            "with --overwrite."
+        )
+
+
+def _count_lines(path: Path, size: int) -> tuple[int, bool]:
+    """Count the lines in the first bytes of a file, and say whether these end with one."""
+    lines, last = 0, b"\n"
+    with path.open("rb") as file:
+        while size and (block := file.read(min(size, _BLOCK))):
+            lines, last, size = lines + block.count(b"\n"), block[-1:], size - len(block)
+    return lines, last == b"\n"
 
 
 def _go_on(

@@ -84,7 +84,16 @@ class Tally:
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> "Tally":
-        """Read what `to_table` gave."""
+        """Read what `to_table` gave; whatever else it is, is an error."""
+        plain = cls().to_table()
+        if not table:  # of a journal that has begun
+            return cls()
+        if table.keys() != plain.keys() or any(type(table[name]) is not type(plain[name]) for name in plain):
+            raise DataError(f"the tally must have {', '.join(plain)}, as they were written; received something else")
+        for count, first in (("broken_lines", "first_broken"), ("cut_lines", "first_cut")):
+            numbers = table[first]
+            if len(numbers) != min(table[count], _NAMED) or any(type(number) is not int for number in numbers):
+                raise DataError(f"the tally must name the first of its {count}; received something else")
         return cls(**table)
 
 

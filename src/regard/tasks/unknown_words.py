@@ -11,7 +11,7 @@ from regard.data.lines import read_lines
 from regard.data.pair import words
 from regard.data.special import END, PAD, START, UNKNOWN
 from regard.data.tokenizer import TokenizerPair
-from regard.errors import DataError
+from regard.errors import DataError, brief
 from regard.inspection.alignment import Reading, choose_weights
 
 
@@ -60,7 +60,7 @@ def read_dictionary(path: Path) -> dict[str, str]:
         word, tab, translation = line.partition("\t")
         if not tab or not word.strip() or not translation.strip():
             raise DataError(
-                f'{path}, line {number} must be a word, a tab and its translation; received "{line[:40]}". '
+                f'{path}, line {number} must be a word, a tab and its translation; received "{brief(line)}". '
                 "Write one pair a line."
             )
         found.setdefault(word.strip(), " ".join(translation.partition("\t")[0].split()))

@@ -4,11 +4,12 @@ import gzip
 import lzma
 import re
 import sys
+import tracemalloc
 
 import pytest
 import zstandard
 
-from regard.data.compressed import open_decompressed
+from regard.data.compressed import FREE_EXPANSION, open_decompressed, read_at_most
 from regard.errors import DataError, MissingExtraError
 
 TEXT = "Ein Hund läuft.\nZwei Hunde laufen.\n".encode() * 5000
@@ -121,3 +122,107 @@ def test_names_are_near_without_their_endings(tmp_path):
         read(tmp_path / "x.csv")
     with pytest.raises(DataError, match=r"none\. Did you mean bad\.csv\?$"):
         read(tmp_path / "bda.csv")
+
+
+@pytest.fixture(scope="module")
+def bombs(tmp_path_factory):
+    """Files of a few kilobytes that hold 256 MiB of zeros each."""
+    folder = tmp_path_factory.mktemp("bombs")
+    gzip_member = gzip.compress(bytes(1 << 24), 9)
+    (folder / "gzip").write_bytes(gzip_member * 16)
+    (folder / "bzip2").write_bytes(bz2.compress(bytes(1 << 24)) * 16)
+    (folder / "xz").write_bytes(lzma.compress(bytes(1 << 24), preset=0) * 16)
+    (folder / "zstd").write_bytes(zstandard.ZstdCompressor(level=1).compress(bytes(1 << 28)))
+    return folder
+
+
+def read_through(path):
+    with open_decompressed(path) as stream:
+        while stream.read(1 << 16):
+            pass
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_a_small_file_cannot_fill_the_memory(bombs, packing):
+    path = bombs / packing
+    assert path.stat().st_size < 1 << 19
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            DataError,
+            match=r"must unpack to at most 100 times its size; received [\d,]+ bytes from its first [\d,]+\. If",
+        ):
+            read_through(path)
+        assert tracemalloc.get_traced_memory()[1] < 3 * FREE_EXPANSION
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_a_small_file_that_unpacks_to_little_may_be_of_one_letter(tmp_path, packing):
+    (tmp_path / "a").write_bytes(PACK[packing](b"a" * (FREE_EXPANSION - 1)))
+    assert len(read(tmp_path / "a")) == FREE_EXPANSION - 1
+
+
+def test_a_step_of_zstd_is_bounded_by_what_it_is_given(bombs):
+    from regard.data.compressed import _PIECE
+
+    whole = (bombs / "zstd").read_bytes()
+    frame = zstandard.ZstdDecompressor().decompressobj()
+    most = max(len(frame.decompress(whole[start : start + _PIECE])) for start in range(0, len(whole), _PIECE))
+    assert most <= 1 << 24
+
+
+def test_a_window_that_needs_much_memory_is_refused(tmp_path):
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 30}]
+    (tmp_path / "a.xz").write_bytes(lzma.compress(b"x", filters=filters))
+    with pytest.raises(
+        DataError, match=r"a\.xz must be compressed so that 256 MiB suffice to unpack it; received one th"
+    ):
+        read(tmp_path / "a.xz")
+    window = zstandard.ZstdCompressionParameters(window_log=30, enable_ldm=True)
+    (tmp_path / "a.zst").write_bytes(_large_frame(window))
+    with pytest.raises(DataError, match=r"a\.zst must be compressed so that 256 MiB suffice to unpack it"):
+        read(tmp_path / "a.zst")
+
+
+def _large_frame(window):
+    frame = zstandard.ZstdCompressor(compression_params=window).compressobj()
+    return frame.compress(b"x" * 1000) + frame.flush()
+
+
+def test_frames_of_xz_may_be_padded_and_what_follows_them_may_not_be_lost(tmp_path):
+    (tmp_path / "a").write_bytes(lzma.compress(b"one") + b"\0" * 8 + lzma.compress(b"two") + b"\0" * 4000)
+    assert read(tmp_path / "a") == b"onetwo"
+    (tmp_path / "a").write_bytes(lzma.compress(b"one") + b"rest")
+    with pytest.raises(DataError, match="damaged"):
+        read(tmp_path / "a")
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_a_compressed_file_can_be_read_again_from_its_beginning(tmp_path, packing):
+    (tmp_path / "a").write_bytes(PACK[packing](TEXT))
+    with open_decompressed(tmp_path / "a") as stream:
+        assert (stream.seekable(), stream.tell()) == (True, 0)
+        assert stream.read(100_000) == TEXT[:100_000]
+        stream.seek(0)
+        assert stream.read() == TEXT
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_what_goes_wrong_beside_a_file_is_not_blamed_on_it(tmp_path, packing):
+    (tmp_path / "a").write_bytes(PACK[packing](TEXT))
+    for error in (BrokenPipeError, EOFError, OSError):
+        with pytest.raises(error), open_decompressed(tmp_path / "a"):
+            raise error
+
+
+def test_no_memory_is_taken_for_what_is_only_promised(tmp_path):
+    (tmp_path / "a").write_bytes(b"few")
+    tracemalloc.start()
+    with open_decompressed(tmp_path / "a") as stream:
+        assert read_at_most(stream, 1 << 40) == b"few"
+    assert tracemalloc.get_traced_memory()[1] < 1 << 23
+    tracemalloc.stop()
+    with open_decompressed(tmp_path / "a") as stream:
+        assert read_at_most(stream, 2) == b"fe"

@@ -46,17 +46,68 @@ def test_digits_are_column_numbers(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["wmt14", "wmt/wmt14"])
-def test_a_name_that_is_no_file_may_be_on_the_hub(name, tmp_path, monkeypatch):
+def test_only_a_name_with_its_prefix_is_on_the_hub(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = find_corpus(name, source="de", target="en", split="test", configuration="de-en")
+    found = find_corpus(f"hf:{name}", source="de", target="en", split="test", configuration="de-en")
     assert found == HuggingFace(name=name, configuration="de-en", split="test", source="de", target="en")
+    with pytest.raises(DataError, match=rf"^{name} must be a file of pairs, .*hub is written hf:NAME\.$"):
+        find_corpus(name, split="test", configuration="de-en")
 
 
-@pytest.mark.parametrize("name", ["train.tsv", "./wmt14", "data/train.tsv", "a/b/c"])
-def test_a_path_that_is_no_file_is_missing(name, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["", "/etc", "./a", "../a", "a/b/c", "a b", "a\nb", "~/a", "http://a.b", "é"])
+def test_what_cannot_be_a_name_on_the_hub_is_refused(name):
+    with pytest.raises(DataError, match=r"must be written hf:NAME or hf:OWNER/NAME; received .*A file or folder is"):
+        find_corpus(f"hf:{name}")
+
+
+@pytest.mark.parametrize("name", ["train.tsv", "wmt14", "./wmt14", "data/train.tsv", "a/b/c", "corpuss", "runs/testt"])
+def test_a_path_that_is_no_file_is_missing_and_nobody_is_asked(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match="must be a file; received"):
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_: pytest.fail("asked the network"))
+    with pytest.raises(DataError, match=r"must be a file of pairs, a folder of them, or builtin:es-en; received a pa"):
         find_corpus(name)
+
+
+def test_a_path_that_is_no_file_offers_the_near_miss(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("corpus.tsv", "corpus.py", "notes.md", "x.es"):
+        (tmp_path / name).touch()
+    (tmp_path / "runs" / "test").mkdir(parents=True)
+    with pytest.raises(DataError, match=r"received a path where there is none\. Did you mean corpus\.tsv\? A data set"):
+        find_corpus("corpuss")
+    with pytest.raises(
+        DataError, match=r"Did you mean test/\? A data set of the Hugging Face hub is written hf:NAME\."
+    ):
+        find_corpus("runs/testt")
+    with pytest.raises(DataError, match=r"none\. Choose one of runs/, corpus\.tsv\. A data set"):
+        find_corpus("q")
+    with pytest.raises(DataError, match=r"received an address, and nothing is downloaded here"):
+        find_corpus("https://a.b/c.tsv")
+
+
+@pytest.mark.parametrize("length", [256, 5000])
+def test_a_name_that_no_file_can_have_is_shown_shortened(length):
+    with pytest.raises(DataError, match=rf"^x+… must be a file of pairs, .* received a name of {length:,} letters"):
+        find_corpus("x" * length)
+
+
+def test_a_number_of_too_many_digits_is_a_name(tmp_path):
+    (tmp_path / "a.tsv").write_text("Hund\tdog\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"`source` must name a column of .*; received '9{59}…'"):
+        list(read_pairs(find_corpus(tmp_path / "a.tsv", source="9" * 5000)))
+
+
+def test_a_folder_is_read_by_the_file_named_after_the_split(tmp_path):
+    (tmp_path / "train.tsv").write_text("Hund\tdog\n", encoding="utf-8")
+    (tmp_path / "test.jsonl").write_text('{"source": "Katze", "target": "cat"}\n', encoding="utf-8")
+    (tmp_path / "load.py").write_text("raise SystemExit", encoding="utf-8")
+    assert isinstance(find_corpus(tmp_path), Tsv)
+    assert isinstance(find_corpus(tmp_path, split="test"), JsonLines)
+    with pytest.raises(DataError, match=r"one file of pairs called valid, such as valid\.tsv; received test\.jsonl"):
+        find_corpus(tmp_path, split="valid")
+    (tmp_path / "train.tsv.gz").touch()
+    with pytest.raises(DataError, match=r"received 2 files of that name\. Name a file in it\."):
+        find_corpus(tmp_path)
 
 
 def test_one_plain_file_is_refused_with_its_beginning(tmp_path):

@@ -199,3 +199,36 @@ def test_semicolons_may_stand_between_columns(write):
     with pytest.raises(DataError, match=r"received the first line: text \| label\. "):
         list(read_labeled(path, label="stars"))
     assert list(read_labeled(write("b.csv", "1;2,x\n"), text="1", label="2")) == [Labeled("1;2", "x")]
+
+
+@pytest.mark.parametrize("digits", [4000, 4301, 9999])
+def test_labels_and_columns_of_many_digits_are_no_numbers(write, digits):
+    long = "9" * digits
+    records = [Labeled(f"x {number}", label) for number in range(12) for label in (long, "10", "9", "a")]
+    assert find_labels(records) == ["9", "10", long, "a"]
+    with pytest.raises(DataError, match=r"must have labels that the training texts have; received \"9{59}…\"\."):
+        number_labels([Labeled("x", long)], ["a"], side="test")
+    with pytest.raises(DataError, match=r"must be numbers of columns of .*; received '9{59}…'\. The first is 1\."):
+        list(read_labeled(write("a.tsv", "x\ty\n"), text=long, label="1"))
+
+
+def test_messages_are_one_line_whatever_a_header_holds(write):
+    with pytest.raises(
+        DataError, match=r"received the first line: te xt \| la bel\. Did you mean te xt\? If that is a"
+    ):
+        list(read_labeled(write("a.csv", '"te\nxt","la\r\nbel"\n')))
+    with pytest.raises(DataError, match=r"received 'text'\. Did you mean te xt\? Name them by"):
+        list(read_labeled(write("a.jsonl", '{"te\\nxt": 1}\n')))
+
+
+def test_messages_show_little_of_a_long_header(write):
+    path = write("a.csv", ",".join("x" * 300 for _ in range(99)) + "\n")
+    with pytest.raises(
+        DataError, match=r"must have a column named text and one named label; received the first line: x{59}…"
+    ) as it:
+        list(read_labeled(path))
+    assert len(str(it.value)) < 1100
+    path = write("a.jsonl", "{" + ", ".join(f'"{"k" * 300}{n}": 1' for n in range(99)) + "}\n")
+    with pytest.raises(DataError, match=r"must be keys of .*; received 'text'\. Choose one of k{59}…, ") as it:
+        list(read_labeled(path))
+    assert len(str(it.value)) < 1100

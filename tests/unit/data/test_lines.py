@@ -1,10 +1,20 @@
+import json
 import re
+from pathlib import Path
 
 import pytest
 
-from regard.data.lines import read_lines
+import regard
+from regard.cli.pair_files import read_two_files
+from regard.data.formats import JsonLines, Tsv, TwoFiles
+from regard.data.labeled import read_labeled, read_texts
+from regard.data.lines import LONGEST_LINE, read_lines
+from regard.data.pair import Pair
+from regard.data.pharaoh import read_links
 from regard.data.records import BadLine
 from regard.errors import DataError
+from regard.tasks.held_out import HeldOut, read_hypotheses
+from regard.tasks.unknown_words import read_dictionary
 
 
 @pytest.fixture
@@ -52,3 +62,58 @@ def test_utf16_is_refused_with_the_way_out(lines, encoding):
 def test_the_last_line_needs_no_line_feed(lines):
     assert lines(b"one\ntwo") == ["one", "two"]
     assert lines(b"") == []
+
+
+def test_a_line_of_more_than_its_limit_is_an_error(tmp_path, monkeypatch):
+    assert LONGEST_LINE == 16_777_216
+    monkeypatch.setattr("regard.data.lines.LONGEST_LINE", 1000)
+    path = tmp_path / "text"
+    for content in (b"a\n" + b"b" * 1001, b"a\n" + b"b" * 5000 + b"\nc\n"):
+        path.write_bytes(content)
+        with pytest.raises(
+            DataError, match=r"text, line 2 must have at most 1,000 bytes; received more\. If it is text, br"
+        ):
+            list(read_lines(path))
+    for content in (b"b" * 1000, b"b" * 1000 + b"\n", b"b" * 999 + b"\r\n"):
+        path.write_bytes(content)
+        assert len(list(read_lines(path))) == 1
+    csv = tmp_path / "a.csv"
+    csv.write_bytes(b"text,label\n" + b"b" * 1001)
+    with pytest.raises(DataError, match=r"a\.csv, line 2 must have at most 1,000 bytes; received more\."):
+        list(read_labeled(csv))
+
+
+ODD = "one\x0btwo\x0c\x1c\x1d\x1e\x85three\u2028four\u2029five"
+
+
+def _write(tmp_path, line, name="a"):
+    (tmp_path / name).write_text(f"{line}\n{line}\n", encoding="utf-8", newline="")
+    return tmp_path / name
+
+
+def test_every_reader_ends_a_line_where_read_lines_does(tmp_path):
+    plain, tabs = _write(tmp_path, ODD), _write(tmp_path, f"{ODD}\t{ODD}", "tabs")
+    assert len(list(TwoFiles(source=plain, target=plain).records())) == 2
+    assert len(list(Tsv(path=tabs).records())) == 2
+    row = json.dumps({"source": ODD, "target": ODD, "text": ODD, "label": "x"}, ensure_ascii=False)
+    assert len(list(JsonLines(path=_write(tmp_path, row, "a.jsonl")).records())) == 2
+    assert len(list(read_labeled(tmp_path / "a.jsonl"))) == 2
+    assert len(list(read_labeled(_write(tmp_path, f"{ODD}\tx", "a.tsv"), text="1", label="2"))) == 2
+    assert len(list(read_labeled(_write(tmp_path, f"{ODD},x", "a.csv"), text="1", label="2"))) == 2
+    assert len(list(read_texts(plain))) == 2
+    assert len(read_two_files(plain, plain)) == 2
+    assert len(read_links(_write(tmp_path, "0-0\x0b1-1\u20282-2", "links"))) == 2
+    assert read_hypotheses(plain, HeldOut(pairs=[Pair(source="a", target="b")] * 2, name="x")) == [ODD] * 2
+    assert len(read_dictionary(tabs)) == 1
+
+
+def test_no_reader_of_data_ends_lines_elsewhere():
+    package = Path(regard.__file__).parent
+    readers = [path for path in (package / "data").rglob("*.py") if "builtin" not in path.parts]
+    readers += [package / "cli" / name for name in ("pair_files.py", "align.py", "score_links.py", "translate.py")]
+    readers += (package / "tasks").glob("*.py")
+    wrong = [
+        path for path in readers if re.search(r"(line|text|content)\w*\.splitlines\(", path.read_text(encoding="utf-8"))
+    ]
+    assert len(readers) > 80
+    assert wrong == []

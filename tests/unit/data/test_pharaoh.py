@@ -101,3 +101,12 @@ def test_every_pair_needs_a_line(file):
 
 def test_a_file_of_the_other_direction_is_turned(file):
     assert read_links(file("0-3\n1-2\n"), lengths=FOUR, swapped=True) == [(Link(3, 0, True),), (Link(2, 1, True),)]
+
+
+@pytest.mark.parametrize("digits", [10, 4301, 50_000])
+def test_numbers_of_many_digits_are_no_links(file, digits):
+    with pytest.raises(
+        DataError, match=r"line 1: a link must be such as 0-2 or 0\?2; received '9{10,59}.*'\.$"
+    ) as caught:
+        read_links(file("9" * digits + "-0"))
+    assert len(str(caught.value)) < 300

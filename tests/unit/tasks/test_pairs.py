@@ -65,7 +65,7 @@ def test_links_are_read_beside_the_pairs(tmp_path):
     (tmp_path / "links").write_text("0-0\n" * 41)
     with pytest.raises(DataError, match=r"received fewer pairs, 40."):
         gather_pairs(table)
-    with pytest.raises(DataError, match=r"`data.links` must be a file of links; absent cannot be read \(No such"):
+    with pytest.raises(DataError, match=r"data.links: absent must be a file; received a path where there is none"):
         gather_pairs(table | {"links": "absent"})
     (tmp_path / "links").write_text("0-0\n0:1\n")
     with pytest.raises(DataError, match=r"links, line 2: a link must be such as 0-2 or 0\?2; received '0:1'."):

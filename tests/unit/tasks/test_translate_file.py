@@ -1,17 +1,23 @@
 """Lines of a stream and of a file, one for one, and what is left when a run is stopped."""
 
+import errno
+import gzip
 import io
 import json
+import lzma
 import re
+from pathlib import Path
 
 import pytest
+import zstandard
 
+from regard.data.compressed import open_decompressed
 from regard.decoding.search import Search
 from regard.errors import ArgumentError, DataError
 from regard.tasks.translate_file import OutputPlace, translate_file
 from regard.tasks.translate_lines import LineTranslator, Translate, translate_stream
 from regard.tasks.translator import load
-from unit.tasks.translators import make_folder, pairs
+from unit.tasks.translators import Upper, make_folder, pairs
 
 GREEDY = Translate(beam=1, max_length=8)
 SETTINGS = {"model": "a", "beam": "1"}
@@ -55,9 +61,9 @@ def run(translator, path, content=SOURCE, *, work=None, settings=SETTINGS, **oth
     return work
 
 
-def stop(translator, path, **others):
+def stop(translator, path, *, stopping=None, **others):
     with pytest.raises(KeyboardInterrupt):
-        run(translator, path, work=Stopping(translator, GREEDY), **others)
+        run(translator, path, work=stopping or Stopping(translator, GREEDY), **others)
 
 
 def test_a_file_has_a_line_for_each_line(translator, tmp_path):
@@ -211,6 +217,154 @@ def test_damage_is_told(translator, tmp_path):
         run(translator, path)
     run(translator, path, overwrite=True)
     assert path.read_text().count("\n") == 25
+
+
+class UpperStopping(Upper, Stopping):
+    """Is interrupted as well."""
+
+    def __call__(self, raw):
+        if self.chunks == 0:
+            raise KeyboardInterrupt
+        self.chunks -= 1
+        return super().__call__(raw)
+
+
+def change(path, **values):
+    """Change values of a journal; None removes one."""
+    table = json.loads(path.read_text()) | values
+    path.write_text(json.dumps({name: value for name, value in table.items() if value != "none"}))
+
+
+TALLY = {"broken_bytes": 0, "broken_lines": 0, "first_broken": [], "cut_lines": 0, "first_cut": [], "utf16": False}
+DAMAGE = [
+    {"lines": "8"},
+    {"lines": -1},
+    {"lines": 7},
+    {"lines": 9},
+    {"lines": True},
+    {"lines": 10**40},
+    {"lines": None},
+    {"lines": "none"},
+    {"more": 1},
+    {"output_bytes": 1.5},
+    {"output_bytes": 0},
+    {"output_bytes": 3},
+    {"output_bytes": 10**40},
+    {"digest": 3},
+    {"digest": ""},
+    {"finished": 1},
+    {"settings": []},
+    {"settings": {"model": ["a"]}},
+    {"settings": {}},
+    {"settings": {"model": "9" * 5000}},
+    {"settings": {"x" * 300: "", **{str(number): "" for number in range(999)}}},
+    {"tally": []},
+    {"tally": {"utf16": False}},
+    {"tally": TALLY | {"broken_lines": 1}},
+    {"tally": TALLY | {"cut_lines": 2, "first_cut": [1]}},
+    {"tally": TALLY | {"cut_lines": 1, "first_cut": ["1"]}},
+    {"tally": TALLY | {"broken_bytes": "x"}},
+    {"tally": TALLY | {"utf16": None}},
+]
+
+
+@pytest.mark.parametrize("values", DAMAGE)
+def test_a_damaged_journal_says_what_to_do_and_overwriting_begins_afresh(tmp_path, values):
+    path, progress = tmp_path / "out", tmp_path / "out.progress"
+    stop(None, path, stopping=UpperStopping())
+    change(progress, **values)
+    with pytest.raises(ArgumentError, match=r"egin anew with --overwrite\.$") as caught:
+        run(None, path, work=Upper())
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1500
+    assert run(None, path, work=Upper(), overwrite=True).lines == 25
+    assert path.read_bytes() == SOURCE.upper()
+    assert [one.name for one in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b"null", b"[" * 5000, b'{"lines": ' + b"9" * 5000 + b"}"])
+def test_a_journal_that_is_none_says_so_and_overwriting_begins_afresh(tmp_path, content):
+    path, progress = tmp_path / "out", tmp_path / "out.progress"
+    stop(None, path, stopping=UpperStopping())
+    progress.write_bytes(content)
+    with pytest.raises(
+        DataError, match=r"out\.progress must be what `regard translate` wrote; received: .* Begin anew with"
+    ):
+        run(None, path, work=Upper())
+    assert run(None, path, work=Upper(), overwrite=True).lines == 25
+    assert path.read_bytes() == SOURCE.upper()
+
+
+def test_a_part_that_is_not_as_long_as_its_journal_says_is_not_gone_on_with(tmp_path):
+    path, partial = tmp_path / "out", tmp_path / "out.partial"
+    stop(None, path, stopping=UpperStopping())
+    whole = partial.read_bytes()
+    for damaged, received in ((whole.replace(b"\n", b" ", 1), "7"), (whole[:-1] + b" ", "7 and a part of one")):
+        partial.write_bytes(damaged)
+        message = (
+            f"must have the 8 lines that out.progress speaks of in its first {len(whole)} bytes; received {received}."
+        )
+        with pytest.raises(DataError, match=re.escape(message)):
+            run(None, path, work=Upper())
+    partial.write_bytes(whole)
+    run(None, path, work=Upper())
+    assert path.read_bytes() == SOURCE.upper()
+
+
+@pytest.mark.parametrize("name", ["out.partial", "out.progress"])
+def test_what_cannot_be_written_is_one_paragraph(tmp_path, name):
+    (tmp_path / name).mkdir()
+    for overwrite in (False, True):
+        with pytest.raises(
+            ArgumentError, match=rf"`--output` must be a file that can be written; .*{name} cannot \(Is a"
+        ):
+            run(None, tmp_path / "out", work=Upper(), overwrite=overwrite)
+
+
+def test_a_folder_or_a_name_that_cannot_be_written_is_one_paragraph(tmp_path, monkeypatch):
+    message = r"`--output` must be a file that can be written; .* cannot \(File name too long\)\. Name another"
+    for name in ("x" * 250, "x" * 5000):
+        with pytest.raises(ArgumentError, match=message):
+            run(None, tmp_path / name, work=Upper())
+
+    def refuse(path, *_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(
+        ArgumentError, match=r"`--output` must be a file that can be written; .* cannot \(Permission denied"
+    ):
+        run(None, tmp_path / "out", work=Upper())
+    monkeypatch.undo()
+
+    def fill(path, *_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "open", fill)
+    with pytest.raises(OSError, match="No space left on device"):  # the command line knows what to say of it
+        run(None, tmp_path / "out", work=Upper())
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.ZstdCompressor().compress])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_compressed_input_goes_on_too(tmp_path, pack, overwrite):
+    (tmp_path / "in").write_bytes(pack(SOURCE))
+    path = tmp_path / "out"
+    with open_decompressed(tmp_path / "in") as stream, pytest.raises(KeyboardInterrupt):
+        translate_file(UpperStopping(), stream, path, settings=SETTINGS, chunk_lines=4)
+    told = []
+    with open_decompressed(tmp_path / "in") as stream:
+        translate_file(
+            Upper(),
+            stream,
+            path,
+            settings=SETTINGS,
+            chunk_lines=4,
+            overwrite=overwrite,
+            watch=lambda lines, size: told.append(lines),
+        )
+    assert told[0] == 8
+    assert path.read_bytes() == SOURCE.upper()
 
 
 def answer(translator, content, settings=GREEDY):

@@ -12,6 +12,7 @@ from regard.data.builtin import stream
 from regard.data.tokenizer_training import TokenizerConfig, train_tokenizers
 from regard.models.build import build_model
 from regard.models.folder import save_model
+from regard.tasks.translate_lines import LineTranslator, Tally
 
 RECURRENT = replace(preset("bahdanau"), embedding_size=8, hidden_size=8)
 LOCATION = replace(preset("luong-location"), embedding_size=8, hidden_size=8)
@@ -47,3 +48,14 @@ def make_folder(folder, spec=RECURRENT, config=WORDS, *, seed=0, favor=None):
     save_model(model, spec, folder, **sizes)
     sides.save(folder)
     return folder
+
+
+class Upper(LineTranslator):
+    """Translates into capitals, without a model."""
+
+    def __init__(self):
+        self.lines, self.tally = 0, Tally()
+
+    def __call__(self, raw):
+        self.lines += len(raw)
+        return b"".join(one.content.upper() + b"\n" for one in raw)

@@ -4,7 +4,8 @@ from regard.data.formats.hugging_face import HuggingFace
 from regard.data.formats.jsonl import JsonLines
 from regard.data.formats.parquet import Parquet
 from regard.data.formats.plain import TwoFiles
+from regard.data.formats.saved_dataset import SavedDataset
 from regard.data.formats.tmx import Tmx
 from regard.data.formats.tsv import Tsv
 
-__all__ = ["HuggingFace", "JsonLines", "Parquet", "Tmx", "Tsv", "TwoFiles"]
+__all__ = ["HuggingFace", "JsonLines", "Parquet", "SavedDataset", "Tmx", "Tsv", "TwoFiles"]

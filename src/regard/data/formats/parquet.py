@@ -1,16 +1,20 @@
-"""Parquet, one file or a folder of them, a row at a time. Needs the extra `regard[datasets]`."""
+"""Parquet, one file or a folder of them, a few rows at a time. Needs the extra `regard[datasets]`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.data.compressed import missing_file
-from regard.data.formats.rows import Sides, find_sides, make_row_record, unknown_sides
+from regard.data.compressed import FREE_EXPANSION, MOST_EXPANSION
+from regard.data.formats.rows import read_rows
+from regard.data.paths import is_folder, list_folder, open_file
 from regard.data.records import Record
-from regard.errors import DataError, MissingExtraError
+from regard.errors import DataError, MissingExtraError, describe
 
-_ROWS_AT_ONCE = 1024
+_HELD = 2**30
+"""Bytes of text that the rows read together may have, were each as long as all that is written."""
+FREE_ROWS = 1_000_000
+"""Rows that a file of any size may have; beyond them, at most as many as it has bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,39 +32,59 @@ class Parquet:
     def records(self) -> Iterator[Record]:
         """Give one record per row."""
         for path in self._files():
-            yield from self._records(path)
+            yield from read_rows(_rows(path), str(path), self.source, self.target)
 
     def _files(self) -> list[Path]:
-        files = sorted(self.path.glob("*.parquet")) if self.path.is_dir() else [self.path]
+        if not is_folder(self.path):
+            return [self.path]
+        files = [path for path in list_folder(self.path) if path.suffix == ".parquet"]
         if not files:
             raise DataError(f"{self.path} must hold *.parquet files; received a folder with none. Check the path.")
-        if not files[0].is_file():
-            raise DataError(missing_file(files[0]))
         return files
 
-    def _records(self, path: Path) -> Iterator[Record]:
-        pyarrow, parquet = _pyarrow()
-        number = 0
-        sides: Sides | None = None
-        try:
-            with parquet.ParquetFile(path) as file:
-                for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE):
-                    for row in batch.to_pylist():
-                        number += 1
-                        place = f"{path}, row {number}"
-                        found = sides or find_sides(row, self.source, self.target)
-                        if isinstance(found, str):
-                            yield unknown_sides(row, found, place)
-                        else:
-                            sides = found
-                            yield make_row_record(row, sides, place)
-        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise DataError(
-                f"{path} must be a Parquet file; received one that breaks after row {number} ({error}). Fetch it again."
-            ) from error
+
+def _rows(path: Path) -> Iterator[Mapping[str, object]]:
+    _, parquet = load_pyarrow()
+    number = 0
+    with open_file(path) as stream:
+        size = stream.seek(0, 2)
+    try:
+        with parquet.ParquetFile(path) as file:
+            groups = [file.metadata.row_group(index).total_byte_size for index in range(file.num_row_groups)]
+            _check_expansion(path, size, sum(groups))
+            for batch in file.iter_batches(batch_size=max(8, min(1024, _HELD // max([1, *groups])))):
+                check_count(path, size, number + batch.num_rows)
+                for row in batch.to_pylist():
+                    number += 1
+                    yield row
+    except (DataError, MemoryError):
+        raise
+    except Exception as error:  # whatever pyarrow, and what it makes Python values with, meets
+        raise DataError(
+            f"{path} must be a Parquet file; received one that breaks after row {number} ({describe(error)}). Fetch it "
+            "again."
+        ) from error
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def _check_expansion(path: Path, size: int, plain: int) -> None:
+    if plain > max(FREE_EXPANSION, MOST_EXPANSION * size):
+        raise DataError(
+            f"{path} must unpack to at most {MOST_EXPANSION} times its {size:,} bytes; received {plain:,}. If it is "
+            "meant to be so, write it without compression."
+        )
+
+
+def check_count(path: Path, size: int, number: int) -> None:
+    """Refuse a file of many more rows than it has bytes: rows that are all alike take none."""
+    if number > max(FREE_ROWS, size):
+        raise DataError(
+            f"{path} must have at most {max(FREE_ROWS, size):,} rows for its {size:,} bytes; received more. Leave out "
+            "those that are alike."
+        )
+
+
+def load_pyarrow() -> tuple[Any, Any]:
+    """Give the packages pyarrow and pyarrow.parquet."""
     try:
         import pyarrow
         from pyarrow import parquet

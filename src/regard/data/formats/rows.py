@@ -6,11 +6,11 @@ two columns whose names are language codes.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from regard.data.records import BadLine, Record, make_record
-from regard.errors import nearest
+from regard.errors import brief, join_names, nearest
 
 Row: TypeAlias = Mapping[str, object]
 KeyPath: TypeAlias = tuple[str, ...]
@@ -23,6 +23,19 @@ class Sides(NamedTuple):
 
     source: KeyPath
     target: KeyPath
+
+
+def read_rows(rows: Iterable[Row], name: str, source: int | str | None, target: int | str | None) -> Iterator[Record]:
+    """Give a record for each row of what is called `name`; the first in which both sides are found decides for all."""
+    sides: Sides | None = None
+    for number, row in enumerate(rows, start=1):
+        where = f"{name}, row {number}"
+        result = sides or find_sides(row, source, target)
+        if isinstance(result, str):
+            yield unknown_sides(row, result, where)
+        else:
+            sides = result
+            yield make_row_record(row, sides, where)
 
 
 def find_sides(row: Row, source: int | str | None, target: int | str | None) -> Sides | str:
@@ -62,7 +75,7 @@ def make_row_record(row: Row, sides: Sides, place: str) -> Record:
         value: object = row
         for key in path:
             if not isinstance(value, Mapping) or key not in value:
-                return BadLine("columns", place, f"have a key {'.'.join(path)!r}", _keys(row), "")
+                return BadLine("columns", place, f"have a key {brief('.'.join(path))!r}", _keys(row), "")
             value = value[key]
         values.append(value)
     return make_record(values[0], values[1], place)
@@ -74,7 +87,7 @@ def unknown_sides(row: Row, expected: str, place: str) -> BadLine:
 
 
 def _keys(row: Row) -> str:
-    return f"the keys {', '.join(map(str, row))}" if row else "no keys"
+    return f"the keys {join_names(row, letters=200)}" if row else "no keys"
 
 
 def _find(row: Row, name: int | str) -> KeyPath | None:

@@ -4,8 +4,11 @@ The file is XML: `<tu>` is a unit, its `<tuv xml:lang="de">` hold one language e
 parsed as a stream, a unit at a time. What stands inside the in-line codes `<bpt> <ept> <ph> <it> <ut>` is mark-up of
 the document the text came from and is left out; `<hi>` only highlights, so that its text stays.
 Declaring an entity is refused: nothing in TMX needs one, and entities that expand to entities fill any memory.
+Encodings that expat does not know, such as Shift_JIS, are decoded by Python before it reads them.
 """
 
+import codecs
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,12 +18,16 @@ from typing import Literal, NoReturn
 from xml.parsers import expat
 
 from regard.data.compressed import open_decompressed
+from regard.data.lines import LONGEST_LINE
 from regard.data.records import BadLine, Record, make_record
-from regard.errors import DataError
+from regard.errors import DataError, brief, describe, join_names
 
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut"})
 _CHUNK = 1 << 16
 _SPACE = re.compile(r"[ \t\r\n]+")
+_DECLARED = re.compile(rb"""\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([^"'>]{1,60})["']""")
+_ASCII = rb"\u0041 +AGE- .xn--mgbh0fb. <tu>"
+"""What is itself in every encoding that adds letters to ASCII, but for the backslash, which may be a currency sign."""
 
 
 @dataclass(kw_only=True)
@@ -56,7 +63,7 @@ class Tmx:
             sides = [_pick(unit.segments, language) for language in (source, target)]
             if None in sides:
                 missing = source if sides[0] is None else target
-                found = ", ".join(language for language, _ in unit.segments) or "none"
+                found = join_names((language for language, _ in unit.segments), letters=200) or "none"
                 expected = f"have a translation in {missing}"
                 yield BadLine("language", place, expected, f"a unit in the languages {found}", "")
             else:
@@ -70,7 +77,7 @@ class Tmx:
         if len(others) != 1:
             raise DataError(
                 f"{self.path} must have two languages, or be read with both given; received a first unit, line "
-                f"{unit.line}, in {', '.join(found) or 'none'}. Name them with `source` and `target`."
+                f"{unit.line}, in {join_names(found, letters=200) or 'none'}. Name them with `source` and `target`."
             )
         return (others[0], known) if self.target is not None else (known, others[0])
 
@@ -86,6 +93,15 @@ def _pick(segments: list[tuple[str, str]], language: str) -> str | None:
     return next(iter(exact + close), None)
 
 
+def _lookup(name: str) -> codecs.CodecInfo | None:
+    """Find an encoding that adds letters to ASCII; others cannot be what a declaration in ASCII says."""
+    try:
+        same = _ASCII.decode(name)[1:] == _ASCII.decode("ascii")[1:]
+        return codecs.lookup(name) if same else None
+    except (LookupError, ValueError):
+        return None
+
+
 class _Parser:
     """Feeds the file to expat and collects the units that have ended since the last chunk."""
 
@@ -97,7 +113,38 @@ class _Parser:
         self._language = ""
         self._text: list[str] | None = None  # the open <seg>
         self._codes = 0  # how many in-line codes are open
+        self._size = 0  # of the open unit
+        self._fed = 0
         self._expat = expat.ParserCreate()
+
+    def units(self) -> Iterator[_Unit]:
+        with open_decompressed(self.path) as stream:
+            encoding, decoder = self._find_encoding(stream)
+            self._begin(encoding)
+            final = False
+            while not final:
+                chunk = stream.read(_CHUNK)
+                final = not chunk
+                try:
+                    self._feed(chunk if decoder is None else decoder.decode(chunk, final).encode(), final)
+                except expat.ExpatError as error:
+                    raise DataError(
+                        f"{self.path}, line {error.lineno} must be well-formed XML; received a document that breaks "
+                        f"there ({expat.ErrorString(error.code)}). Export it again, or repair that line."
+                    ) from error
+                except DataError:
+                    raise
+                except (ValueError, LookupError) as error:
+                    raise DataError(
+                        f"{self.path} must be in the encoding that it declares; received something else after line "
+                        f"{self._expat.CurrentLineNumber} ({describe(error)}). Export it as UTF-8."
+                    ) from error
+                done, self._done = self._done, []
+                yield from done
+
+    def _begin(self, encoding: str | None) -> None:
+        """Make the parser, for the encoding the document declares or for another."""
+        self._expat = expat.ParserCreate(encoding)
         self._expat.buffer_text = True
         self._expat.StartElementHandler = self._start
         self._expat.EndElementHandler = self._end
@@ -105,28 +152,39 @@ class _Parser:
         self._expat.EntityDeclHandler = self._refuse_entity
         self._expat.SkippedEntityHandler = self._skipped_entity
 
-    def units(self) -> Iterator[_Unit]:
-        with open_decompressed(self.path) as stream:
-            final = False
-            while not final:
-                chunk = stream.read(_CHUNK)
-                final = not chunk
-                try:
-                    self._expat.Parse(chunk, final)
-                except expat.ExpatError as error:
-                    raise DataError(
-                        f"{self.path}, line {error.lineno} must be well-formed XML; received a document that breaks "
-                        f"there ({expat.errors.messages[error.code]}). Export it again, or repair that line."
-                    ) from error
-                done, self._done = self._done, []
-                yield from done
+    def _find_encoding(self, stream: io.BufferedReader) -> tuple[str | None, codecs.IncrementalDecoder | None]:
+        """Give the encoding to parse, None for expat to find, and what decodes the file before, where expat cannot."""
+        start = stream.peek(_CHUNK)
+        if start.startswith(codecs.BOM_UTF8):
+            return "utf-8", None
+        declared = _DECLARED.match(start)
+        if declared is None:
+            return None, None
+        name = declared[1].decode("ascii", errors="replace")
+        known = _lookup(name)
+        if known is None:
+            raise DataError(
+                f"{self.path} must be in an encoding that Python knows, such as UTF-8 or Shift_JIS; received one that "
+                f"it declares as {name!r}. Export it as UTF-8."
+            )
+        return ("utf-8", None) if known.name == "utf-8" else ("utf-8", known.incrementaldecoder())
+
+    def _feed(self, chunk: bytes, final: bool) -> None:
+        """Parse some more; a tag or a unit without an end would be kept whole."""
+        self._fed += len(chunk)
+        self._expat.Parse(chunk, final)
+        if self._fed - self._expat.CurrentByteIndex > LONGEST_LINE or self._size > LONGEST_LINE:
+            raise DataError(
+                f"{self.path}, line {self._expat.CurrentLineNumber} must have at most {LONGEST_LINE:,} letters in a "
+                "tag, a comment and a unit; received more. Export it again."
+            )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "header":
             declared = attributes.get("srclang")
             self.source_language = None if declared == "*all*" else declared
         elif name == "tu":
-            self._unit = _Unit(line=self._expat.CurrentLineNumber)
+            self._unit, self._size = _Unit(line=self._expat.CurrentLineNumber), 0
         elif name == "tuv":
             self._language = attributes.get("xml:lang") or attributes.get("lang") or ""
         elif name == "seg":
@@ -139,6 +197,7 @@ class _Parser:
             self._done.append(self._unit)
             self._unit = None
         elif name == "seg" and self._unit is not None and self._text is not None:
+            self._size += 100 + len(self._language)
             self._unit.segments.append((self._language, _SPACE.sub(" ", "".join(self._text)).strip()))
             self._text = None
         elif name in _CODES:
@@ -147,6 +206,7 @@ class _Parser:
     def _characters(self, text: str) -> None:
         if self._text is not None and not self._codes:
             self._text.append(text)
+            self._size += len(text)
 
     def _skipped_entity(self, name: str, _is_parameter: int) -> None:
         # Named in a DTD that is never fetched; in practice HTML's, such as &nbsp;.
@@ -154,6 +214,6 @@ class _Parser:
 
     def _refuse_entity(self, name: str, *_: object) -> NoReturn:
         raise DataError(
-            f"{self.path}, line {self._expat.CurrentLineNumber} must declare no XML entity; received {name!r}. "
-            "Write the characters themselves: TMX needs no entities of its own."
+            f"{self.path}, line {self._expat.CurrentLineNumber} must declare no XML entity; received "
+            f"{brief(name)!r}. Write the characters themselves: TMX needs no entities of its own."
         )

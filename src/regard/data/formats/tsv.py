@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from regard.data.lines import read_lines
 from regard.data.records import BadLine, Record, make_record
-from regard.errors import DataError, nearest
+from regard.errors import DataError, brief, nearest
 
 
 class _Layout(NamedTuple):
@@ -80,7 +80,7 @@ class Tsv:
         if isinstance(column, str):
             if column not in names:
                 raise DataError(
-                    f"`{side}` must name a column of {self.path}; received {column!r}, and its first line has "
+                    f"`{side}` must name a column of {self.path}; received {brief(column)!r}, and its first line has "
                     f"{len(names)} columns. {nearest(column, names)}"
                 )
             return names.index(column)

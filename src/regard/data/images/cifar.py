@@ -4,13 +4,15 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.compressed import open_decompressed
+from regard.data.compressed import open_decompressed, read_at_most
 from regard.data.images.labeled import LabeledImages
 from regard.errors import DataError
 
 PIXELS = 3 * 32 * 32
 TEN, HUNDRED = 1 + PIXELS, 2 + PIXELS
 """Bytes of a record: one label in CIFAR-10, a coarse and a fine one in CIFAR-100."""
+MOST_BYTES = 2**32
+"""Of a file, which is held in memory whole; all of CIFAR-100's training images have 154 million."""
 
 
 def read_cifar(path: Path) -> LabeledImages:
@@ -19,7 +21,9 @@ def read_cifar(path: Path) -> LabeledImages:
     The two kinds are told apart by which record length divides the file and gives labels below 10 or 100.
     """
     with open_decompressed(path) as stream:
-        data = np.frombuffer(stream.read(), dtype=np.uint8)
+        data = np.frombuffer(read_at_most(stream, MOST_BYTES + 1), dtype=np.uint8)
+    if len(data) > MOST_BYTES:
+        raise DataError(f"{path} must have at most {MOST_BYTES:,} bytes; received more. Divide it into several files.")
     if not len(data):
         raise DataError(f"{path} must hold images; received an empty file.")
     for length, most in ((TEN, 10), (HUNDRED, 100)):

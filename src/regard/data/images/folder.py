@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from regard.data.images.labeled import LabeledImages
 from regard.data.images.picture import SUFFIXES, read_picture
 from regard.data.labeled import Bad
+from regard.data.paths import is_file, is_folder, list_folder
 from regard.data.report import Report
 from regard.errors import DataError
 
@@ -34,7 +35,7 @@ def read_image_folder(
     places: list[str] = []
     for number, name in enumerate(classes):
         before = len(labels)
-        for path in sorted((folder / name).iterdir()):
+        for path in list_folder(folder / name):
             if path.name.startswith("."):
                 continue
             if path.suffix.lower() not in SUFFIXES:
@@ -61,10 +62,11 @@ def read_image_folder(
 
 def find_classes(folder: Path) -> list[str]:
     """Name the classes, the sub-folders of a folder, by their letters."""
-    classes = sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    entries = list_folder(folder)
+    classes = [entry.name for entry in entries if is_folder(entry) and not entry.name.startswith(".")]
     if len(classes) >= 2:
         return classes
-    files = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
+    files = [entry.name for entry in entries if is_file(entry)]
     received = f'only "{classes[0]}"' if classes else "none"
     beside = f", beside files such as {files[0]}. Name a file, or" if files else "."
     raise DataError(
@@ -74,8 +76,8 @@ def find_classes(folder: Path) -> list[str]:
 
 
 def _without_pictures(folder: Path) -> str:
-    inside = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
-    folders = [name for name in inside if (folder / name).is_dir()]
+    inside = [entry.name for entry in list_folder(folder) if not entry.name.startswith(".")]
+    folders = [name for name in inside if is_folder(folder / name)]
     if folders:
         return (
             f"{folder} must hold the pictures of a class; received only folders such as {folders[0]}. Name the folder "

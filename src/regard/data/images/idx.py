@@ -8,11 +8,14 @@ import numpy as np
 from jaxtyping import Shaped
 from numpy.typing import NDArray
 
-from regard.data.compressed import open_decompressed
+from regard.data.compressed import open_decompressed, read_at_most
 from regard.data.images.labeled import LabeledImages
+from regard.data.paths import PACKED, is_file
 from regard.errors import DataError
 
 UNSIGNED_BYTES = 0x08
+MOST_BYTES = 2**32
+"""Of a set of images, which is held in memory whole; MNIST has 47 million."""
 
 
 def read_idx(path: Path) -> Shaped[np.ndarray, "*shape"]:
@@ -32,12 +35,17 @@ def read_idx(path: Path) -> Shaped[np.ndarray, "*shape"]:
         if len(head) < 4 * start[3]:
             raise DataError(f"{path} must say the length of its {start[3]} axes; received a file that breaks off.")
         shape = struct.unpack(f">{start[3]}I", head)
-        expected = math.prod(shape)
-        data = stream.read()
+        expected, written = math.prod(shape), " × ".join(f"{length:,}" for length in shape)
+        if expected > MOST_BYTES:
+            raise DataError(
+                f"{path} must hold at most {MOST_BYTES:,} bytes of images; received a head that promises {written}. "
+                "Divide it into several files."
+            )
+        data = read_at_most(stream, expected + 1)
     if len(data) != expected:
-        told = " × ".join(f"{length:,}" for length in shape)
+        received = "more" if len(data) > expected else f"{len(data):,}"
         raise DataError(
-            f"{path} must hold {told} = {expected:,} bytes after its head; received {len(data):,}. Fetch it again."
+            f"{path} must hold {written} = {expected:,} bytes after its head; received {received}. Fetch it again."
         )
     return np.frombuffer(data, dtype=np.uint8).reshape(shape)
 
@@ -66,9 +74,9 @@ def find_labels_file(path: Path) -> Path:
     """Find the labels beside a file of images: the name says labels for images, and idx1 for idx3."""
     stem = path.name.replace("images", "labels").replace("idx3", "idx1").replace("idx4", "idx1")
     if stem != path.name:
-        bare = stem.removesuffix(path.suffix) if path.suffix in (".gz", ".xz", ".bz2", ".zst") else stem
-        for name in (stem, bare, *(bare + ending for ending in (".gz", ".xz", ".bz2", ".zst"))):
-            if (path.parent / name).is_file():
+        bare = stem.removesuffix(path.suffix) if path.suffix in PACKED else stem
+        for name in (stem, bare, *(bare + ending for ending in PACKED)):
+            if is_file(path.parent / name):
                 return path.parent / name
     received = f"no {stem}" if stem != path.name else "a name without the word images"
     raise DataError(

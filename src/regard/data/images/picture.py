@@ -1,48 +1,77 @@
-"""One picture, whatever its format: opened by Pillow, brought to one size, as bytes."""
+"""One picture, whatever its format: opened by Pillow, brought to one size, as bytes.
 
+Every picture of a file or an archive is opened here: only in formats that Pillow decodes itself, since for others, such
+as EPS, it starts programs; and only when its pixels are few enough, before they are unpacked.
+"""
+
+import io
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from jaxtyping import UInt8
 
-from regard.data.compressed import missing_file
-from regard.errors import ArgumentError, DataError
+from regard.data.paths import open_file
+from regard.errors import ArgumentError, DataError, describe
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "PPM", "TIFF")
+"""What is opened, as Pillow calls it, whatever the name of the file."""
 MOST_PIXELS = 64_000_000
 """A picture of more is refused before it is unpacked."""
 
+_T = TypeVar("_T")
+
 
 def read_picture(
-    path: Path, *, size: tuple[int, int] | None = None, channels: int = 3
+    picture: Path | bytes, *, size: tuple[int, int] | None = None, channels: int = 3, name: str = ""
 ) -> UInt8[np.ndarray, "channels height width"]:
     """Read a picture, turn it as its camera says, lay what is transparent on white, and stretch it to `size`.
 
-    `size` is (height, width), or None for the picture's own; `channels`, 3 for colors or 1 for gray.
+    `picture` is a file, or the bytes of one, which errors then call `name`. `size` is (height, width), or None for the
+    picture's own; `channels`, 3 for colors or 1 for gray.
     """
-    from PIL import Image
+    return _decode(picture, name, lambda opened: fit_picture(opened, size=size, channels=channels))
 
-    if not path.is_file():
-        raise DataError(missing_file(path, kinds=SUFFIXES))
+
+def picture_size(path: Path) -> tuple[int, int]:
+    """Give height and width of a picture, turned as its camera says."""
+    from PIL import ImageOps
+
+    width, height = _decode(path, "", lambda opened: ImageOps.exif_transpose(opened).size)
+    return height, width
+
+
+def _decode(picture: Path | bytes, name: str, use: "Callable[[Image], _T]") -> _T:
+    """Open a picture, check how large it is, unpack it, and give what `use` makes of it."""
+    if isinstance(picture, bytes):
+        return _decode_stream(io.BytesIO(picture), name, use)
+    with open_file(picture, kinds=SUFFIXES) as stream:
+        return _decode_stream(stream, str(picture), use)
+
+
+def _decode_stream(stream: io.BytesIO | io.BufferedReader, name: str, use: "Callable[[Image], _T]") -> _T:
+    from PIL import Image, UnidentifiedImageError
+
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit is lower, and an error
-            opened = Image.open(path)
-        with opened:
-            _check_extent(path, opened.size)
-            opened.load()
-            return fit_picture(opened, size=size, channels=channels)
+            warnings.simplefilter("ignore")  # of large pictures, which our own limit refuses, and of odd ones
+            with Image.open(stream, formats=FORMATS) as opened:
+                _check_extent(name, opened.size)
+                opened.load()
+                return use(opened)
     except (DataError, MemoryError):
         raise
     except Exception as error:  # Pillow's decoders raise whatever they meet
+        unknown = f"it is none of {', '.join(FORMATS)}"
         raise DataError(
-            f"{path} must be a picture that can be read, such as PNG or JPEG; received one that cannot: "
-            f"{' '.join(str(error).split()) or type(error).__name__}."
+            f"{name} must be a picture that can be read, such as PNG or JPEG; received one that cannot: "
+            f"{unknown if isinstance(error, UnidentifiedImageError) else describe(error)}."
         ) from error
 
 
@@ -94,9 +123,9 @@ def _eight_bits(picture: "Image") -> "Image":
     return Image.fromarray(np.clip(numbers / scale, 0, 255).astype(np.uint8))
 
 
-def _check_extent(path: Path, extent: tuple[int, int]) -> None:
+def _check_extent(name: str, extent: tuple[int, int]) -> None:
     width, height = extent
     if width * height > MOST_PIXELS:
         raise DataError(
-            f"{path} must have at most {MOST_PIXELS:,} pixels; received {width:,} × {height:,}. Make it smaller."
+            f"{name} must have at most {MOST_PIXELS:,} pixels; received {width:,} × {height:,}. Make it smaller."
         )

@@ -5,15 +5,16 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.compressed import file_kind, name_of_none, offer_folders, open_decompressed
+from regard.data.compressed import open_decompressed
 from regard.data.images.cifar import read_cifar
 from regard.data.images.folder import read_image_folder
 from regard.data.images.idx import read_idx_images
 from regard.data.images.labeled import LabeledImages
 from regard.data.images.picture import SUFFIXES, resize_images
-from regard.data.labeled import FORMATS, Bad
+from regard.data.labeled import FORMATS, Bad, label_number
+from regard.data.paths import file_kind, is_file, is_folder, name_of_none, offer_folders, shown, what_is_there
 from regard.data.report import Report
-from regard.errors import DataError
+from regard.errors import DataError, brief
 
 _WANTED = "a folder with a sub-folder of pictures for each class, an IDX file or a CIFAR file"
 PICTURE_SIZE = 32
@@ -37,7 +38,7 @@ def read_images(
     of a folder 32 pixels high and wide. `channels` is 3 for colors or 1 for gray, in a folder of pictures.
     """
     place = Path(path)
-    if place.is_dir():
+    if is_folder(place):
         fitted = (size or PICTURE_SIZE,) * 2
         return read_image_folder(
             place, size=(fitted[0], fitted[1]), channels=channels, bad=bad, report=report, count=count
@@ -57,9 +58,9 @@ def read_images(
 def _read_file(path: Path, labels: Path | None) -> LabeledImages:
     if elsewhere := name_of_none(path):
         raise DataError(f"{path} must be {_WANTED}; received {elsewhere}")
-    if not path.is_file():
+    if not is_file(path):
         raise DataError(
-            f"{path} must be {_WANTED}; received a path where there is none. "
+            f"{shown(path)} must be {_WANTED}; received {what_is_there(path)}. "
             f"{offer_folders(path, kinds=('', '.bin', '.idx'))}"
         )
     if path.suffix.lower() in SUFFIXES:
@@ -80,12 +81,14 @@ def rename_classes(images: LabeledImages, names: Sequence[str]) -> LabeledImages
     >>> rename_classes(images, ["cat", "dog"]).names
     ('dog',)
     """
-    unnamed = [name for name in images.names if not name.isdecimal() or int(name) >= len(names)]
+    numbers = [label_number(name) for name in images.names]
+    unnamed = [name for name, number in zip(images.names, numbers, strict=True) if not 0 <= number < len(names)]
     if unnamed:
         raise DataError(
-            f"`data.names` must name every label from 0; received {len(names)} names, and label {unnamed[0]} has none."
+            f"`data.names` must name every label from 0; received {len(names)} names, and label "
+            f"{brief(unnamed[0])} has none."
         )
-    called = tuple(names[int(name)] for name in images.names)
+    called = tuple(names[number] for number in numbers)
     return LabeledImages(pixels=images.pixels, labels=images.labels, names=called, places=images.places)
 
 

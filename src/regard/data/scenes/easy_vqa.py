@@ -6,11 +6,9 @@ A side is SIDE.tar.xz (or .tar, .tar.gz, …) or the folder SIDE, with images/N.
 Source: Victor Zhou, easy-VQA, https://github.com/vzhou842/easy-VQA.
 """
 
-import io
 import json
-import lzma
+import re
 import tarfile
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,12 +16,17 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from regard.data.images.picture import fit_picture, read_picture
+from regard.data.compressed import Readable, open_decompressed, read_at_most
+from regard.data.images.picture import read_picture
+from regard.data.paths import is_file, is_folder, list_folder, open_file
 from regard.data.scenes.kinds import guess_kind
 from regard.data.scenes.sides import Asked, QuestionSide
-from regard.errors import DataError
+from regard.errors import DataError, brief, describe
 
-_ENDINGS = ("", ".tar.xz", ".tar.gz", ".tar.bz2", ".tar")
+MOST_BYTES = 64 * 2**20
+"""Of a picture or of questions.json, in an archive or not."""
+_ENDINGS = ("", ".tar.xz", ".tar.gz", ".tar.bz2", ".tar.zst", ".tar")
+_NUMBER = re.compile("[0-9]{1,9}")
 Pixels = UInt8[np.ndarray, "3 height width"]
 
 
@@ -32,7 +35,7 @@ def find_easy_vqa(folder: Path) -> dict[str, Path]:
     found = {}
     for side in ("train", "valid", "test"):
         for place in (folder / f"{side}{ending}" for ending in _ENDINGS):
-            if place.is_file() or (place / "questions.json").is_file():
+            if is_file(place) or is_file(place / "questions.json"):
                 found[side] = place
                 break
     return found if "train" in found else {}
@@ -41,11 +44,11 @@ def find_easy_vqa(folder: Path) -> dict[str, Path]:
 def read_easy_vqa(place: Path, *, image_size: int, count: Callable[[int], None] | None = None) -> QuestionSide:
     """Read one side."""
     text, pictures = b"", dict[int, Pixels]()
-    for name, content in _unpacked(place) if place.is_dir() else _packed(place):
+    for name, content in _unpacked(place) if is_folder(place) else _packed(place):
         if name.name == "questions.json":
-            text = content.read_bytes() if isinstance(content, Path) else content
-        elif name.parent.name == "images" and name.suffix == ".png" and name.stem.isdigit():
-            pictures[int(name.stem)] = _picture(content, f"{place}, {name}", image_size)
+            text = content
+        elif name.parent.name == "images" and name.suffix == ".png" and _NUMBER.fullmatch(name.stem):
+            pictures[int(name.stem)] = read_picture(content, size=(image_size, image_size), name=f"{place}, {name}")
             if count is not None:
                 count(len(pictures))
     numbers = {number: index for index, number in enumerate(sorted(pictures))}
@@ -57,7 +60,7 @@ def read_easy_vqa(place: Path, *, image_size: int, count: Callable[[int], None] 
             case _:
                 raise DataError(
                     f"{place}, question {line} must be [question, answer, number of a picture]; received "
-                    f"{json.dumps(record, ensure_ascii=False)[:80]}."
+                    f"{_shown(record)}."
                 )
     if not asked:
         raise DataError(f"{place} must have at least one question in questions.json; received none.")
@@ -65,41 +68,52 @@ def read_easy_vqa(place: Path, *, image_size: int, count: Callable[[int], None] 
     return QuestionSide(pictures=np.stack([pictures[number] for number in numbers]), questions=tuple(asked))
 
 
-def _unpacked(folder: Path) -> Iterator[tuple[PurePosixPath, Path]]:
-    yield PurePosixPath("questions.json"), folder / "questions.json"
-    for path in (folder / "images").glob("*.png"):
-        yield PurePosixPath("images", path.name), path
+def _unpacked(folder: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
+    yield PurePosixPath("questions.json"), _read_file(folder / "questions.json")
+    for path in list_folder(folder / "images"):
+        if path.suffix == ".png":
+            yield PurePosixPath("images", path.name), _read_file(path)
+
+
+def _read_file(path: Path) -> bytes:
+    with open_file(path) as stream:
+        return _read_bounded(stream, str(path))
 
 
 def _packed(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
     """Read an archive from its beginning to its end; nothing is written anywhere."""
     try:
-        with tarfile.open(path, "r|*") as archive:
+        with open_decompressed(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             for member in archive:
                 file = archive.extractfile(member) if member.isfile() else None
                 if file is not None:
-                    yield PurePosixPath(member.name), file.read()
-    except (tarfile.TarError, EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-        raise DataError(f"{path} must be a whole tar archive; received a damaged one ({error}).") from error
+                    yield PurePosixPath(member.name), _read_bounded(file, f"{path}, {brief(member.name)}")
+    except DataError:
+        raise
+    except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError) as error:
+        raise DataError(f"{path} must be a whole tar archive; received a damaged one ({describe(error)}).") from error
 
 
-def _picture(content: Path | bytes, place: str, size: int) -> Pixels:
-    if isinstance(content, Path):
-        return read_picture(content, size=(size, size))
-    from PIL import Image
+def _read_bounded(stream: Readable, name: str) -> bytes:
+    content = read_at_most(stream, MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise DataError(f"{name} must have at most {MOST_BYTES:,} bytes; received more. Make it smaller.")
+    return bytes(content)
 
+
+def _shown(record: Any) -> str:
+    """Write a question that is none in a message; what is nested deeply cannot be written."""
     try:
-        with Image.open(io.BytesIO(content)) as opened:
-            return fit_picture(opened, size=(size, size))
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{place} must be a picture that can be read; received one that cannot: {error}.") from error
+        return brief(json.dumps(record, ensure_ascii=False))
+    except RecursionError:
+        return "lists in lists"
 
 
 def _records(text: bytes, place: Path) -> list[Any]:
     try:
         records = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{place} must have a questions.json that is JSON; received: {error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{place} must have a questions.json that is JSON; received: {describe(error)}.") from error
     if not isinstance(records, list):
         raise DataError(f"{place} must have a questions.json that is a list; received {type(records).__name__}.")
     return records

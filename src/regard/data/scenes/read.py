@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from regard.data.compressed import offer_folders
 from regard.data.images.picture import read_picture
 from regard.data.lines import read_lines
+from regard.data.paths import is_file, is_folder, list_folder, name_of_none, offer_folders, shown, what_is_there
 from regard.data.records import BadLine
 from regard.data.scenes.easy_vqa import find_easy_vqa, read_easy_vqa
 from regard.data.scenes.kinds import guess_kind
 from regard.data.scenes.sides import Asked, QuestionSide
-from regard.errors import DataError, nearest
+from regard.errors import DataError, brief, describe, nearest
 
 SIDES = ("train", "valid", "test")
 _KEYS = ("image", "question", "answer")
+_MOST = 1e15
+"""Beyond which a number is no count."""
 
 
 def read_questions(
@@ -31,18 +33,16 @@ def read_questions(
     easy-VQA comes in. Each line is an object with `image`, a path from the file on, `question`, `answer` and, if one
     likes, `kind`. Pictures are stretched to `image_size`; `count` is told how many there are so far, of all sides.
     """
-    if path.is_file():
+    if is_file(path):
         return {"train": read_jsonl(path, image_size=image_size, count=count)}
-    if not path.is_dir():
-        advice = offer_folders(path, kinds=(".jsonl",))
-        raise DataError(
-            f"`--data` must be builtin:shapes, a folder or a JSON Lines file; {path} is not there. {advice}"
-        )
+    if not is_folder(path):
+        received = name_of_none(path) or f"{what_is_there(path)}. {offer_folders(path, kinds=('.jsonl',))}"
+        raise DataError(f"{shown(path)} must be builtin:shapes, a folder or a JSON Lines file; received {received}")
     packed = find_easy_vqa(path)
     if packed:
         return _read_sides(read_easy_vqa, packed, image_size=image_size, count=count)
-    files = {side: path / f"{side}.jsonl" for side in SIDES if (path / f"{side}.jsonl").is_file()}
-    if not files and (path / "questions.jsonl").is_file():
+    files = {side: path / f"{side}.jsonl" for side in SIDES if is_file(path / f"{side}.jsonl")}
+    if not files and is_file(path / "questions.jsonl"):
         files = {"train": path / "questions.jsonl"}
     if "train" not in files:
         raise DataError(
@@ -99,23 +99,23 @@ def _count_on(count: Callable[[int], None], before: int, done: int) -> None:
 def _parse(line: str, place: str) -> dict[str, Any]:
     try:
         record = json.loads(line)
-    except ValueError as error:
-        raise DataError(f"{place} must be a JSON object; received text that is not ({error}).") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{place} must be a JSON object; received text that is not ({describe(error)}).") from error
     if not isinstance(record, dict):
         raise DataError(f"{place} must be a JSON object; received {type(record).__name__}.")
     for key in _KEYS:
         value = record.get(key)
-        if isinstance(value, int | float) and key == "answer":  # a count may be written as a number
+        if isinstance(value, int | float) and key == "answer" and abs(value) < _MOST:  # a count, written as a number
             record[key] = value = f"{value:g}"
         if not isinstance(value, str) or not value.strip():
-            near = nearest(key, [str(one) for one in record]) if key not in record else ""
-            raise DataError(
-                f"{place} must have text under the key {key}; received {json.dumps(value, ensure_ascii=False)}. "
-                f"{near}".rstrip()
+            near = nearest(key, record) if key not in record else ""
+            received = (
+                json.dumps(value, ensure_ascii=False) if not isinstance(value, list | dict) else "a list or table"
             )
+            raise DataError(f"{place} must have text under the key {key}; received {brief(received)}. {near}".rstrip())
     return record
 
 
 def _inside(path: Path) -> str:
-    names = sorted(entry.name for entry in path.iterdir())
+    names = [entry.name for entry in list_folder(path)]
     return f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}" if names else "an empty folder"

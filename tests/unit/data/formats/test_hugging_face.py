@@ -1,12 +1,10 @@
 import builtins
-import json
 import re
 
 import pytest
 
-from regard.data.corpus import find_corpus, read_pairs
+from regard.data.corpus import read_pairs
 from regard.data.formats import HuggingFace
-from regard.data.report import Report
 from regard.errors import DataError, MissingExtraError
 
 datasets = pytest.importorskip("datasets")
@@ -27,29 +25,6 @@ def sides(corpus, **choices):
     return [(pair.source, pair.target) for pair in read_pairs(corpus, **choices)]
 
 
-def test_a_folder_saved_to_disk(tmp_path):
-    make(("Hund", "dog"), ("Katze", "cat")).save_to_disk(tmp_path / "saved")
-    corpus = find_corpus(tmp_path / "saved", source="en", target="de")
-    assert isinstance(corpus, HuggingFace)
-    assert sides(corpus) == [("dog", "Hund"), ("cat", "Katze")]
-
-
-def test_a_folder_of_splits(tmp_path):
-    splits = {"train": make(("Hund", "dog")), "validation": make(("Kuh", "cow"))}
-    datasets.DatasetDict(splits).save_to_disk(tmp_path / "saved")
-    assert sides(find_corpus(tmp_path / "saved")) == [("Hund", "dog")]
-    assert sides(find_corpus(tmp_path / "saved", split="validation")) == [("Kuh", "cow")]
-    with pytest.raises(DataError, match=r"one of the 2 splits of .*; received 'valid'\. Did you mean validation\?"):
-        sides(find_corpus(tmp_path / "saved", split="valid"))
-
-
-def test_a_folder_that_the_loader_reads(tmp_path):
-    (tmp_path / "data").mkdir()
-    rows = [{"translation": {"de": "Hund", "en": "dog"}}]
-    (tmp_path / "data" / "train.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    assert sides(find_corpus(tmp_path / "data")) == [("Hund", "dog")]
-
-
 def test_a_name_goes_to_the_loader_as_a_stream(monkeypatch):
     asked = {}
 
@@ -59,24 +34,27 @@ def test_a_name_goes_to_the_loader_as_a_stream(monkeypatch):
 
     monkeypatch.setattr(datasets, "load_dataset", load)
     assert sides(HuggingFace(name="wmt/wmt14", configuration="de-en", split="test")) == [("Hund", "dog")]
-    assert asked == {"name": "wmt/wmt14", "configuration": "de-en", "split": "test", "streaming": True}
+    assert asked == {"name": "wmt/wmt14", "configuration": "de-en", "split": "test", "streaming": True} | {
+        "trust_remote_code": False
+    }
 
 
-def test_bad_rows_carry_their_number(tmp_path):
-    make(("Hund", "dog"), ("", "cat")).save_to_disk(tmp_path / "saved")
-    report = Report()
-    assert len(sides(find_corpus(tmp_path / "saved"), report=report)) == 1
-    assert report.dropped == {"empty": 1}
+@pytest.mark.parametrize(
+    "error",
+    [ConnectionError("no\nnetwork"), RuntimeError("scripts are not supported"), KeyError("x" * 999)],
+)
+def test_what_the_loader_cannot_read_is_one_paragraph(monkeypatch, error):
+    def load(*_, **__):
+        raise error
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
     with pytest.raises(
-        DataError, match=r"split train, row 2 must have text on both sides; received an empty source: 'cat'"
-    ):
-        sides(find_corpus(tmp_path / "saved"), bad="refuse")
-
-
-def test_what_the_loader_cannot_find_is_refused(tmp_path):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"must be a dataset that `datasets` can load; received .*empty"):
-        sides(find_corpus(tmp_path / "empty"))
+        DataError,
+        match=r"^hf:wmt/wmt14 must be a data set that `datasets` can load .*, for split train: .*\. Check the name",
+    ) as it:
+        sides(HuggingFace(name="wmt/wmt14"))
+    assert "\n" not in str(it.value)
+    assert len(str(it.value)) < 400
 
 
 def test_without_datasets_the_extra_is_named(monkeypatch):

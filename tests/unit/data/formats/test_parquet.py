@@ -80,3 +80,35 @@ def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtraError, match=re.escape('pip install "regard[datasets]"')):
         sides(Parquet(path=path))
+
+
+def test_what_pyarrow_says_is_put_on_one_line(tmp_path):
+    path = write(tmp_path / "a.parquet", source=["a"] * 99, target=["b"] * 99)
+    whole = path.read_bytes()
+    for content in (whole[:100] + whole[-50:], whole[:-60] + bytes(52) + whole[-8:], b"PAR1" + bytes(40) + b"PAR1"):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"a\.parquet must be a Parquet file; received one that breaks") as caught:
+            sides(Parquet(path=path))
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 400 + len(str(path))
+
+
+def test_a_small_file_that_holds_much_is_refused(tmp_path):
+    path = tmp_path / "a.parquet"
+    letters = pa.DictionaryArray.from_arrays(pa.array([0] * 9000), pa.array(["a" * (1 << 24)]))
+    table = pa.table({"source": letters, "target": letters})
+    parquet.write_table(table, path, compression="zstd", dictionary_pagesize_limit=1 << 30)
+    with pytest.raises(DataError, match=r"a\.parquet must unpack to at most 100 times its [\d,]+ bytes; received 33,5"):
+        next(Parquet(path=path).records())
+
+
+def test_few_rows_are_read_at_once_where_each_may_be_long(tmp_path, monkeypatch):
+    asked = []
+    real = parquet.ParquetFile.iter_batches
+    monkeypatch.setattr(
+        parquet.ParquetFile, "iter_batches", lambda self, **said: (asked.append(said), real(self, **said))[1]
+    )
+    path = write(tmp_path / "a.parquet", source=["a" * 1000] * 99, target=["b"] * 99)
+    monkeypatch.setattr("regard.data.formats.parquet._HELD", 1 << 16)
+    assert len(sides(Parquet(path=path))) == 99
+    assert 8 <= asked[0]["batch_size"] < 100

@@ -130,3 +130,79 @@ def test_a_large_compressed_file_streams_in_little_memory(tmp_path):
         tracemalloc.stop()
     assert count == 1000
     assert peak < 4_000_000, peak
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("Shift_JIS", "犬が走る。ソ"),
+        ("cp932", "①犬"),
+        ("EUC-JP", "犬"),
+        ("ISO-2022-JP", "犬が走る"),
+        ("GB2312", "狗在跑"),
+        ("GBK", "狗"),
+        ("gb18030", "狗😀"),
+        ("Big5", "狗"),
+        ("EUC-KR", "개"),
+        ("windows-1252", "“naïve”"),
+        ("KOI8-R", "собака"),
+        ("latin1", "é"),
+        ("ISO-8859-15", "€"),
+        ("UTF8", "犬"),
+        ("utf-16", "犬"),
+    ],
+)
+def test_every_encoding_that_python_knows_is_read(tmx, encoding, text):
+    document = HEAD.replace("UTF-8", encoding) + unit(ja=text, en="a dog") * 2 + TAIL
+    assert tmx(document=document.encode(encoding), source="ja", target="en") == [(text, "a dog")] * 2
+
+
+def test_a_character_may_lie_across_two_chunks(tmx, monkeypatch):
+    monkeypatch.setattr("regard.data.formats.tmx._CHUNK", 7)
+    document = HEAD.replace("UTF-8", "Shift_JIS") + unit(ja="犬が走る" * 9, en="dog") + TAIL
+    assert tmx(document=document.encode("shift_jis"), source="ja", target="en") == [("犬が走る" * 9, "dog")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["klingon", "hex", "zlib", "rot13", "utf-7", "utf-32", "unicode_escape", "idna", "cp037", "undefined", "../x"],
+)
+def test_an_encoding_that_nothing_can_be_in_is_refused(tmx, name):
+    with pytest.raises(
+        DataError, match=r"must be in an encoding that Python knows, .*; received one that .* as '.+'\. Ex"
+    ):
+        tmx(document=HEAD.replace("UTF-8", name).encode() + TAIL.encode(), source="ja", target="en")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        (HEAD.replace("UTF-8", "Shift_JIS") + unit(ja="é", en="a") + TAIL).encode("latin-1"),
+        (HEAD.replace("UTF-8", "GB2312") + unit(ja="犬", en="a")).encode() + b"\x81",
+        ("\ufeff" + HEAD.replace("UTF-8", "Shift_JIS") + TAIL).encode("utf-16-le"),
+        ("\ufeff" + HEAD.replace("UTF-8", "klingon") + TAIL).encode("utf-16-be"),
+    ],
+)
+def test_a_document_that_is_not_what_it_declares_is_one_paragraph(tmx, document):
+    with pytest.raises(
+        DataError, match=r"must be in the encoding that it declares; received something else after line \d"
+    ):
+        tmx(document=document, source="ja", target="en")
+
+
+def test_a_mark_says_more_than_a_declaration(tmx):
+    document = "\ufeff" + HEAD.replace("UTF-8", "Shift_JIS") + unit(ja="犬", en="dog") + TAIL
+    assert tmx(document=document.encode(), source="ja", target="en") == [("犬", "dog")]
+
+
+@pytest.mark.parametrize(
+    "endless",
+    ["<tu><tuv xml:lang='a'><seg>" + "x" * 9000, "<" + "x" * 9000, "<!--" + "x" * 9000, "<tu>" + "<seg/>" * 2000],
+)
+def test_a_unit_or_tag_without_an_end_is_refused(tmx, monkeypatch, endless):
+    monkeypatch.setattr("regard.data.formats.tmx.LONGEST_LINE", 4000)
+    monkeypatch.setattr("regard.data.formats.tmx._CHUNK", 512)
+    with pytest.raises(
+        DataError, match=r"line \d+ must have at most 4,000 letters in a tag, a comment and a unit; received"
+    ):
+        tmx(document=(HEAD + endless).encode(), source="a", target="b")

@@ -2,16 +2,19 @@
 
 import re
 import struct
+import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+import regard
 from regard.data.images.cifar import read_cifar
 from regard.data.images.folder import read_image_folder
 from regard.data.images.idx import read_idx, read_idx_images
 from regard.data.images.labeled import LabeledImages
-from regard.data.images.picture import fit_picture, read_picture, resize_images
+from regard.data.images.picture import SUFFIXES, fit_picture, picture_size, read_picture, resize_images
 from regard.data.images.read import join_images, read_images, rename_classes
 from regard.data.report import Report
 from regard.errors import ArgumentError, DataError
@@ -208,7 +211,7 @@ def test_a_pattern_names_several_files(tmp_path):
         read_images(str(tmp_path / "flower"))
     with pytest.raises(DataError, match=r"Choose one of flowers/, data_batch_1\.bin, data_batch_2\.bin\."):
         read_images(str(tmp_path / "x"))
-    with pytest.raises(DataError, match=r"a path where there is none\. Check the path\."):
+    with pytest.raises(DataError, match=r"a path in a folder that does not exist, .*none\. Check the path\."):
         read_images(str(tmp_path / "none" / "x"))
     with pytest.raises(DataError, match=r"or a CIFAR file; received a file of text\. Is it for --task classify\?"):
         read_images(str(tmp_path / "notes.txt"))
@@ -235,3 +238,68 @@ def test_labels_get_names():
 def test_images_of_the_right_size_are_not_touched():
     pixels = np.zeros((1, 1, 4, 4), np.uint8)
     assert resize_images(pixels, (4, 4)) is pixels
+
+
+def test_idx_files_are_read_no_further_than_they_promise(tmp_path, monkeypatch):
+    head = struct.pack(">HBBII", 0, 8, 2, 2, 3)
+    (tmp_path / "a").write_bytes(head + bytes(7))
+    with pytest.raises(DataError, match=r"must hold 2 × 3 = 6 bytes after its head; received more\. Fetch it again\."):
+        read_idx(tmp_path / "a")
+    (tmp_path / "a").write_bytes(struct.pack(">HBBIII", 0, 8, 3, 2**32 - 1, 2**32 - 1, 7))
+    with pytest.raises(
+        DataError, match=r"must hold at most 4,294,967,296 bytes of images; received a head that promises 4,"
+    ):
+        read_idx(tmp_path / "a")
+    (tmp_path / "a").write_bytes(struct.pack(">HBBII", 0, 8, 2, 60_000, 60_000) + b"few")
+    tracemalloc.start()
+    with pytest.raises(DataError, match=r"= 3,600,000,000 bytes after its head; received 3\."):
+        read_idx(tmp_path / "a")
+    assert tracemalloc.get_traced_memory()[1] < 1 << 23
+    tracemalloc.stop()
+    (tmp_path / "a").write_bytes(cifar([1, 2]))
+    monkeypatch.setattr("regard.data.images.cifar.MOST_BYTES", 5000)
+    with pytest.raises(
+        DataError, match=r"a must have at most 5,000 bytes; received more\. Divide it into several files\."
+    ):
+        read_cifar(tmp_path / "a")
+
+
+EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n%%BeginProlog\n%%EndProlog\nshowpage\n"
+
+
+@pytest.mark.parametrize("content", [EPS, b"\xc5\xd0\xd3\xc6" + bytes(26) + EPS, b"%PDF-1.4\n", b"DDS " + bytes(124)])
+def test_formats_that_pillow_does_not_decode_itself_are_never_opened(tmp_path, monkeypatch, content):
+    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("started a program"))
+    (tmp_path / "a.png").write_bytes(content)
+    for read in (read_picture, picture_size):
+        with pytest.raises(
+            DataError, match=r"a\.png must be a picture .*; received one that cannot: it is none of PNG, JPEG"
+        ):
+            read(tmp_path / "a.png")
+    with pytest.raises(DataError, match=r"^b must be a picture that can be read, .* it is none of PNG, JPEG, BMP, GIF"):
+        read_picture(content, name="b")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_format_with_a_name_of_its_own_is_opened(tmp_path, suffix):
+    path = tmp_path / f"a{suffix}"
+    Image.new("L" if suffix == ".pgm" else "RGB", (6, 4), 255).save(path)
+    assert read_picture(path).shape == (3, 4, 6)
+    assert read_picture(path.read_bytes(), name="a").shape == (3, 4, 6)
+    assert picture_size(path) == (4, 6)
+
+
+def test_every_picture_is_opened_in_one_place():
+    package = Path(regard.__file__).parent
+    homes = [path for path in package.rglob("*.py") if re.search(r"Image\.open\(", path.read_text(encoding="utf-8"))]
+    assert {path.relative_to(package).as_posix() for path in homes} == {
+        "data/images/picture.py",
+        "studio/pictures_read.py",  # of what a page sends, in three formats and of fewer pixels
+    }
+    assert all(re.search(r"Image\.open\([^\n]*formats=FORMATS\)", path.read_text(encoding="utf-8")) for path in homes)
+
+
+def test_labels_of_many_digits_have_no_name():
+    images = LabeledImages(pixels=np.zeros((1, 1, 2, 2), np.uint8), labels=np.array([0]), names=("9" * 5000,))
+    with pytest.raises(DataError, match=r"`data.names` must name every label from 0; .* label 9{59}… has none\."):
+        rename_classes(images, ["a"])

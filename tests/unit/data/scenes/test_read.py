@@ -1,7 +1,10 @@
 """Questions come from folders of one's own, and from easy-VQA, packed or not."""
 
+import gzip
 import json
 import tarfile
+import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,7 +89,11 @@ def test_mistakes_in_lines_say_where(tmp_path, record, message):
 
 
 def test_other_mistakes(tmp_path):
-    with pytest.raises(DataError, match=r"must be builtin:shapes, a folder or a JSON Lines file; .*none is not there"):
+    with pytest.raises(
+        DataError, match=r"a JSON Lines file; received a data set of the Hugging Face hub, which is read"
+    ):
+        read_questions(Path("hf:a/b"), image_size=8)
+    with pytest.raises(DataError, match=r"must be builtin:shapes, a folder or a JSON Lines file; received a path"):
         read_questions(tmp_path / "none", image_size=8)
     with pytest.raises(DataError, match=r"must hold train.jsonl or questions.jsonl, .*; received an empty folder\."):
         read_questions(tmp_path, image_size=8)
@@ -132,7 +139,7 @@ def test_damaged_easy_vqa(tmp_path):
     with tarfile.open(archive, "w:xz") as opened:
         opened.add(tmp_path / "train", arcname="train")
     archive.write_bytes(archive.read_bytes()[:200])
-    with pytest.raises(DataError, match=r"train.tar.xz must be a whole tar archive; received a damaged one"):
+    with pytest.raises(DataError, match=r"train.tar.xz must be a whole compressed file; received a damaged one"):
         read_questions(archive.parent, image_size=8)
     for text, message in (
         ("{", r"must have a questions.json that is JSON; received:"),
@@ -153,6 +160,96 @@ def test_damaged_easy_vqa(tmp_path):
     with tarfile.open(archive, "w:xz") as opened:
         opened.add(tmp_path / "train", arcname="train")
     with pytest.raises(
-        DataError, match=r"train.tar.xz, train/images/0.png must be a picture that can be read; received"
+        DataError, match=r"train.tar.xz, train/images/0.png must be a picture that can be read, such as"
     ):
         read_questions(archive.parent, image_size=8)
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (
+            '{"a":' * 3000 + "1" + "}" * 3000,
+            r"line 1 must be a JSON object; received text that is not \(maximum recursion",
+        ),
+        ('{"image": "0.png", "question": "q", "answer": 1e999}', r"under the key answer; received Infinity\."),
+        (
+            '{"image": "0.png", "question": "q", "answer": 1' + "0" * 400 + "}",
+            r"under the key answer; received 10{58}…\.",
+        ),
+        ('{"image": "0.png", "question": "q", "answer": ' + "9" * 5000 + "}", r"text that is not \(Exceeds the limit"),
+        ('{"image": "0.png", "question": "q", "answer": [[1]]}', r"under the key answer; received a list or table\."),
+        ('{"image": "' + "x" * 5000 + '.png", "question": "q", "answer": "a"}', r"received a name of 5,004 letters"),
+        ('{"image": "' + "x" * 5000 + '/a.png", "question": "q", "answer": "a"}', r"received a name of 5,000 letters"),
+        (
+            '{"image": "a\\nb/c.png", "question": "q", "answer": "a"}',
+            r"a b/c\.png must be .* does not exist, .*a b\. Check",
+        ),
+        ('{"image": "a\\u0000b", "question": "q", "answer": "a"}', r"must be a file; received one that cannot be read"),
+        ('{"image": "' + "x" * 999 + '", "question": "", "answer": "a"}', r'under the key question; received ""\.'),
+        (
+            "{" + ", ".join(f'"{"k" * 300}{n}": 1' for n in range(99)) + "}",
+            r"key image; received null\. Choose one of k{59}…",
+        ),
+    ],
+)
+def test_odd_lines_are_one_short_paragraph(tmp_path, record, message):
+    (tmp_path / "train.jsonl").write_text(record)
+    with pytest.raises(DataError, match=message) as caught:
+        read_questions(tmp_path, image_size=8)
+    assert len(str(caught.value)) < 900
+
+
+@pytest.mark.parametrize("name", ["²0", "٣", "1" * 5000, "-1", "1e3", "x"])
+def test_pictures_of_easy_vqa_are_called_by_numbers(tmp_path, name):
+    write_easy(tmp_path / "train", [["q?", "a", 0]])
+    packed = tmp_path / "packed"
+    packed.mkdir()
+    with tarfile.open(packed / "train.tar", "w") as archive:
+        archive.add(tmp_path / "train", arcname="train")
+        archive.add(tmp_path / "train" / "images" / "0.png", arcname=f"train/images/{name}.png")
+    assert len(read_questions(packed, image_size=8)["train"].pictures) == 2
+
+
+def test_pictures_and_questions_of_easy_vqa_have_limits(tmp_path, monkeypatch):
+    write_easy(tmp_path / "train", [["q?", "a", 0]])
+    (tmp_path / "packed").mkdir()
+    with tarfile.open(tmp_path / "packed" / "train.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "train", arcname="train")
+    monkeypatch.setattr("regard.data.images.picture.MOST_PIXELS", 80)
+    for folder in (tmp_path, tmp_path / "packed"):
+        with pytest.raises(
+            DataError, match=r"\d\.png must have at most 80 pixels; received 12 × 10\. Make it smaller\."
+        ):
+            read_questions(folder, image_size=8)
+    monkeypatch.setattr("regard.data.scenes.easy_vqa.MOST_BYTES", 14)
+    for folder in (tmp_path, tmp_path / "packed"):
+        with pytest.raises(
+            DataError, match=r"(json|png) must have at most 14 bytes; received more\. Make it smaller\."
+        ):
+            read_questions(folder, image_size=8)
+
+
+def test_members_that_promise_much_take_no_memory(tmp_path):
+    member = tarfile.TarInfo("train/questions.json")
+    member.size = 1 << 33
+    for kind in (tarfile.REGTYPE, tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME):
+        member.type = kind
+        head = member.tobuf(tarfile.GNU_FORMAT)
+        (tmp_path / "train.tar.gz").write_bytes(
+            gzip.compress(head + bytes(1 << 24), 9) + gzip.compress(bytes(1 << 25), 9)
+        )
+        tracemalloc.start()
+        with pytest.raises(DataError, match=r"train.tar.gz must unpack to at most 100 times its size"):
+            read_questions(tmp_path, image_size=8)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 27
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("text", ["[" * 3000 + "]" * 3000, "9" * 5000, "[" + "[" * 400 + "]" * 400 + "]"])
+def test_odd_questions_of_easy_vqa_are_one_paragraph(tmp_path, text):
+    write_easy(tmp_path / "train", text)
+    with pytest.raises(
+        DataError, match=r"(must have a questions.json that is JSON|question 1 must be \[question, answer)"
+    ):
+        read_questions(tmp_path, image_size=8)
