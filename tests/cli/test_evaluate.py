@@ -77,7 +77,7 @@ def test_what_was_measured_on_a_runs_own_pairs_is_kept_for_the_studio(run, runs,
     def full(path, text):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("regard.training.checkpoint.write_text", full)
+    monkeypatch.setattr("regard.files.write_text", full)
     done = run("evaluate", runs[0] / "model")
     assert (done.returncode, done.stderr) == (0, f"regard: {kept} cannot be written (No space left on device).\n")
 

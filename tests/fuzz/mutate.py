@@ -1,9 +1,9 @@
 """Damage a file in many ways, the same ways each time: what the fuzz tests of this folder read.
 
-`mutations(data, seed, count)` gives `count` damaged copies of `data`. The first are the corners that every reader meets:
-nothing, half a file, bytes that are no text, other values, deep nesting, endless numbers. Then come random ones: bits turned over,
-parts cut, doubled, moved or replaced by bytes that often hurt; and, of what is JSON, values exchanged for others of another type,
-keys removed, doubled and renamed, and numbers made huge.
+`mutations(data, seed, count)` gives `count` damaged copies of `data`. The first are the corners that every reader
+meets: nothing, half a file, bytes that are no text, other values, deep nesting, endless numbers. Then come random ones:
+bits turned over, parts cut, doubled, moved or replaced by bytes that often hurt; and, of what is JSON, values exchanged
+for others of another type, keys removed, doubled and renamed, and numbers made huge.
 
     for number, damaged in enumerate(mutations(data, seed=7, count=150)):
         path.write_bytes(damaged)
@@ -31,8 +31,8 @@ HURTFUL = (
     b'"', b"\\", b"{", b"[" * 64, b"\n" * 8, b"\t", b"\\ud800", b"../../x", b"%s%n", b"A" * 4096,
 )  # fmt: skip
 VALUES: tuple[Any, ...] = (
-    None, True, False, 0, -1, 3, 2**31, 4_294_967_290, 2**63, 10**12, 10**40, 0.5, -0.0, 1e308, "", "a", "0", "\x1b[31m",
-    "x" * 300, "é\u2028", [], {}, [[]], [None], ["a", 1], {"a": 1}, {"kind": "other"},
+    None, True, False, 0, -1, 3, 2**31, 4_294_967_290, 2**63, 10**12, 10**40, 0.5, -0.0, 1e308, "", "a", "0",
+    "\x1b[31m", "x" * 300, "é\u2028", [], {}, [[]], [None], ["a", 1], {"a": 1}, {"kind": "other"},
 )  # fmt: skip
 
 Damage = Callable[[bytes, random.Random], bytes]

@@ -1,6 +1,5 @@
 """`regard evaluate`: how good a translator is, and where; how surprised a language model is by texts."""
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +11,8 @@ from regard.cli.draw_lengths import draw_lengths
 from regard.cli.evaluate_texts import check_for_language, is_language, measure_texts
 from regard.cli.tables import print_table
 from regard.cli.watching import Watching
-from regard.data.finite import finite
 from regard.errors import ArgumentError
+from regard.files import json_text
 
 if TYPE_CHECKING:
     from regard.tasks.evaluation import Evaluating, Evaluation
@@ -146,9 +145,9 @@ def _keep(found: "Evaluation", settings: "Evaluating", model: Path | None) -> No
 
     Only what was measured in the usual way is kept: the studio shows it beside that of other runs.
     """
+    from regard.files import write_text
     from regard.tasks.evaluation import Evaluating
     from regard.tasks.held_out import Choice, run_of
-    from regard.training.checkpoint import write_text
 
     run = None if model is None or settings.data != Choice() else run_of(model)
     if run is None:
@@ -198,7 +197,7 @@ def print_json(table: Any) -> None:
 
 def as_text(table: Any) -> str:
     """Write one JSON object; what is not finite becomes null, which JSON has a word for."""
-    return json.dumps(finite(table), indent=1, ensure_ascii=False, allow_nan=False)
+    return json_text(table, indent=1)
 
 
 def _show(found: "Evaluation") -> None:

@@ -27,6 +27,7 @@ from regard.data.special import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
 from regard.data.tokenizer import BYTES, Tokenizer, unknown_words
 from regard.data.tokenizer_training import FEWEST, TokenizerConfig, train_tokenizer
 from regard.errors import ArgumentError, DataError, nearest
+from regard.files import write_text
 
 TextKind: TypeAlias = Literal["space", "character", "byte", "word", "bpe", "unigram"]
 _FILE = "tokenizer.json"
@@ -239,7 +240,7 @@ class TextTokenizer:
 
     def save(self, folder: Path) -> None:
         """Write `tokenizer.json` into `folder`."""
-        (folder / _FILE).write_text(self.to_json(), encoding="utf-8")
+        write_text(folder / _FILE, self.to_json())
 
     @classmethod
     def load(cls, folder: Path) -> "TextTokenizer":

@@ -30,6 +30,7 @@ from regard.data.pair import words as divide_words
 from regard.data.ragged import Ragged
 from regard.data.special import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
 from regard.errors import DataError
+from regard.files import write_text
 
 Kind: TypeAlias = Literal["word", "character", "byte", "bpe", "unigram"]
 
@@ -175,7 +176,7 @@ class TokenizerPair(NamedTuple):
 
     def save(self, folder: Path) -> None:
         """Write `tokenizer.json` into `folder`."""
-        (folder / "tokenizer.json").write_text(self.to_json(), encoding="utf-8")
+        write_text(folder / "tokenizer.json", self.to_json())
 
     @classmethod
     def load(cls, folder: Path) -> "TokenizerPair":

@@ -16,6 +16,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from regard.errors import DataError
+from regard.files import write_whole
 from regard.inspection.trace import Call, Labels, Trace
 
 FORMAT, VERSION = "regard trace", 1
@@ -28,17 +29,17 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     """Write a trace to one file, which appears under its name when it is whole. Gradients are left out."""
     path = Path(path)
     about = {"format": FORMAT, "version": VERSION, "calls": [_about(call) for call in trace]}
-    unfinished = path.with_name(path.name + ".unfinished")
-    try:
-        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=_FAST) as archive:
+
+    def write(aside: Path) -> None:
+        with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED, compresslevel=_FAST) as archive:
             archive.writestr(_ABOUT, json.dumps(about))
             for number, call in enumerate(trace):
                 archive.writestr(_member(number), save(_tensors(call)))
-        unfinished.replace(path)
+
+    try:
+        write_whole(path, write)
     except OSError as error:
         raise DataError(f"`path` must be a file that can be written; received {path}: {error.strerror}.") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def load_trace(path: str | Path) -> Trace:

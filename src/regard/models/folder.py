@@ -1,8 +1,6 @@
 """A model folder: parameters in model.safetensors, and what to build for them in config.json. Nothing is pickled."""
 
 import json
-import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +14,7 @@ from regard.config.model import ModelSpec, SavedModel
 from regard.config.read import read_settings
 from regard.config.show import to_table
 from regard.errors import ArgumentError, DataError, nearest
+from regard.files import write_text, write_whole
 from regard.models.build import Model, build_model
 
 PARAMETERS, CONFIG = "model.safetensors", "config.json"
@@ -43,7 +42,7 @@ def save_model(
     tensors = {name: one.detach().contiguous().cpu() for name, one in saved_tensors(model).items()}
     write_whole(folder / PARAMETERS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
     text = json.dumps(to_table(config), indent=2) + "\n"
-    write_whole(folder / CONFIG, lambda path: path.write_text(text, encoding="utf-8"))
+    write_text(folder / CONFIG, text)
 
 
 def load_model(folder: str | Path, *, device: torch.device | str = "cpu") -> LoadedModel:
@@ -130,12 +129,3 @@ def _odd(missing: list[str], unknown: list[str]) -> str:
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let a file appear at once, whole."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    write(unfinished)
-    with unfinished.open("rb") as file:
-        os.fsync(file.fileno())
-    unfinished.replace(path)

@@ -13,6 +13,7 @@ from regard.config.show import show_settings
 from regard.data.images.pixels import color_statistics
 from regard.data.scenes.sides import CaptionSide
 from regard.data.tokenizer_training import train_tokenizer
+from regard.files import write_text
 from regard.models.build import count_parameters
 from regard.models.vision.build_captions import build_caption_model
 from regard.tasks.caption_data import CaptionCorpus
@@ -24,7 +25,6 @@ from regard.tasks.questions import SHOWN, TOKENS
 from regard.tasks.report_page import curves_html
 from regard.tasks.run import Run, Trained
 from regard.tasks.word_maps import CAVEAT
-from regard.training.checkpoint import write_text
 from regard.training.failure import needing_room
 from regard.training.streams import seed_streams
 from regard.training.watch import read_metrics

@@ -15,13 +15,13 @@ from regard.data.special import UNKNOWN
 from regard.data.tokenizer import Tokenizer
 from regard.data.tokenizer_training import train_tokenizer
 from regard.evaluation.classification import ClassificationScores
+from regard.files import write_text
 from regard.models.classify import TfIdfClassifier, build_classifier, fit_tf_idf
 from regard.tasks.classification_job import AnyClassifier, ClassificationJob
 from regard.tasks.classifier import Classifier, cut_texts
 from regard.tasks.classify_page import classifier_card, training_page
 from regard.tasks.labeled_texts import LabeledCorpus
 from regard.tasks.run import Run, Trained
-from regard.training.checkpoint import write_text
 from regard.training.failure import needing_room
 from regard.training.streams import seed_streams
 

@@ -8,6 +8,7 @@ from regard.config.show import show_settings
 from regard.data.images.pixels import color_statistics
 from regard.errors import with_article
 from regard.evaluation.classification import ClassificationScores
+from regard.files import write_text
 from regard.models.build import count_parameters
 from regard.models.vision.build import build_image_encoder
 from regard.tasks.card import Card, Use, write_card
@@ -18,7 +19,6 @@ from regard.tasks.image_job import ImageJob
 from regard.tasks.image_page import images_report
 from regard.tasks.labeled_images import ImageCorpus
 from regard.tasks.run import Run, Trained
-from regard.training.checkpoint import write_text
 from regard.training.failure import needing_room
 from regard.training.streams import seed_streams
 from regard.training.watch import read_metrics

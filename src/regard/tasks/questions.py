@@ -13,6 +13,7 @@ from regard.data.scenes.sides import QuestionSide
 from regard.data.tokenizer import Tokenizer
 from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
 from regard.evaluation.questions import AnswerScores, BlindBaseline, score_answers
+from regard.files import write_text
 from regard.models.build import count_parameters
 from regard.models.vision.build_questions import build_question_network
 from regard.tasks.card import Card, Use, write_card
@@ -21,7 +22,6 @@ from regard.tasks.question_data import QuestionCorpus
 from regard.tasks.question_job import EncodedQuestions, QuestionJob
 from regard.tasks.question_page import Asking, questions_report, told_questions
 from regard.tasks.run import Run, Trained
-from regard.training.checkpoint import write_text
 from regard.training.failure import needing_room
 from regard.training.streams import seed_streams
 from regard.training.watch import read_metrics

@@ -1,7 +1,6 @@
 """One run of a training task: where it writes, whom it tells and with whom it trains; what every run does alike."""
 
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,8 +10,8 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from regard.config.train import Train
+from regard.files import flush, remove
 from regard.tasks.run_folder import RunFolder
-from regard.training.checkpoint import flush
 from regard.training.group import Group
 from regard.training.interruption import Interruption
 from regard.training.job import Job
@@ -92,13 +91,13 @@ class Run:
 def _model_aside(folder: RunFolder) -> Iterator[Path]:
     """Give a folder to write into, which becomes the run's `model/` when it is whole: such a run is finished."""
     aside = folder.path / ".model-writing"
-    shutil.rmtree(aside, ignore_errors=True)
+    remove(aside)
     aside.mkdir(parents=True)
     yield aside
     for path in aside.iterdir():
         flush(path)
-    shutil.rmtree(folder.data, ignore_errors=True)  # it can be made again, and is large
-    shutil.rmtree(folder.model, ignore_errors=True)
+    remove(folder.data)  # it can be made again, and is large
+    remove(folder.model)
     folder.evaluation.unlink(missing_ok=True)  # of another model, if any
     aside.rename(folder.model)
     flush(folder.path)

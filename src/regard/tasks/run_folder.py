@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from regard.config.captions import CaptionConfig
 from regard.config.classify_run import ClassifyConfig
@@ -19,7 +19,8 @@ from regard.config.read import read_settings
 from regard.config.schema import Config
 from regard.config.show import differences, show_settings
 from regard.errors import ArgumentError, MissingExtraError
-from regard.training.checkpoint import Checkpoints, write_text
+from regard.files import open_own, write_text
+from regard.training.checkpoint import Checkpoints
 from regard.training.failure import is_disk_full
 
 _DATA = ".data.json"
@@ -139,7 +140,7 @@ class RunFolder:
         except ImportError:  # Windows
             yield
             return
-        with (self.path / ".lock").open("w") as file:
+        with _open_lock(self.path / ".lock") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
@@ -176,6 +177,16 @@ class RunFolder:
             if not path.is_dir() or any(path.iterdir()):
                 break
             path.rmdir()
+
+
+def _open_lock(path: Path) -> BinaryIO:
+    try:
+        return open_own(path)
+    except OSError as error:
+        raise InUseError(
+            f"`--out` must be a folder whose {path.name} is a plain file; {path} cannot be opened ({error.strerror}). "
+            "Remove it, or name another folder."
+        ) from error
 
 
 def _set_first(changed: list[str]) -> tuple[list[str], str]:

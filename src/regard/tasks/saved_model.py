@@ -12,9 +12,10 @@ from torch import nn
 from regard.config.read import read_settings
 from regard.config.show import to_table
 from regard.errors import ArgumentError, DataError
+from regard.files import write_text, write_whole
 from regard.models.folder import CONFIG, PARAMETERS
 from regard.tasks.model_kinds import KINDS, Task, check_kind
-from regard.training.checkpoint import read_tensors, write_text
+from regard.training.checkpoint import read_tensors
 
 Saved = TypeVar("Saved")
 
@@ -23,7 +24,7 @@ def write_saved(folder: Path, model: nn.Module, config: Any, texts: Mapping[str,
     """Write model.safetensors, `texts`, such as tokenizer.json, by the names of their files, and config.json, last."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: one.detach().cpu().contiguous() for name, one in model.state_dict().items()}
-    save_file(tensors, folder / PARAMETERS, metadata={"format": "pt"})
+    write_whole(folder / PARAMETERS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
     for name, text in texts.items():
         write_text(folder / name, text)
     write_text(folder / CONFIG, json.dumps(to_table(config), indent=2) + "\n")

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from regard.errors import ArgumentError, DataError
+from regard.files import flush, write_text
 from regard.tasks.text_lines import ByteStream, RawLine, gather_lines, split_lines
 from regard.tasks.translate_lines import LineTranslator, Tally
-from regard.training.checkpoint import flush, write_text
 
 Watch: TypeAlias = Callable[[int, int], None]
 """Told how many lines, and bytes of input, are done."""

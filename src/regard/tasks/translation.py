@@ -15,6 +15,7 @@ from regard.config.show import show_settings
 from regard.data.tokenizer import TokenizerPair
 from regard.errors import with_article
 from regard.evaluation.bleu import score
+from regard.files import write_text
 from regard.models.build import Model, build_model, count_parameters
 from regard.models.folder import save_model
 from regard.models.initialize import start_from_counts
@@ -27,7 +28,6 @@ from regard.tasks.run import Run, Trained
 from regard.tasks.translate import translate
 from regard.tasks.translation_job import TranslationJob
 from regard.tasks.vocabulary import count_tokens, find_tokenizers
-from regard.training.checkpoint import write_text
 from regard.training.failure import needing_room
 from regard.training.state import State
 from regard.training.streams import seed_streams

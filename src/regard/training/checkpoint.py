@@ -4,9 +4,7 @@ A checkpoint is a folder `step-00000500` with `tensors.safetensors`, `state.json
 the other two. Nothing in it is code.
 """
 
-import hashlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping
@@ -19,6 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from regard.errors import DataError
+from regard.files import digest, flush, write_whole
 
 _NAME = re.compile(r"step-(\d{8,})")
 _TENSORS, _STATE, _DIGESTS = "tensors.safetensors", "state.json", "digests.json"
@@ -57,9 +56,10 @@ class Checkpoints:
         aside, place = self.folder / f".writing-{checkpoint.step}", self._place(checkpoint.step)
         aside.mkdir()
         try:
-            save_file({name: one.contiguous() for name, one in checkpoint.tensors.items()}, aside / _TENSORS)
+            tensors = {name: one.contiguous() for name, one in checkpoint.tensors.items()}
+            write_whole(aside / _TENSORS, lambda path: save_file(tensors, path))
             _write_json(aside / _STATE, checkpoint.state)
-            _write_json(aside / _DIGESTS, {name: _digest(aside / name) for name in (_TENSORS, _STATE)})
+            _write_json(aside / _DIGESTS, {name: digest(aside / name) for name in (_TENSORS, _STATE)})
             for path in (*aside.iterdir(), aside):
                 flush(path)
         except BaseException:
@@ -77,7 +77,7 @@ class Checkpoints:
         try:
             digests = json.loads((place / _DIGESTS).read_text(encoding="utf-8"))
             for name in (_TENSORS, _STATE):
-                if _digest(place / name) != digests[name]:
+                if digest(place / name) != digests[name]:
                     raise DataError(f"{place / name} must have the checksum written beside it; received another.")
             state = json.loads((place / _STATE).read_text(encoding="utf-8"))
             return Checkpoint(step, read_tensors(place / _TENSORS), state)
@@ -122,32 +122,5 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         return {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a mapping)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a small file so that it is the old or the new one, never half."""
-    aside = path.with_name(f".{path.name}.writing")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        flush(aside)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    aside.replace(path)
-    flush(path.parent)
-
-
-def flush(path: Path) -> None:
-    """Make sure that a file or a folder is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(value), encoding="utf-8")
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

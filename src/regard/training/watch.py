@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from regard.errors import MissingExtraError
-from regard.training.checkpoint import write_text
+from regard.files import write_text
 from regard.training.failure import is_disk_full
 
 

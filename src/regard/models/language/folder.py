@@ -14,7 +14,8 @@ from regard.config.language import BagSpec, LanguageSpec, NGramSpec, SavedLangua
 from regard.config.read import read_settings
 from regard.config.show import to_table
 from regard.errors import ArgumentError, DataError
-from regard.models.folder import CONFIG, PARAMETERS, fill, saved_tensors, write_whole
+from regard.files import write_text, write_whole
+from regard.models.folder import CONFIG, PARAMETERS, fill, saved_tensors
 from regard.models.language.bag import BagModel
 from regard.models.language.build import CountingModel, build_network
 from regard.models.language.network import LanguageNetwork
@@ -41,7 +42,7 @@ def save_language_model(model: AnyLanguageModel, spec: LanguageSpec, folder: Pat
         arrays: dict[str, Any] = dict(model.arrays())
         write_whole(folder / PARAMETERS, lambda path: arrays_file.save_file(arrays, path))
     text = json.dumps(to_table(config), indent=2) + "\n"
-    write_whole(folder / CONFIG, lambda path: path.write_text(text, encoding="utf-8"))
+    write_text(folder / CONFIG, text)
 
 
 def load_language_model(folder: Path, *, device: torch.device | str = "cpu") -> LoadedLanguageModel:
