@@ -6,6 +6,7 @@ RegardError
 │   └── DataError                   a file or corpus is not what it should be
 ├── ArgumentTypeError (TypeError)   a type or dtype is wrong
 ├── MissingExtraError (ImportError) an optional package is not installed
+├── NotFiniteError (ArithmeticError) a model's numbers are none
 ├── TrainingError (RuntimeError)    training cannot go on; the last checkpoint is good
 └── Interrupted                     training was asked to stop, and saved a checkpoint
 
@@ -40,6 +41,10 @@ class MissingExtraError(RegardError, ImportError):
     """An optional package is not installed."""
 
 
+class NotFiniteError(RegardError, ArithmeticError):
+    """The numbers of a model are none: NaN, in its parameters or in what it says."""
+
+
 class TrainingError(RegardError, RuntimeError):
     """Training cannot go on; what was learned so far is in the last checkpoint."""
 
@@ -68,6 +73,18 @@ def plural(count: int, name: str) -> str:
     ('1 text', '1,200 texts')
     """
     return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
+def brief(value: object, *, letters: int = 60) -> str:
+    """Show a value of any size in a few letters.
+
+    >>> brief("a" * 100, letters=5), brief(10**5000), brief([1])
+    ('aaaa…', 'an enormous number', '[1]')
+    """
+    if isinstance(value, int) and value.bit_length() > 4 * letters:
+        return "an enormous number"
+    text = str(value)
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
 
 def nearest(name: str, choices: Iterable[str]) -> str:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from regard.errors import DataError
+from regard.errors import DataError, brief
 
 SMALL = 1 << 24
 """Bytes of a file of settings, labels or figures, at most."""
@@ -28,8 +28,6 @@ LARGE = 1 << 27
 DEPTH = 100
 """Tables and lists within one another, at most."""
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
-_LETTERS = 60
-"""Of a value that an error shows."""
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -187,7 +185,7 @@ def read_json(path: Path, *, most: int = SMALL) -> Entry:
     try:
         return parse_json(read_bytes(path, most=most), path)
     except OSError as error:
-        raise DataError(f"{path} must be a file that can be read; received: {error.strerror}.") from error
+        raise unreadable(path, error) from error
 
 
 def parse_json(text: str | bytes, path: str | Path) -> Entry:
@@ -231,20 +229,30 @@ def read_bytes(path: Path, *, most: int) -> bytes:
     return content
 
 
+def read_text(path: Path, *, most: int = SMALL) -> str:
+    """Read a text of at most so many bytes, which must be UTF-8."""
+    try:
+        return read_bytes(path, most=most).decode()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} must be text in UTF-8; received: {error}.") from error
+
+
+def unreadable(path: Path, error: OSError) -> DataError:
+    """Make the error of a file that the system does not let us read."""
+    return DataError(f"{path} must be a file that can be read; received: {error.strerror}.")
+
+
 def _shown(value: Any) -> str:
     """Show a value of any size in a few letters.
 
     >>> _shown("a" * 100)[-5:], _shown({"a": 1}), _shown(None)
     ('aaaa…', 'a table of 1', 'null')
     """
-    match value:
-        case dict() | list():
-            return f"{'a table' if isinstance(value, dict) else 'a list'} of {len(value):,}"
-        case int() if not isinstance(value, bool) and value.bit_length() > 200:
-            return "an enormous number"
-        case _:
-            text = json.dumps(value[:_LETTERS] if isinstance(value, str) else value, ensure_ascii=False)
-            return text[: _LETTERS - 1] + "…" if len(text) > _LETTERS else text
+    if isinstance(value, dict | list):
+        return f"{'a table' if isinstance(value, dict) else 'a list'} of {len(value):,}"
+    return brief(value if type(value) is int else json.dumps(value, ensure_ascii=False))
 
 
 def _depth(value: Any) -> int:

@@ -114,7 +114,7 @@ def _open(
     model: Path, text: str, *, target: str | None, view: str | None, device: str
 ) -> tuple[Any, Callable[[], "Inspection"]]:
     """Give the model, none where it is not one of ours, and how to see where it looks."""
-    from regard.inspection.hugging_face_folder import is_hugging_face, load_hugging_face
+    from regard.inspection.hugging_face_folder import is_hugging_face, load_hugging_face, told
     from regard.inspection.inspected import inspect as inspect_model
     from regard.tasks.classifier import Classifier
     from regard.tasks.language_model import LanguageModel
@@ -127,7 +127,12 @@ def _open(
         if view is not None:
             check_view(view, None, target)
         network, tokenizer = load_hugging_face(model, device=find_device(device))
-        return None, lambda: inspect_model(network, tokenizer, text, target=target)
+
+        def look() -> "Inspection":
+            with told(model, "hold a model that can read this text"):
+                return inspect_model(network, tokenizer, text, target=target)
+
+        return None, look
     check_kind(find_model(model), "translate", "language", "classify")
     loaded = load(model, device=device)
     assert isinstance(loaded, Translator | LanguageModel | Classifier)

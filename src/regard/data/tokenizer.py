@@ -30,10 +30,11 @@ from regard.data.pair import words as divide_words
 from regard.data.ragged import Ragged
 from regard.data.special import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
 from regard.errors import DataError
-from regard.files import write_text
+from regard.files import LARGE, Entry, parse_json, read_text, write_text
 
 Kind: TypeAlias = Literal["word", "character", "byte", "bpe", "unigram"]
 
+FILE = "tokenizer.json"
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 SPACE = "▁"
 _LETTER = r"[\p{L}\p{M}\p{N}_]"
@@ -115,13 +116,28 @@ class Tokenizer:
         return self._backend.to_str()
 
     @classmethod
-    def from_json(cls, text: str) -> "Tokenizer":
-        """Read what `to_json` wrote."""
+    def from_json(cls, text: str, *, path: str | Path = FILE) -> "Tokenizer":
+        """Read what `to_json` wrote; `path` is where it came from, for errors."""
         try:
+            check_numbers(parse_json(text, path))
             backend = tokenizers.Tokenizer.from_str(text)
-        except Exception as error:  # `tokenizers` raises the bare class
-            raise DataError(f"A tokenizer must be JSON of the package `tokenizers`; received {error}.") from error
-        return cls(backend)
+            backend.no_padding()  # a file may ask for encodings of any length
+            backend.no_truncation()
+            found = cls(backend)
+            found.normalize("")  # which a tokenizer without a normalizer cannot
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise  # Ctrl-C; but what goes wrong inside `tokenizers` is no `Exception` either
+            where = "" if isinstance(error, DataError) else f"{path}: "
+            raise DataError(
+                f"A tokenizer must be JSON of the package `tokenizers`; received: {where}{str(error).rstrip('.')}."
+            ) from error
+        return found
+
+    @classmethod
+    def load(cls, folder: Path) -> "Tokenizer":
+        """Read `tokenizer.json` from `folder`."""
+        return cls.from_json(read_tokenizer(folder), path=folder / FILE)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Tokenizer.from_json, (self.to_json(),)
@@ -163,28 +179,53 @@ class TokenizerPair(NamedTuple):
         return json.dumps(sides, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str) -> "TokenizerPair":
-        """Read what `to_json` wrote, or any one tokenizer for both sides."""
-        try:
-            sides = json.loads(text)
-        except ValueError as error:
-            raise DataError(f"A tokenizer file must be JSON; received text that is not ({error}).") from error
+    def from_json(cls, text: str, *, path: str | Path = FILE) -> "TokenizerPair":
+        """Read what `to_json` wrote, or any one tokenizer for both sides; `path` is where it came from."""
+        sides = parse_json(text, path).value
         if isinstance(sides, dict) and {"source", "target"} == sides.keys():
-            return cls(*(Tokenizer.from_json(json.dumps(sides[side])) for side in ("source", "target")))
-        joint = Tokenizer.from_json(text)
+            first, second = (json.dumps(sides[side]) for side in ("source", "target"))
+            return cls(Tokenizer.from_json(first, path=path), Tokenizer.from_json(second, path=path))
+        joint = Tokenizer.from_json(text, path=path)
         return cls(joint, joint)
 
     def save(self, folder: Path) -> None:
         """Write `tokenizer.json` into `folder`."""
-        write_text(folder / "tokenizer.json", self.to_json())
+        write_text(folder / FILE, self.to_json())
 
     @classmethod
     def load(cls, folder: Path) -> "TokenizerPair":
         """Read `tokenizer.json` from `folder`."""
-        path = folder / "tokenizer.json"
-        if not path.is_file():
-            raise DataError(f"{folder} must hold a tokenizer.json; received a folder without. Is it a model folder?")
-        return cls.from_json(path.read_text(encoding="utf-8"))
+        return cls.from_json(read_tokenizer(folder), path=folder / FILE)
+
+
+def read_tokenizer(folder: Path) -> str:
+    """Read the text of a folder's tokenizer.json, whatever it holds."""
+    path = folder / FILE
+    if not path.is_file():
+        raise DataError(f"{folder} must hold a {FILE}; received a folder without. Is it a model folder?")
+    return read_text(path, most=LARGE)
+
+
+def check_numbers(tokenizer: Entry, *, holes: int = 0) -> None:
+    """Raise where tokens are not numbered from 0 on: `tokenizers` would fill holes until memory ends.
+
+    `holes` says how many numbers may be left out.
+    """
+    model = tokenizer["model"]
+    if isinstance(model.get("vocab").value, list):  # of Unigram, which are numbered as they stand
+        names = [str(one.items()[0].text()) for one in model["vocab"].items() if one.items()]
+        numbered = {name: number for number, name in enumerate(names)}
+    else:
+        vocabulary = model["vocab"]
+        numbered = {name: vocabulary[name].whole() for name in vocabulary.table()}
+    for one in tokenizer.get("added_tokens", []).items():
+        numbered[one["content"].text()] = one["id"].whole()
+    highest = max(numbered.values(), default=0)
+    if highest >= len(numbered) + holes or (not holes and len(set(numbered.values())) < len(numbered)):
+        raise model.refuse(
+            f"must number its {len(numbered):,} tokens from 0 to {len(numbered) + holes - 1:,}, each by another number",
+            f"numbers up to {highest:,}",
+        )
 
 
 def make_backend(model: models.Model, *, kind: Kind, lowercase: bool) -> tokenizers.Tokenizer:

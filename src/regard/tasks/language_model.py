@@ -11,7 +11,7 @@ from regard.config.language import SavedLanguageModel
 from regard.data.open_character import OpenCharacter
 from regard.data.special import END
 from regard.data.text_tokenizer import TextTokenizer
-from regard.decoding.search import Sampling
+from regard.decoding.search import LONGEST, Sampling
 from regard.errors import ArgumentError, ArgumentTypeError
 from regard.evaluation.language import Surprise
 from regard.inspection.inspected import Inspection
@@ -90,6 +90,8 @@ class LanguageModel:
         """Do the same, and give each piece of text as soon as it is certain."""
         if max_tokens < 1:
             raise ArgumentError(f"`max_tokens` must be at least 1; received {max_tokens}.")
+        if max_tokens > LONGEST:
+            raise ArgumentError(f"`max_tokens` must be at most {LONGEST:,}; received {max_tokens:,}.")
         told = self._read(prompt)
         tokens = continue_tokens(
             self.model,

@@ -86,7 +86,7 @@ def test_damage_is_named(folder) -> None:
     (folder / "config.json").write_text("{")
     refused(folder, "config.json must be JSON; received: ")
     (folder / "config.json").write_text("[]")
-    refused(folder, "config.json must hold a table of settings; received list.")
+    refused(folder, "config.json must hold a table of settings; received a list of 0.")
 
 
 def test_a_pickle_is_not_loaded(folder) -> None:
