@@ -1,13 +1,13 @@
 """`regard classify` with an image classifier: pictures in, labels out, with the places and channels it weighed."""
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from regard.cli.given import check_file, write_file, write_page
+from regard.cli.given import check_file, is_file, write_file, write_page
 from regard.cli.label_measures import measure_labels
+from regard.cli.terminal import harmless, print_json
 from regard.errors import ArgumentError, plural
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def classify_images(
     if source is None and not pictures:
         pictures = [line.rstrip("\n") for line in sys.stdin if line.strip()]
     for name in pictures:
-        if not Path(name).is_file():
+        if not is_file(name):
             raise ArgumentError(
                 f"Each PICTURE must be a file, since {model} is an image classifier; received {name!r}, which is none."
             )
@@ -106,7 +106,7 @@ def _show_all(
             decisions.append(inspection.decision)
             if wanted.as_json:
                 known = {} if gold is None else {"true_label": gold}
-                print(json.dumps({"picture": name, **as_table(inspection), **known}, ensure_ascii=False))
+                print_json({"picture": name, **as_table(inspection), **known})
             elif not quiet:
                 _show(name, inspection.decision)
             if wanted.html is not None and len(sections) < MOST_DRAWN:
@@ -147,4 +147,4 @@ def as_table(inspection: "ImageInspection") -> dict[str, Any]:
 def _show(name: str, decision: "ImageDecision") -> None:
     from regard.tasks.image_page import chances
 
-    print(f"{decision.label}\t{decision.probability:.4f}\t{chances(decision)}\t{name}")
+    print(f"{harmless(decision.label)}\t{decision.probability:.4f}\t{harmless(chances(decision))}\t{harmless(name)}")

@@ -25,6 +25,14 @@ def check_unicode(name: str, text: str | None) -> None:
         ) from error
 
 
+def is_file(name: str) -> bool:
+    """Say whether a text is the name of a file; one that no file can have is none."""
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long, or with a character that no name has
+        return False
+
+
 def check_file(path: Path, *, option: str) -> None:
     """Refuse a file that cannot be written, before anything is computed. Folders that are missing can be made."""
     above = next((one for one in path.absolute().parents if os.path.exists(one)), Path("/"))

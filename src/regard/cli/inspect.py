@@ -1,6 +1,5 @@
 """`regard inspect`: a text in, where every layer looked out."""
 
-import json
 import shutil
 import sys
 from collections.abc import Callable
@@ -12,6 +11,7 @@ import typer
 
 from regard.cli.given import check_file, check_unicode, write_file, write_page
 from regard.cli.inspect_page import View, check_view, record_view, usual_view
+from regard.cli.terminal import print_json
 from regard.cli.watching import Watching
 from regard.errors import ArgumentError, nearest
 
@@ -105,7 +105,7 @@ def inspect(
     if found is None:
         _show_unattended(loaded, text)
     elif as_json:
-        print(json.dumps(choice.to_json(found), ensure_ascii=False))
+        print_json(choice.to_json(found))
     else:
         _show(found, choice, loaded)
 

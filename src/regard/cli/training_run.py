@@ -1,6 +1,5 @@
 """What every `regard train` shares, whatever its task: settings shown, processes joined, how a run may end, figures."""
 
-import json
 import os
 import shlex
 import sys
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import typer
 
+from regard.cli.terminal import print_json
 from regard.errors import ArgumentError, Interrupted, RegardError, TrainingError, plural
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def report_run(
         told = {name: str(path) for name, path in places.items() if path.exists()}
         if tokenization:
             told["tokenization"] = tokenization
-        print(json.dumps({**figures, **told, "signature": trained.signature}))
+        print_json({**figures, **told, "signature": trained.signature})
         return
     side = "test" if any(name.startswith("test_") for name in figures) else "valid"
     if show is not None:

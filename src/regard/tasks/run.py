@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from regard.config.train import Train
-from regard.files import flush, remove
+from regard.files import flush, read_json, remove
 from regard.tasks.run_folder import RunFolder
 from regard.training.group import Group
 from regard.training.interruption import Interruption
@@ -52,8 +52,7 @@ class Run:
         if not self.group.leads:
             return {}
         self.watcher.noted(f"The run in {self.folder.path} is finished; these are its figures.")
-        found: dict[str, Any] = json.loads(finished.read_text(encoding="utf-8"))
-        return found
+        return read_json(finished).table()
 
     def train(self, model: nn.Module, job: Job, settings: Train, *, shorter: str = SHORTER) -> State:
         """Train a model, or go on; metrics.jsonl, TensorBoard where it is asked for, and `watcher` are told.

@@ -3,12 +3,11 @@
 import json
 import os
 import shutil
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from regard.config.captions import CaptionConfig
 from regard.config.classify_run import ClassifyConfig
@@ -18,12 +17,13 @@ from regard.config.questions import QuestionConfig
 from regard.config.read import read_settings
 from regard.config.schema import Config
 from regard.config.show import differences, show_settings
-from regard.errors import ArgumentError, MissingExtraError
-from regard.files import open_own, write_text
+from regard.errors import ArgumentError, DataError, MissingExtraError
+from regard.files import open_own, read_json, read_toml, unreadable, write_text
 from regard.training.checkpoint import Checkpoints
 from regard.training.failure import is_disk_full
 
-_DATA = ".data.json"
+Settings = TypeVar("Settings")
+_DATA, _MADE_HERE = ".data.json", ".made-here.json"
 _FROM_STEPS = tuple(
     f"train.{name} " for name in ("validate_every", "checkpoint_every", "log_every", "schedule.warm_up")
 )
@@ -85,12 +85,47 @@ class RunFolder:
             )
         write_text(self.path / _DATA, json.dumps({"fingerprint": fingerprint}))
         write_text(self.config, show_settings(config) + "\n")
+        self._mark()
+
+    def read_settings(self, kind: type[Settings]) -> Settings:
+        """Read config.toml as the settings of a task."""
+        try:
+            return read_settings(kind, self._read_table())
+        except DataError:
+            raise
+        except ArgumentError as error:
+            raise DataError(f"{self.config} must be what `regard train` wrote; received: {error}") from error
+
+    def fingerprint(self) -> str | None:
+        """Give the checksum of the data that the run began with; None where nobody noted it."""
+        path = self.path / _DATA
+        return read_json(path)["fingerprint"].text() if path.is_file() else None
+
+    def made_here(self) -> bool:
+        """Say whether config.toml is the very file that `regard train` wrote or went on from, here.
+
+        When a file was last changed is known to the system alone: no archive can bring it along, and no program set it.
+        """
+        try:
+            return read_json(self.path / _MADE_HERE)["changed"].whole() == _last_change(self.config)
+        except (DataError, OSError):
+            return False
+
+    def _mark(self) -> None:
+        """Note that whoever trains has named this data; see `made_here`."""
+        write_text(self.path / _MADE_HERE, json.dumps({"changed": _last_change(self.config)}))
+
+    def _read_table(self) -> dict[str, Any]:
+        try:
+            return read_toml(self.config)
+        except OSError as error:
+            raise unreadable(self.config, error) from error
+        except DataError as error:
+            reason = error.__cause__ if isinstance(error.__cause__, ValueError) else error
+            raise DataError(f"{self.config} must be what `regard train` wrote; received: {reason}.") from error
 
     def _check_same(self, config: Any, fingerprint: str) -> None:
-        try:
-            table = tomllib.loads(self.config.read_text(encoding="utf-8"))
-        except tomllib.TOMLDecodeError as error:
-            raise ArgumentError(f"{self.config} must be what `regard train` wrote; received: {error}.") from error
+        table = self._read_table()
         try:
             before = read_settings(type(config), table)
         except ArgumentError as error:
@@ -109,12 +144,12 @@ class RunFolder:
                 f"{self.path} is of another: {'; '.join(changed[:5])}{rest}{following}. Name a new folder, or give the "
                 f"settings it began with: --config {self.config}."
             )
-        path = self.path / _DATA
-        if path.is_file() and json.loads(path.read_text(encoding="utf-8")).get("fingerprint") != fingerprint:
+        if (self.fingerprint() or fingerprint) != fingerprint:
             raise ArgumentError(
                 f"The data of a run must stay as it was; that of {self.path} has changed since it began. Put the old "
                 "data back to go on, or name a new folder."
             )
+        self._mark()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -168,7 +203,7 @@ class RunFolder:
     def _withdraw(self, absent: list[Path]) -> None:
         """Remove what a run that never began has written, and the folders that were made for it."""
         if self.config.is_file():  # which is written only where there was nothing else
-            for path in (self.metrics, self.path / _DATA, self.config):
+            for path in (self.metrics, self.path / _DATA, self.path / _MADE_HERE, self.config):
                 path.unlink(missing_ok=True)
             for path in (self.data, self.path / "tensorboard", self.checkpoints.folder):
                 shutil.rmtree(path, ignore_errors=True)
@@ -177,6 +212,12 @@ class RunFolder:
             if not path.is_dir() or any(path.iterdir()):
                 break
             path.rmdir()
+
+
+def _last_change(path: Path) -> int:
+    """Give the moment of a file's last change, of its content or its name; opened, so that a server is asked anew."""
+    with path.open("rb") as file:
+        return os.fstat(file.fileno()).st_ctime_ns
 
 
 def _open_lock(path: Path) -> BinaryIO:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from regard.errors import ArgumentError, DataError
-from regard.files import flush, write_text
+from regard.files import Entry, flush, open_own, read_json, write_text
 from regard.tasks.text_lines import ByteStream, RawLine, gather_lines, split_lines
 from regard.tasks.translate_lines import LineTranslator, Tally
 
@@ -72,14 +72,13 @@ class OutputPlace:
 
     def read(self) -> Journal | None:
         """Read the journal, if there is one."""
-        try:
-            return Journal(**json.loads(self.progress.read_text(encoding="utf-8")))
-        except FileNotFoundError:
+        if not self.progress.exists():
             return None
-        except (ValueError, TypeError) as error:
+        try:
+            return _read_journal(read_json(self.progress))
+        except DataError as error:
             raise DataError(
-                f"{self.progress} must be what `regard translate` wrote; received: {error}. "
-                "Begin anew with --overwrite."
+                f"{self.progress} must be what `regard translate` wrote; received: {error} Begin anew with --overwrite."
             ) from error
 
     def write(self, journal: Journal) -> None:
@@ -96,7 +95,7 @@ class OutputPlace:
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
         """Open what is there so far, for this process alone."""
-        with self.partial.open("ab") as file:
+        with open_own(self.partial) as file:
             try:
                 import fcntl
 
@@ -109,6 +108,21 @@ class OutputPlace:
                     "for it, or name another."
                 ) from error
             yield file
+
+
+def _read_journal(table: Entry) -> Journal:
+    """Read every value of a journal as what it is."""
+    tally = table["tally"]
+    numbers = {name: tally[name].whole() for name in ("broken_bytes", "broken_lines", "cut_lines") if tally.table()}
+    firsts = {name: [one.whole() for one in tally[name].items()] for name in ("first_broken", "first_cut") if numbers}
+    return Journal(
+        settings={name: table["settings"][name].text() for name in table["settings"].table()},
+        lines=table["lines"].whole(),
+        output_bytes=table["output_bytes"].whole(),
+        digest=table["digest"].text(),
+        finished=table["finished"].flag(),
+        tally={**numbers, **firsts, "utf16": tally["utf16"].flag()} if numbers else {},
+    )
 
 
 def translate_file(

@@ -12,8 +12,8 @@ from regard.errors import TrainingError
 
 def is_disk_full(error: BaseException) -> bool:
     """Say whether an error means that there is no room left; safetensors tells only in words."""
-    number = getattr(error, "errno", None)
-    return number in (errno.ENOSPC, errno.EDQUOT) or "os error 28" in str(error) or "os error 122" in str(error)
+    numbers = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return getattr(error, "errno", None) in numbers or any(f"os error {one})" in str(error) for one in numbers)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
