@@ -218,12 +218,14 @@ def check_numbers(tokenizer: Entry, *, holes: int = 0) -> None:
     else:
         vocabulary = model["vocab"]
         numbered = {name: vocabulary[name].whole() for name in vocabulary.table()}
+    numbers = [*numbered.values()]
     for one in tokenizer.get("added_tokens", []).items():
-        numbered[one["content"].text()] = one["id"].whole()
-    highest = max(numbered.values(), default=0)
-    if highest >= len(numbered) + holes or (not holes and len(set(numbered.values())) < len(numbered)):
+        numbers.append(one["id"].whole())
+        numbered[one["content"].text()] = numbers[-1]
+    highest, most = max(numbers, default=0), len(numbered) + holes
+    if highest >= most or (not holes and len(set(numbers)) < len(numbered)):
         raise model.refuse(
-            f"must number its {len(numbered):,} tokens from 0 to {len(numbered) + holes - 1:,}, each by another number",
+            f"must number its {len(numbered):,} tokens from 0 to {most - 1:,}, each by another number",
             f"numbers up to {highest:,}",
         )
 
