@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from contextlib import suppress
-from typing import Any, TextIO
+from typing import Any
 
 from regard.files import finite, json_text
 
@@ -30,24 +30,19 @@ def paragraph(text: str, *, letters: int = 2000) -> str:
     r"""Write an error on one line, harmless, without the middle of what is too long.
 
     >>> paragraph("one\n  two\x1b"), paragraph("abcdefghij" * 4, letters=20)
-    ('one two�', 'abcdefghijabc … hij')
+    ('one two�', 'abcdefghijabc … ghij')
     """
     line = harmless(re.sub(r"\s*[\n\r]\s*", " ", text.strip()), keep="\t")
     half = letters * 2 // 3
-    return line if len(line) <= letters else f"{line[:half]} … {line[half + 4 - letters :]}"
+    return line if len(line) <= letters else f"{line[:half]} … {line[half + 3 - letters :]}"
 
 
 def print_json(value: Any, *, indent: int | None = None) -> None:
     """Print JSON: null for what is not finite, and letters by their numbers where the output cannot write them."""
     text = json_text(value, indent=indent)
-    if not is_unicode(sys.stdout):
+    if not (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf"):
         text = json.dumps(finite(value), indent=indent)
     print(text)
-
-
-def is_unicode(stream: TextIO) -> bool:
-    """Say whether a stream can write every character."""
-    return (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
 
 
 def prepare_streams() -> None:

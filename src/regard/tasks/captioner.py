@@ -17,6 +17,7 @@ from regard.decoding import Hypothesis, Search, decode
 from regard.models.build import count_parameters
 from regard.models.vision.build_captions import build_caption_model
 from regard.models.vision.captions import CaptionModel, as_source
+from regard.tasks.finite_output import check_output
 from regard.tasks.model_folder import find_device, find_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
 from regard.tasks.question_answerer import TOKENIZER
@@ -100,6 +101,7 @@ class Captioner:
         return f"Captioner({kind}, {size:,} parameters, {self.tokenizer.size} words, on {self.device})"
 
     def _caption(self, found: Hypothesis, pixels: Tensor) -> Caption:
+        check_output(found.log_probabilities, of="a picture")
         tokens = [token for token in found.tokens if token != END]
         assert found.weights is not None
         grid = self._grid(found.weights.size(-1))

@@ -22,6 +22,7 @@ from regard.inspection.inspected import Inspection
 from regard.models.build import count_parameters
 from regard.models.classify import Network, build_classifier, gradient_shares, removal_shares
 from regard.tasks.classification_job import AnyClassifier, make_labeled_batch
+from regard.tasks.finite_output import check_output
 from regard.tasks.model_folder import find_device, find_model
 from regard.tasks.saved_model import (
     build_saved,
@@ -164,6 +165,7 @@ class Classifier:
         return shares
 
     def _decide(self, text: str, encoded: Encoded, probabilities: Sequence[float], shares: Sequence[float]) -> Decision:
+        check_output(probabilities, of=text)
         total = sum(shares)
         return Decision(
             label=self.labels[int(np.argmax(probabilities))],

@@ -12,6 +12,10 @@ from regard.decoding.rules import forbid_repeats
 from regard.decoding.search import Sampling
 from regard.models.language.folder import AnyLanguageModel
 from regard.models.language.network import LanguageNetwork
+from regard.tasks.finite_output import check_output
+
+_NAMED = 20
+"""Tokens that an error names."""
 
 
 @torch.no_grad()
@@ -39,6 +43,7 @@ def continue_tokens(
     for place in range(count):
         step = model.step(tokens.to(device_of(model)), state)
         state = step.state
+        check_output([float(step.log_probabilities[:, -1].max())], of=tokenizer.decode(said[-_NAMED:]))
         likely = step.log_probabilities[:, -1].cpu().masked_fill(~torch.from_numpy(character.sayable()), -torch.inf)
         if no_repeat_ngram:
             likely = _or_any(forbid_repeats(likely, torch.tensor([said]), no_repeat_ngram), likely)

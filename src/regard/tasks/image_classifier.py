@@ -18,6 +18,7 @@ from regard.errors import ArgumentError
 from regard.models.build import count_parameters
 from regard.models.vision.build import ImageEncoder, build_image_encoder
 from regard.models.vision.features import ChannelWeights, Looked, PlaceWeights
+from regard.tasks.finite_output import check_output
 from regard.tasks.image_job import AT_ONCE, predict_images
 from regard.tasks.model_folder import find_device, find_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
@@ -153,6 +154,7 @@ class ImageClassifier:
 
     def _decide(self, row: NDArray[np.float64]) -> ImageDecision:
         probabilities = dict(zip(self.labels, row.tolist(), strict=True))
+        check_output(probabilities.values(), of="a picture")
         return ImageDecision(label=self.labels[int(row.argmax())], probabilities=probabilities)
 
     def _inspection(self, row: NDArray[np.float64], image: Tensor, looked: Looked, number: int) -> ImageInspection:

@@ -19,6 +19,7 @@ from regard.models.build import count_parameters
 from regard.models.language.folder import AnyLanguageModel, load_language_model
 from regard.models.language.network import LanguageNetwork
 from regard.tasks.continuation import continue_tokens, device_of
+from regard.tasks.finite_output import check_output
 from regard.tasks.language_job import TextMeasure
 from regard.tasks.model_folder import find_device, find_model
 from regard.tasks.model_kinds import check_kind
@@ -130,6 +131,7 @@ class LanguageModel:
             torch.tensor([told], device=self.device), self.model.start(1, capacity=len(told)), weights=True
         )
         likely = step.log_probabilities[0, -1].float().exp().cpu()
+        check_output([float(likely.max())], of=prompt)
         said = torch.from_numpy(OpenCharacter(self.tokenizer, told).sayable())
         never_said = float(likely[~said].sum())
         best = likely.masked_fill(~said, 0.0).topk(min(k, int(said.sum())))

@@ -20,6 +20,7 @@ from regard.errors import ArgumentError, ArgumentTypeError
 from regard.models.build import count_parameters
 from regard.models.vision.build_questions import build_question_network
 from regard.models.vision.questions import QuestionNetwork
+from regard.tasks.finite_output import check_output
 from regard.tasks.model_folder import find_device, find_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
 from regard.tasks.saved_model import (
@@ -129,6 +130,7 @@ class QuestionAnswerer:
         return ids
 
     def _answer(self, question: str, probabilities: Sequence[float], image: Tensor, weights: Tensor) -> Answer:
+        check_output(probabilities, of=question)
         ids = self.tokenizer.encode(question).ids
         words = divide_words(self.tokenizer.normalize(question))
         return Answer(

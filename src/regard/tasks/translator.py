@@ -29,6 +29,7 @@ from regard.models.folder import load_model
 from regard.models.protocol import AnyModel
 from regard.models.recurrent import RecurrentModel
 from regard.tasks.aligned import Alignment
+from regard.tasks.finite_output import check_output
 from regard.tasks.model_folder import find_device, find_model
 from regard.tasks.model_kinds import check_kind
 from regard.tasks.saved_model import check_vocabulary
@@ -139,6 +140,8 @@ class Translator:
             tokens=batch_tokens,
             device=self.device,
         )
+        for index, outputs in enumerate(found):
+            check_output((one.score for one in outputs), of=texts[index])
         if weights or self.replaces_unknown:
             found = look_again(
                 self._speaker,

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from regard.decoding.search import Search
-from regard.errors import ArgumentError, DataError
+from regard.errors import ArgumentError, DataError, NotFiniteError
 from regard.tasks.translate_file import OutputPlace, translate_file
 from regard.tasks.translate_lines import LineTranslator, Translate, translate_stream
 from regard.tasks.translator import load
@@ -284,13 +284,13 @@ def test_json_tells_everything(translator):
     assert not {"weights", "alignment"} & json.loads(text.split("\n")[0]).keys()
 
 
-def test_json_is_never_nan(tmp_path):
+@pytest.mark.parametrize("json", [True, False])
+def test_what_was_chosen_by_nan_is_no_answer(tmp_path, json):
     broken = load(make_folder(tmp_path))
     broken.model.output.bias.data[:] = float("nan")
-    with pytest.raises(
-        DataError, match=r"must give numbers that JSON can write; its .* of an output is nan, for the line 'el libro'"
-    ):
-        answer(broken, b"el libro\n", Translate(json=True, weights="none", max_length=4))
+    message = r"The model must give probabilities; received NaN for 'el libro'\. Its parameters may be damaged"
+    with pytest.raises(NotFiniteError, match=message):
+        answer(broken, b"el libro\n", Translate(json=json, weights="none", max_length=4))
 
 
 def test_every_line_begins_with_the_prefix(translator):
