@@ -222,7 +222,7 @@ def check_numbers(tokenizer: Entry, *, holes: int = 0) -> None:
     for one in tokenizer.get("added_tokens", []).items():
         numbers.append(one["id"].whole())
         numbered[one["content"].text()] = numbers[-1]
-    highest, most = max(numbers, default=0), len(numbered) + holes
+    highest, most = max(numbers, default=-1), len(numbered) + holes
     if highest >= most or (not holes and len(set(numbers)) < len(numbered)):
         raise model.refuse(
             f"must number its {len(numbered):,} tokens from 0 to {most - 1:,}, each by another number",

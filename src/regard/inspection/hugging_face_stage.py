@@ -6,6 +6,7 @@ with settings from which all such words are gone, or which are refused for them.
 """
 
 import json
+import math
 import os
 import re
 import shutil
@@ -15,11 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from safetensors import SafetensorError, safe_open
-
 from regard.data.tokenizer import check_numbers
 from regard.errors import DataError, brief
 from regard.files import LARGE, Entry, read_json
+from regard.models.folder import open_tensors
 
 CONFIG, TOKENIZER, TOKENIZER_CONFIG = "config.json", "tokenizer.json", "tokenizer_config.json"
 _INDEX = "model.safetensors.index.json"
@@ -67,15 +67,9 @@ def measure_tensors(folder: Path) -> Size:
     """Count the tensors and the numbers of a folder's files, by their heads alone."""
     tensors = numbers = 0
     for path in _tensor_files(folder):
-        try:
-            with safe_open(path, framework="pt") as file:
-                for name in file.keys():  # noqa: SIM118 (not a mapping)
-                    count = 1
-                    for side in file.get_slice(name).get_shape():
-                        count *= side
-                    tensors, numbers = tensors + 1, numbers + count
-        except (OSError, SafetensorError) as error:
-            raise DataError(f"{path} must be a safetensors file; received: {error}.") from error
+        with open_tensors(path) as file:
+            shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118 (not a mapping)
+            tensors, numbers = tensors + len(shapes), numbers + sum(map(math.prod, shapes))
     return Size(tensors, numbers)
 
 

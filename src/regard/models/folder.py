@@ -75,7 +75,7 @@ def build_filled(build: Callable[[], Built], folder: Path) -> Built:
     except (RuntimeError, ValueError, TypeError, ArithmeticError) as error:
         first = str(error).strip().split("\n")[0]
         raise DataError(f"{folder / CONFIG} must describe a model that can be built; received: {first}") from error
-    with _opened(path) as file:
+    with open_tensors(path) as file:
         _check_fits(planned, file, path)
     with torch.random.fork_rng():
         model = build()
@@ -115,7 +115,7 @@ def saved_tensors(model: nn.Module) -> dict[str, Tensor]:
 def fill(model: nn.Module, path: Path) -> None:
     """Put the tensors of a file in place of the model's own, which must be the same in name and shape."""
     own = saved_tensors(model)
-    with _opened(path) as file:
+    with open_tensors(path) as file:
         _check_fits(own, file, path)
         for name, tensor in own.items():
             # A copy, since the file's memory is aligned otherwise, for which products may round otherwise.
@@ -134,15 +134,17 @@ def check_finite(tensors: Mapping[str, Tensor], path: Path) -> None:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def open_tensors(path: Path) -> Iterator[Any]:
     """Open a file of tensors; whatever is none is an error that says so."""
     try:
         if path.exists() and not path.is_file():  # lest anything wait for a pipe
             raise DataError(f"{path} must be a plain file; received something else.")
+        path.open("rb").close()  # which says why it cannot be read; safetensors says that it is not there
         with safe_open(path, framework="pt") as file:
             yield file
     except (OSError, SafetensorError) as error:
-        raise DataError(f"{path} must be a safetensors file; received: {error}.") from error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise DataError(f"{path} must be a safetensors file; received: {reason}.") from error
 
 
 def _check_fits(own: Mapping[str, Tensor], file: Any, path: Path) -> None:

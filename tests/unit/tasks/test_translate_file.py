@@ -185,6 +185,32 @@ def test_an_output_that_is_there_is_kept(translator, tmp_path):
     assert path.read_text().count("\n") == 25
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"lines": "7"},
+        {"lines": -1},
+        {"output_bytes": None},
+        {"settings": {"beam": 5}},
+        {"settings": []},
+        {"tally": 3},
+        {"tally": {"broken_bytes": 0}},
+        {"finished": "no"},
+        {"digest": 7},
+    ],
+)
+def test_a_journal_of_other_values_is_told_and_overwriting_cures_it(translator, tmp_path, changes):
+    path = tmp_path / "out"
+    stop(translator, path)
+    journal = json.loads((tmp_path / "out.progress").read_text())
+    (tmp_path / "out.progress").write_text(json.dumps(journal | changes))
+    message = r"out\.progress must be what `regard translate` wrote; received: .* Begin anew with --overwrite\."
+    with pytest.raises(DataError, match=message):
+        run(translator, path)
+    run(translator, path, overwrite=True)
+    assert path.read_text().count("\n") == 25
+
+
 def test_damage_is_told(translator, tmp_path):
     path = tmp_path / "out"
     stop(translator, path)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import torch
-from safetensors import SafetensorError
 from safetensors import numpy as arrays_file
 from safetensors.torch import save_file
 
@@ -15,7 +14,7 @@ from regard.config.read import read_settings
 from regard.config.show import to_table
 from regard.errors import ArgumentError, DataError
 from regard.files import write_text, write_whole
-from regard.models.folder import CONFIG, PARAMETERS, build_filled, read_table, saved_tensors
+from regard.models.folder import CONFIG, PARAMETERS, build_filled, open_tensors, read_table, saved_tensors
 from regard.models.language.bag import BagModel
 from regard.models.language.build import CountingModel, build_network
 from regard.models.language.network import LanguageNetwork
@@ -81,12 +80,10 @@ def read_language_config(folder: Path) -> SavedLanguageModel:
 def _counted(kind: type[Counted], folder: Path, size: int) -> Counted:
     """Read a model that counts, of so many tokens."""
     path = folder / PARAMETERS
-    if path.exists() and not path.is_file():  # lest anything wait for a pipe
-        raise DataError(f"{path} must be a plain file; received something else.")
+    with open_tensors(path):
+        pass  # it is one
     try:
         found = kind.from_arrays(arrays_file.load_file(path))
-    except (OSError, SafetensorError) as error:
-        raise DataError(f"{path} must be a safetensors file; received: {error}.") from error
     except (KeyError, IndexError, ValueError, TypeError, OverflowError) as error:
         raise DataError(
             f"{path} must hold the counts of {CONFIG}; received: {type(error).__name__}: {error}"
