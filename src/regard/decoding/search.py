@@ -6,6 +6,8 @@ from regard.errors import ArgumentError
 
 WIDEST = 1_000
 """Hypotheses of a sentence, at most: each keeps a state of its own."""
+MOST_DRAWN = 100_000
+"""Outputs drawn for a sentence, at most."""
 LONGEST = 1_000_000
 """Tokens of an output, at most."""
 
@@ -56,9 +58,10 @@ class Search:
     def __post_init__(self) -> None:
         if self.beam < 1:
             raise ArgumentError(f"`beam` must be at least 1; received {self.beam}.")
-        if max(self.beam, self.n_best) > WIDEST:
-            name = "beam" if self.beam > WIDEST else "n_best"
-            raise ArgumentError(f"`{name}` must be at most {WIDEST:,}; received {getattr(self, name):,}.")
+        if self.beam > WIDEST:
+            raise ArgumentError(f"`beam` must be at most {WIDEST:,}; received {self.beam:,}.")
+        if self.n_best > MOST_DRAWN:
+            raise ArgumentError(f"`n_best` must be at most {MOST_DRAWN:,}; received {self.n_best:,}.")
         if self.max_length is not None and self.max_length > LONGEST:
             raise ArgumentError(f"`max_length` must be at most {LONGEST:,}; received {self.max_length:,}.")
         if self.sampling is not None and self.n_best < 1:
