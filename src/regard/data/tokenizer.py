@@ -108,7 +108,8 @@ class Tokenizer:
 
     def normalize(self, text: str) -> str:
         """Bring text to the form that comes back from `decode`."""
-        plain: str = self._backend.normalizer.normalize_str(text)
+        normalizer = self._backend.normalizer
+        plain: str = text if normalizer is None else normalizer.normalize_str(text)
         return plain.removeprefix(SPACE).replace(SPACE, " ")
 
     def to_json(self) -> str:
@@ -119,12 +120,12 @@ class Tokenizer:
     def from_json(cls, text: str, *, path: str | Path = FILE) -> "Tokenizer":
         """Read what `to_json` wrote; `path` is where it came from, for errors."""
         try:
-            check_numbers(parse_json(text, path))
+            check_tokenizer(parse_json(text, path))
             backend = tokenizers.Tokenizer.from_str(text)
             backend.no_padding()  # a file may ask for encodings of any length
             backend.no_truncation()
             found = cls(backend)
-            found.normalize("")  # which a tokenizer without a normalizer cannot
+            found.normalize("")  # where a damaged one shows
         except BaseException as error:
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise  # Ctrl-C; but what goes wrong inside `tokenizers` is no `Exception` either
@@ -206,11 +207,13 @@ def read_tokenizer(folder: Path) -> str:
     return read_text(path, most=LARGE)
 
 
-def check_numbers(tokenizer: Entry, *, holes: int = 0) -> None:
-    """Raise where tokens are not numbered from 0 on: `tokenizers` would fill holes until memory ends.
+def check_tokenizer(tokenizer: Entry, *, holes: int = 0) -> None:
+    """Raise where `tokenizers` would not raise, but fill memory or panic.
 
-    `holes` says how many numbers may be left out.
+    Tokens must be numbered from 0 on, lest holes be filled until memory ends; `holes` may be left out. Tokens of a
+    template must be described.
     """
+    _check_template(tokenizer.get("post_processor"))
     model = tokenizer["model"]
     if isinstance(model.get("vocab").value, list):  # of Unigram, which are numbered as they stand
         names = [str(one.items()[0].text()) for one in model["vocab"].items() if one.items()]
@@ -228,6 +231,20 @@ def check_numbers(tokenizer: Entry, *, holes: int = 0) -> None:
             f"must number its {len(numbered):,} tokens from 0 to {most - 1:,}, each by another number",
             f"numbers up to {highest:,}",
         )
+
+
+def _check_template(processor: Entry) -> None:
+    """Raise where a template puts in a special token that it does not describe."""
+    if not isinstance(processor.value, dict):
+        return
+    for one in processor.get("processors", []).items():
+        _check_template(one)
+    if processor.value.get("type") == "TemplateProcessing":
+        pieces = [*processor["single"].items(), *processor["pair"].items()]
+        known = processor["special_tokens"].table()
+        for piece in pieces:
+            if "SpecialToken" in piece.table() and (name := piece["SpecialToken"]["id"]).text() not in known:
+                raise name.refuse("must be described in special_tokens")
 
 
 def make_backend(model: models.Model, *, kind: Kind, lowercase: bool) -> tokenizers.Tokenizer:

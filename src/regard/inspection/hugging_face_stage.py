@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.data.tokenizer import check_numbers
+from regard.data.tokenizer import check_tokenizer
 from regard.errors import DataError, brief
 from regard.files import LARGE, Entry, read_json
 from regard.models.folder import open_tensors
@@ -84,7 +84,7 @@ def staged(folder: Path) -> Iterator[Path]:
                 _link(path, place / path.name)
         _write(place / CONFIG, _without(read_config(folder).value))
         if (folder / TOKENIZER).is_file():
-            check_numbers(read_json(folder / TOKENIZER, most=LARGE), holes=HOLES)
+            check_tokenizer(read_json(folder / TOKENIZER, most=LARGE), holes=HOLES)
         if (folder / TOKENIZER_CONFIG).is_file():
             _write(place / TOKENIZER_CONFIG, _tokenizer_settings(folder))
         if (folder / _INDEX).is_file():

@@ -131,7 +131,7 @@ class LanguageModel:
             torch.tensor([told], device=self.device), self.model.start(1, capacity=len(told)), weights=True
         )
         likely = step.log_probabilities[0, -1].float().exp().cpu()
-        check_output([float(likely.max())], of=prompt)
+        check_output([likely.max().item()], of=prompt)
         said = torch.from_numpy(OpenCharacter(self.tokenizer, told).sayable())
         never_said = float(likely[~said].sum())
         best = likely.masked_fill(~said, 0.0).topk(min(k, int(said.sum())))

@@ -234,7 +234,6 @@ def test_padding_of_a_file_is_not_followed(trained):
         lambda table: table["model"].pop("vocab"),
         lambda table: table["model"].update(vocab=[[1, 2]]),
         lambda table: table.update(added_tokens={"id": 1}),
-        lambda table: table.update(normalizer=None),
         lambda table: table.update(normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA"}),
     ],
 )

@@ -120,6 +120,17 @@ def test_numbers_of_tokens_that_would_take_all_memory_are_refused(folder):
     refused(folder, "tokenizer.json: model must number its 15 tokens from 0 to 100,014")
 
 
+def test_a_template_of_tokens_that_nobody_describes_is_refused(folder, capfd):
+    table = json.loads((folder / "tokenizer.json").read_text())
+    table["post_processor"]["special_tokens"].popitem()
+    (folder / "tokenizer.json").write_text(json.dumps(table))
+    refused(folder, "must be described in special_tokens; received ")
+    table["post_processor"] = {"type": "Sequence", "processors": [table["post_processor"]]}
+    (folder / "tokenizer.json").write_text(json.dumps(table))
+    refused(folder, "must be described in special_tokens; received ")
+    assert capfd.readouterr().err == ""  # nothing of a panic
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 5000, b'{"a": ' + b"9" * 5000 + b"}"])
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"])
 def test_damaged_files_are_one_paragraph(folder, name, content):
