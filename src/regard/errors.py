@@ -42,7 +42,7 @@ class MissingExtraError(RegardError, ImportError):
 
 
 class NotFiniteError(RegardError, ArithmeticError):
-    """The numbers of a model are none: NaN, in its parameters or in what it says."""
+    """The numbers of a model are NaN, in its parameters or in its output."""
 
 
 class TrainingError(RegardError, RuntimeError):

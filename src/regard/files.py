@@ -57,7 +57,7 @@ def write_text(path: Path, text: str) -> None:
     write_whole(path, lambda aside: aside.write_text(text, encoding="utf-8"))
 
 
-def open_own(path: Path) -> BinaryIO:
+def open_to_append(path: Path) -> BinaryIO:
     """Open a file to append to or to lock, made where there is none; a link is an error."""
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o666), "ab")
 
@@ -95,9 +95,9 @@ def finite(value: Any) -> Any:
     """
     match value:
         case dict():
-            return {key: finite(one) for key, one in value.items()}
+            return {key: finite(inner) for key, inner in value.items()}
         case list() | tuple():
-            return [finite(one) for one in value]
+            return [finite(inner) for inner in value]
         case float() if not math.isfinite(value):
             return None
         case _:
@@ -145,7 +145,7 @@ class Entry:
         """Give the entries of a list."""
         if not isinstance(self.value, list):
             raise self.refuse("must hold a list" if not self.key else "must be a list")
-        return [Entry(one, self.path, f"{self.key}[{number}]") for number, one in enumerate(self.value)]
+        return [Entry(item, self.path, f"{self.key}[{number}]") for number, item in enumerate(self.value)]
 
     def text(self) -> str:
         """Give the value as text."""
@@ -166,18 +166,18 @@ class Entry:
         raise self.refuse(f"must be a whole number from {least:,} to {most:,}")
 
     def texts(self, *, count: int | None = None) -> list[str]:
-        """Give a list of texts, all different, as many as `count` says."""
-        found = [one.text() for one in self.items()]
-        if count is not None and len(found) != count:
-            raise self.refuse(f"must have {count:,} entries", f"{len(found):,}")
-        if twice := [one for one, times in Counter(found).items() if times > 1]:
+        """Give a list of texts, all different; `count` is how many there must be."""
+        texts = [entry.text() for entry in self.items()]
+        if count is not None and len(texts) != count:
+            raise self.refuse(f"must have {count:,} entries", f"{len(texts):,}")
+        if twice := [text for text, times in Counter(texts).items() if times > 1]:
             raise self.refuse("must not have an entry twice", _shown(twice[0]))
-        return found
+        return texts
 
     def refuse(self, expected: str, received: str = "") -> DataError:
-        """Make the error that says where what was expected."""
-        place = f"{self.path}: {self.key}" if self.key else str(self.path)
-        return DataError(f"{place} {expected}; received {received or _shown(self.value)}.")
+        """Make the error that names the file, the key and what was expected."""
+        name = f"{self.path}: {self.key}" if self.key else str(self.path)
+        return DataError(f"{name} {expected}; received {received or _shown(self.value)}.")
 
 
 def read_json(path: Path, *, most: int = SMALL) -> Entry:
@@ -264,9 +264,9 @@ def _depth(value: Any) -> int:
             break
         level = [
             inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
+            for holder in level
+            if isinstance(holder, dict | list)
+            for inner in (holder.values() if isinstance(holder, dict) else holder)
             if isinstance(inner, dict | list)
         ]
     return depth

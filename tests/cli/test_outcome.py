@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from fuzz.folders import KINDS
 from regard.cli import main
 from regard.cli.outcome import explain
-from regard.cli.terminal import harmless, paragraph, prepare_streams, print_json
+from regard.cli.terminal import paragraph, prepare_streams, print_json, sanitize
 from regard.errors import ArgumentError, DataError, Interrupted, NotFiniteError, TrainingError
 
 EVIL = "\x1b]0;title\x07\nregard: forged\x9b31m"
@@ -62,7 +62,7 @@ def start(*words, **settings):
 
 
 def is_one_paragraph(text):
-    return text.startswith("regard: ") and text.count("\n") == 1 and harmless(text, keep="\n") == text
+    return text.startswith("regard: ") and text.count("\n") == 1 and sanitize(text, keep="\n") == text
 
 
 @pytest.mark.parametrize(
@@ -76,14 +76,14 @@ def is_one_paragraph(text):
         (
             PermissionError(errno.EACCES, "Permission denied", "/a/b"),
             2,
-            "/a/b must be one that can be read and written; the system says: Permission denied.",
+            "/a/b must be one that can be read and written; the system reports: Permission denied.",
         ),
         (
             OSError(errno.ENAMETOOLONG, "File name too long", "aaa"),
             2,
-            "aaa must be one that can be read and written; the system says: File name too long.",
+            "aaa must be one that can be read and written; the system reports: File name too long.",
         ),
-        (OSError(errno.EBADF, "Bad"), 2, "Input and output must be open; the system says: Bad."),
+        (OSError(errno.EBADF, "Bad"), 2, "Input and output must be open; the system reports: Bad."),
         (
             OSError(errno.ENOSPC, "Full"),
             1,
@@ -97,13 +97,13 @@ def is_one_paragraph(text):
         (
             MemoryError(),
             1,
-            "The work must fit into memory; received: none is left Ask for less at once, or take a smaller model.",
+            "The work must fit into memory; received: none is left. Ask for less at once, or a smaller model.",
         ),
         (
             RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried\nmore"),
             1,
             "The work must fit into memory; received: [enforce fail] DefaultCPUAllocator: can't allocate memory: you "
-            "tried Ask for less at once, or take a smaller model.",
+            "tried. Ask for less at once, or a smaller model.",
         ),
     ],
 )
@@ -254,7 +254,7 @@ def test_labels_and_keys_of_a_stranger_are_not_obeyed(run, folders, tmp_path):
     assert done.stdout.count("\n") == 1
     done = run("classify", folder, "the cat", "--json")
     assert EVIL in json.loads(done.stdout)["probabilities"]
-    assert harmless(done.stdout, keep="\n") == done.stdout
+    assert sanitize(done.stdout, keep="\n") == done.stdout
     table = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(table | {EVIL: 1}))
     done = run("classify", folder, "the cat")
@@ -265,7 +265,7 @@ def test_labels_and_keys_of_a_stranger_are_not_obeyed(run, folders, tmp_path):
 
 
 def test_text_for_a_terminal():
-    assert harmless("a\u202eb\u2028\ud800\x85é\u200d\xa0\u3000") == "a�b���é\u200d\xa0\u3000"
+    assert sanitize("a\u202eb\u2028\ud800\x85é\u200d\xa0\u3000") == "a�b���é\u200d\xa0\u3000"
     assert paragraph("a" * 5000).startswith("a" * 1000)
     assert len(paragraph("a" * 5000)) == 2000
 
@@ -280,7 +280,7 @@ def test_output_that_has_ascii_alone_shows_signs_for_shades(monkeypatch):
     assert raw.getvalue() == b'.:+#@ |/ ~ ?\n{"\\u00e9": null}\n'
 
 
-CLOSED = "regard: Input and output must be open; the system says: Bad file descriptor.\n"
+CLOSED = "regard: Input and output must be open; the system reports: Bad file descriptor.\n"
 FULL = "regard: The output must have room for what is written; there is none (No space left on device). Make room.\n"
 EMPTY = "regard: Standard input must have at least one text; received none.\n"
 LIST = ("train", "--preset", "list")

@@ -105,10 +105,10 @@ def make_hugging_face(folder: Path) -> None:
 
 
 def use_hugging_face(folder: Path) -> object:
-    from regard.inspection.hugging_face_folder import told
+    from regard.inspection.hugging_face_folder import naming_errors
 
     model, tokenizer = load_hugging_face(folder)
-    with told(folder, "hold a model that can read this text"):
+    with naming_errors(folder, "hold a model that can read this text"):
         return regard.inspect(model, tokenizer, "the cat")
 
 

@@ -30,10 +30,10 @@ def main() -> int:
             continue
         with tempfile.TemporaryDirectory() as folder:
             begun = time.monotonic()
-            found = attack(target, Path(folder), seed=chosen.seed, count=chosen.cases)
-        wrong += len(found)
-        print(f"{name}: {len(found)} of {chosen.cases} in {time.monotonic() - begun:.0f} s", flush=True)
-        for line in found[:20]:
+            problems = attack(target, Path(folder), seed=chosen.seed, count=chosen.cases)
+        wrong += len(problems)
+        print(f"{name}: {len(problems)} of {chosen.cases} in {time.monotonic() - begun:.0f} s", flush=True)
+        for line in problems[:20]:
             print(f"    {line}", flush=True)
     return int(wrong > 0)
 

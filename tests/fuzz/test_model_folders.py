@@ -92,7 +92,7 @@ def attack(target: Target, folder: Path, *, seed: int, count: int) -> list[str]:
     """Damage the file so many times, let it be read, and list what should not have happened."""
     target.make(folder)
     path = folder / target.file
-    whole, found, before = path.read_bytes(), [], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    whole, problems, before = path.read_bytes(), [], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for number, damaged in enumerate(mutations(whole, seed, count)):
         path.write_bytes(damaged)
         try:
@@ -100,13 +100,13 @@ def attack(target: Target, folder: Path, *, seed: int, count: int) -> list[str]:
                 target.use(folder)
         except RegardError as error:
             if "\n" in str(error).strip() and target.file != "config.toml":  # where TOML may be told line by line
-                found.append(f"case {number}: several lines: {error!r}")
+                problems.append(f"case {number}: several lines: {error!r}")
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            found.append(f"case {number}: {type(error).__name__}: {str(error)[:200]}")
+            problems.append(f"case {number}: {type(error).__name__}: {str(error)[:200]}")
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    return [*found, f"memory grew by {grown:,} KiB"] if grown > GROWTH else found
+    return [*problems, f"memory grew by {grown:,} KiB"] if grown > GROWTH else problems
 
 
 @pytest.mark.usefixtures("unchecked")

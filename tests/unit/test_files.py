@@ -10,7 +10,17 @@ from safetensors.torch import save_file
 
 from regard import files
 from regard.errors import DataError
-from regard.files import Entry, json_text, open_own, parse_json, read_json, read_toml, remove, write_text, write_whole
+from regard.files import (
+    Entry,
+    json_text,
+    open_to_append,
+    parse_json,
+    read_json,
+    read_toml,
+    remove,
+    write_text,
+    write_whole,
+)
 
 
 def full(_: Path) -> None:
@@ -51,16 +61,16 @@ def test_links_are_replaced_and_never_followed(tmp_path):
     assert not (tmp_path / "config.toml").is_symlink()
     (tmp_path / ".lock").symlink_to(victim)
     with pytest.raises(OSError, match="symbolic link"):
-        open_own(tmp_path / ".lock")
+        open_to_append(tmp_path / ".lock")
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     with pytest.raises(OSError, match="symbolic link"):
-        open_own(tmp_path / "dangling")
+        open_to_append(tmp_path / "dangling")
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_what_is_opened_to_append_keeps_what_it_holds(tmp_path):
     (tmp_path / "a").write_bytes(b"one")
-    with open_own(tmp_path / "a") as file:
+    with open_to_append(tmp_path / "a") as file:
         file.write(b"two")
     assert (tmp_path / "a").read_bytes() == b"onetwo"
 

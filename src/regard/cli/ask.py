@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.given import check_file, check_unicode, write_file, write_page
-from regard.cli.terminal import harmless, print_json
+from regard.cli.terminal import print_json, sanitize
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -131,13 +131,13 @@ def _show(answer: "Answer", *, as_json: bool) -> None:
     from regard.tasks.word_maps import chances
 
     if answer.unknown:
-        never = harmless(", ".join(dict.fromkeys(answer.unknown)))
+        never = sanitize(", ".join(dict.fromkeys(answer.unknown)))
         print(f"regard: the model has never seen: {never}", file=sys.stderr)
     if as_json:
         known = {"question": answer.question, "answer": answer.answer, "probabilities": answer.probabilities}
         print_json({**known, "unknown": answer.unknown, "words": answer.looks.to_json()})
         return
-    print(f"{harmless(answer.answer)}  ({harmless(chances(answer.likeliest(3)))})\n")
+    print(f"{sanitize(answer.answer)}  ({sanitize(chances(answer.likeliest(3)))})\n")
     for line in answer.looks.text(width=max(20, shutil.get_terminal_size().columns)):
-        print(harmless(line))
+        print(sanitize(line))
     print()

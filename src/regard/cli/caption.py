@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.ask import check_page, check_picture_figure, write_figure, write_picture_page
-from regard.cli.terminal import harmless, print_json
+from regard.cli.terminal import print_json, sanitize
 from regard.errors import ArgumentError
 
 
@@ -51,8 +51,8 @@ def caption(
             words = one.looks.to_json()
             print_json({"text": one.text, "probability": one.probability, "words": words})
         else:
-            print(f"{harmless(one.text)}  ({one.probability:.3g})")
+            print(f"{sanitize(one.text)}  ({one.probability:.3g})")
     if not as_json:
         print()
         for line in found[0].looks.text(width=max(20, shutil.get_terminal_size().columns)):
-            print(harmless(line))
+            print(sanitize(line))

@@ -11,7 +11,7 @@ import typer
 
 from regard.cli.given import check_page, check_unicode, is_file, write_page
 from regard.cli.label_measures import measure_labels
-from regard.cli.terminal import harmless, print_json
+from regard.cli.terminal import print_json, sanitize
 from regard.data.report import shorten
 from regard.errors import ArgumentError, DataError, plural
 
@@ -162,7 +162,7 @@ def _note_unknown(classifier: "Classifier", texts: Sequence[str]) -> None:
 
     strange = [text for text in texts if knows_none(classifier.tokenizer, text)]
     if strange:
-        named = "; ".join(harmless(shorten(text)) for text in strange[:NAMED]) + ("; …" if len(strange) > NAMED else "")
+        named = "; ".join(sanitize(shorten(text)) for text in strange[:NAMED]) + ("; …" if len(strange) > NAMED else "")
         print(
             f"regard: {plural(len(strange), 'text')} without a word that the model knows, so that the label says "
             f"little: {named}",
@@ -190,9 +190,9 @@ def _watched(classifier: "Classifier", texts: list[str], by: str) -> "Iterator[D
 def _show(decision: "Decision") -> None:
     """Write a decision: words on shades of color on a terminal, columns with tabs between them elsewhere."""
     if not sys.stdout.isatty():
-        heaviest = harmless(", ".join(f"{word} {weight:.3f}" for word, weight in decision.heaviest()))
-        words = harmless(" ".join(decision.words))
-        print(f"{harmless(decision.label)}\t{decision.probability:.4f}\t{heaviest}\t{words}")
+        heaviest = sanitize(", ".join(f"{word} {weight:.3f}" for word, weight in decision.heaviest()))
+        words = sanitize(" ".join(decision.words))
+        print(f"{sanitize(decision.label)}\t{decision.probability:.4f}\t{heaviest}\t{words}")
         return
     from rich.console import Console
 
@@ -206,12 +206,12 @@ def paint(decision: "Decision") -> Any:
     from regard.tasks.classify_page import shade
 
     line = Text()
-    line.append(f"{harmless(decision.label)} {decision.probability:.3f} ", "bold")
+    line.append(f"{sanitize(decision.label)} {decision.probability:.3f} ", "bold")
     for word, weight in zip(decision.words, decision.weights, strict=True):
         strength = shade(weight, len(decision.words))
         # From the terminal's own ground to orange; dark letters where the ground is bright.
         ground = f"rgb({int(40 + 215 * strength)},{int(40 + 100 * strength)},{int(45 - 35 * strength)})"
-        line.append(harmless(word), f"{'black' if strength > 0.5 else 'white'} on {ground}" if strength > 0.02 else "")
+        line.append(sanitize(word), f"{'black' if strength > 0.5 else 'white'} on {ground}" if strength > 0.02 else "")
         line.append(" ")
     return line
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.cli.given import check_file, is_file, write_file, write_page
 from regard.cli.label_measures import measure_labels
-from regard.cli.terminal import harmless, print_json
+from regard.cli.terminal import print_json, sanitize
 from regard.errors import ArgumentError, plural
 
 if TYPE_CHECKING:
@@ -147,4 +147,4 @@ def as_table(inspection: "ImageInspection") -> dict[str, Any]:
 def _show(name: str, decision: "ImageDecision") -> None:
     from regard.tasks.image_page import chances
 
-    print(f"{harmless(decision.label)}\t{decision.probability:.4f}\t{harmless(chances(decision))}\t{harmless(name)}")
+    print(f"{sanitize(decision.label)}\t{decision.probability:.4f}\t{sanitize(chances(decision))}\t{sanitize(name)}")

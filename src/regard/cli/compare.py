@@ -7,7 +7,7 @@ import typer
 
 from regard.cli.evaluate import read_evaluating, show_lengths
 from regard.cli.tables import print_table
-from regard.cli.terminal import harmless, print_json
+from regard.cli.terminal import print_json, sanitize
 from regard.cli.watching import Watching
 from regard.errors import ArgumentError
 
@@ -81,7 +81,7 @@ def compare(
 
 def _show(found: "Comparison") -> None:
     first = found.evaluations[0]
-    print(f"{harmless(first.held_out.name)}: {len(first.held_out.pairs):,} pairs; baseline {first.name}\n")
+    print(f"{sanitize(first.held_out.name)}: {len(first.held_out.pairs):,} pairs; baseline {first.name}\n")
     rows = [_row(one, None) for one in found.evaluations[:1]]
     for one, differences in zip(found.evaluations[1:], found.differences, strict=True):
         rows.append(_row(one, differences["BLEU"].p_value))
@@ -91,7 +91,7 @@ def _show(found: "Comparison") -> None:
     show_lengths(found.evaluations)
     for one in found.evaluations:
         for note in one.notes:
-            print(f"\nnote on {one.name}: {harmless(note)}")
+            print(f"\nnote on {one.name}: {sanitize(note)}")
     print(f"\n{first.measures['BLEU'].signature}")
     for one in found.evaluations:
         print(f"{one.name}: {one.signature}")

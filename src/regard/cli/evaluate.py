@@ -11,7 +11,7 @@ import typer
 from regard.cli.draw_lengths import draw_lengths
 from regard.cli.evaluate_texts import check_for_language, is_language, measure_texts
 from regard.cli.tables import print_table
-from regard.cli.terminal import harmless, print_json
+from regard.cli.terminal import print_json, sanitize
 from regard.cli.watching import Watching
 from regard.errors import ArgumentError, brief
 from regard.files import json_text
@@ -208,7 +208,7 @@ def _save(evaluations: Sequence["Evaluation"], path: Path) -> None:
 def _show(found: "Evaluation") -> None:
     from regard.evaluation.by_length import FEW
 
-    print(f"{harmless(found.name)} on {harmless(found.held_out.name)}: {len(found.held_out.pairs):,} pairs\n")
+    print(f"{sanitize(found.name)} on {sanitize(found.held_out.name)}: {len(found.held_out.pairs):,} pairs\n")
     rows = [
         [name, f"{score.value:.2f}", f"{score.low:.1f}–{score.high:.1f}", found.measures[name].signature]
         for name, score in found.scores.items()
@@ -232,7 +232,7 @@ def _show(found: "Evaluation") -> None:
     show_lengths([found])
     _show_attention(found)
     for note in found.notes:
-        print(f"\nnote: {harmless(note)}")
+        print(f"\nnote: {sanitize(note)}")
     print(f"\n{found.signature}")
 
 

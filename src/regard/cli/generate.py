@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.given import check_unicode
-from regard.cli.terminal import harmless, print_json
+from regard.cli.terminal import print_json, sanitize
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def generate(
     if as_json:
         print_json({"prompt": prompt, "text": "".join(pieces)})
         return
-    written = partial(harmless, keep="\n\t") if sys.stdout.isatty() else str
+    written = partial(sanitize, keep="\n\t") if sys.stdout.isatty() else str
     sys.stdout.write(written(prompt))
     for piece in pieces:
         sys.stdout.write(written(piece))

@@ -114,7 +114,7 @@ def _open(
     model: Path, text: str, *, target: str | None, view: str | None, device: str
 ) -> tuple[Any, Callable[[], "Inspection"]]:
     """Give the model, none where it is not one of ours, and how to see where it looks."""
-    from regard.inspection.hugging_face_folder import is_hugging_face, load_hugging_face, told
+    from regard.inspection.hugging_face_folder import is_hugging_face, load_hugging_face, naming_errors
     from regard.inspection.inspected import inspect as inspect_model
     from regard.tasks.classifier import Classifier
     from regard.tasks.language_model import LanguageModel
@@ -129,7 +129,7 @@ def _open(
         network, tokenizer = load_hugging_face(model, device=find_device(device))
 
         def look() -> "Inspection":
-            with told(model, "hold a model that can read this text"):
+            with naming_errors(model, "hold a model that can read this text"):
                 return inspect_model(network, tokenizer, text, target=target)
 
         return None, look

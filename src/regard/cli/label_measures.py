@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from regard.cli.terminal import harmless, print_json
+from regard.cli.terminal import print_json, sanitize
 from regard.errors import plural
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def measure_labels(
         first = f"{place(strange[0])}: " if place is not None else ""
         print(
             f"regard: {plural(len(strange), unit)} with a label that the model does not have "
-            f'({first}"{harmless(strange[0])}"), '
+            f'({first}"{sanitize(strange[0])}"), '
             "counted as wrong, and left out of the cross-entropy",
             file=sys.stderr,
         )

@@ -3,11 +3,11 @@
 | what | exit code | |
 | --- | --- | --- |
 | bad input: any `RegardError` but those below | 2 | what was expected, what was received, what to do |
-| a file or stream that the system refuses (`OSError`) | 2 | its name, and what the system says |
+| a file or stream that the system refuses (`OSError`) | 2 | its name, and what the system reports |
 | training cannot go on, a model of NaN, a full disk, no memory | 1 | what to do |
 | Ctrl-C | 130 | |
-| whoever reads our output has gone | 0 | nothing: it has seen enough |
-| anything else is a mistake in regard | 1 | Python's traceback, to be reported |
+| the reader of our output has closed the pipe | 0 | |
+| anything else is a bug in regard | 1 | Python's traceback, to be reported |
 """
 
 import errno
@@ -26,46 +26,41 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Commands(TyperGroup):
-    """All commands. A closed pipe and Ctrl-C are told to `ending`, before click would make its own of them."""
-
-    def make_context(self, *words: Any, **settings: Any) -> Any:
-        """Read the command line."""
-        with _passing():
-            return super().make_context(*words, **settings)
+    """All commands. A closed pipe and Ctrl-C are left to `ending`, before click acts on them."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        with _passing():
+        with _intercepting():
             return super().invoke(ctx)
 
 
-class _GoneError(Exception):
-    """Whoever read our output has gone."""
+class _PipeClosedError(Exception):
+    """The reader of our output has closed the pipe."""
 
 
 @contextmanager
-def _passing() -> Iterator[None]:
+def _intercepting() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError as error:
-        raise _GoneError from error
+        raise _PipeClosedError from error
     except KeyboardInterrupt:
         sys.exit(130)
 
 
 @contextmanager
 def ending(command: Any, words: Sequence[str]) -> Iterator[None]:
-    """End the process as the table above says; `command` is that of all commands, `words` what was typed."""
+    """End the process by the table above; `command` is that of all commands, `words` what was typed."""
     try:
         try:
             yield
         except SystemExit as ended:
-            if isinstance(ended.__context__, BrokenPipeError):  # of which rich makes its own
-                raise _GoneError from ended
+            if isinstance(ended.__context__, BrokenPipeError):  # rich ends the process itself
+                raise _PipeClosedError from ended
             sys.stdout.flush()
             raise
         sys.stdout.flush()
-    except (_GoneError, BrokenPipeError):
+    except (_PipeClosedError, BrokenPipeError):
         discard_output()
         sys.exit(0)
     except (RegardError, OSError, MemoryError, RuntimeError) as error:
@@ -79,7 +74,7 @@ def ending(command: Any, words: Sequence[str]) -> Iterator[None]:
 
 
 def explain(error: BaseException) -> tuple[int, str] | None:
-    """Give the exit code and the message for what was raised; None where it is a mistake in regard itself."""
+    """Give the exit code and the message of an exception; None for a bug in regard itself."""
     match error:
         case Interrupted():
             return 128 + error.signal, str(error)
@@ -88,21 +83,21 @@ def explain(error: BaseException) -> tuple[int, str] | None:
         case RegardError():
             return 2, str(error)
         case OSError() if error.errno in _FULL:
-            place = _place(error) or "The output"
-            return 1, f"{place} must have room for what is written; there is none ({error.strerror}). Make room."
+            name = _names(error) or "The output"
+            return 1, f"{name} must have room for what is written; there is none ({error.strerror}). Make room."
         case OSError() if error.errno is not None:
-            place = _place(error)
-            what = f"{place} must be one that can be read and written" if place else "Input and output must be open"
-            return 2, f"{what}; the system says: {error.strerror}."
+            name = _names(error)
+            what = f"{name} must be one that can be read and written" if name else "Input and output must be open"
+            return 2, f"{what}; the system reports: {error.strerror}."
         case _ if _is_out_of_memory(error):
-            first = next(iter(str(error).strip().splitlines()), "none is left")
-            return 1, f"The work must fit into memory; received: {first} Ask for less at once, or take a smaller model."
+            first = next(iter(str(error).strip().splitlines()), "none is left").rstrip(".")
+            return 1, f"The work must fit into memory; received: {first}. Ask for less at once, or a smaller model."
     return None
 
 
-def _place(error: OSError) -> str:
+def _names(error: OSError) -> str:
     """Name the file or files of an error; nothing where it is of a stream."""
-    return " or ".join(str(one) for one in (error.filename, error.filename2) if one is not None)
+    return " or ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

@@ -17,22 +17,22 @@ _PLAIN = str.maketrans("·░▒▓█│╭╮╰╯─├┤┬┴┼…–—
 """Signs for terminals that have ASCII alone, so that shades stay apart."""
 
 
-def harmless(text: str, *, keep: str = "") -> str:
+def sanitize(text: str, *, keep: str = "") -> str:
     r"""Put a mark for each character that a terminal would obey; those in `keep` may stay.
 
-    >>> harmless("a\x1b]0;title\x07b\n"), harmless("a\tb\n", keep="\n\t")
+    >>> sanitize("a\x1b]0;title\x07b\n"), sanitize("a\tb\n", keep="\n\t")
     ('a�]0;title�b�', 'a\tb\n')
     """
-    return _OBEYED.sub(lambda found: found[0] if found[0] in keep else "�", text)
+    return _OBEYED.sub(lambda match: match[0] if match[0] in keep else "�", text)
 
 
 def paragraph(text: str, *, letters: int = 2000) -> str:
-    r"""Write an error on one line, harmless, without the middle of what is too long.
+    r"""Write an error on one line, sanitized, without the middle of what is too long.
 
     >>> paragraph("one\n  two\x1b"), paragraph("abcdefghij" * 4, letters=20)
     ('one two�', 'abcdefghijabc … ghij')
     """
-    line = harmless(re.sub(r"\s*[\n\r]\s*", " ", text.strip()), keep="\t")
+    line = sanitize(re.sub(r"\s*[\n\r]\s*", " ", text.strip()), keep="\t")
     half = letters * 2 // 3
     return line if len(line) <= letters else f"{line[:half]} … {line[half + 3 - letters :]}"
 
@@ -80,12 +80,12 @@ def _write_plainly(error: UnicodeError) -> tuple[str, int]:
     return missing.translate(_PLAIN).encode("ascii", "replace").decode(), error.end
 
 
-class HarmlessSink:
+class TerminalSink:
     """Where bytes of text go that a terminal shows."""
 
     def write(self, content: bytes, /) -> int:
         """Show some lines."""
-        sys.stdout.write(harmless(content.decode(errors="replace"), keep="\n\t"))
+        sys.stdout.write(sanitize(content.decode(errors="replace"), keep="\n\t"))
         return len(content)
 
     def flush(self) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.terminal import HarmlessSink
+from regard.cli.terminal import TerminalSink
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _run(
         work = LineTranslator(translator, settings)
         try:
             if output is None:
-                translate_stream(work, stream, HarmlessSink() if sys.stdout.isatty() else sys.stdout.buffer)
+                translate_stream(work, stream, TerminalSink() if sys.stdout.isatty() else sys.stdout.buffer)
             elif output.exists() and not output.is_file() and not output.is_dir():  # a pipe, or /dev/null
                 with output.open("wb") as file:
                     translate_stream(work, stream, file)

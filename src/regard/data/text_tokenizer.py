@@ -245,7 +245,7 @@ class TextTokenizer:
             table["tokens"].texts(),
             lowercase=table["lowercase"].flag(),
             within=Tokenizer.from_json(json.dumps(table["tokenizer"].value), path=table.path) if divided else None,
-            unseen=[one.whole() for one in table.get("unseen", []).items()],
+            unseen=[number.whole() for number in table.get("unseen", []).items()],
         )
 
     def save(self, folder: Path) -> None:

@@ -29,7 +29,7 @@ from regard.data.detokenize import join_words
 from regard.data.pair import words as divide_words
 from regard.data.ragged import Ragged
 from regard.data.special import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
-from regard.errors import DataError
+from regard.errors import DataError, brief
 from regard.files import LARGE, Entry, parse_json, read_text, write_text
 
 Kind: TypeAlias = Literal["word", "character", "byte", "bpe", "unigram"]
@@ -124,8 +124,8 @@ class Tokenizer:
             backend = tokenizers.Tokenizer.from_str(text)
             backend.no_padding()  # a file may ask for encodings of any length
             backend.no_truncation()
-            found = cls(backend)
-            found.normalize("")  # where a damaged one shows
+            tokenizer = cls(backend)
+            tokenizer.normalize("")  # where a damaged one shows
         except BaseException as error:
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise  # Ctrl-C; but what goes wrong inside `tokenizers` is no `Exception` either
@@ -133,7 +133,7 @@ class Tokenizer:
             raise DataError(
                 f"A tokenizer must be JSON of the package `tokenizers`; received: {where}{str(error).rstrip('.')}."
             ) from error
-        return found
+        return tokenizer
 
     @classmethod
     def load(cls, folder: Path) -> "Tokenizer":
@@ -215,30 +215,39 @@ def check_tokenizer(tokenizer: Entry, *, holes: int = 0) -> None:
     """
     _check_template(tokenizer.get("post_processor"))
     model = tokenizer["model"]
-    if isinstance(model.get("vocab").value, list):  # of Unigram, which are numbered as they stand
-        names = [str(one.items()[0].text()) for one in model["vocab"].items() if one.items()]
-        numbered = {name: number for number, name in enumerate(names)}
-    else:
-        vocabulary = model["vocab"]
-        numbered = {name: vocabulary[name].whole() for name in vocabulary.table()}
+    numbered = _read_vocabulary(model["vocab"])
     numbers = [*numbered.values()]
-    for one in tokenizer.get("added_tokens", []).items():
-        numbers.append(one["id"].whole())
-        numbered[one["content"].text()] = numbers[-1]
+    for token in tokenizer.get("added_tokens", []).items():
+        numbers.append(token["id"].whole())
+        numbered[token["content"].text()] = numbers[-1]
     highest, most = max(numbers, default=-1), len(numbered) + holes
     if highest >= most or (not holes and len(set(numbers)) < len(numbered)):
         raise model.refuse(
             f"must number its {len(numbered):,} tokens from 0 to {most - 1:,}, each by another number",
-            f"numbers up to {highest:,}",
+            f"numbers up to {brief(highest)}",
         )
+
+
+def _read_vocabulary(vocabulary: Entry) -> dict[str, int]:
+    """Give the number of each token: a list, as Unigram has it, is numbered as it stands."""
+    if isinstance(vocabulary.value, list):
+        names = [pair[0] for pair in vocabulary.value if isinstance(pair, list) and pair and isinstance(pair[0], str)]
+        if len(names) < len(vocabulary.value):
+            raise vocabulary.refuse("must be pairs of a token and its score", "others")
+        return {name: number for number, name in enumerate(names)}
+    table = vocabulary.table()
+    for name, number in table.items():
+        if type(number) is not int or number < 0:
+            vocabulary[name].whole()  # which is refused
+    return dict(table)
 
 
 def _check_template(processor: Entry) -> None:
     """Raise where a template puts in a special token that it does not describe."""
     if not isinstance(processor.value, dict):
         return
-    for one in processor.get("processors", []).items():
-        _check_template(one)
+    for inner in processor.get("processors", []).items():
+        _check_template(inner)
     if processor.value.get("type") == "TemplateProcessing":
         pieces = [*processor["single"].items(), *processor["pair"].items()]
         known = processor["special_tokens"].table()

@@ -48,26 +48,26 @@ def load_hugging_face(folder: str | Path, *, device: torch.device | str = "cpu")
     size = measure_tensors(folder)
     local = {"local_files_only": True, "trust_remote_code": False}
     whole = "hold a whole model, as safetensors, and its tokenizer"
-    with staged(folder) as place, quiet(transformers), told(folder, whole):
-        config = getattr(kind, "config_class", transformers.AutoConfig).from_pretrained(place, **local)
+    with staged(folder) as stage, quiet(transformers), naming_errors(folder, whole):
+        config = getattr(kind, "config_class", transformers.AutoConfig).from_pretrained(stage, **local)
         implementation = _plan(kind, config, size, folder)
-        model, found = kind.from_pretrained(
-            place,
+        model, loading = kind.from_pretrained(
+            stage,
             config=config,
             use_safetensors=True,
             attn_implementation=implementation,
             output_loading_info=True,
             **local,
         )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **local)
-    _check_whole(folder, found)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(stage, **local)
+    _check_whole(folder, loading)
     check_finite(dict(model.named_parameters()), folder)
     model.config._name_or_path = str(folder)
     return model.to(device).eval(), tokenizer
 
 
 @contextmanager
-def told(folder: Path, expected: str) -> Iterator[None]:
+def naming_errors(folder: Path, expected: str) -> Iterator[None]:
     """Turn whatever goes wrong inside `transformers`, fed with a stranger's files, into one error on the folder."""
     try:
         yield
@@ -77,12 +77,9 @@ def told(folder: Path, expected: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise  # Ctrl-C; but what goes wrong inside `tokenizers` is no `Exception` either
         first = next(iter(str(error).strip().splitlines()), "")
-        says = brief(first, letters=300) if isinstance(error, OSError | ValueError) and first else _named(error, first)
-        raise DataError(f"{folder} must {expected}; transformers says: {says}") from error
-
-
-def _named(error: BaseException, first: str) -> str:
-    return f"{type(error).__name__}: {brief(first, letters=300)}"
+        plain = isinstance(error, OSError | ValueError) and first
+        reason = brief(first, letters=300) if plain else f"{type(error).__name__}: {brief(first, letters=300)}"
+        raise DataError(f"{folder} must {expected}; transformers says: {reason}") from error
 
 
 @contextmanager
@@ -114,7 +111,7 @@ def _transformers() -> Any:
 def _find_class(transformers: Any, settings: Entry, folder: Path) -> Any:
     """Find the class that config.json names among the models of `transformers`, and nowhere else."""
     named = settings.get("architectures")
-    names = ["AutoModel"] if not named.value else [one.text() for one in named.items()]
+    names = ["AutoModel"] if not named.value else [name.text() for name in named.items()]
     kind = getattr(transformers, names[0], None) if names[0].isidentifier() else None
     if kind is transformers.AutoModel or (isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)):
         return kind
@@ -131,8 +128,8 @@ def _plan(kind: Any, config: Any, size: Size, folder: Path) -> str:
     """
     with torch.device("meta"):
         model = kind(config) if hasattr(kind, "config_class") else kind.from_config(config, trust_remote_code=False)
-    wanted = sum(one.numel() for one in model.parameters())
-    made = sum(one.numel() for one in model.buffers())
+    wanted = sum(tensor.numel() for tensor in model.parameters())
+    made = sum(tensor.numel() for tensor in model.buffers())
     if size.tensors and (wanted > 2 * size.numbers + _SPARE or made > 2 * size.numbers + _SPARE):
         raise DataError(
             f"{folder} must hold the {max(wanted, made):,} numbers that its config.json asks for; received "
@@ -142,10 +139,10 @@ def _plan(kind: Any, config: Any, size: Size, folder: Path) -> str:
     return implementation if implementation in ("eager", "sdpa") else "eager"
 
 
-def _check_whole(folder: Path, found: dict[str, Any]) -> None:
+def _check_whole(folder: Path, loading: dict[str, Any]) -> None:
     """Raise where a tensor was not in the files, or had another shape: random numbers would stand in its place."""
-    missing = sorted(map(str, found["missing_keys"]))
-    other = sorted(str(one[0] if isinstance(one, tuple) else one) for one in found["mismatched_keys"])
+    missing = sorted(map(str, loading["missing_keys"]))
+    other = sorted(str(key[0] if isinstance(key, tuple) else key) for key in loading["mismatched_keys"])
     if missing or other:
         what = f"missing: {list_some(missing)}" if missing else f"of another shape: {list_some(other)}"
         raise DataError(

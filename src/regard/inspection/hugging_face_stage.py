@@ -1,8 +1,8 @@
-"""What `transformers` gets to see of a stranger's folder: numbers, words, and settings that were read before.
+"""The part of a stranger's folder that `transformers` may read: tensors, vocabularies, and settings checked before.
 
-`transformers` does much at the word of a folder: it runs its code, fetches kernels and base models, opens files that
-settings name. So it is not given the folder but another, with links to the files of tensors and of vocabularies, and
-with settings from which all such words are gone, or which are refused for them.
+`transformers` follows many settings of a folder: it runs its code, fetches kernels and base models, opens files that
+settings name. So it reads another folder instead, with links to the files of tensors and of vocabularies, and with
+settings from which such keys are dropped, or which are refused for them.
 """
 
 import json
@@ -46,21 +46,21 @@ class Size(NamedTuple):
 
 def read_config(folder: Path) -> Entry:
     """Read config.json, and refuse what would run code or fetch it, and numbers that nobody can build."""
-    found = read_json(folder / CONFIG)
-    found.table()
-    for one in _walk(found):
-        name = one.key.rpartition(".")[2]
+    config = read_json(folder / CONFIG)
+    config.table()
+    for entry in _walk(config):
+        name = entry.key.rpartition(".")[2]
         if name == "auto_map":
             raise _foreign_code(folder / CONFIG)
         if name.endswith("attn_implementation"):
-            _check_implementation(one)
-        if name == "quantization_config" and one.value is not None:
-            raise one.refuse("must be left out: only models of plain numbers can be looked at", "one")
-        if type(one.value) is int and one.value > LARGEST and not _UNBOUNDED.search(name):
-            raise one.refuse(f"must be at most {LARGEST:,}")
-        if type(one.value) is int and one.value > MOST_REPEATED and _REPEATED.search(name):
-            raise one.refuse(f"must be at most {MOST_REPEATED:,}")
-    return found
+            _check_implementation(entry)
+        if name == "quantization_config" and entry.value is not None:
+            raise entry.refuse("must be left out: only models of plain numbers can be inspected", "a quantized model")
+        if type(entry.value) is int and entry.value > LARGEST and not _UNBOUNDED.search(name):
+            raise entry.refuse(f"must be at most {LARGEST:,}")
+        if type(entry.value) is int and entry.value > MOST_REPEATED and _REPEATED.search(name):
+            raise entry.refuse(f"must be at most {MOST_REPEATED:,}")
+    return config
 
 
 def measure_tensors(folder: Path) -> Size:
@@ -75,21 +75,21 @@ def measure_tensors(folder: Path) -> Size:
 
 @contextmanager
 def staged(folder: Path) -> Iterator[Path]:
-    """Give a folder that holds what may be seen of another, for as long as it is loaded from."""
+    """Give a folder with the permitted part of another, for as long as it is loaded from."""
     with tempfile.TemporaryDirectory(prefix="regard-") as made:
-        place = Path(made)
+        stage = Path(made)
         for path in sorted(folder.iterdir()):
             plain = path.name in _LINKED or path.suffix in _LINKED_ENDINGS or _TENSORS.fullmatch(path.name)
             if plain and path.is_file():
-                _link(path, place / path.name)
-        _write(place / CONFIG, _without(read_config(folder).value))
+                _link(path, stage / path.name)
+        _write(stage / CONFIG, _without(read_config(folder).value))
         if (folder / TOKENIZER).is_file():
             check_tokenizer(read_json(folder / TOKENIZER, most=LARGE), holes=HOLES)
         if (folder / TOKENIZER_CONFIG).is_file():
-            _write(place / TOKENIZER_CONFIG, _tokenizer_settings(folder))
+            _write(stage / TOKENIZER_CONFIG, _tokenizer_settings(folder))
         if (folder / _INDEX).is_file():
-            _write(place / _INDEX, _index(folder))
-        yield place
+            _write(stage / _INDEX, _index(folder))
+        yield stage
 
 
 def _walk(entry: Entry) -> Iterator[Entry]:
@@ -99,13 +99,13 @@ def _walk(entry: Entry) -> Iterator[Entry]:
             yield entry[name]
             yield from _walk(entry[name])
     elif isinstance(entry.value, list):
-        for one in entry.items():
-            yield from _walk(one)
+        for item in entry.items():
+            yield from _walk(item)
 
 
 def _check_implementation(entry: Entry) -> None:
     named = list(entry.value.values()) if isinstance(entry.value, dict) else [entry.value]
-    if strange := [one for one in named if one is not None and one not in _IMPLEMENTATIONS]:
+    if strange := [name for name in named if name is not None and name not in _IMPLEMENTATIONS]:
         raise entry.refuse(
             f"must be {', '.join(_IMPLEMENTATIONS[:-1])} or {_IMPLEMENTATIONS[-1]}, which transformers brings; "
             "a kernel from elsewhere is never fetched",
@@ -121,16 +121,16 @@ def _foreign_code(path: Path) -> DataError:
 
 
 def _without(value: Any) -> Any:
-    """Leave out of settings what says how and from where to load."""
+    """Drop the settings of how and from where to load."""
     if isinstance(value, list):
-        return [_without(one) for one in value]
+        return [_without(item) for item in value]
     if not isinstance(value, dict):
         return value
-    gone = ("transformers_weights", "_name_or_path", "name_or_path")
+    dropped = ("transformers_weights", "_name_or_path", "name_or_path")
     return {
-        name: _without(one)
-        for name, one in value.items()
-        if name not in gone and not name.endswith(("attn_implementation", "experts_implementation"))
+        name: _without(inner)
+        for name, inner in value.items()
+        if name not in dropped and not name.endswith(("attn_implementation", "experts_implementation"))
     }
 
 
@@ -139,29 +139,29 @@ def _tokenizer_settings(folder: Path) -> dict[str, Any]:
     table = read_json(folder / TOKENIZER_CONFIG).table()
     if "auto_map" in table:
         raise _foreign_code(folder / TOKENIZER_CONFIG)
-    gone = ("init_inputs", "name_or_path")
-    return {name: one for name, one in table.items() if name not in gone and not name.endswith("_file")}
+    dropped = ("init_inputs", "name_or_path")
+    return {name: value for name, value in table.items() if name not in dropped and not name.endswith("_file")}
 
 
 def _index(folder: Path) -> dict[str, Any]:
     """Read the index of several files of tensors, each of which must lie in the folder."""
-    found = read_json(folder / _INDEX, most=LARGE)
-    for name in found["weight_map"].table():
-        one = found["weight_map"][name]
-        if not _TENSORS.fullmatch(one.text()):
-            raise one.refuse("must be a file of the folder, such as model-00001-of-00002.safetensors")
-    return found.table()
+    index = read_json(folder / _INDEX, most=LARGE)
+    for name in index["weight_map"].table():
+        file = index["weight_map"][name]
+        if not _TENSORS.fullmatch(file.text()):
+            raise file.refuse("must be a file of the folder, such as model-00001-of-00002.safetensors")
+    return index.table()
 
 
 def _tensor_files(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.iterdir()) if _TENSORS.fullmatch(path.name) and path.is_file()]
 
 
-def _link(path: Path, place: Path) -> None:
+def _link(path: Path, target: Path) -> None:
     try:
-        os.symlink(path.absolute(), place)
+        os.symlink(path.absolute(), target)
     except OSError:  # where links are forbidden
-        shutil.copyfile(path, place)
+        shutil.copyfile(path, target)
 
 
 def _write(path: Path, value: Any) -> None:

@@ -69,7 +69,7 @@ def load_trace(path: str | Path) -> Trace:
 
 def _check_size(archive: zipfile.ZipFile, path: Path) -> None:
     """Raise where a small file would unpack to a large one: the last bits of numbers hardly shrink."""
-    unpacked, most = sum(one.file_size for one in archive.infolist()), max(_SMALL, _RATIO * path.stat().st_size)
+    unpacked, most = sum(member.file_size for member in archive.infolist()), max(_SMALL, _RATIO * path.stat().st_size)
     if unpacked > most:
         raise _damaged(path, f"it would unpack to {unpacked:,} bytes, more than {most:,}")
 
@@ -100,7 +100,8 @@ def _tensors(call: Call) -> dict[str, Tensor]:
 
 def _read_calls(archive: zipfile.ZipFile, about: Entry, path: Path) -> Trace:
     try:
-        return Trace([_call(one, load(archive.read(_member(n)))) for n, one in enumerate(about["calls"].items())])
+        calls = enumerate(about["calls"].items())
+        return Trace([_call(entry, load(archive.read(_member(number)))) for number, entry in calls])
     except ArgumentError as error:
         raise _damaged(path, error) from error
 
@@ -133,7 +134,7 @@ def _call(about: Entry, tensors: dict[str, Tensor]) -> Call:
     )
     batch, heads, _, key = call.weights.shape
     fitting = call.scores.shape == call.weights.shape and call.value_norms.shape == (batch, heads, key)
-    floats = all(one.is_floating_point() for one in (call.scores, call.weights, call.value_norms))
+    floats = all(tensor.is_floating_point() for tensor in (call.scores, call.weights, call.value_norms))
     if not (fitting and floats) or (call.mask is not None and call.mask.shape != call.weights.shape):
         raise about.refuse("must have tensors of one shape and of numbers", "others")
     if call.mask is not None and call.mask.dtype != torch.bool:
@@ -147,9 +148,9 @@ def _labels(entry: Entry) -> Labels | None:
     if entry.value is None:
         return None
     rows = entry.items()
-    if all(isinstance(one.value, str) for one in rows):
-        return [one.text() for one in rows]
-    return [[word.text() for word in one.items()] for one in rows]
+    if all(isinstance(row.value, str) for row in rows):
+        return [row.text() for row in rows]
+    return [[word.text() for word in row.items()] for row in rows]
 
 
 def _foreign(path: Path) -> DataError:

@@ -124,7 +124,7 @@ def fill(model: nn.Module, path: Path) -> None:
 
 
 def check_finite(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Raise where a tensor holds NaN: whatever a model says with it would be nothing."""
+    """Raise where a tensor holds NaN: every output of the model would be NaN."""
     broken = [name for name, tensor in tensors.items() if tensor.is_floating_point() and bool(tensor.isnan().any())]
     if broken:
         raise NotFiniteError(
@@ -139,7 +139,7 @@ def open_tensors(path: Path) -> Iterator[Any]:
     try:
         if path.exists() and not path.is_file():  # lest anything wait for a pipe
             raise DataError(f"{path} must be a plain file; received something else.")
-        path.open("rb").close()  # which says why it cannot be read; safetensors says that it is not there
+        path.open("rb").close()  # for the reason why it cannot be read, which safetensors does not give
         with safe_open(path, framework="pt") as file:
             yield file
     except (OSError, SafetensorError) as error:
@@ -155,20 +155,20 @@ def _check_fits(own: Mapping[str, Tensor], file: Any, path: Path) -> None:
         raise DataError(f"{path} must hold the {len(own)} tensors of the model; {_odd(missing, unknown)}")
     kinds: dict[str, str] = {}
     for name, tensor in own.items():
-        found = file.get_slice(name)
-        if list(tensor.shape) != (shape := found.get_shape()):
+        stored = file.get_slice(name)
+        if list(tensor.shape) != (shape := stored.get_shape()):
             raise DataError(
                 f"{path}: {name} must have the shape {tuple(tensor.shape)} that {CONFIG} asks for; received "
                 f"{tuple(shape)}."
             )
-        kind, wanted = found.get_dtype(), _FLOATS if tensor.is_floating_point() else ("I64",)
+        kind, wanted = stored.get_dtype(), _FLOATS if tensor.is_floating_point() else ("I64",)
         if kind not in wanted:
             raise DataError(f"{path}: {name} must be of {' or '.join(wanted)}; received {kind}.")
         if tensor.is_floating_point():
             kinds.setdefault(kind, name)
     if len(kinds) > 1:
-        (first, one), (second, other) = list(kinds.items())[:2]
-        raise DataError(f"{path} must hold numbers of one precision; received {first} ({one}) and {second} ({other}).")
+        (first, name), (second, other) = list(kinds.items())[:2]
+        raise DataError(f"{path} must hold numbers of one precision; received {first} ({name}) and {second} ({other}).")
 
 
 _FLOATS = ("F32", "F16", "BF16", "F64")

@@ -1,4 +1,4 @@
-"""What a model says must be numbers: text that was chosen by NaN is no answer."""
+"""Outputs must be numbers: text that was chosen by NaN is no answer."""
 
 import math
 from collections.abc import Iterable

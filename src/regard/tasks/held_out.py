@@ -170,8 +170,8 @@ def _again(folder: RunFolder, data: Data, side: str) -> list[Pair]:
             f"The data of {folder.path} must be there again to test on what was held out; received: {error} Name a "
             "test set: --data, or --source and --target."
         ) from error
-    found = corpus.fingerprint()
-    if (folder.fingerprint() or found) != found:
+    fingerprint = corpus.fingerprint()
+    if (folder.fingerprint() or fingerprint) != fingerprint:
         raise DataError(
             f"The data of {folder.path} must be what it was trained on; it has changed since, so pairs of the test may "
             "have been seen in training. Put the old data back, or name a test set: --data, or --source and --target."

@@ -18,7 +18,7 @@ from regard.config.read import read_settings
 from regard.config.schema import Config
 from regard.config.show import differences, show_settings
 from regard.errors import ArgumentError, DataError, MissingExtraError
-from regard.files import open_own, read_json, read_toml, unreadable, write_text
+from regard.files import open_to_append, read_json, read_toml, unreadable, write_text
 from regard.training.checkpoint import Checkpoints
 from regard.training.failure import is_disk_full
 
@@ -222,7 +222,7 @@ def _last_change(path: Path) -> int:
 
 def _open_lock(path: Path) -> BinaryIO:
     try:
-        return open_own(path)
+        return open_to_append(path)
     except OSError as error:
         raise InUseError(
             f"`--out` must be a folder whose {path.name} is a plain file; {path} cannot be opened ({error.strerror}). "

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from regard.errors import ArgumentError, DataError
-from regard.files import Entry, flush, open_own, read_json, write_text
+from regard.files import Entry, flush, open_to_append, read_json, write_text
 from regard.tasks.text_lines import ByteStream, RawLine, gather_lines, split_lines
 from regard.tasks.translate_lines import LineTranslator, Tally
 
@@ -95,7 +95,7 @@ class OutputPlace:
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
         """Open what is there so far, for this process alone."""
-        with open_own(self.partial) as file:
+        with open_to_append(self.partial) as file:
             try:
                 import fcntl
 
@@ -114,7 +114,8 @@ def _read_journal(table: Entry) -> Journal:
     """Read every value of a journal as what it is."""
     tally = table["tally"]
     numbers = {name: tally[name].whole() for name in ("broken_bytes", "broken_lines", "cut_lines") if tally.table()}
-    firsts = {name: [one.whole() for one in tally[name].items()] for name in ("first_broken", "first_cut") if numbers}
+    lists = ("first_broken", "first_cut") if numbers else ()
+    firsts = {name: [number.whole() for number in tally[name].items()] for name in lists}
     return Journal(
         settings={name: table["settings"][name].text() for name in table["settings"].table()},
         lines=table["lines"].whole(),

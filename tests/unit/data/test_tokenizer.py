@@ -208,7 +208,7 @@ def test_a_number_far_outside_is_refused_before_memory_is_filled(trained, kind, 
             else:
                 table["added_tokens"][0]["id"] = number
 
-        with pytest.raises(DataError, match="whole number from 0" if number == 2**63 else message):
+        with pytest.raises(DataError, match=f"{message}|whole number from 0"):
             Tokenizer.from_json(changed(trained[kind], change))
 
 

@@ -151,11 +151,11 @@ def test_transformers_sees_only_what_it_may(folder):
     change(folder, "tokenizer_config.json", vocab_file="/etc/hosts", tokenizer_file="../x", init_inputs=["/etc/hosts"])
     change(folder, transformers_weights="../../x.safetensors", _name_or_path="stranger/model")
     with staged(folder) as place:
-        seen = {path.name for path in place.iterdir()}
+        names = {path.name for path in place.iterdir()}
         settings = json.loads((place / "tokenizer_config.json").read_text())
         config = json.loads((place / "config.json").read_text())
     known = {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
-    assert seen <= known
+    assert names <= known
     assert not {"vocab_file", "tokenizer_file", "init_inputs"} & settings.keys()
     assert not {"transformers_weights", "_name_or_path"} & config.keys()
     assert not place.exists()

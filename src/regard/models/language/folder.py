@@ -83,11 +83,11 @@ def _counted(kind: type[Counted], folder: Path, size: int) -> Counted:
     with open_tensors(path):
         pass  # it is one
     try:
-        found = kind.from_arrays(arrays_file.load_file(path))
+        model = kind.from_arrays(arrays_file.load_file(path))
     except (KeyError, IndexError, ValueError, TypeError, OverflowError) as error:
         raise DataError(
             f"{path} must hold the counts of {CONFIG}; received: {type(error).__name__}: {error}"
         ) from error
-    if found.vocabulary_size != size:
-        raise DataError(f"{path} must be of the {size:,} tokens of {CONFIG}; received {found.vocabulary_size:,}.")
-    return found
+    if model.vocabulary_size != size:
+        raise DataError(f"{path} must be of the {size:,} tokens of {CONFIG}; received {model.vocabulary_size:,}.")
+    return model
