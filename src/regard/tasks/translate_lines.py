@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from regard.data.pharaoh import format_links
 from regard.decoding.search import Search
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, DataError
 from regard.files import json_text
 from regard.tasks.text_lines import ByteSink, ByteStream, RawLine, split_lines, understand
 from regard.tasks.translated import Translation

@@ -6,6 +6,7 @@ the other two. Nothing in it is code.
 
 import errno
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
