@@ -28,7 +28,7 @@ from regard.layers.multi_head import MultiHeadAttention
 from regard.layers.patches import PatchEmbedding
 from regard.layers.readout import Readout
 from regard.layers.recurrent import RecurrentEncoder
-from regard.layers.relative import RelativeBiases, RelativePositions
+from regard.layers.relative import RelativeBiases, RelativeBucketBiases, RelativePositions
 from regard.layers.rotary import RotaryPositions
 from regard.layers.sinusoidal import SinusoidalPositions
 from regard.layers.spatial import SpatialAttention
@@ -184,6 +184,7 @@ BLOCKS = [
     of_states("RelativePositions", lambda: RelativePositions(2, 4, 4), positioned),
     of_states("RelativePositions keys", lambda: RelativePositions(2, 4), positioned, variant=True),
     of_states("RelativeBiases", lambda: RelativeBiases(2, reach=3), positioned),
+    of_states("RelativeBucketBiases", lambda: RelativeBucketBiases(2, num_buckets=4, max_distance=8), positioned),
     of_states("AlibiBias", lambda: AlibiBias(2), positioned),
     of_states("AlibiBias learned", lambda: AlibiBias(2, learned=True), positioned),
     of_states("StructuralPositions", lambda: StructuralPositions(SIZE), structured),

@@ -18,7 +18,7 @@ from regard.config.read import read_settings
 from regard.config.schema import Config
 from regard.config.show import differences, show_settings
 from regard.errors import ArgumentError, DataError, MissingExtraError
-from regard.files import open_to_append, read_json, read_toml, unreadable, write_text
+from regard.files import SMALL, open_to_append, parse_json, read_bytes, read_json, read_toml, unreadable, write_text
 from regard.training.checkpoint import Checkpoints
 from regard.training.failure import is_disk_full, using
 
@@ -141,7 +141,7 @@ class RunFolder:
         except OSError as error:
             raise unreadable(self.config, error) from error
         except DataError as error:
-            reason = error.__cause__ if isinstance(error.__cause__, ValueError) else error
+            reason = str(error.__cause__ if isinstance(error.__cause__, ValueError) else error).rstrip(".")
             raise DataError(f"{self.config} must be what `regard train` wrote; received: {reason}.") from error
 
     def _check_same(self, config: Any) -> None:
@@ -250,7 +250,7 @@ def read_written(path: Path, *, advice: str) -> dict[str, Any]:
     """Read a table that a run wrote as JSON; `advice` says what to do where it is no longer one."""
     try:
         with using(path):
-            return read_json(path).table()
+            return parse_json(read_bytes(path, most=SMALL), path).table()
     except DataError as error:
         raise DataError(f"{path} must hold the table that `regard train` wrote; received: {error} {advice}") from error
 

@@ -105,7 +105,7 @@ def bytes_of_a_step(model: TransformerModel, *, heard: int, capacity: int) -> in
 @torch.no_grad()
 def test_a_step_writes_as_much_wherever_it_stands_and_however_much_room_there_is(position: str) -> None:
     model = small(position=position, max_length=300)
-    short = bytes_of_a_step(model, heard=10, capacity=300)
+    short = bytes_of_a_step(model, heard=20, capacity=300)
     assert bytes_of_a_step(model, heard=200, capacity=300) == short
     more = bytes_of_a_step(model, heard=200, capacity=1300) - short
     masks = 2 * 6 * 1000  # a byte for each row and place, in two blocks; keys and values would take 128 times as much

@@ -142,7 +142,7 @@ def test_what_may_not_be_read_is_not_taken_for_damage(tmp_path, monkeypatch):
     def refused(path):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(module, "_digest", refused)
+    monkeypatch.setattr(module, "digest", refused)
     message = (
         r"step-00000005 must be the run's to read and to write; it is not \(Permission denied\). Mend that and give"
     )
