@@ -184,6 +184,6 @@ def test_damaged_figures_are_a_paragraph(tmp_path, text, received):
     run = Run(folder=RunFolder(tmp_path))
     run.folder.model.mkdir()
     (run.folder.model / "figures.json").write_text(text)
-    message = rf"figures.json must hold the table that `regard train` wrote; received: .*{received}.*\. Remove it, and the"
+    message = rf"figures.json must hold the table that .* wrote; received: .*{received}.*\. Remove it, and the"
     with pytest.raises(DataError, match=message):
         run.figures_again()
