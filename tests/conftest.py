@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 # On some CPUs oneDNN's newest bf16 kernels die; torch reads this once, when it is imported.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
@@ -17,6 +18,7 @@ import hypothesis
 import pytest
 import torch
 
+TESTS = Path(__file__).parent
 torch.set_num_threads(1)
 
 hypothesis.settings.register_profile(
@@ -36,6 +38,21 @@ hypothesis.settings.load_profile("regard")
 def seeded() -> None:
     """Start every test from the same random state."""
     torch.manual_seed(20260721)
+
+
+#: Where tensors are the subject. Elsewhere the checks would take a fifth of the time and find what these find.
+CHECKED = ("laws", "reference", "stress", "unit/attention", "unit/layers", "unit/models", "unit/decoding")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def checked_where_tensors_are_the_subject(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Check shapes and types on every call in the folders of `CHECKED`, and in doctests."""
+    path = request.path
+    inside = TESTS in path.parents and not any((TESTS / folder) in path.parents for folder in CHECKED)
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", before or inside)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.errors import ArgumentError, ArgumentTypeError
 from regard.layers.arguments import check_choice, check_size, check_width
+from regard.layers.uncompiled import uncompiled
 
 Cell = Literal["rnn", "lstm", "gru"]
 
@@ -80,7 +81,7 @@ class RecurrentEncoder(nn.Module):
         )
         self.size = hidden_size * (2 if bidirectional else 1)
 
-    @torch.compiler.disable(reason="torch.compile traces no nn.RNN, GRU or LSTM")  # type: ignore[untyped-decorator]
+    @uncompiled  # torch.compile traces no nn.RNN, GRU or LSTM
     def forward(
         self, embedding: Float[Tensor, "batch length input_size"], lengths: Int[Tensor, " batch"] | None = None
     ) -> Encoded:

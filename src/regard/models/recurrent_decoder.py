@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from regard.attention import Padding
 from regard.layers.memory import Memory
 from regard.layers.recurrent import Encoded
+from regard.layers.uncompiled import uncompiled
 
 Cell = Literal["rnn", "lstm", "gru"]
 
@@ -147,7 +148,7 @@ def fused_stack(cell: Cell, input_size: int, state_size: int, *, num_layers: int
     return stack
 
 
-@torch.compiler.disable(reason="torch.compile traces no nn.RNN, GRU or LSTM")  # type: ignore[untyped-decorator]
+@uncompiled  # torch.compile traces no nn.RNN, GRU or LSTM
 def run_stack(recurrence: nn.RNNBase, inputs: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
     """Give the top layer's state after each input, and the state after the last."""
     first = state.state.transpose(0, 1).contiguous()  # layers rows size
