@@ -99,7 +99,7 @@ def test_the_library_never_prints() -> None:
 
 
 FOLDERS = ("src", "tests", "benchmarks", "examples", "docs", "recipes", ".ci")
-WRITTEN = {".py", ".md", ".toml", ".txt", ".json", ".sh", ".cff", ""}
+WRITTEN = {".py", ".md", ".ipynb", ".toml", ".txt", ".json", ".sh", ".cff", ""}
 
 
 def test_no_machine_is_named() -> None:
