@@ -43,11 +43,11 @@ def draw() -> Draw:
 
 @pytest.fixture(scope="session")
 def spanish(draw: Draw) -> list[Pair]:
-    short = draw(name="builtin:es-en", split="train", size=10_000)[:4000]
+    short = draw(name="builtin:es-en", split="train", size=10_000)[:6000]
     return short + draw(name="builtin:es-en", split="long", size=600)[:300]
 
 
 @pytest.fixture(scope="session")
 def hindi(draw: Draw) -> list[Pair]:
-    short = draw(name="builtin:hi-en", split="train", size=10_000)[:2500]
+    short = draw(name="builtin:hi-en", split="train", size=10_000)[:4000]
     return short + draw(name="builtin:hi-en", split="long", size=600)[:100]
