@@ -5,14 +5,17 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= auto
 
-.PHONY: help install demo test test-browser web check format bench examples clean
+.PHONY: help install demo test test-quick test-long test-browser test-all web check format bench examples clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make install   make .venv and install regard with its development tools"
 	@echo "make demo      train two translators on the built-in corpus and see what attention is for, two to four minutes"
-	@echo "make test      every test that needs no accelerator and no browser"
+	@echo "make test      the tests: all but the long ones, those in a browser and those that need an accelerator"
+	@echo "make test-quick    the operator, the layers and the rules of the house, a minute"
+	@echo "make test-long     trainings, kills, several processes, compiled kernels"
 	@echo "make test-browser  the studio in a real browser; needs Chromium and Node"
+	@echo "make test-all      all of these"
 	@echo "make web       build the studio's page from web/; needs Node"
 	@echo "make check     ruff (format and lint) and mypy --strict"
 	@echo "make bench     the operator against SDPA, nn.MultiheadAttention, FlexAttention and eager"
@@ -33,8 +36,16 @@ demo: install
 
 # torch.compile cannot trace jaxtyping's checks, so tests marked `compiled` run in a pass of their own, without them.
 test: install
-	@JAXTYPING_DISABLE=1 $(BIN)/python -m pytest -n $(JOBS) -m "compiled and not gpu"
-	@$(BIN)/python -m pytest -n $(JOBS) -m "not compiled and not gpu and not browser"
+	@JAXTYPING_DISABLE=1 $(BIN)/python -m pytest -n $(JOBS) -m "compiled and not gpu and not slow"
+	@$(BIN)/python -m pytest -n $(JOBS) -m "not compiled and not gpu and not browser and not slow"
+
+test-quick: install
+	@$(BIN)/python -m pytest -n $(JOBS) -m "not compiled and not gpu and not slow" tests/house tests/reference tests/unit/attention tests/unit/layers
+
+test-long: install
+	@JAXTYPING_DISABLE=1 $(BIN)/python -m pytest -n $(JOBS) -m "slow and not gpu and not browser"
+
+test-all: test test-long test-browser
 
 # Node is needed to build the studio's page and to test it, never to use it: what is built is committed.
 web/node_modules: web/package-lock.json

@@ -74,6 +74,7 @@ def test_chunks_compile(score: str) -> None:
     compare({"score": score, "layout": "batch", "backend": "chunked"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "row",
     [
