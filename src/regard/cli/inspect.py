@@ -3,13 +3,14 @@
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast, get_args
 
 import typer
 
+from regard.cli.flags import AsTyped
 from regard.cli.given import check_file, check_unicode, write_file, write_page
 from regard.cli.inspect_page import View, check_view, record_view, usual_view
 from regard.cli.watching import Watching
@@ -72,6 +73,7 @@ def inspect(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object, with the weights of a layer.")
     ] = False,
+    as_typed: AsTyped = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
 ) -> None:
     """Show where a model looks while it reads a text and says its answer.
@@ -90,7 +92,7 @@ def inspect(
     _check_view(view, paths, choice)
     check_unicode("TEXT", text)
     check_unicode("--target", target)
-    loaded, look = _open(model, text, target=target, view=view, device=device)
+    loaded, look = _open(model, text, target=target, view=view, respell=not as_typed, device=device)
     shown: View | None = None
     if any(_ending(path) == PAGE for path in paths) and choice == Choice():
         shown = cast("View | None", view) or usual_view(loaded, text, target)
@@ -111,7 +113,7 @@ def inspect(
 
 
 def _open(
-    model: Path, text: str, *, target: str | None, view: str | None, device: str
+    model: Path, text: str, *, target: str | None, view: str | None, respell: bool, device: str
 ) -> tuple[Any, Callable[[], "Inspection"]]:
     """Give the model, none where it is not one of ours, and how to see where it looks."""
     from regard.inspection.hugging_face_folder import is_hugging_face, load_hugging_face
@@ -129,7 +131,7 @@ def _open(
         network, tokenizer = load_hugging_face(model, device=find_device(device))
         return None, lambda: inspect_model(network, tokenizer, text, target=target)
     check_kind(find_model(model), "translate", "language", "classify")
-    loaded = load(model, device=device)
+    loaded = load(model, device=device, respell=respell)
     assert isinstance(loaded, Translator | LanguageModel | Classifier)
     if view is not None:
         check_view(view, loaded, target)
@@ -206,6 +208,7 @@ def _show(found: "Inspection", choice: Choice, loaded: object) -> None:
         written = partial(spell, kind=loaded.tokenizer.kind)  # as `regard generate --next` has them
     if found.target is not None:
         print(readable(found.target))
+    _show_respelled(found.read_as)
     shown = choice.map(found)
     print(readable(shown.name))
     label = readable if choice.words else written
@@ -217,6 +220,14 @@ def _show(found: "Inspection", choice: Choice, loaded: object) -> None:
         print("likely: " + ", ".join(f"{written(one.text)} {one.probability:.3f}" for one in found.likely[:SHOWN]))
 
 
+def _show_respelled(words: Mapping[str, str]) -> None:
+    """Write which words were read with other accents or case."""
+    from regard.inspection.words import readable
+
+    if words:
+        print("read: " + ", ".join(f"{readable(typed)} as {readable(read)}" for typed, read in words.items()))
+
+
 def _show_unattended(loaded: Any, text: str) -> None:
     """Write what a model says that does not attend: a translation, or the label and the words that were weighed."""
     from regard.inspection.words import readable
@@ -224,7 +235,9 @@ def _show_unattended(loaded: Any, text: str) -> None:
 
     print("regard: this model does not attend: there is no map of it.", file=sys.stderr)
     if isinstance(loaded, Translator):
-        print(readable(loaded.search([text])[0][0].text))
+        best = loaded.search([text])[0][0]
+        print(readable(best.text))
+        _show_respelled(best.read.words)
         return
     said = loaded.classify([text])[0]
     likely = sorted(said.probabilities.items(), key=lambda one: -one[1])

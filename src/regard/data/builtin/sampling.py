@@ -7,7 +7,6 @@ question that differ only in their marks have different English, and may be in d
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -15,13 +14,13 @@ from typing import Literal, TypeAlias
 from regard.data.builtin.draw import Draw
 from regard.data.builtin.synchrony import Phrase, Words, make_pair
 from regard.data.pair import Pair
+from regard.data.respelling import bare
 
 Split: TypeAlias = Literal["train", "valid", "test", "long", "lectures"]
 
 SHORT = 20
 """The most words a training sentence has by default; longer ones are also shared with the split `long`."""
 
-_ACCENTS = re.compile("[\u0300-\u036f]+")
 _LETTERS = re.compile(r"\w+")
 _ROOM = 8  # how far a length may run ahead of its share
 _INSISTENCE = 500  # draws in vain before lengths may be uneven, because some have run out
@@ -32,13 +31,12 @@ _PATIENCE = 10_000  # draws in vain before the grammar counts as exhausted
 class Grammar:
     """A synchronous grammar: `derive` gives a sentence of about so many words, or nothing if the draw came to nothing.
 
-    `lectures` are the sentences kept out of every other split; `restore` spells what a user types as the corpus does.
+    `lectures` are the sentences kept out of every other split.
     """
 
     name: str
     derive: Callable[[Draw, int], Phrase | None]
     lectures: tuple[Phrase, ...]
-    restore: Callable[[str], str]
 
 
 def normalize(text: str) -> str:
@@ -47,8 +45,7 @@ def normalize(text: str) -> str:
     >>> normalize("¿Me puedes traer un tenedor?")
     'me puedes traer un tenedor'
     """
-    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text.casefold()))
-    return " ".join(_LETTERS.findall(plain))
+    return " ".join(_LETTERS.findall(bare(text)))
 
 
 def split_of(target: str) -> Split:
