@@ -183,7 +183,7 @@ def _card(config: LanguageConfig, run: Run, model: AnyLanguageModel, data: Encod
         summary=f"{with_article(config.model.kind).capitalize()} model of {size}, trained with regard {__version__}. "
         f"Tokens: {data.valid.tokenization}.",
         data=_sizes(data),
-        license=config.data.license,
+        license=LICENSE if is_builtin(config.data.text) else config.data.license,
         figures=_named(figures),
         command=run.command,
         signature=describe_language(config),

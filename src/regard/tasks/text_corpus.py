@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config.language import TextData
+from regard.data.builtin.stories import stories
+from regard.data.catalogue import check_builtin, held_out_size, is_builtin
 from regard.data.compressed import open_decompressed
 from regard.data.lines import read_lines
 from regard.data.paths import is_file, is_folder, list_folder, open_file
@@ -89,7 +91,12 @@ def gather_text(data: TextData, *, count: Count | None = None) -> TextCorpus:
     Files to validate on or to test with are not trained on, though they lie in the folder of the text.
     """
     if not data.text:
-        raise DataError("`--data` must be a text file or a folder of them; received nothing. Such as: --data text.txt.")
+        raise DataError(
+            "`--data` must be a text file, a folder of them, or builtin:stories; received nothing. Such as: --data "
+            "text.txt."
+        )
+    if is_builtin(data.text):
+        return _draw_stories(data)
     found = [find_files(Path(name)) if name else Files() for name in (data.text, data.valid, data.test)]
     given = [Text(files.paths) if files.paths else None for files in found[1:]]
     paths, notes = _apart(*(files.paths for files in found))
@@ -106,6 +113,21 @@ def gather_text(data: TextData, *, count: Count | None = None) -> TextCorpus:
         if text is not None and not _has_words(text):
             raise DataError(f"The text to {name} must have at least one word; received none. Check data.")
     return TextCorpus(train=train, valid=valid, test=test, fingerprint="|".join(digests), notes=notes)
+
+
+def _draw_stories(data: TextData) -> TextCorpus:
+    """Draw the built-in text; files to validate on or to test with, where they are named, come before drawn ones."""
+    check_builtin(data.text, "language")
+    sides = []
+    for split, name, size in (
+        ("train", "", data.size),
+        ("valid", data.valid, held_out_size(data.size)),
+        ("test", data.test, held_out_size(data.size)),
+    ):
+        drawn = Text(lines=tuple(stories(split=split, size=size, seed=data.seed)))
+        sides.append(Text(find_files(Path(name)).paths) if name else drawn)
+    train, valid, test = sides
+    return TextCorpus(train=train, valid=valid, test=test, fingerprint="|".join(map(_digest, sides)))
 
 
 class Files(NamedTuple):

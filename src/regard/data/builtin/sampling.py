@@ -7,7 +7,7 @@ question that differ only in their marks have different English, and may be in d
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -57,11 +57,34 @@ def split_of(target: str) -> Split:
 
 
 def _split_of(key: str) -> Split:
-    digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
-    place = int.from_bytes(digest, "big") / 2**64
-    if place < 0.2:
-        return "valid" if place < 0.1 else "test"
-    return "long" if place < 0.7 and len(key.split()) > SHORT else "train"
+    share = _hash(key)
+    if share < 0.2:
+        return "valid" if share < 0.1 else "test"
+    return "long" if share < 0.7 and len(key.split()) > SHORT else "train"
+
+
+def _hash(key: str) -> float:
+    """Give a number from 0 to 1 for a text."""
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") / 2**64
+
+
+def draw_texts(
+    derive: Callable[[], str], *, split: Split, known: Iterable[str] = ()
+) -> Iterator[str]:
+    """Draw texts that differ from each other and from those `known`, a tenth of all for `valid`, a tenth for `test`.
+
+    A text belongs to a split by its hash, so that no seeds and sizes put one in two of them. They end where drawing
+    gives nothing new any more.
+    """
+    given, vain = {normalize(text) for text in known}, 0
+    while vain < _PATIENCE:
+        text, vain = derive(), vain + 1
+        key = normalize(text)
+        share = _hash(key)
+        if key not in given and split == ("valid" if share < 0.1 else "test" if share < 0.2 else "train"):
+            given.add(key)
+            vain = 0
+            yield text
 
 
 def count_words(spoken: Words) -> int:

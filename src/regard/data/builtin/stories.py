@@ -1,0 +1,123 @@
+"""`builtin:stories`: short stories in English, one a line, for language models.
+
+What comes next often hangs on a word some ten words before: *their* goods on the place, the verb after *it* on what was
+eaten, read or worn, or on the place again, and *she* or *he* on the name. Counting the last few words is not enough.
+
+>>> for story in stories(split="train", size=2):
+...     print(story)
+At the old library behind the church Tom read a diary, and it was better than we had hoped. He told his neighbor about
+it. Their reading lamps are green.
+I ate a soup at the busy restaurant behind the church. It stood empty for an hour. I paid and left. Their waiters sing.
+"""
+
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
+
+from regard.data.builtin.draw import Draw
+from regard.data.builtin.sampling import Split, draw_texts
+
+NAME = "builtin:stories"
+PASSAGE = (
+    "I ate a sandwich at the little restaurant by the harbor, and it was better than I had hoped. Their bread comes "
+    "warm from the oven."
+)
+"""A passage such as the lectures have: "it" may be the sandwich or the restaurant, "their" is the restaurant's."""
+
+
+class _Thing(NamedTuple):
+    """What one does with some things at a place, and what may be said of one."""
+
+    verb: str
+    names: tuple[str, ...]
+    said: tuple[str, ...]
+
+
+class _Place(NamedTuple):
+    """A place, what one comes for, what may be said of it, and of what is theirs."""
+
+    name: str
+    thing: _Thing
+    said: tuple[str, ...]
+    theirs: tuple[str, ...]
+
+
+_FOOD = ("tasted of lemon", "tasted too salty", "smelled of garlic", "cost almost nothing")
+_WORK = ("made everybody laugh", "told of a long journey", "made everybody cry", "ended too soon")
+_WORN = ("fit very well", "fit badly", "cost a fortune", "kept out the wind")
+_EITHER = ("was better than {who} had hoped", "was a pleasant surprise", "was not what {who} wanted")
+_PLACES = (
+    _Place(
+        "restaurant",
+        _Thing("ate", ("sandwich", "soup", "salad", "pizza"), _FOOD),
+        ("opened at noon", "was full of sailors", "stood empty for an hour"),
+        ("bread comes warm from the oven", "waiters sing", "menu changes every day"),
+    ),
+    _Place(
+        "bakery",
+        _Thing("bought", ("cake", "loaf", "pretzel", "pie"), _FOOD),
+        ("opened before dawn", "smelled of cinnamon", "had a long line"),
+        ("flour comes from a mill", "rolls are gone by nine", "baker knows everyone"),
+    ),
+    _Place(
+        "library",
+        _Thing("read", ("novel", "diary", "letter", "poem"), _WORK),
+        ("was silent as snow", "stayed open until midnight", "had high windows"),
+        ("books stand in the cellar", "reading lamps are green", "shelves reach the roof"),
+    ),
+    _Place(
+        "cinema",
+        _Thing("watched", ("film", "cartoon", "comedy", "thriller"), _WORK),
+        ("was dark and warm", "sold every seat", "closed after the last show"),
+        ("screen is wide", "seats are red", "tickets are cheap on Monday"),
+    ),
+    _Place(
+        "shop",
+        _Thing("found", ("coat", "hat", "scarf", "jacket"), _WORN),
+        ("had one mirror", "closed for lunch", "was crowded with tourists"),
+        ("prices are fair", "buttons are made of wood", "tailor works upstairs"),
+    ),
+    _Place(
+        "market",
+        _Thing("chose", ("melon", "fish", "cheese", "peach"), _FOOD),
+        ("was loud and bright", "closed when the rain came", "filled the whole square"),
+        ("stalls stand in rows", "farmers arrive by boat", "scales are old"),
+    ),
+)
+_SIZES = ("little", "busy", "old", "new", "quiet", "famous")
+_SITES = ("by the harbor", "near the station", "behind the church", "on the hill", "across the bridge")
+_PEOPLE = (
+    *((name, "she", "her") for name in ("Ana", "Clara", "Elena", "Nora", "Rosa")),
+    *((name, "he", "his") for name in ("Ben", "Karl", "Luis", "Omar", "Tom")),
+    ("I", "I", "my"),
+    ("we", "we", "our"),
+)
+_AFTER = (
+    "{who} told {whose} sister about it",
+    "{who} told {whose} neighbor about it",
+    "{who} will come back on Sunday",
+    "{who} paid and left",
+    "{who} walked home through the rain",
+)
+
+
+def stories(*, split: Split, size: int, seed: int = 0) -> list[str]:
+    """Draw so many stories, no two alike; splits never share one. `lectures` has the passage alone."""
+    if split == "lectures":
+        return [PASSAGE]
+    derive = partial(_story, Draw(f"{NAME} {split} {seed}"))
+    return list(islice(draw_texts(derive, split=split, known=[PASSAGE]), size))
+
+
+def _story(draw: Draw) -> str:
+    name, who, whose = draw.pick(_PEOPLE)
+    place = draw.pick(_PLACES)
+    where = f"at the {draw.pick(_SIZES)} {place.name} {draw.pick(_SITES)}"
+    done = f"{name} {place.thing.verb} a {draw.pick(place.thing.names)}"
+    begun = f"{done} {where}" if draw.chance(0.6) else f"{where} {done}"
+    of_it = draw.weigh([(3, place.thing.said), (3, place.said), (2, _EITHER)])
+    it = f"it {draw.pick(of_it).format(who=who)}"
+    first = [f"{begun}, and {it}"] if draw.chance(0.6) else [begun, it]
+    rest = [f"their {draw.pick(place.theirs)}", draw.pick(_AFTER).format(who=who, whose=whose)]
+    rest = rest if draw.chance(0.5) else rest[::-1]
+    return " ".join(f"{part[0].upper()}{part[1:]}." for part in [*first, *rest])
