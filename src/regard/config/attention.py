@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from regard.config.checks import check_above, check_choices, check_least
+from regard.config.checks import SIZES, check_above, check_choices, check_least, check_most
 
 LuongScore: TypeAlias = Literal["dot", "general", "concat", "location"]
 
@@ -37,6 +37,7 @@ class AdditiveSpec:
 
     def __post_init__(self) -> None:
         check_least(self, 1, "hidden_size")
+        check_most(self, SIZES, "hidden_size")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +81,7 @@ class MultiHeadSpec:
 
     def __post_init__(self) -> None:
         check_least(self, 1, "num_heads")
+        check_most(self, SIZES, "num_heads")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +97,7 @@ class LuongSpec:
     def __post_init__(self) -> None:
         check_choices(self)
         check_least(self, 1, "max_length")
+        check_most(self, SIZES, "max_length")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +118,7 @@ class LocalSpec:
         check_choices(self)
         check_above(self, 0, "half_width")
         check_least(self, 1, "max_length")
+        check_most(self, SIZES, "max_length")
 
 
 AttentionSpec: TypeAlias = (

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config.language import TextData
+from regard.data.builtin.sampling import Split
 from regard.data.builtin.stories import stories
 from regard.data.catalogue import check_builtin, held_out_size, is_builtin
 from regard.data.compressed import open_decompressed
@@ -118,16 +119,18 @@ def gather_text(data: TextData, *, count: Count | None = None) -> TextCorpus:
 def _draw_stories(data: TextData) -> TextCorpus:
     """Draw the built-in text; files to validate on or to test with, where they are named, come before drawn ones."""
     check_builtin(data.text, "language")
-    sides = []
-    for split, name, size in (
-        ("train", "", data.size),
-        ("valid", data.valid, held_out_size(data.size)),
-        ("test", data.test, held_out_size(data.size)),
-    ):
-        drawn = Text(lines=tuple(stories(split=split, size=size, seed=data.seed)))
-        sides.append(Text(find_files(Path(name)).paths) if name else drawn)
-    train, valid, test = sides
-    return TextCorpus(train=train, valid=valid, test=test, fingerprint="|".join(map(_digest, sides)))
+    train, valid, test = (
+        Text(find_files(Path(name)).paths)
+        if name
+        else Text(lines=tuple(stories(split=split, size=size, seed=data.seed)))
+        for split, name, size in _story_sides(data)
+    )
+    return TextCorpus(train=train, valid=valid, test=test, fingerprint="|".join(map(_digest, (train, valid, test))))
+
+
+def _story_sides(data: TextData) -> list[tuple[Split, str, int]]:
+    held_out = held_out_size(data.size)
+    return [("train", "", data.size), ("valid", data.valid, held_out), ("test", data.test, held_out)]
 
 
 class Files(NamedTuple):

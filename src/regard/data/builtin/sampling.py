@@ -68,9 +68,7 @@ def _hash(key: str) -> float:
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") / 2**64
 
 
-def draw_texts(
-    derive: Callable[[], str], *, split: Split, known: Iterable[str] = ()
-) -> Iterator[str]:
+def draw_texts(derive: Callable[[], str], *, split: Split, known: Iterable[str] = ()) -> Iterator[str]:
     """Draw texts that differ from each other and from those `known`, a tenth of all for `valid`, a tenth for `test`.
 
     A text belongs to a split by its hash, so that no seeds and sizes put one in two of them. They end where drawing

@@ -173,15 +173,16 @@ def _yes_or_no(scene: Scene) -> Iterator[_Candidate]:
             yield _said("is color", color == one.color, f"the {one.kind} is {one.color}", one.kind, color)
     for one, other, name, other_name in _named_pairs(scene):
         side = one.seen_from(other)
-        for asked in (side, _OPPOSITE[side]) if side else ():
+        if side:
             true = f"the {name} is {_SIDES[side]} the {other_name}"
-            yield _said("is side", asked == side, true, name, f"{_SIDES[asked]} the {other_name}")
+            for asked in (side, _OPPOSITE[side]):
+                yield _said("is side", asked == side, true, name, f"{_SIDES[asked]} the {other_name}")
     for kind in scene.style.kinds:
         for other_kind in scene.style.kinds:
             if kind != other_kind and (kind in kinds or other_kind in kinds):
-                number, other = scene.count(kind=kind), scene.count(kind=other_kind)
-                true = f"{_there(number, kind)} and {_number(other, other_kind)}"
-                yield _said("more", number > other, true, _plural(kind), _plural(other_kind))
+                number, others = scene.count(kind=kind), scene.count(kind=other_kind)
+                true = f"{_there(number, kind)} and {_number(others, other_kind)}"
+                yield _said("more", number > others, true, _plural(kind), _plural(other_kind))
 
 
 _CANDIDATES = {"color": _colors, "shape": _shapes, "position": _positions, "count": _counts, "yes/no": _yes_or_no}
