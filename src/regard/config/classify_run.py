@@ -19,7 +19,7 @@ class LabeledData:
     """Which texts to train and validate on."""
 
     corpus: str = ""
-    """A CSV, TSV or JSON Lines file of texts and their labels, compressed or not; builtin:topics or builtin:opinions."""
+    """A CSV, TSV or JSON Lines file of texts and labels, compressed or not; builtin:topics or builtin:opinions."""
     size: int = 4000
     """Texts that a built-in corpus draws to train on."""
     seed: int = 0

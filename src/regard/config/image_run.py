@@ -17,7 +17,11 @@ class ImageData:
     """Which images to train and validate on."""
 
     corpus: str = ""
-    """A folder with a sub-folder of pictures for each class, an IDX file, or a CIFAR file; * in a name is several."""
+    """A folder with a sub-folder of pictures for each class, an IDX or CIFAR file (* is several); builtin:shapes."""
+    size: int = 2000
+    """Images of one shape each that a built-in corpus draws to train on."""
+    seed: int = 0
+    """Fixes what it draws."""
     labels: str = ""
     """The labels of an IDX file, where they do not lie beside it."""
     valid: str = ""
@@ -43,6 +47,7 @@ class ImageData:
 
     def __post_init__(self) -> None:
         check_least(self, 0, "image_size", "shift")
+        check_least(self, 1, "size")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,6 @@ A joint vocabulary gives both sides every token: `Canada`, which only English ha
 training leaves at its random start.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from regard.data.batches import Examples
 from regard.data.special import SPECIAL_TOKENS
 from regard.data.tokenizer import TokenizerPair
-from regard.errors import DataError
+from regard.files import LARGE, Entry, json_text, read_json, write_text
 
 FILE = "untrained.json"
 _AT_ONCE = 1 << 22
@@ -66,7 +65,7 @@ class Untrained(NamedTuple):
     def save(self, folder: Path) -> None:
         """Write the file into a model folder."""
         table = {side: sorted(tokens) for side, tokens in self._asdict().items()}
-        (folder / FILE).write_text(json.dumps(table) + "\n", encoding="utf-8")
+        write_text(folder / FILE, json_text(table) + "\n")
 
     @classmethod
     def load(cls, folder: Path, tokenizers: TokenizerPair) -> "Untrained":
@@ -74,27 +73,12 @@ class Untrained(NamedTuple):
         path = folder / FILE
         if not path.is_file():
             return cls()
-        try:
-            table = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise DataError(f"{path} must be JSON; received: {error}. Train the model again, or remove it.") from error
-        if not isinstance(table, dict) or table.keys() != {*cls._fields}:
-            raise DataError(f"{path} must have the keys source and target; received others. Remove it.")
-        return cls(
-            *(_read(path, side, table[side], size.size) for side, size in zip(cls._fields, tokenizers, strict=True))
-        )
+        table = read_json(path, most=LARGE)
+        return cls(*(_read(table[side], one.size) for side, one in zip(cls._fields, tokenizers, strict=True)))
 
 
-def _read(path: Path, side: str, numbers: object, size: int) -> frozenset[int]:
-    fitting = isinstance(numbers, list) and all(
-        type(number) is int and len(SPECIAL_TOKENS) <= number < size for number in numbers
-    )
-    if not isinstance(numbers, list) or not fitting:
-        raise DataError(
-            f"{path}: {side} must list tokens from {len(SPECIAL_TOKENS)} to {size - 1}; received others. Is it of "
-            "another model? Remove it."
-        )
-    return frozenset(numbers)
+def _read(tokens: Entry, size: int) -> frozenset[int]:
+    return frozenset(token.whole(least=len(SPECIAL_TOKENS), most=size - 1) for token in tokens.items())
 
 
 def _mark(used: NDArray[np.bool_], tokens: NDArray[np.int32]) -> None:

@@ -61,8 +61,8 @@ def gather_texts(data: LabeledData) -> LabeledCorpus:
     """Read the files that `data` names. A text of a validation or test file is never trained on."""
     if not data.corpus:
         raise ArgumentError(
-            "`--data` must be a CSV, TSV or JSON Lines file of texts and labels, or builtin:opinions; received nothing. "
-            "Such as: --data reviews.csv --set data.text=review --set data.label=stars."
+            "`--data` must be a CSV, TSV or JSON Lines file of texts and labels, or builtin:opinions; received "
+            "nothing. Such as: --data reviews.csv --set data.text=review --set data.label=stars."
         )
     reports: list[Report] = []
     drawn = _draw(data) if is_builtin(data.corpus) else None

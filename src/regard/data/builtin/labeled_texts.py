@@ -1,8 +1,8 @@
 """Labeled texts for classifiers: `builtin:topics`, where words say it all, and `builtin:opinions`, where they do not.
 
-Two of three texts of `builtin:opinions` have a word for and one against, and the order and "not" say which is meant: with
-the two words exchanged the text is as likely, and has the other label, so that a bag of words can only guess. The others
-have one word, affirmed or denied: there two words together say it ("not", "dull"), and neither alone.
+Two of three texts of `builtin:opinions` have a word for and one against, and the order and "not" say which is meant:
+with the two words exchanged the text is as likely, and has the other label, so that a bag of words can only guess. The
+others have one word, affirmed or denied: there two words together say it ("not", "dull"), and neither alone.
 
 >>> for text, label in labeled_texts("builtin:opinions", split="train", size=3):
 ...     print(f"{label}: {text}")

@@ -1,13 +1,14 @@
 """Sides of a corpus: pictures as bytes, with what is asked or said of them; drawn, divided, kept apart."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int64, UInt8
 
+from regard.data.images.labeled import LabeledImages
 from regard.data.images.pixels import digest_pixels, divide_pixels, find_shared
 from regard.data.scenes.captions import caption_scene
 from regard.data.scenes.paint import paint_scene
@@ -133,6 +134,16 @@ def draw_captions(
         owners, prompts, captions = zip(*texts, strict=True)
         pictures = np.stack([painted.paint(scene) for scene in scenes])
         sides[side] = CaptionSide(pictures=pictures, captions=captions, prompts=prompts, owners=owners)
+    return sides
+
+
+def draw_labeled(counts: Mapping[str, int], *, seed: int = 0, style: Style = SHAPES) -> dict[str, LabeledImages]:
+    """Draw scenes of one shape each, whose kind is the label."""
+    sides = {}
+    for side, scenes in draw_scenes(counts, seed=seed, style=replace(style, most=1)).items():
+        pixels = np.stack([paint_scene(scene) for scene in scenes])
+        labels = np.array([style.kinds.index(scene.shapes[0].kind) for scene in scenes], dtype=np.int64)
+        sides[side] = LabeledImages(pixels=pixels, labels=labels, names=style.kinds)
     return sides
 
 
