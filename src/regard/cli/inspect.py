@@ -84,6 +84,8 @@ def inspect(
 
     What if it looked elsewhere: `regard inspect runs/es-en "La casa es roja." --out page.html --view what-if`
 
+    Of a language model or a classifier, also what each pronoun attends to: `regard inspect runs/stories "It was late."`
+
     Every layer and head, for Python: `regard inspect runs/es-en "La casa es roja." --out looks.trace`
     """
     paths, choice = out or [], Choice(layer, head, words)
@@ -221,8 +223,28 @@ def _show(found: "Inspection", choice: Choice, loaded: object) -> None:
     width = shutil.get_terminal_size().columns
     lines = draw_weights(shown.values, columns, rows, mask=shown.mask, width=width)
     print("\n".join([*lines, legend(masked=shown.mask is not None, width=width)]))
+    _show_pronouns(found, loaded)
     if found.likely:
         print("likely: " + ", ".join(f"{written(one.text)} {one.probability:.3f}" for one in found.likely[:SHOWN]))
+
+
+def _show_pronouns(found: "Inspection", loaded: object) -> None:
+    """Write which words each pronoun of a text attends to: the mean of all heads, and each head."""
+    from regard.inspection.words import readable
+    from regard.tasks.classifier import Classifier
+    from regard.tasks.language_model import LanguageModel
+    from regard.tasks.pronouns import attend_from_pronouns, divide
+
+    if not isinstance(loaded, Classifier | LanguageModel):
+        return
+    for look in attend_from_pronouns(loaded, found.trace, divide(loaded, found.text)).looks:
+        top = ", ".join(f"{readable(one['word'])} {one['weight']:.2f}" for one in look["top"])
+        print(f"“{readable(look['word'])}”, word {look['number']}: {top} (uniform {look['uniform']:.2f})")
+        for one in look["readings"]:
+            print(f"  if it is “{one['word']}”: {one['weight']:.2f}, rank {one['rank']} of {look['seen']}; "
+                  f"most in {one['head']}: {one['head_weight']:.2f}")  # fmt: skip
+        for one in look["heads"]:
+            print(f"  {one['head']}: {readable(one['word'])} {one['weight']:.2f}")
 
 
 def _show_respelled(words: Mapping[str, str]) -> None:

@@ -62,13 +62,13 @@ def test_a_folder_without_the_file_has_learned_every_token(sides, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", r"must be JSON; received: .* Train the model again, or remove it\."),
-        ("[]", r"must have the keys source and target; received others\. Remove it\."),
-        ('{"source": []}', r"must have the keys source and target; received others\. Remove it\."),
-        ('{"source": 5, "target": []}', r"source must list tokens from 4 to \d+; received others\. Is it of another"),
-        ('{"source": [], "target": [true]}', r"target must list tokens from 4 to \d+; received others\."),
-        ('{"source": [1], "target": []}', r"source must list tokens from 4 to \d+; received others\."),
-        ('{"source": [], "target": [99999]}', r"target must list tokens from 4 to \d+; received others\."),
+        ("{", r"untrained\.json must be JSON; received: "),
+        ("[]", r"untrained\.json must hold a table of settings; received a list of 0\."),
+        ('{"source": []}', r"untrained\.json must have the key target; received "),
+        ('{"source": 5, "target": []}', r"untrained\.json: source must be a list; received 5\."),
+        ('{"source": [], "target": [true]}', r"target\[0\] must be a whole number from 4 to [\d,]+; received true\."),
+        ('{"source": [1], "target": []}', r"source\[0\] must be a whole number from 4 to [\d,]+; received 1\."),
+        ('{"source": [], "target": [99999]}', r"target\[0\] must be a whole number from 4 to [\d,]+; received 99999\."),
     ],
 )
 def test_other_files_are_refused(sides, tmp_path, content, message):

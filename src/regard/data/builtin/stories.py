@@ -1,7 +1,8 @@
 """`builtin:stories`: short stories in English, one a line, for language models.
 
-What comes next often hangs on a word some ten words before: *their* goods on the place, the verb after *it* on what was
-eaten, read or worn, or on the place again, and *she* or *he* on the name. Counting the last few words is not enough.
+What comes next often depends on a word some ten words before: what is *theirs* on the place, what follows *it* on the
+thing or on the place, and *she* or *he* on the name. Verbs go with everything, and several places have the same things,
+so that nothing else tells which place it is. Counting the last few words is not enough.
 
 >>> for story in stories(split="train", size=2):
 ...     print(story)
@@ -19,71 +20,87 @@ from regard.data.builtin.sampling import Split, draw_texts
 
 NAME = "builtin:stories"
 PASSAGE = (
-    "I ate a sandwich at the little restaurant by the harbor, and it was better than I had hoped. Their bread comes "
+    "I tried a sandwich at the little restaurant by the harbor, and it was better than I had hoped. Their bread comes "
     "warm from the oven."
 )
 """A passage such as the lectures have: "it" may be the sandwich or the restaurant, "their" is the restaurant's."""
+READINGS = {"it": ("sandwich", "restaurant"), "their": ("restaurant",)}
+"""What a reader may take its pronouns for."""
 
 
-class _Thing(NamedTuple):
-    """What one does with some things at a place, and what may be said of one."""
+class _Things(NamedTuple):
+    """Things of a kind, and what may follow "it" where it is one of them."""
 
-    verb: str
     names: tuple[str, ...]
-    said: tuple[str, ...]
+    endings: tuple[str, ...]
 
 
 class _Place(NamedTuple):
-    """A place, what one comes for, what may be said of it, and of what is theirs."""
+    """A place, what one comes for, what may follow "it" where it is the place, and "their"."""
 
     name: str
-    thing: _Thing
-    said: tuple[str, ...]
+    things: _Things
+    endings: tuple[str, ...]
     theirs: tuple[str, ...]
 
 
-_FOOD = ("tasted of lemon", "tasted too salty", "smelled of garlic", "cost almost nothing")
-_WORK = ("made everybody laugh", "told of a long journey", "made everybody cry", "ended too soon")
-_WORN = ("fit very well", "fit badly", "cost a fortune", "kept out the wind")
+_FOOD = _Things(
+    ("sandwich", "soup", "cake", "pie", "melon", "cheese"),
+    ("tasted of lemon", "tasted too salty", "smelled of garlic", "was still warm"),
+)
+_WORKS = _Things(
+    ("comedy", "thriller", "drama", "fairy tale"),
+    ("made everybody laugh", "told of a long journey", "made everybody cry", "ended too soon"),
+)
+_CLOTHES = _Things(
+    ("coat", "hat", "scarf", "jacket"), ("fit very well", "fit badly", "was much too long", "kept out the wind")
+)
 _EITHER = ("was better than {who} had hoped", "was a pleasant surprise", "was not what {who} wanted")
 _PLACES = (
     _Place(
         "restaurant",
-        _Thing("ate", ("sandwich", "soup", "salad", "pizza"), _FOOD),
+        _FOOD,
         ("opened at noon", "was full of sailors", "stood empty for an hour"),
         ("bread comes warm from the oven", "waiters sing", "menu changes every day"),
     ),
     _Place(
         "bakery",
-        _Thing("bought", ("cake", "loaf", "pretzel", "pie"), _FOOD),
+        _FOOD,
         ("opened before dawn", "smelled of cinnamon", "had a long line"),
         ("flour comes from a mill", "rolls are gone by nine", "baker knows everyone"),
     ),
     _Place(
+        "market",
+        _FOOD,
+        ("was loud and bright", "closed when the rain came", "filled the whole square"),
+        ("stalls stand in rows", "farmers arrive by boat", "scales are old"),
+    ),
+    _Place(
         "library",
-        _Thing("read", ("novel", "diary", "letter", "poem"), _WORK),
+        _WORKS,
         ("was silent as snow", "stayed open until midnight", "had high windows"),
         ("books stand in the cellar", "reading lamps are green", "shelves reach the roof"),
     ),
     _Place(
         "cinema",
-        _Thing("watched", ("film", "cartoon", "comedy", "thriller"), _WORK),
+        _WORKS,
         ("was dark and warm", "sold every seat", "closed after the last show"),
         ("screen is wide", "seats are red", "tickets are cheap on Monday"),
     ),
     _Place(
         "shop",
-        _Thing("found", ("coat", "hat", "scarf", "jacket"), _WORN),
+        _CLOTHES,
         ("had one mirror", "closed for lunch", "was crowded with tourists"),
-        ("prices are fair", "buttons are made of wood", "tailor works upstairs"),
+        ("prices are fair", "buttons are made of wood", "owner lives upstairs"),
     ),
     _Place(
-        "market",
-        _Thing("chose", ("melon", "fish", "cheese", "peach"), _FOOD),
-        ("was loud and bright", "closed when the rain came", "filled the whole square"),
-        ("stalls stand in rows", "farmers arrive by boat", "scales are old"),
+        "workshop",
+        _CLOTHES,
+        ("smelled of wool", "had two looms", "lay under the roof"),
+        ("needles come from abroad", "tailor whistles", "scissors are sharp"),
     ),
 )
+_VERBS = ("found", "chose", "wanted", "liked", "tried")
 _SIZES = ("little", "busy", "old", "new", "quiet", "famous")
 _SITES = ("by the harbor", "near the station", "behind the church", "on the hill", "across the bridge")
 _PEOPLE = (
@@ -113,9 +130,9 @@ def _story(draw: Draw) -> str:
     name, who, whose = draw.pick(_PEOPLE)
     place = draw.pick(_PLACES)
     where = f"at the {draw.pick(_SIZES)} {place.name} {draw.pick(_SITES)}"
-    done = f"{name} {place.thing.verb} a {draw.pick(place.thing.names)}"
+    done = f"{name} {draw.pick(_VERBS)} a {draw.pick(place.things.names)}"
     begun = f"{done} {where}" if draw.chance(0.6) else f"{where} {done}"
-    of_it = draw.weigh([(3, place.thing.said), (3, place.said), (2, _EITHER)])
+    of_it = draw.weigh([(3, place.things.endings), (3, place.endings), (2, _EITHER)])
     it = f"it {draw.pick(of_it).format(who=who)}"
     first = [f"{begun}, and {it}"] if draw.chance(0.6) else [begun, it]
     rest = [f"their {draw.pick(place.theirs)}", draw.pick(_AFTER).format(who=who, whose=whose)]

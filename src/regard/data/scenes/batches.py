@@ -143,7 +143,10 @@ class CaptionBatches(EvenEpochs[CaptionBatch]):
         self._owners = torch.tensor(owners, dtype=torch.int64)
         self._heard, self._lengths = pad_rows([np.concatenate([[START], row]) for row in rows])
         self._said, _ = pad_rows(
-            [np.concatenate([[PAD] * asked, row[asked:], [END]]) for row, asked in zip(rows, prompts, strict=True)]
+            [
+                np.concatenate([np.full(asked, PAD), row[asked:], [END]])
+                for row, asked in zip(rows, prompts, strict=True)
+            ]
         )
         super().__init__(len(rows), size=size, seed=seed, shuffle=shuffle, rank=rank, ranks=ranks)
 
