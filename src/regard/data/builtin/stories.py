@@ -6,9 +6,10 @@ so that nothing else tells which place it is. Counting the last few words is not
 
 >>> for story in stories(split="train", size=2):
 ...     print(story)
-At the old library behind the church Tom read a diary, and it was better than we had hoped. He told his neighbor about
-it. Their reading lamps are green.
-I ate a soup at the busy restaurant behind the church. It stood empty for an hour. I paid and left. Their waiters sing.
+Nora tried a jacket at the busy shop near the station, and it kept out the wind. Their owner lives upstairs. She told
+her sister about it.
+Tom found a comedy at the quiet library across the bridge. It made everybody laugh. Their reading lamps are green. He
+will come back on Sunday.
 """
 
 from functools import partial
