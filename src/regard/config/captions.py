@@ -86,7 +86,7 @@ def compose_captions(chosen: Mapping[str, Any], size: PictureSize, *, name: str 
     below = {"model": to_table(caption_preset(name))} if name else {}
     tables = merge(below, chosen)
     read_settings(CaptionConfig, tables)  # mistakes first
-    return read_settings(CaptionConfig, picture_defaults(size, tables, epochs=12 if preset_for(chosen) else 30), tables)
+    return read_settings(CaptionConfig, picture_defaults(size, tables, epochs=6 if preset_for(chosen) else 30), tables)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from regard.config.checks import MOST_PIXELS, check_least, check_most
+from regard.config.picture_data import preset_for
 from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Train
@@ -107,6 +108,7 @@ def compose_images(chosen: Mapping[str, Any], size: ImagesSize, *, name: str = "
     >>> config.model.attention, config.data.flip, config.data.shift, config.train.steps
     ('both', True, 4, 1600)
     """
+    name = name or ("resnet-small" if preset_for(chosen) else "")
     below = to_table(image_preset(name)) if name else {}
     tables = merge({"model": below}, chosen) if below else dict(chosen)
     read_settings(ImagesConfig, tables)  # mistakes first

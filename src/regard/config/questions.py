@@ -100,9 +100,7 @@ def compose_questions(chosen: Mapping[str, Any], size: PictureSize, *, name: str
     below = {"model": to_table(question_preset(name))} if name else {}
     tables = merge(below, chosen)
     read_settings(QuestionConfig, tables)  # mistakes first
-    return read_settings(
-        QuestionConfig, picture_defaults(size, tables, epochs=12 if preset_for(chosen) else 30), tables
-    )
+    return read_settings(QuestionConfig, picture_defaults(size, tables, epochs=8 if preset_for(chosen) else 30), tables)
 
 
 @dataclass(frozen=True, kw_only=True)
