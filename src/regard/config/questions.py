@@ -17,7 +17,7 @@ CNN = ResidualSpec(widths=(16, 32, 64, 128), num_blocks=1)
 VIT = VisionTransformerSpec(patch_size=8, size=128, num_layers=4, feed_forward_size=256, dropout=0.0)
 """The same number of places, as patches."""
 SMALL = ResidualSpec(widths=(8, 16, 32), num_blocks=1)
-"""The same number of places of a picture of 32 × 32 pixels, in a minute on a CPU."""
+"""The same number of places of a picture of 32 × 32 pixels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ def compose_questions(chosen: Mapping[str, Any], size: PictureSize, *, name: str
     below = {"model": to_table(question_preset(name))} if name else {}
     tables = merge(below, chosen)
     read_settings(QuestionConfig, tables)  # mistakes first
-    return read_settings(QuestionConfig, picture_defaults(size, tables, epochs=8 if preset_for(chosen) else 30), tables)
+    return read_settings(QuestionConfig, picture_defaults(size, tables, epochs=30), tables)
 
 
 @dataclass(frozen=True, kw_only=True)
