@@ -6,13 +6,13 @@ others have one word, affirmed or denied: there two words together say it ("not"
 
 >>> for text, label in labeled_texts("builtin:opinions", split="train", size=3):
 ...     print(f"{label}: {text}")
-positive: The waiter was never slow.
-negative: They say the bus is pleasant. It is not pleasant, it is slow.
-negative: The bus is not punctual, I am told.
+positive: Nothing about the waiter was dirty, everything was friendly.
+negative: Last year is long ago. I thought the food would be quick, and it was dirty. It was raining.
+positive: We went there again. The film was punctual, not rude. We stayed for an hour.
 >>> for text, label in labeled_texts("builtin:topics", split="train", size=2):
 ...     print(f"{label}: {text}")
-sport: Last week the coach spoke of the match.
-travel: Nobody in town forgot the suitcase and the train.
+weather: Long ago my aunt was thinking of the wind.
+travel: Nobody in town forgot the guide and the passport.
 """
 
 from collections.abc import Callable, Iterator
