@@ -43,6 +43,10 @@ likeness = float(torch.cosine_similarity(x[0, 1], x[0, 4], dim=0))
 mixed = float(torch.cosine_similarity(y[0, 1], y[0, 4], dim=0))
 print(f"{len(sentences)} sentences, {len(vocabulary)} words; the layer has {len(list(layer.parameters()))} parameters")
 print(f"“cat” looks at itself with {weights[1, 1]:.2f}, at “mouse” with {weights[1, 4]:.2f}")
+print(
+    f"“chased” looks at “the mouse” with {weights[2, 3:].sum():.2f}, where all words alike would have 0.40: words that "
+    "are counted in like company are alike, not who does what to whom. Learned maps find that: example 18."
+)
 print(f"cosine of cat and mouse: {likeness:.2f} before, {mixed:.2f} after: self-attention brings like words closer")
 
 # %% What it cannot do: see the order. A shuffled sentence gives the same vectors, shuffled.

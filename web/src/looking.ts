@@ -1,6 +1,7 @@
 // What `translate/look` answers, and which matrix of it the visitor has chosen.
 
 import { visible } from "./dom.ts";
+import type { ReadAs } from "./respelled.ts";
 import { at, build, mean, normalized, slice, unpack, unpackExact, type Matrix, type Packed, type Tensor } from "./tensor.ts";
 
 export interface Side {
@@ -9,6 +10,8 @@ export interface Side {
   words: string[];
   /** For each token the place of its word; `</s>` is a word of its own. */
   word_of: number[];
+  /** Words typed without their accents or case, and how they are read. */
+  read_as?: ReadAs;
 }
 
 export interface LookAnswer {

@@ -13,7 +13,10 @@ interface Looked {
   seen: number;
   uniform: number;
   top: { word: string; place: number; weight: number }[];
-  referent: { word: string; place: number; weight: number; rank: number; head: string; head_weight: number } | null;
+  /** What each head alone attends to most. */
+  heads: { head: string; word: string; place: number; weight: number }[];
+  /** What a reader may take it for, of our own passage. */
+  readings: { word: string; place: number; weight: number; rank: number; head: string; head_weight: number }[];
 }
 
 interface PassageAnswer {
@@ -39,18 +42,20 @@ export async function askPassage(host: Host, body: { model: string; text: string
 function passagePanel({ looks, heads, why, unknown }: PassageAnswer): HTMLElement {
   const made = panel("What it does with “it” and “their”",
     why ? h("p", null, why) : h("p", { class: "dim small" }, `Measured now: the mean over all ${heads} heads in which words look at words.`),
-    looks.length ? h("ul", { class: "pronouns" }, looks.map((one) => h("li", null, ...sentence(one, heads)))) : null,
+    looks.length ? h("ul", { class: "pronouns" }, looks.map((one) => h("li", null, ...sentence(one)))) : null,
     unknown.length ? h("p", { class: "note" }, `Words this model does not know, and so cannot look for: ${unknown.map(visible).join(", ")}.`) : null,
     h("p", { class: "caution" }, "A look at a word is not yet understanding it: compare with the share that looking everywhere alike would give."));
   made.classList.add("passage");
   return made;
 }
 
-function sentence({ word, number: counted, seen, uniform, top, referent }: Looked, heads: number): Child[] {
+function sentence({ word, number: counted, seen, uniform, top, heads, readings }: Looked): Child[] {
   const said: Child[] = [h("b", null, `“${visible(word)}”`), h("span", { class: "dim" }, ` (word ${counted}) `), "looks most at ",
     ...top.flatMap((one, index): Child[] => [index ? ", " : "", h("b", null, `“${visible(one.word)}”`), ` ${number(one.weight)}`]),
     h("span", { class: "dim" }, `; all words alike would have ${number(uniform)}. `)];
-  if (!referent) return said;
-  return [...said, "A reader takes it for ", h("b", null, `“${visible(referent.word)}”`), `: the model gives that ${number(referent.weight)}, rank ${referent.rank} of ${seen}. `,
-    heads > 1 ? h("span", { class: "dim" }, `Of ${heads} heads the one that looks there most is ${referent.head}, with ${number(referent.head_weight)}; of many, one will by chance.`) : null];
+  const read = readings.flatMap((one, index): Child[] => [index ? " Or for " : "A reader may take it for ", h("b", null, `“${visible(one.word)}”`), `: the model gives that ${number(one.weight)}, rank ${one.rank} of ${seen}`,
+    heads.length > 1 ? h("span", { class: "dim" }, ` (most: ${one.head}, ${number(one.head_weight)}; of ${heads.length} heads one will by chance).`) : "."]);
+  const each = heads.length > 1 ? h("details", null, h("summary", null, `Each of the ${heads.length} heads`),
+    h("ul", null, heads.map((one) => h("li", null, h("span", { class: "dim" }, `${one.head}: `), h("b", null, `“${visible(one.word)}”`), ` ${number(one.weight)}`)))) : null;
+  return [...said, ...read, each];
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from regard.cli.flags import AsTyped
 from regard.cli.pair_files import read_base, read_division, read_gold, read_two_files
 from regard.cli.watching import Watching
 from regard.errors import ArgumentError, near_miss
@@ -45,6 +46,7 @@ def align(
     base: Annotated[
         int | None, typer.Option(help="What the gold LINKS of --develop count from: 0 or 1. Output counts from 0.")
     ] = None,
+    as_typed: AsTyped = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
     assignments: Annotated[
         list[str] | None,
@@ -75,7 +77,7 @@ def align(
     # Beside a bar on the terminal, rich would send what is printed to a file to the terminal too.
     shown = None if sys.stdout.isatty() else sys.stdout
     with Watching() as watching:
-        session = _Session(model, reverse, division, watching, device)
+        session = _Session(model, reverse, division, watching, partial(_load, device=device, respell=not as_typed))
         if develop is not None:
             known = read_two_files(develop[0], develop[1])
             session.choose_by_gold(read_gold(known, develop[2], base=read_base(base), words=division))
@@ -93,13 +95,15 @@ def align(
 class _Session:
     """The models of a command and the readings chosen for them."""
 
-    def __init__(self, model: str, reverse: str, words: "Division", watching: Watching, device: str) -> None:
+    def __init__(
+        self, model: str, reverse: str, words: "Division", watching: Watching, load: Callable[[str], Any]
+    ) -> None:
         from regard.tasks.alignment import PLAIN
         from regard.tasks.translate_lines import Tally
 
         self.names = [model, reverse] if reverse else [model]
         self.words, self.watching = words, watching
-        self.translators = [_load(name, device) for name in self.names]
+        self.translators = [load(name) for name in self.names]
         self.readings: list[Reading] = [PLAIN] * len(self.names)
         self.tally, self.done = Tally(), 0
 
@@ -145,11 +149,14 @@ class _Session:
             found = aligners[0](some)
             if len(aligners) == 2:
                 found = join_directions(found, aligners[1](turned_pairs(some)), join)
+            for number, alignment in enumerate(found, start=self.done + 1):
+                if alignment.read_as:
+                    self.tally.add_respelled(number, alignment.read_as)
             yield from found
             self.done += len(some)
 
     def warn(self) -> None:
-        """Say which lines were not read to their end."""
+        """Say which lines were not read to their end, and which words not as typed."""
         reach = min((one.reach.source for one in self.translators if one is not None), default=0)
         for warning in self.tally.warnings(reach):
             self.watching.say(f"regard: {warning}")
@@ -170,12 +177,12 @@ class _Session:
         return lambda done: self.watching(what, done, total)
 
 
-def _load(name: str, device: str) -> Any:
+def _load(name: str, *, device: str, respell: bool) -> Any:
     if name in (COUNTING, DIAGONAL):
         return None
     from regard.tasks.translator import load
 
-    return load(name, device=device)
+    return load(name, device=device, respell=respell)
 
 
 def check_join(join: str) -> None:
@@ -219,6 +226,7 @@ def _described(alignment: "Alignment", links: str) -> dict[str, Any]:
     described = {
         "source": alignment.source,
         "target": alignment.target,
+        "read_as": dict(alignment.read_as),
         "links": links,
         "weights": _rounded(alignment.weights[:, :-1]),
         "nothing": _rounded(alignment.weights[:, -1]),

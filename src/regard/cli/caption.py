@@ -1,12 +1,14 @@
 """`regard caption`: a picture in, a sentence out, with where the model looked for each word."""
 
 import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from regard.cli.ask import check_page, check_picture_figure, write_figure, write_picture_page
+from regard.cli.given import check_unicode
 from regard.cli.terminal import print_json, sanitize
 from regard.errors import ArgumentError
 
@@ -14,6 +16,9 @@ from regard.errors import ArgumentError
 def caption(
     model: Annotated[Path, typer.Argument(help="The folder of a model for captions, or of a finished run.")],
     picture: Annotated[Path, typer.Argument(help="A picture; `regard scene a.png` draws one.")],
+    question: Annotated[
+        str, typer.Argument(help="A question to answer in a sentence, of a model trained with data.answers.")
+    ] = "",
     beam: Annotated[int, typer.Option(help="Captions kept in the search; 1 takes the likeliest word each time.")] = 1,
     n_best: Annotated[int, typer.Option(help="Captions to give, best first; at most --beam.")] = 1,
     figure: Annotated[Path | None, typer.Option(help="Draw the picture with a map for each word; .html too.")] = None,
@@ -23,9 +28,11 @@ def caption(
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line: text, probability, maps.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
 ) -> None:
-    """Describe a picture, and see where the model looked for each word.
+    """Describe a picture, or answer a question about it in a sentence, and see where the model looked for each word.
 
     Example: `regard caption runs/captions scene.png`
+
+    A question, answered in a sentence: `regard caption runs/captions scene.png "where is the circle?"`
 
     Drawn: `regard caption runs/captions scene.png --beam 5 --figure looks.html`
 
@@ -36,11 +43,16 @@ def caption(
     check_page(out)
     if out is not None and beam > 1:
         raise ArgumentError(f"`--out` must go without --beam, since the view describes greedily; received {beam}.")
+    if out is not None and question:
+        raise ArgumentError("`--out` must go without a question, since the view describes. Use --figure maps.html.")
+    check_unicode("QUESTION", question)
     from regard.tasks.captioner import load_captioner
     from regard.tasks.captions import captions_page
 
     captioner = load_captioner(model, device=device)
-    found = captioner.caption(picture, beam=beam, n_best=n_best)
+    found = captioner.caption(picture, question=question, beam=beam, n_best=n_best)
+    if unknown := captioner.unknown(question):
+        print(f"regard: words that the model was never trained on: {sanitize(', '.join(unknown))}", file=sys.stderr)
     if figure is not None:  # before anything is printed: whoever reads a pipe may leave early
         page = captions_page([(one, None) for one in found], title="A picture described")
         write_figure(found[0].looks, figure, title=found[0].text, page=page)

@@ -170,6 +170,8 @@ def _sentence(shown: "Shown", width: int) -> list[str]:
     from regard.inspection.text_matrix import draw_weights
 
     lines = [f"    {shown.source}", f"  = {shown.reference}"]
+    if shown.read_as:
+        lines.insert(1, "    read: " + ", ".join(f"{typed} as {read}" for typed, read in shown.read_as.items()))
     for system, text in shown.by_system.items():
         mark = "✓" if text == shown.reference else " "
         lines.append(f"{mark} {system:>8}: {text}")

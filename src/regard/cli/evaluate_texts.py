@@ -61,7 +61,9 @@ def measure_texts(
 
 
 def read_text(path: Path) -> tuple[str, "Text"]:
-    """Find a text file or the files of a folder, and name it; `-` is what is piped in."""
+    """Find a text file, the files of a folder, or the test of a built-in text, and name it; `-` is what is piped in."""
+    from regard.data.builtin.stories import stories
+    from regard.data.catalogue import check_builtin, is_builtin
     from regard.tasks.text_corpus import Text, find_files
 
     if str(path) == "-":
@@ -69,6 +71,9 @@ def read_text(path: Path) -> tuple[str, "Text"]:
         for line in lines:
             check_unicode("TEXT", line)
         return "standard input", Text(lines=lines)
+    if is_builtin(str(path)):
+        check_builtin(str(path), "language", argument="TEXT")
+        return f"{path}, test", Text(lines=tuple(stories(split="test", size=500)))
     found = find_files(path)
     if found.note:
         print(f"regard: {found.note}", file=sys.stderr)

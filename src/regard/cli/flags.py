@@ -1,8 +1,14 @@
-"""Errors of the library in the words of the command line: `n_best` of Python is `--n-best` there."""
+"""Flags that commands share, and errors of the library in their words: `n_best` of Python is `--n-best` there."""
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+AsTyped: TypeAlias = Annotated[
+    bool, typer.Option("--as-typed", help="Read every word as typed: restore no accents or capitals.")
+]
 
 _MODEL = re.compile(r"`(?:path|folder)` must (?=be a model folder|be the folder of|hold config\.json)")
 

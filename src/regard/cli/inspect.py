@@ -2,13 +2,14 @@
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast, get_args
 
 import typer
 
+from regard.cli.flags import AsTyped
 from regard.cli.given import check_file, check_unicode, write_file, write_page
 from regard.cli.inspect_page import View, check_view, record_view, usual_view
 from regard.cli.terminal import print_json
@@ -72,6 +73,7 @@ def inspect(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object, with the weights of a layer.")
     ] = False,
+    as_typed: AsTyped = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
 ) -> None:
     """Show where a model looks while it reads a text and says its answer.
@@ -82,6 +84,8 @@ def inspect(
 
     What if it looked elsewhere: `regard inspect runs/es-en "La casa es roja." --out page.html --view what-if`
 
+    Of a language model or a classifier, also what each pronoun attends to: `regard inspect runs/stories "It was late."`
+
     Every layer and head, for Python: `regard inspect runs/es-en "La casa es roja." --out looks.trace`
     """
     paths, choice = out or [], Choice(layer, head, words)
@@ -90,7 +94,7 @@ def inspect(
     _check_view(view, paths, choice)
     check_unicode("TEXT", text)
     check_unicode("--target", target)
-    loaded, look = _open(model, text, target=target, view=view, device=device)
+    loaded, look = _open(model, text, target=target, view=view, respell=not as_typed, device=device)
     shown: View | None = None
     if any(_ending(path) == PAGE for path in paths) and choice == Choice():
         shown = cast("View | None", view) or usual_view(loaded, text, target)
@@ -111,7 +115,7 @@ def inspect(
 
 
 def _open(
-    model: Path, text: str, *, target: str | None, view: str | None, device: str
+    model: Path, text: str, *, target: str | None, view: str | None, respell: bool, device: str
 ) -> tuple[Any, Callable[[], "Inspection"]]:
     """Give the model, none where it is not one of ours, and how to see where it looks."""
     from regard.inspection.hugging_face_folder import is_hugging_face, load_hugging_face, naming_errors
@@ -134,7 +138,7 @@ def _open(
 
         return None, look
     check_kind(find_model(model), "translate", "language", "classify")
-    loaded = load(model, device=device)
+    loaded = load(model, device=device, respell=respell)
     assert isinstance(loaded, Translator | LanguageModel | Classifier)
     if view is not None:
         check_view(view, loaded, target)
@@ -211,6 +215,7 @@ def _show(found: "Inspection", choice: Choice, loaded: object) -> None:
         written = partial(spell, kind=loaded.tokenizer.kind)  # as `regard generate --next` has them
     if found.target is not None:
         print(readable(found.target))
+    _show_respelled(found.read_as)
     shown = choice.map(found)
     print(readable(shown.name))
     label = readable if choice.words else written
@@ -218,8 +223,36 @@ def _show(found: "Inspection", choice: Choice, loaded: object) -> None:
     width = shutil.get_terminal_size().columns
     lines = draw_weights(shown.values, columns, rows, mask=shown.mask, width=width)
     print("\n".join([*lines, legend(masked=shown.mask is not None, width=width)]))
+    _show_pronouns(found, loaded)
     if found.likely:
         print("likely: " + ", ".join(f"{written(one.text)} {one.probability:.3f}" for one in found.likely[:SHOWN]))
+
+
+def _show_pronouns(found: "Inspection", loaded: object) -> None:
+    """Write which words each pronoun of a text attends to: the mean of all heads, and each head."""
+    from regard.inspection.words import readable
+    from regard.tasks.classifier import Classifier
+    from regard.tasks.language_model import LanguageModel
+    from regard.tasks.pronouns import attend_from_pronouns, divide
+
+    if not isinstance(loaded, Classifier | LanguageModel):
+        return
+    for look in attend_from_pronouns(loaded, found.trace, divide(loaded, found.text)).looks:
+        top = ", ".join(f"{readable(one['word'])} {one['weight']:.2f}" for one in look["top"])
+        print(f"“{readable(look['word'])}”, word {look['number']}: {top} (uniform {look['uniform']:.2f})")
+        for one in look["readings"]:
+            print(f"  if it is “{one['word']}”: {one['weight']:.2f}, rank {one['rank']} of {look['seen']}; "
+                  f"most in {one['head']}: {one['head_weight']:.2f}")  # fmt: skip
+        for one in look["heads"]:
+            print(f"  {one['head']}: {readable(one['word'])} {one['weight']:.2f}")
+
+
+def _show_respelled(words: Mapping[str, str]) -> None:
+    """Write which words were read with other accents or case."""
+    from regard.inspection.words import readable
+
+    if words:
+        print("read: " + ", ".join(f"{readable(typed)} as {readable(read)}" for typed, read in words.items()))
 
 
 def _show_unattended(loaded: Any, text: str) -> None:
@@ -229,7 +262,9 @@ def _show_unattended(loaded: Any, text: str) -> None:
 
     print("regard: this model does not attend: there is no map of it.", file=sys.stderr)
     if isinstance(loaded, Translator):
-        print(readable(loaded.search([text])[0][0].text))
+        best = loaded.search([text])[0][0]
+        print(readable(best.text))
+        _show_respelled(best.read.words)
         return
     said = loaded.classify([text])[0]
     likely = sorted(said.probabilities.items(), key=lambda one: -one[1])

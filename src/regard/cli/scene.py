@@ -14,6 +14,7 @@ def scene(
     out: Annotated[Path, typer.Argument(help="The picture to write, such as scene.png.")],
     seed: Annotated[int, typer.Option(help="Another number, another picture.")] = 0,
     shapes: Annotated[int, typer.Option(help="How many shapes, 1 to 5; 0 leaves it to chance.")] = 0,
+    data: Annotated[str, typer.Option(help="builtin:shapes or builtin:simple-shapes.")] = "builtin:shapes",
     as_json: Annotated[bool, typer.Option("--json", help="Everything that is true of it, as one JSON object.")] = False,
 ) -> None:
     """Draw a picture of shapes for `regard ask` and `regard caption`, and say what is true of it.
@@ -22,16 +23,18 @@ def scene(
     """
     from random import Random
 
-    from regard.data.scenes.scene import MOST
+    from regard.data.catalogue import check_builtin
+    from regard.data.scenes.scene import STYLES
 
-    if not 0 <= shapes <= MOST:
-        raise ArgumentError(f"`--shapes` must be from 1 to {MOST}, or 0 for any; received {shapes}.")
+    style = STYLES[check_builtin(data, "questions").name]
+    if not 0 <= shapes <= style.most:
+        raise ArgumentError(f"`--shapes` must be from 1 to {style.most}, or 0 for any; received {shapes}.")
     from PIL import Image
 
     from regard.data.scenes import Asker, caption_scene, draw_scene, paint_scene
 
     random = Random(f"regard scene/{seed}")
-    drawn = draw_scene(random, num_shapes=shapes or None)
+    drawn = draw_scene(random, num_shapes=shapes or None, style=style)
     asked = Asker().ask(drawn, random)
     try:
         Image.fromarray(paint_scene(drawn).transpose(1, 2, 0)).save(out)

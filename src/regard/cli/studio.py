@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.flags import AsTyped
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def studio(
         list[Path] | None, typer.Argument(metavar="MODEL", help="Model or run folders; else a small one is trained.")
     ] = None,
     port: Annotated[int | None, typer.Option(help="The port; else 8765 or the next that is free.")] = None,
+    as_typed: AsTyped = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
 ) -> None:
@@ -40,7 +42,7 @@ def studio(
 
     listening = listen(port)
     with contextlib.closing(listening):
-        models = _open(folders or [], device)
+        models = _open(folders or [], device, respell=not as_typed)
         address = f"http://{_ADDRESS}:{listening.getsockname()[1]}/"
         print(address, flush=True)
         print("regard: the studio is served to this machine alone; Ctrl-C ends it.", file=sys.stderr)
@@ -80,13 +82,13 @@ def _has_screen() -> bool:
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _open(folders: list[Path], device: str) -> "Models":
+def _open(folders: list[Path], device: str, *, respell: bool) -> "Models":
     from regard.studio.models import Models
     from regard.studio.preparing import Preparation, cache_folder
     from regard.tasks.load import load
     from regard.tasks.model_folder import find_device
 
-    load_there = partial(load, device=find_device(device))
+    load_there = partial(load, device=find_device(device), respell=respell)
     if folders:
         return Models(folders, load=load_there)
     models = Models(preparation=Preparation(cache_folder()).start(), load=load_there)

@@ -16,7 +16,7 @@ TASKS = ("translate", "language", "classify", "images", "questions", "captions")
 def train(
     out: Annotated[Path | None, typer.Option(help="The run folder; a run that was stopped there goes on.")] = None,
     data: Annotated[
-        str, typer.Option(help="A corpus: file, folder, hf:NAME (Hugging Face), builtin:es-en or builtin:shapes.")
+        str, typer.Option(help="A corpus: file, folder, hf:NAME (Hugging Face) or builtin:NAME; list shows those.")
     ] = "",
     source: Annotated[str, typer.Option(help="A plain file of source sentences, one a line.")] = "",
     target: Annotated[str, typer.Option(help="The plain file of their translations.")] = "",
@@ -42,13 +42,15 @@ def train(
 
     Another: `regard train --preset bahdanau --data builtin:es-en --out runs/a --set train.steps=200`
 
-    A language model: `regard train --task language --preset lstm --data text.txt --out runs/l`
+    A language model: `regard train --task language --preset lstm --data builtin:stories --out runs/l`
 
-    A classifier: `regard train --task classify --preset lstm-attention --data reviews.csv --out runs/c`
+    A classifier: `regard train --task classify --preset lstm-attention --data builtin:opinions --out runs/c`
 
-    Of images: `regard train --task images --preset resnet-both --data flowers/ --out runs/f`
+    Of images: `regard train --task images --data builtin:simple-shapes --out runs/f`
 
-    Questions about pictures, and captions: `regard train --task questions --data builtin:shapes --out runs/q`
+    Questions about pictures, and captions: `regard train --task questions --data builtin:simple-shapes --out runs/q`
+
+    Built-in data, so that every task has some: `regard train --data list`
 
     On several GPUs: `torchrun --nproc-per-node=4 -m regard train …`
     """
@@ -61,6 +63,9 @@ def train(
     chosen = merge(chosen, parse_assignments(assignments or []))
     if preset == "list":
         print("\n".join(_preset_names(task)))
+        return
+    if data == "list":
+        _print_builtins()
         return
     if out is None and not print_config:
         raise ArgumentError("`--out` must name the run folder, such as runs/a; received nothing.")
@@ -101,6 +106,15 @@ def _find_task(task: str) -> tuple[Callable[..., None], Callable[..., None]]:
 
             return partial(print_picture_config, task), partial(train_on_pictures, task)
     raise _unknown_task(task)
+
+
+def _print_builtins() -> None:
+    """Show the built-in corpora of every task."""
+    from regard.cli.tables import print_table
+    from regard.data.catalogue import BUILTINS
+
+    rows = [[one.name, ", ".join(one.tasks), one.about] for one in BUILTINS]
+    print_table(["--data", "--task", "what it is"], rows, words=(0, 1, 2))
 
 
 def _preset_names(task: str) -> list[str]:

@@ -18,12 +18,14 @@ def train_on_pictures(task: str, chosen: dict[str, Any], preset: str, out: Path,
     """Train with the settings `chosen` laid over those of `preset`, into the run folder `out`."""
     config = _compose(task, chosen, preset)  # mistakes first
     from regard.cli.picture_progress import PictureProgress
+    from regard.data.catalogue import is_builtin
+    from regard.tasks.question_data import scene_counts
 
     unit = "questions" if task == "questions" else "words"
     progress = PictureProgress(unit=unit, quiet=is_quiet())
-    builtin = config.data.corpus.startswith("builtin:")
+    builtin = is_builtin(config.data.corpus)
     doing = "drawing pictures" if builtin else "reading the data"
-    total = config.data.scenes + 2 * config.data.held_out_scenes if builtin else None
+    total = sum(scene_counts(config.data).values()) if builtin else None
     progress.say(doing)
     corpus = _gather(task, config.data, count=partial(progress.count, doing, unit="pictures", total=total))
     config = _compose(task, chosen, preset, corpus.size)

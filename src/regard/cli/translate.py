@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli.flags import AsTyped
 from regard.cli.terminal import TerminalSink
 from regard.errors import ArgumentError
 
@@ -38,6 +39,7 @@ def translate(
     dictionary: Annotated[
         Path | None, typer.Option(help="TSV of words and their translations, for words the model cannot say.")
     ] = None,
+    as_typed: AsTyped = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
     beam: Annotated[
         int | None, typer.Option(help="Hypotheses kept; 1 is greedy. By default 5.", rich_help_panel=_SEARCH)
@@ -79,6 +81,8 @@ def translate(
     drawing = {name: value for name, value in drawing.items() if value is not None}
     if sample or drawing:
         chosen["sampling"] = drawing
+    if as_typed:
+        chosen["respell"] = False
     settings = _read({name: value for name, value in chosen.items() if value is not None}, assignments or [])
     if texts and source is not None:
         raise ArgumentError("The text must come from one place; received both sentences and --input. Leave out one.")
@@ -120,6 +124,7 @@ def _run(
             unknown=settings.unknown,
             dictionary=words,
             max_source_length=settings.max_source_length,
+            respell=settings.respell,
         )
         work = LineTranslator(translator, settings)
         try:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from regard.config.checks import LAYERS, MOST_PIXELS, SIZES, check_least, check_most, check_shares
-from regard.config.picture_data import PictureData, PictureSize, picture_defaults
-from regard.config.questions import CNN, VIT
+from regard.config.picture_data import PictureData, PictureSize, picture_defaults, preset_for
+from regard.config.questions import CNN, SMALL, VIT
 from regard.config.read import merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Train
@@ -42,7 +42,11 @@ class CaptionSpec:
             )
 
 
-CAPTION_MODELS: dict[str, CaptionSpec] = {"cnn": CaptionSpec(), "vit": CaptionSpec(image=VIT)}
+CAPTION_MODELS: dict[str, CaptionSpec] = {
+    "cnn": CaptionSpec(),
+    "vit": CaptionSpec(image=VIT),
+    "small": CaptionSpec(size=64, num_heads=4, feed_forward_size=128, image=SMALL),
+}
 
 
 def caption_preset(name: str) -> CaptionSpec:
@@ -78,10 +82,11 @@ def compose_captions(chosen: Mapping[str, Any], size: PictureSize, *, name: str 
     >>> compose_captions({"train": {"steps": 7}}, PictureSize(pictures=1000, words=40_000)).train.steps
     7
     """
+    name = name or preset_for(chosen)
     below = {"model": to_table(caption_preset(name))} if name else {}
     tables = merge(below, chosen)
     read_settings(CaptionConfig, tables)  # mistakes first
-    return read_settings(CaptionConfig, picture_defaults(size, tables, epochs=30), tables)
+    return read_settings(CaptionConfig, picture_defaults(size, tables, epochs=6 if preset_for(chosen) else 30), tables)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +105,8 @@ class SavedCaptions:
     """Height and width of the pictures, in pixels."""
     max_length: int
     """Words that are said, at most."""
+    answers: bool = False
+    """Whether it was trained to answer questions too."""
 
     def __post_init__(self) -> None:
         check_least(self, 1, "vocabulary_size", "image_size", "max_length")

@@ -19,7 +19,11 @@ class LabeledData:
     """Which texts to train and validate on."""
 
     corpus: str = ""
-    """A CSV, TSV or JSON Lines file of texts and their labels, compressed or not."""
+    """A CSV, TSV or JSON Lines file of texts and labels, compressed or not; builtin:topics or builtin:opinions."""
+    size: int = 4000
+    """Texts that a built-in corpus draws to train on."""
+    seed: int = 0
+    """Which texts are drawn."""
     text: str = "text"
     """Column or key of the text, by name, or by number from 1 in a file without a header; title+body joins two."""
     label: str = "label"
@@ -38,7 +42,7 @@ class LabeledData:
     """How much to hold out where no file is given."""
 
     def __post_init__(self) -> None:
-        check_least(self, 1, "max_length")
+        check_least(self, 1, "size", "max_length")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from regard.config.checks import MOST_PIXELS, check_least, check_most
+from regard.config.picture_data import preset_for
 from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Train
@@ -17,7 +18,11 @@ class ImageData:
     """Which images to train and validate on."""
 
     corpus: str = ""
-    """A folder with a sub-folder of pictures for each class, an IDX file, or a CIFAR file; * in a name is several."""
+    """A folder with a sub-folder of pictures for each class, an IDX or CIFAR file (* is several); builtin:shapes."""
+    size: int = 2000
+    """Images of one shape each that a built-in corpus draws to train on."""
+    seed: int = 0
+    """Fixes what it draws."""
     labels: str = ""
     """The labels of an IDX file, where they do not lie beside it."""
     valid: str = ""
@@ -43,6 +48,7 @@ class ImageData:
 
     def __post_init__(self) -> None:
         check_least(self, 0, "image_size", "shift")
+        check_least(self, 1, "size")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +108,7 @@ def compose_images(chosen: Mapping[str, Any], size: ImagesSize, *, name: str = "
     >>> config.model.attention, config.data.flip, config.data.shift, config.train.steps
     ('both', True, 4, 1600)
     """
+    name = name or ("resnet-small" if preset_for(chosen) else "")
     below = to_table(image_preset(name)) if name else {}
     tables = merge({"model": below}, chosen) if below else dict(chosen)
     read_settings(ImagesConfig, tables)  # mistakes first

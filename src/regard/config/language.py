@@ -158,7 +158,11 @@ class TextData:
     """Which text to train on, and how it is cut."""
 
     text: str = ""
-    """A text file, or a folder of them; they may be compressed."""
+    """A text file, or a folder of them; they may be compressed. Or builtin:stories."""
+    size: int = 10_000
+    """Stories, one a line, that builtin:stories draws to train on."""
+    seed: int = 0
+    """Which stories are drawn."""
     valid: str = ""
     """Text to validate on; empty holds some out."""
     test: str = ""
@@ -179,7 +183,7 @@ class TextData:
     def __post_init__(self) -> None:
         check_choices(self)
         check_shares(self, "hold_out")
-        check_least(self, 1, "block_lines", "length")
+        check_least(self, 1, "size", "block_lines", "length")
         check_least(self, 0, "stride")
 
 

@@ -9,6 +9,9 @@ from regard.config.read import chosen_whole
 from regard.data.split import Fractions
 
 BUILTIN = "builtin:shapes"
+SIMPLE = "builtin:simple-shapes"
+PICTURE_SIZE = 64
+"""Height and width that pictures of a folder are stretched to where none is set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,15 +19,17 @@ class PictureData:
     """Which pictures to train and validate on."""
 
     corpus: str = ""
-    """builtin:shapes; or a folder, or a JSON Lines file, of pictures with questions and answers."""
-    scenes: int = 10_000
-    """Pictures that builtin:shapes draws to train on."""
-    held_out_scenes: int = 1000
-    """Pictures that it draws to validate on, and as many to test with."""
+    """builtin:shapes, the easier builtin:simple-shapes; a folder or JSON Lines file of pictures with questions."""
+    scenes: int = 0
+    """Pictures that are drawn to train on; 0 is 10,000 of builtin:shapes, and 2,000 of builtin:simple-shapes."""
+    held_out_scenes: int = 0
+    """Pictures that are drawn to validate on, and as many to test with; 0 is a tenth of those to train on."""
     seed: int = 0
     """Fixes what it draws."""
-    image_size: int = 64
-    """Height and width that pictures are stretched to, in pixels."""
+    answers: int = 0
+    """Questions about each picture that a captioner learns to answer in a sentence."""
+    image_size: int = 0
+    """Height and width that pictures are stretched to; 0 is 64, and what is drawn for a built-in corpus."""
     max_length: int = 40
     """Words that are read of a question, or said of a picture."""
     license: str = "unknown"
@@ -33,7 +38,8 @@ class PictureData:
     """Shares of the pictures to hold out where the folder holds no validation or test set."""
 
     def __post_init__(self) -> None:
-        check_least(self, 1, "scenes", "held_out_scenes", "image_size", "max_length")
+        check_least(self, 0, "scenes", "held_out_scenes", "answers", "image_size")
+        check_least(self, 1, "max_length")
 
 
 class PictureSize(NamedTuple):
@@ -42,6 +48,15 @@ class PictureSize(NamedTuple):
     pictures: int
     words: int
     """Of all questions or captions."""
+
+
+def preset_for(chosen: Mapping[str, Any]) -> str:
+    """Name the model that suits the data where none is named; nothing for that of every other setting.
+
+    >>> preset_for({"data": {"corpus": "builtin:simple-shapes"}}), preset_for({})
+    ('small', '')
+    """
+    return "small" if chosen.get("data", {}).get("corpus") == SIMPLE else ""
 
 
 def picture_defaults(size: PictureSize, chosen: Mapping[str, Any], *, epochs: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from regard.config.checks import LAYERS, MOST_PIXELS, SIZES, check_choices, check_least, check_most, check_shares
-from regard.config.picture_data import PictureData, PictureSize, picture_defaults
+from regard.config.picture_data import PictureData, PictureSize, picture_defaults, preset_for
 from regard.config.read import merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Train
@@ -16,6 +16,8 @@ CNN = ResidualSpec(widths=(16, 32, 64, 128), num_blocks=1)
 """Sees 8 × 8 places of a picture of 64 × 64 pixels."""
 VIT = VisionTransformerSpec(patch_size=8, size=128, num_layers=4, feed_forward_size=256, dropout=0.0)
 """The same number of places, as patches."""
+SMALL = ResidualSpec(widths=(8, 16, 32), num_blocks=1)
+"""The same number of places of a picture of 32 × 32 pixels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +58,7 @@ QUESTION_MODELS: dict[str, QuestionSpec] = {
     "cnn-mean": QuestionSpec(look="mean"),
     "vit": QuestionSpec(image=VIT),
     "vit-mean": QuestionSpec(image=VIT, look="mean"),
+    "small": QuestionSpec(size=64, num_heads=4, feed_forward_size=128, image=SMALL),
 }
 
 
@@ -93,6 +96,7 @@ def compose_questions(chosen: Mapping[str, Any], size: PictureSize, *, name: str
     >>> config.model.look, config.train.metric
     ('mean', 'loss')
     """
+    name = name or preset_for(chosen)
     below = {"model": to_table(question_preset(name))} if name else {}
     tables = merge(below, chosen)
     read_settings(QuestionConfig, tables)  # mistakes first

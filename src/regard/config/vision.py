@@ -80,6 +80,7 @@ IMAGE_ENCODERS: dict[str, ImageEncoderSpec] = {
     "resnet-channel": ResidualSpec(attention="channel"),
     "resnet-spatial": ResidualSpec(attention="spatial"),
     "resnet-both": ResidualSpec(attention="both"),
+    "resnet-small": ResidualSpec(widths=(8, 16, 32), num_blocks=1),
     "vit": VisionTransformerSpec(),
 }
 

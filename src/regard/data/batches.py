@@ -149,6 +149,10 @@ class Batches:
         examples, _ = self._plan(self._position.epoch)
         return int(examples.source.lengths.max(initial=0)) + 1, int(examples.target.lengths.max(initial=0)) + 1
 
+    def examples(self) -> Examples:
+        """Give the corpus of this epoch."""
+        return self._plan(self._position.epoch)[0]
+
     def _plan(self, epoch: int) -> tuple[Examples, list[NDArray[np.int64]]]:
         if self._planned is None or self._planned[0] != epoch:
             examples = self._examples(epoch) if callable(self._examples) else self._examples

@@ -110,12 +110,12 @@ def name_of_none(path: Path) -> str:
     """Say what a name is that no file can have, an address or a data set of another kind, and what to do; else nothing.
 
     >>> name_of_none(Path("builtin:es-en")), name_of_none(Path("a.txt"))
-    ('a built-in corpus of another task: builtin:es-en is for translators, builtin:shapes for questions.', '')
+    ('a built-in corpus, which is no file. Those of each task: regard train --data list.', '')
     """
     if str(path).startswith(("http:/", "https:/", "ftp:/")):
         return "an address, and nothing is downloaded here. Fetch the file first, and name it."
     if str(path).startswith("builtin:"):
-        return "a built-in corpus of another task: builtin:es-en is for translators, builtin:shapes for questions."
+        return "a built-in corpus, which is no file. Those of each task: regard train --data list."
     if str(path).startswith("hf:"):
         return "a data set of the Hugging Face hub, which is read as sentence pairs for translators only."
     return ""

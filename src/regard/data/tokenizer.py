@@ -13,6 +13,9 @@ which marks spaces in pieces) one space, none at the ends, lower case where so t
 vocabulary are spelled in bytes, or are `<unk>` where the tokenizer was trained without them.
 
 No token crosses the border of a word. Text that looks like a special token (`</s>`) is text.
+
+A model has a vector for every token of a joint vocabulary on both sides, but trains only those that occur there. A
+tokenizer that is told which do not (`with_untrained`) reads them as `<unk>`.
 """
 
 import json
@@ -23,6 +26,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import tokenizers
+from numpy.typing import NDArray
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
 
 from regard.data.detokenize import join_words
@@ -51,12 +55,20 @@ class Encoded(NamedTuple):
 
 
 class Tokenizer:
-    """A trained vocabulary of one kind. `train_tokenizer` makes one, `from_json` reads one."""
+    """A trained vocabulary of one kind. `train_tokenizer` makes one, `from_json` reads one.
 
-    def __init__(self, backend: tokenizers.Tokenizer) -> None:
+    `untrained` are tokens that a model has no trained vector for: they are encoded as `<unk>`.
+    """
+
+    def __init__(self, backend: tokenizers.Tokenizer, *, untrained: Iterable[int] = ()) -> None:
         self._backend = backend
         self._backend.encode_special_tokens = True  # "</s>" in a text is five characters; the file cannot say so
         self.kind: Kind = _kind(json.loads(backend.to_str())["model"])
+        self.untrained = frozenset(untrained)
+        self._readable: NDArray[np.int32] | None = None
+        if self.untrained:
+            self._readable = np.arange(self.size, dtype=np.int32)
+            self._readable[list(self.untrained)] = UNKNOWN
 
     @property
     def size(self) -> int:
@@ -76,7 +88,8 @@ class Tokenizer:
         words = divide_words(text)
         if numbers and numbers[-1] + 1 != len(words):
             numbers = _by_place(text, words, encoding.offsets)
-        return Encoded(encoding.ids, numbers)
+        ids: list[int] = encoding.ids if self._readable is None else self._readable[encoding.ids].tolist()
+        return Encoded(ids, numbers)
 
     def encode_batch(self, texts: Iterable[str]) -> Ragged:
         """Divide many texts, without the words: quicker."""
@@ -84,7 +97,14 @@ class Tokenizer:
         parts = []
         while chunk := list(islice(remaining, _AT_ONCE)):
             parts.append(Ragged.from_lists(one.ids for one in self._backend.encode_batch_fast(chunk)))
-        return Ragged.concatenate(parts)
+        encoded = Ragged.concatenate(parts)
+        if self._readable is None:
+            return encoded
+        return Ragged(values=self._readable[encoded.values], offsets=encoded.offsets)
+
+    def with_untrained(self, untrained: Iterable[int]) -> "Tokenizer":
+        """Give the same vocabulary for a model that has no trained vectors for some of its tokens."""
+        return Tokenizer(self._backend, untrained=untrained)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Write tokens as text, leaving out `<pad>`, `<s>` and `</s>`."""
@@ -141,10 +161,14 @@ class Tokenizer:
         return cls.from_json(read_tokenizer(folder), path=folder / FILE)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Tokenizer.from_json, (self.to_json(),)
+        return _unpickle, (self.to_json(), self.untrained)
 
     def __repr__(self) -> str:
         return f"Tokenizer(kind={self.kind!r}, size={self.size})"
+
+
+def _unpickle(text: str, untrained: frozenset[int]) -> Tokenizer:
+    return Tokenizer.from_json(text).with_untrained(untrained)
 
 
 def unknown_words(tokenizer: Tokenizer, text: str, *, unseen: Iterable[int] = ()) -> list[str]:
@@ -170,7 +194,7 @@ class TokenizerPair(NamedTuple):
     @property
     def joint(self) -> bool:
         """Whether both sides share a vocabulary."""
-        return self.source is self.target
+        return self.source.backend is self.target.backend
 
     def to_json(self) -> str:
         """Write a joint tokenizer as itself, and two as an object with the keys source and target."""

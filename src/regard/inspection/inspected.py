@@ -1,7 +1,7 @@
 """Inspect: one call that runs a model on a text and shows where all its layers looked."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload, runtime_checkable
 
@@ -45,6 +45,8 @@ class Inspection:
     """Of each target token, given those before it."""
     model: str = ""
     """Which model it was."""
+    read_as: Mapping[str, str] = field(default_factory=dict)
+    """Words that were typed without their accents or case, and how they were read."""
     likely: tuple[Likely, ...] = ()
     """What the model holds likeliest, best first: the next token, the token behind a mask, or the label."""
 
@@ -80,7 +82,8 @@ class Inspection:
     @property
     def about(self) -> tuple[tuple[str, str], ...]:
         """What a page says above the figure: what was read and said, and by which model."""
-        told = (("Text", self.text), ("Said", self.target or ""), ("Model", self.model))
+        respelled = ", ".join(f"{typed} as {read}" for typed, read in self.read_as.items())
+        told = (("Text", self.text), ("Read", respelled), ("Said", self.target or ""), ("Model", self.model))
         return tuple((name, " ".join(words.split())) for name, words in told if words)
 
     def lines(self, layer: str | None = None, *, head: int | None = None) -> "Picture":
@@ -104,6 +107,7 @@ class Inspection:
         heads = call.weights[0, :, :rows, :columns] if head is None else shown.values.unsqueeze(0)
         return {
             "text": self.text,
+            "read_as": dict(self.read_as),
             "tokens": list(self.tokens),
             "target": self.target,
             "target_tokens": list(self.target_tokens),

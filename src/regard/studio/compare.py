@@ -120,7 +120,7 @@ def _translate(translator: Translator, text: str) -> dict[str, Any]:
 def _force(translator: Translator, *, name: str, text: str, target: str) -> dict[str, Any]:
     """See where a model looks as it says a text, and how likely it finds that."""
     source, _ = read_source(translator, text)
-    tokens = [*translator.tokenizers.target.encode(target).ids, END]
+    tokens = [*translator.tokenizers.target.encode(translator.read([target], side="target")[0].text).ids, END]
     most = _most(translator)
     if len(tokens) > most:
         raise ArgumentError(

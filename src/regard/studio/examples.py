@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from regard.data.builtin.stories import PASSAGE
 from regard.data.pair import words
 from regard.data.special import UNKNOWN
 from regard.tasks.classifier import Classifier
@@ -46,18 +47,11 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
 }
 """For each built-in corpus: chosen by their gold links, which say what a map of them should show."""
 
-PASSAGE = (
-    "We found a small restaurant near the harbor. It looked plain, but the cooks knew their work, and the soup tasted "
-    "as if it had simmered all day."
-)
-"""A passage such as the lectures have: whoever reads it must find what "it", "their" and the other "it" stand for."""
-REFERENTS = {"It": "restaurant", "their": "cooks", "it": "soup"}
-"""What a reader takes the pronouns of the passage for."""
 READING = {
     Classifier: (Example("A good book, though too long.", "two minds", ""),),
     LanguageModel: (Example("The cat sat on the", "short", ""),),
 }
-_ABOUT = "a restaurant: what are it and their?"
+_ABOUT = "a sandwich or a restaurant: what are it and their?"
 
 
 def examples_for(thing: object) -> tuple[Example, ...]:

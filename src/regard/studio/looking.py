@@ -1,6 +1,6 @@
 """One look: all that a model weighs while it says given tokens, for the views to draw."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import NamedTuple
 
@@ -36,6 +36,8 @@ class Side(NamedTuple):
     tokens: list[str]
     words: list[str]
     word_of: list[int]
+    read_as: Mapping[str, str]
+    """Words that were typed without their accents or case, and how they are read."""
 
 
 class Weights(NamedTuple):
@@ -69,14 +71,16 @@ def read_source(translator: Translator, text: str) -> tuple[Side, int]:
     """Give the tokens of a sentence as far as they are read, `</s>` last, and how many are not."""
     if not text.strip():
         raise ArgumentError("`text` must be a sentence; received nothing to translate. Type one.")
-    tokenizer = translator.tokenizers.source
+    tokenizer, (text, respelled) = translator.tokenizers.source, translator.read([text])[0]
     encoded = tokenizer.encode(text)
     most = min(MAX_TOKENS, translator.reach.source) - 1
     ids, word_of = encoded.ids[:most], list(encoded.words[:most])
     if not ids:
         raise ArgumentError("`text` must hold something that the model reads; received no token of it. Type words.")
     named = words(tokenizer.normalize(text))[: max(word_of) + 1]
-    side = Side([*ids, END], name_tokens(tokenizer, text, [*ids, END]), [*named, _END], [*word_of, len(named)])
+    side = Side(
+        [*ids, END], name_tokens(tokenizer, text, [*ids, END]), [*named, _END], [*word_of, len(named)], respelled
+    )
     return side, len(encoded.ids) - len(ids)
 
 
@@ -94,7 +98,7 @@ def read_target(translator: Translator, tokens: Sequence[int]) -> Side:
     if said and not named:  # nothing but spaces and special tokens: each stands for itself
         named, word_of = tokenizer.pieces(said), list(range(len(said)))
     end = [len(named)] * (len(tokens) - len(said))
-    return Side(list(tokens), tokenizer.pieces(list(tokens)), named + [_END] * len(end), word_of + end)
+    return Side(list(tokens), tokenizer.pieces(list(tokens)), named + [_END] * len(end), word_of + end, {})
 
 
 def look(translator: Translator, source: Side, tokens: Sequence[int]) -> Look:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from regard.data.images.picture import fit_picture, resize_images
 from regard.data.scenes import Asker, Question, caption_scene, draw_scene, paint_scene
+from regard.data.scenes.scene import SHAPES, SIMPLE
 from regard.errors import ArgumentError
 
 MAX_FILE = 4 * 2**20
@@ -65,7 +66,7 @@ def read_seen(*, seed: int | None, file: str | None, size: tuple[int, int], chan
 
 
 def draw_seen(seed: int | None, size: tuple[int, int], channels: int) -> Seen:
-    """Draw a scene, with questions that it answers.
+    """Draw a scene, with questions that it answers: of `builtin:simple-shapes` for models of that size.
 
     >>> draw_seen(2, (64, 64), 3).caption == draw_seen(2, (64, 64), 3).caption
     True
@@ -73,7 +74,7 @@ def draw_seen(seed: int | None, size: tuple[int, int], channels: int) -> Seen:
     from PIL import Image
 
     random = Random(f"studio/{seed}")
-    scene = draw_scene(random)
+    scene = draw_scene(random, style=SIMPLE if size == (SIMPLE.side, SIMPLE.side) else SHAPES)
     asker = Asker()
     asked = [question for _ in range(ROUNDS) for question in asker.ask(scene, random)]
     painted = paint_scene(scene)

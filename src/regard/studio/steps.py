@@ -100,6 +100,7 @@ def tell_reading(found: Inspection, opened: Opened) -> dict[str, Any]:
         "model": opened.name,
         "says": isinstance(opened.thing, Translator),
         "text": found.text,
+        "read_as": dict(found.read_as),
         "target": found.target,
         "layer": found.layer,
         "layers": [

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
-from regard.data.special import END, START
+from regard.data.special import END, START, UNKNOWN
 from regard.errors import ArgumentError
 from regard.inspection.change import total_variation
 from regard.inspection.intervene import intervene
@@ -186,26 +186,28 @@ def replace_tokens(translator: Translator, source: Side, replaced: Sequence[Repl
     _check_places("replaced", [one.place for one in replaced], len(source.ids) - 1)
     ids, tokens, tokenizer = list(source.ids), list(source.tokens), translator.tokenizers.source
     for one in replaced:
-        exact = tokenizer.backend.token_to_id(one.text)
-        encoded = tokenizer.encode(one.text).ids
+        text = translator.read([one.text])[0].text
+        exact = tokenizer.backend.token_to_id(text)
+        encoded = tokenizer.encode(text).ids
         if len(encoded) == 1:
             ids[one.place] = encoded[0]
         elif exact is not None:
-            ids[one.place] = exact
+            ids[one.place] = UNKNOWN if exact in tokenizer.untrained else exact
         else:
             parts = ", ".join(tokenizer.pieces(encoded[:8])) or "nothing"
             raise ArgumentError(
                 f'`replaced` must be one token of the model; received "{one.text[:40]}", which is {len(encoded)}: '
                 f"{parts}. Take one that is suggested."
             )
-        tokens[one.place] = name_tokens(tokenizer, one.text, [ids[one.place]])[0]
+        tokens[one.place] = name_tokens(tokenizer, text, [ids[one.place]])[0]
     return source._replace(ids=ids, tokens=tokens)
 
 
 def suggest(translator: Translator, begun: str) -> list[str]:
     """Give tokens of the source vocabulary that begin so, shortest first; `▁`, a space, need not be typed."""
     begun = begun.strip().casefold()
-    names = translator.tokenizers.source.backend.get_vocab()
+    tokenizer = translator.tokenizers.source
+    names = [name for name, number in tokenizer.backend.get_vocab().items() if number not in tokenizer.untrained]
     found = [name for name in names if name.removeprefix("▁").casefold().startswith(begun)]
     return sorted(found, key=lambda name: (len(name), name))[:SUGGESTIONS]
 

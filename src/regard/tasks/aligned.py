@@ -1,6 +1,7 @@
 """What alignment gives: links, with the words they count and the weights they were read off."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from jaxtyping import Float
 from torch import Tensor
@@ -21,6 +22,8 @@ class Alignment:
     """How much each target word belongs to each source word; the last column is what fell on no word."""
     reverse_weights: Float[Tensor, "source target_and_nothing"] | None = None
     """The same from the other direction, where two were joined."""
+    read_as: Mapping[str, str] = field(default_factory=dict)
+    """Words of both sides that a model read with other accents or case."""
 
     def turned(self) -> "Alignment":
         """Exchange the sides; the weights become `reverse_weights`, and there are none of this direction."""
@@ -30,4 +33,5 @@ class Alignment:
             links=tuple(sorted(Link(link.target, link.source, link.sure) for link in self.links)),
             weights=self.weights.new_zeros(len(self.source), len(self.target) + 1),
             reverse_weights=self.weights,
+            read_as=self.read_as,
         )

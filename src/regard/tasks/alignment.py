@@ -1,7 +1,7 @@
 """Word alignment: force a translation through a model and read links off where it looked."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from regard.data.batches import Examples, make_batch
 from regard.data.pair import Link, Pair
+from regard.data.respelling import Respelled
 from regard.data.tokenizer import Tokenizer
 from regard.data.word_spans import Division, compose, divide, token_words, word_spans
 from regard.decoding.forced import force
@@ -66,6 +67,8 @@ class Look(NamedTuple):
     target: list[str]
     by_step: dict[Step, Float[Tensor, "layers heads target source_and_end"]]
     """For each reading step asked for."""
+    read_as: Mapping[str, str]
+    """Words that the model read with other accents or case."""
 
 
 def align(
@@ -99,6 +102,7 @@ def align(
             target=tuple(look.target),
             links=links_of(link_matrix(weights, threshold=reading.threshold)),
             weights=weights,
+            read_as=look.read_as,
         )
         if watch is not None:
             watch(len(found))
@@ -157,10 +161,16 @@ def looks(
 ) -> Iterator[Look]:
     """Give where the model looked for each pair, in the order of lengths."""
     model, sides = translator.model, translator.tokenizers
-    texts = [(compose(pair.source), compose(pair.target)) for pair in pairs]
+    read = list(
+        zip(
+            translator.read([compose(pair.source) for pair in pairs]),
+            translator.read([compose(pair.target) for pair in pairs], side="target"),
+            strict=True,
+        )
+    )
     source, target = (
-        sides.source.encode_batch([text for text, _ in texts]),
-        sides.target.encode_batch([text for _, text in texts]),
+        sides.source.encode_batch([text.text for text, _ in read]),
+        sides.target.encode_batch([text.text for _, text in read]),
     )
     for indices in plan_by_cells(source.lengths + 1, target.lengths + 1, tokens=BATCH_TOKENS):
         batch = make_batch(Examples(source=source, target=target), indices).to(translator.device)
@@ -174,33 +184,25 @@ def looks(
                     "attention."
                 )
             scale = None if scales is None else scales[row, ..., : one.weights.size(-1)]
-            yield _by_words(translator, index, texts[index], one.weights, scale, words, steps)
+            merged = _by_words(translator, read[index], one.weights, scale, words, steps)
+            named = divide(pairs[index].source, words), divide(pairs[index].target, words)
+            yield Look(index, *named, merged, {**read[index][0].words, **read[index][1].words})
 
 
 def _by_words(
     translator: Translator,
-    index: int,
-    texts: tuple[str, str],
+    read: tuple[Respelled, Respelled],
     weights: Tensor,
     norms: Tensor | None,
     words: Division,
     steps: Sequence[Step],
-) -> Look:
-    sides = list(zip(translator.tokenizers, texts, [word_spans(text, words) for text in texts], strict=True))
-    source, target = (token_words(tokenizer, text, spans) for tokenizer, text, spans in sides)
-    named = [[text[start:end] for start, end in spans] for _, text, spans in sides]
-    merged = {
-        step: word_weights(
-            weights,
-            source,
-            target,
-            num_words=(len(named[0]), len(named[1])),
-            step=step,
-            norms=norms,
-        )
-        for step in steps
-    }
-    return Look(index, named[0], named[1], merged)
+) -> dict[Step, Float[Tensor, "layers heads target source_and_end"]]:
+    """Merge the tokens of each side to the words that links count."""
+    texts = [side.text for side in read]
+    spans = [word_spans(text, words) for text in texts]
+    source, target = map(token_words, translator.tokenizers, texts, spans)
+    counts = len(spans[0]), len(spans[1])
+    return {step: word_weights(weights, source, target, num_words=counts, step=step, norms=norms) for step in steps}
 
 
 def align_by_counting(
@@ -264,5 +266,6 @@ def join_directions(forward: Sequence[Alignment], backward: Sequence[Alignment],
     for one, other in zip(forward, backward, strict=True):
         turned = other.turned()
         links = symmetrize(one.links, turned.links, join)
-        joined.append(replace(one, links=links, reverse_weights=turned.reverse_weights))
+        read_as = {**one.read_as, **turned.read_as}
+        joined.append(replace(one, links=links, reverse_weights=turned.reverse_weights, read_as=read_as))
     return joined

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from regard.config.picture_data import BUILTIN, PictureData, PictureSize
+from regard.data.catalogue import is_builtin
 from regard.data.scenes.sides import CaptionSide, draw_captions
 from regard.errors import ArgumentError
-from regard.tasks.question_data import check_builtin, scene_counts
+from regard.tasks.question_data import check_style, scene_counts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,13 +31,15 @@ class CaptionCorpus:
         for side in (self.train, self.valid, self.test):
             digest.update(side.pictures.tobytes())
             digest.update("\0".join(side.captions).encode())
+            digest.update("\0".join(side.prompts).encode())
         return digest.hexdigest()
 
 
 def gather_captions(data: PictureData, *, count: Callable[[int], None] | None = None) -> CaptionCorpus:
     """Draw what `data` names; `count` is told how many pictures there are so far, of all sides."""
-    if not data.corpus.startswith("builtin:"):
+    if not is_builtin(data.corpus):
         received = data.corpus or "nothing"
         raise ArgumentError(f"`--data` must be {BUILTIN}, whose pictures have captions; received {received}.")
-    check_builtin(data)
-    return CaptionCorpus(**draw_captions(scene_counts(data), seed=data.seed, count=count))
+    style = check_style(data, "captions")
+    counts = scene_counts(data)
+    return CaptionCorpus(**draw_captions(counts, seed=data.seed, style=style, answers=data.answers, count=count))

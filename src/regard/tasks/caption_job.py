@@ -1,5 +1,6 @@
 """What the loop needs to know of captions: batches, the loss, and the validation."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -11,7 +12,7 @@ from regard.data.scenes.batches import CaptionBatch, CaptionBatches
 from regard.data.scenes.sides import CaptionSide
 from regard.data.special import END, PAD, START
 from regard.data.tokenizer import Tokenizer
-from regard.decoding import greedy
+from regard.decoding import Search, decode
 from regard.evaluation.bleu import score
 from regard.models.vision.captions import CaptionModel, as_source
 from regard.tasks.classifier import cut_texts
@@ -29,6 +30,8 @@ class CaptionScores(NamedTuple):
     exact: float
     """Share that is, word for word, what the grammar says."""
     bleu: float
+    answers: float | None = None
+    """The same share of the answers alone, where there are any."""
 
 
 class EncodedCaptions:
@@ -37,11 +40,29 @@ class EncodedCaptions:
     def __init__(self, side: CaptionSide, tokenizer: Tokenizer, *, max_length: int, device: torch.device) -> None:
         self.side, self.tokenizer, self.max_length = side, tokenizer, max_length
         self.pixels: Tensor = torch.from_numpy(side.pictures).to(device)
-        self.texts: Ragged = cut_texts(tokenizer.encode_batch(side.captions), max_length)
+        self.asked = [tokens[: max_length - 1] for tokens in encode_prompts(tokenizer, side.prompts)]
+        captions = tokenizer.encode_batch(side.captions)
+        texts = [[*asked, *captions[index].tolist()] for index, asked in enumerate(self.asked)]
+        self.texts: Ragged = cut_texts(Ragged.from_lists(texts), max_length)
 
     def image(self, pictures: Tensor) -> Tensor:
         """Give pictures with colors from 0 to 1."""
         return self.pixels[pictures].float() / 255
+
+    def batches(self, *, size: int, seed: int = 0, shuffle: bool = True, group: Group | None = None) -> CaptionBatches:
+        """Give batches of so many texts; of a group each member has its part."""
+        rank, ranks = (group.rank, group.ranks) if group else (0, 1)
+        lengths = [len(tokens) for tokens in self.asked]
+        return CaptionBatches(
+            self.texts,
+            owners=self.side.owners,
+            prompts=lengths,
+            size=size,
+            seed=seed,
+            shuffle=shuffle,
+            rank=rank,
+            ranks=ranks,
+        )
 
 
 class CaptionJob:
@@ -50,9 +71,7 @@ class CaptionJob:
     def __init__(self, train: EncodedCaptions, valid: EncodedCaptions, settings: Train, *, group: Group) -> None:
         self.settings, self.group, self.train, self.valid = settings, group, train, valid
         self.at_once = AT_ONCE
-        self.batches = CaptionBatches(
-            train.texts, size=settings.batch_tokens, seed=settings.seed, rank=group.rank, ranks=group.ranks
-        )
+        self.batches = train.batches(size=settings.batch_tokens, seed=settings.seed, group=group)
 
     def loss(self, model: nn.Module, batch: CaptionBatch) -> Loss:
         """Sum the cross-entropy over the words."""
@@ -63,7 +82,7 @@ class CaptionJob:
     def validate(self, model: nn.Module) -> Validated:
         """Measure the loss on all held-out captions, and say some of them."""
         total, tokens = 0.0, 0
-        for batch in CaptionBatches(self.valid.texts, size=self.at_once, shuffle=False):
+        for batch in self.valid.batches(size=self.at_once, shuffle=False):
             there = batch.to(self.group.device)
             logits = model(self.valid.image(there.indices), there.target_input)
             total += float(smoothed_cross_entropy(logits, there.target_output, padding=PAD).cross_entropy)
@@ -76,18 +95,31 @@ class CaptionJob:
         assert isinstance(model, CaptionModel)
         said = describe(model, side, most=most, at_once=self.at_once)
         gold = [side.tokenizer.normalize(one) for one in side.side.captions[: len(said)]]
-        exact = sum(one == true for one, true in zip(said, gold, strict=True)) / max(1, len(gold))
-        return CaptionScores(exact, score(said, gold).bleu)
+        right = [one == true for one, true in zip(said, gold, strict=True)]
+        answers = [one for one, asked in zip(right, side.asked, strict=False) if asked]
+        return CaptionScores(
+            sum(right) / max(1, len(right)), score(said, gold).bleu, sum(answers) / len(answers) if answers else None
+        )
 
 
 @torch.no_grad()
 def describe(
     model: CaptionModel, side: EncodedCaptions, *, most: int | None = None, at_once: int = AT_ONCE
 ) -> list[str]:
-    """Describe the first pictures of a side, or all."""
-    said: list[str] = []
+    """Give the first texts of a side, or all, as the model generates them: descriptions, and answers to questions."""
+    texts: list[str] = []
+    search = Search(beam=1, max_length=side.max_length + 1)
     for start in range(0, len(side.side) if most is None else min(most, len(side.side)), at_once):
-        pixels = side.pixels[start : start + at_once]
-        found = greedy(model, as_source(pixels), start=START, end=END, max_length=side.max_length + 1)
-        said += [side.tokenizer.decode(one.tokens) for one in found]
-    return said[:most]
+        rows = slice(start, start + at_once)
+        pixels, asked = side.pixels[list(side.side.owners[rows])], side.asked[rows]
+        results = decode(model, as_source(pixels), search=search, start=START, end=END, prefix=asked)
+        texts += [
+            side.tokenizer.decode(best.tokens[len(prompt) :]) for (best, *_), prompt in zip(results, asked, strict=True)
+        ]
+    return texts[:most]
+
+
+def encode_prompts(tokenizer: Tokenizer, prompts: Sequence[str]) -> list[list[int]]:
+    """Give the tokens of questions, none for an empty one."""
+    encoded = tokenizer.encode_batch(prompts)
+    return [encoded[index].tolist() for index in range(len(prompts))]

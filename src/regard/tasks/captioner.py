@@ -11,9 +11,11 @@ from torch import Tensor
 
 from regard import __version__
 from regard.config.captions import CaptionSpec, SavedCaptions
-from regard.data.special import END, START
+from regard.data.pair import words as divide_words
+from regard.data.special import END, START, UNKNOWN
 from regard.data.tokenizer import Tokenizer
 from regard.decoding import Hypothesis, Search, decode
+from regard.errors import ArgumentError
 from regard.models.build import count_parameters
 from regard.models.vision.build_captions import build_caption_model
 from regard.models.vision.captions import CaptionModel, as_source
@@ -59,30 +61,54 @@ class Captioner:
         *,
         image_size: int = 64,
         max_length: int = 40,
+        answers: bool = False,
     ) -> None:
         self.model, self.tokenizer, self.spec = model.eval(), tokenizer, spec
-        self.image_size, self.max_length = image_size, max_length
+        self.image_size, self.max_length, self.answers = image_size, max_length, answers
 
     @property
     def device(self) -> torch.device:
         """Where the model is."""
         return next(self.model.parameters()).device
 
-    def caption(self, image: AnyPicture, *, beam: int = 1, n_best: int = 1) -> list[Caption]:
-        """Describe a picture in `n_best` ways, best first: greedily, or with a beam.
+    def caption(self, image: AnyPicture, *, question: str = "", beam: int = 1, n_best: int = 1) -> list[Caption]:
+        """Describe a picture in `n_best` ways, best first, greedily or with a beam; or answer a question in a sentence.
 
         `image` is a path, a Pillow image, an array of bytes, or a tensor from 0 to 1.
         """
-        return self.caption_pixels(read_any_picture(image, size=self.image_size), beam=beam, n_best=n_best)
+        pixels = read_any_picture(image, size=self.image_size)
+        return self.caption_pixels(pixels, question=question, beam=beam, n_best=n_best)
 
     def caption_pixels(
-        self, pixels: UInt8[Tensor, "3 height width"], *, beam: int = 1, n_best: int = 1
+        self, pixels: UInt8[Tensor, "3 height width"], *, question: str = "", beam: int = 1, n_best: int = 1
     ) -> list[Caption]:
-        """Describe a picture of the size that the model reads."""
+        """Describe a picture of the size that the model reads, or answer a question: what the text begins with."""
+        prompt = self._encode(question) if question else []
         search = Search(beam=beam, n_best=n_best, max_length=self.max_length + 1)
         source = as_source(pixels.unsqueeze(0)).to(self.device)
-        found = decode(self.model, source, search=search, start=START, end=END, weights=True)[0]
-        return [self._caption(one, pixels) for one in found]
+        found = decode(self.model, source, search=search, start=START, end=END, weights=True, prefix=[prompt])[0]
+        return [self._caption(one, pixels, len(prompt)) for one in found]
+
+    def unknown(self, question: str) -> tuple[str, ...]:
+        """List the words of a question that the model was never trained on."""
+        named = divide_words(question)
+        return tuple(word for word in named if UNKNOWN in self.tokenizer.encode(word).ids)
+
+    def _encode(self, question: str) -> list[int]:
+        """Give the tokens of a question; a missing question mark is added, as all that were trained on end in one."""
+        if not self.answers:
+            raise ArgumentError(
+                "`question` must be empty for a model that only describes; received a question. Train one that answers "
+                "in sentences: regard train --task captions --set data.answers=3."
+            )
+        marked = question.strip() if question.strip().endswith("?") else f"{question.strip()}?"
+        tokens = self.tokenizer.encode(marked).ids
+        if len(tokens) >= self.max_length:
+            raise ArgumentError(
+                f"`question` must have fewer than {self.max_length} words, all that the model reads and answers in; "
+                f"received {len(tokens)}."
+            )
+        return tokens
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors, config.json and tokenizer.json. Nothing is pickled."""
@@ -93,6 +119,7 @@ class Captioner:
             vocabulary_size=self.tokenizer.size,
             image_size=self.image_size,
             max_length=self.max_length,
+            answers=self.answers,
         )
         write_saved(folder, self.model, config, {TOKENIZER: self.tokenizer.to_json()})
 
@@ -100,15 +127,16 @@ class Captioner:
         size, kind = count_parameters(self.model), self.spec.image.kind
         return f"Captioner({kind}, {size:,} parameters, {self.tokenizer.size} words, on {self.device})"
 
-    def _caption(self, found: Hypothesis, pixels: Tensor) -> Caption:
+    def _caption(self, found: Hypothesis, pixels: Tensor, start: int) -> Caption:
+        """Read a caption from what was generated after the first `start` tokens."""
         check_output(found.log_probabilities, of="a picture")
-        tokens = [token for token in found.tokens if token != END]
+        tokens = [token for token in found.tokens[start:] if token != END]
         assert found.weights is not None
         grid = self._grid(found.weights.size(-1))
-        weights = found.weights.float().cpu()[:, :, : len(tokens)].unflatten(-1, grid)
+        weights = found.weights.float().cpu()[:, :, start : start + len(tokens)].unflatten(-1, grid)
         return Caption(
             text=self.tokenizer.decode(tokens),
-            probabilities=tuple(exp(one) for one in found.log_probabilities),
+            probabilities=tuple(exp(one) for one in found.log_probabilities[start:]),
             looks=WordMaps(
                 image=pixels.cpu().float() / 255, words=tuple(self.tokenizer.pieces(tokens)), weights=weights
             ),
@@ -130,4 +158,4 @@ def load_captioner(path: str | Path, *, device: torch.device | str = "cpu") -> C
         model = build_saved(lambda: build_caption_model(config.model, vocabulary_size=words, image_size=size), folder)
         tokenizer = Tokenizer.load(folder)
         check_vocabulary(folder, words, tokenizer)
-    return Captioner(model.to(place), tokenizer, config.model, image_size=size, max_length=most)
+    return Captioner(model.to(place), tokenizer, config.model, image_size=size, max_length=most, answers=config.answers)

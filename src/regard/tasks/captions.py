@@ -96,6 +96,8 @@ def caption_figures(corpus: CaptionCorpus, scores: Mapping[str, CaptionScores]) 
             f"{side}_bleu": one.bleu,
             f"{side}_majority": captions.count(commonest) / len(captions),
         }
+        if one.answers is not None:
+            figures[f"{side}_answers"] = one.answers
     return figures
 
 
@@ -104,6 +106,8 @@ def told_captions(figures: Mapping[str, float]) -> dict[str, str]:
     shown = {}
     for side, name in (("test", "test"), ("valid", "validation")):
         shown[f"right word for word, {name}"] = f"{100 * figures[f'{side}_exact']:.2f} %"
+        if f"{side}_answers" in figures:
+            shown[f"answers right word for word, {name}"] = f"{100 * figures[f'{side}_answers']:.2f} %"
         shown[f"BLEU, {name}"] = f"{figures[f'{side}_bleu']:.2f}"
         shown[f"always the commonest caption, {name}"] = f"{100 * figures[f'{side}_majority']:.2f} %"
     return shown | {name: f"{figures[name]:,.0f}" for name in ("words", "parameters", "steps", "seconds")}
@@ -115,27 +119,31 @@ def captions_page(captions: Sequence[tuple[Caption, str | None]], *, title: str)
     return make_html(title, [f"<h1>{escape(title)}</h1><p><small>{escape(CAVEAT)}</small></p>{shown}"])
 
 
-def caption_html(caption: Caption, gold: str | None = None) -> str:
-    """Draw one caption, as part of a page."""
+def caption_html(caption: Caption, gold: str | None = None, *, question: str = "") -> str:
+    """Draw one caption, or the answer to a question, as part of a page."""
     mistake = f"<p>It is: {escape(gold)}</p>" if gold is not None and gold != caption.text else ""
     alt = f"{caption.text}: where the model looked for each word."
-    return f"<section><h2>{escape(caption.text)}</h2>{mistake}{caption.looks.html(alt=alt)}</section>"
+    asked = f"<p>{escape(question)}</p>" if question else ""
+    return f"<section>{asked}<h2>{escape(caption.text)}</h2>{mistake}{caption.looks.html(alt=alt)}</section>"
 
 
 def _fresh(config: CaptionConfig, corpus: CaptionCorpus) -> Captioner:
-    tokenizer = train_tokenizer(corpus.train.captions, TOKENS)
+    tokenizer = train_tokenizer([*corpus.train.captions, *filter(None, corpus.train.prompts)], TOKENS)
     seed_streams(config.train.seed)
-    size = config.data.image_size
+    size = corpus.train.pictures.shape[-1]
     model = build_caption_model(config.model, vocabulary_size=tokenizer.size, image_size=size)
     mean, spread = color_statistics(corpus.train.pictures)
     model.places.encoder.standardize.fit(mean=mean, spread=spread)
-    return Captioner(model, tokenizer, config.model, image_size=size, max_length=config.data.max_length)
+    answers, most = config.data.answers > 0, config.data.max_length
+    return Captioner(model, tokenizer, config.model, image_size=size, max_length=most, answers=answers)
 
 
 def _data(config: CaptionConfig, corpus: CaptionCorpus) -> str:
+    train, valid, test = (len(side.pictures) for side in (corpus.train, corpus.valid, corpus.test))
+    answered = f", and up to {config.data.answers} questions answered in a sentence" if config.data.answers else ""
     return (
-        f"{config.data.corpus}: {len(corpus.train):,} pictures to train on, {len(corpus.valid):,} to validate on, "
-        f"{len(corpus.test):,} to test with, each with a caption."
+        f"{config.data.corpus}: {train:,} pictures to train on, {valid:,} to validate on, {test:,} to test with, each "
+        f"with a caption{answered}."
     )
 
 
@@ -175,6 +183,7 @@ def _card(config: CaptionConfig, corpus: CaptionCorpus, run: Run, figures: dict[
 
 def _examples(captioner: Captioner, side: CaptionSide) -> list[str]:
     shown = []
-    for picture, gold in list(zip(side.pictures, side.captions, strict=True))[:SHOWN]:
-        shown.append(caption_html(captioner.caption_pixels(torch.from_numpy(picture))[0], gold))
+    for owner, question, gold in list(zip(side.owners, side.prompts, side.captions, strict=True))[:SHOWN]:
+        caption = captioner.caption_pixels(torch.from_numpy(side.pictures[owner]), question=question)[0]
+        shown.append(caption_html(caption, gold, question=question))
     return shown

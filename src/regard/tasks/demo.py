@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +10,8 @@ from pathlib import Path
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.builtin import corpus, restore
+from regard.data.builtin import corpus
+from regard.data.builtin.sampling import normalize
 from regard.data.pair import Pair
 from regard.decoding.search import Search
 from regard.evaluation.alignment_error import AlignmentScores, alignment_error
@@ -24,8 +25,8 @@ from regard.tasks.translator import Translator, load
 
 CORPUS = "builtin:es-en"
 SYSTEMS = ("fixed", "bahdanau")
-LECTURES = ("Yo soy de Canada", "Me puedes traer un tenedor")
-"""The lectures' sentences, as they are typed in a hurry."""
+LECTURES = ("Yo soy de Canada", "¿Me puedes traer un tenedor?")
+"""The lectures' sentences, as the lectures print them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +92,8 @@ class Shown:
     """A sentence, what each model makes of it, and where the one with attention looked, word by word."""
 
     source: str
+    read_as: Mapping[str, str]
+    """Words that the models know with other accents or case, and read so."""
     reference: str
     by_system: dict[str, str]
     source_words: tuple[str, ...]
@@ -213,10 +216,10 @@ def _sure(translator: Translator, test: Sequence[Pair]) -> str:
 
 def _chosen(test: Sequence[Pair], plan: Plan) -> list[Pair]:
     """Take the lectures' sentences, one of middle length, and two of the longest."""
-    lectures = {pair.source: pair for pair in corpus(CORPUS, split="lectures")}
-    typed = [restore(CORPUS, sentence) for sentence in LECTURES]
+    references = {normalize(pair.source): pair.target for pair in corpus(CORPUS, split="lectures")}
+    typed = [Pair(source=sentence, target=references[normalize(sentence)]) for sentence in LECTURES]
     middle = test[plan.each * (len(plan.edges) // 2)]
-    return [*(lectures[one] for one in typed if one in lectures), middle, test[-2], test[-1]]
+    return [*typed, middle, test[-2], test[-1]]
 
 
 def _show(models: dict[str, Translator], pair: Pair, reading: Reading) -> Shown:
@@ -224,6 +227,7 @@ def _show(models: dict[str, Translator], pair: Pair, reading: Reading) -> Shown:
     drawn = align(models["bahdanau"], [Pair(source=pair.source, target=said["bahdanau"])], reading=reading)[0]
     return Shown(
         source=pair.source,
+        read_as=drawn.read_as,
         reference=pair.target,
         by_system=said,
         source_words=drawn.source,

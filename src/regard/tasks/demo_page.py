@@ -75,6 +75,8 @@ def _errors(found: Demonstrated) -> str:
 
 
 def _shown(one: Shown) -> str:
-    rows = [("source", one.source), ("reference", one.reference), *one.by_system.items()]
+    respelled = ", ".join(f"{typed} as {read}" for typed, read in one.read_as.items())
+    rows = [("source", one.source), *([("read", respelled)] if respelled else [])]
+    rows += [("reference", one.reference), *one.by_system.items()]
     cells = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows)
     return f"<table>{cells}</table>{weights_table(one.source_words, one.target_words, one.weights.tolist())}"

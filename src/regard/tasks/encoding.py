@@ -40,6 +40,13 @@ def encode_pairs(pairs: Sequence[Pair], tokenizers: TokenizerPair) -> Examples:
     )
 
 
+def encode_portions(pairs: Pairs, tokenizers: TokenizerPair) -> Iterator[Examples]:
+    """Encode pairs that need not be held in memory, some thousand at a time."""
+    remaining = iter(pairs)
+    while portion := list(islice(remaining, _AT_ONCE)):
+        yield encode_pairs(portion, tokenizers)
+
+
 def encode_training(
     pairs: Pairs, tokenizers: TokenizerPair, settings: Train, *, files: TrainingFiles | None, group: Group
 ) -> Examples | Callable[[int], Examples]:

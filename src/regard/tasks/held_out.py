@@ -12,6 +12,7 @@ from regard.config.schema import Config
 from regard.config.show import to_table
 from regard.data.builtin import Split
 from regard.data.builtin import corpus as builtin_corpus
+from regard.data.catalogue import held_out_size, is_builtin
 from regard.data.corpus import find_corpus
 from regard.data.formats import HuggingFace, SavedDataset
 from regard.data.lines import read_lines
@@ -20,7 +21,7 @@ from regard.data.paths import is_folder
 from regard.data.records import BadLine, Corpus
 from regard.data.report import Report
 from regard.errors import ArgumentError, DataError, near_miss
-from regard.tasks.pairs import gather_pairs, is_builtin
+from regard.tasks.pairs import gather_pairs
 from regard.tasks.run_folder import RunFolder
 
 HUB = "hf:"
@@ -159,7 +160,7 @@ def check_trusted(folder: RunFolder, names: Sequence[str], *, trust: bool) -> No
 
 def _own_test(data: Data) -> list[Pair]:
     """Draw what `gather_pairs` draws to test with, without all it draws to train on; a test holds the two together."""
-    return builtin_corpus(data.corpus, split="test", size=max(20, min(500, data.size // 10)), seed=data.seed)
+    return builtin_corpus(data.corpus, split="test", size=held_out_size(data.size), seed=data.seed)
 
 
 def _again(folder: RunFolder, data: Data, side: str) -> list[Pair]:

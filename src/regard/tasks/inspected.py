@@ -39,7 +39,11 @@ def inspect_translator(
             f"`model` must be one model to be inspected; received {len(translator.models)} that translate together. "
             "Inspect each alone."
         )
-    found = translator.search([text], search)[0][0] if target is None else translator.force([text], [target])[0]
+    respelled = None if target is None else translator.read([target], side="target")[0]
+    if respelled is None:
+        found = translator.search([text], search)[0][0]
+    else:
+        found = translator.force([text], [respelled.text])[0]
     said, model, place = found.hypothesis.tokens, translator.model, translator.device
     source = torch.tensor([[*found.source_ids.tolist(), END]], device=place)
     before, spoken = (torch.tensor([ids], device=place) for ids in ([START, *said[:-1]], list(said)))
@@ -48,8 +52,8 @@ def inspect_translator(
         heard = force(model, source, lengths[0], before, spoken, lengths[1])[0]
     trace = joined(trace)
     given, told = translator.tokenizers
-    tokens = tuple(name_tokens(given, text, source[0].tolist()))
-    spelled = found.target_tokens if target is None else tuple(name_tokens(told, target, said))
+    tokens = found.source_tokens
+    spelled = found.target_tokens if respelled is None else tuple(name_tokens(told, respelled.text, said))
     read = _spelling(told, before[0].tolist(), [*told.pieces([START]), *spelled[:-1]])
     crossing, spellings = _label_translation(
         trace,
@@ -66,6 +70,7 @@ def inspect_translator(
         target_tokens=spelled,
         model=str(translator),
         target_probabilities=tuple(torch.tensor(heard.log_probabilities).exp().tolist()),
+        read_as={**found.read.words, **(respelled.words if respelled else {})},
         spellings=spellings,
     )
 

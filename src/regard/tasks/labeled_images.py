@@ -5,9 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from regard.config.image_run import ImageData, ImagesSize
+from regard.data.catalogue import check_builtin, held_out_size, is_builtin
 from regard.data.images.labeled import LabeledImages, drop_held_out_images, rename_labels, split_images
 from regard.data.images.read import read_images, rename_classes
 from regard.data.report import Report
+from regard.data.scenes.scene import STYLES
+from regard.data.scenes.sides import draw_labeled
 from regard.errors import ArgumentError, DataError
 
 
@@ -45,9 +48,11 @@ def gather_images(data: ImageData, *, count: Callable[[int], None] | None = None
     """Read what `data` names. An image of a validation or test set is never trained on."""
     if not data.corpus:
         raise ArgumentError(
-            "`--data` must be a folder with a sub-folder of pictures for each class, an IDX file or a CIFAR file; "
-            "received nothing. Such as: --data flowers/."
+            "`--data` must be a folder with a sub-folder of pictures for each class, an IDX file, a CIFAR file or "
+            "builtin:shapes; received nothing. Such as: --data flowers/."
         )
+    if is_builtin(data.corpus):
+        return _draw(data)
     reports: list[Report] = []
     train = _read(data.corpus, data, reports, labels=data.labels, count=count)
     if len(train.names) < 2:
@@ -80,6 +85,19 @@ def gather_images(data: ImageData, *, count: Callable[[int], None] | None = None
             f"{len(valid):,}. Give more images, or change data.hold_out."
         )
     return ImageCorpus(train=sides.train, valid=valid, test=test, reports=tuple(reports))
+
+
+def _draw(data: ImageData) -> ImageCorpus:
+    """Draw a built-in corpus, of which nothing is read."""
+    style, held_out = STYLES[check_builtin(data.corpus, "images").name], held_out_size(data.size)
+    chosen = [name for name in ("labels", "valid", "test", "names", "gray") if getattr(data, name)]
+    if chosen or data.image_size not in (0, style.side):
+        raise ArgumentError(
+            f"`data.{(chosen or ['image_size'])[0]}` must be left out with {data.corpus}, whose {style.side} × "
+            f"{style.side} pixels in color are drawn with their labels."
+        )
+    sides = draw_labeled({"test": held_out, "valid": held_out, "train": data.size}, seed=data.seed, style=style)
+    return ImageCorpus(train=sides["train"], valid=sides["valid"], test=sides["test"])
 
 
 def _read(

@@ -5,7 +5,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from regard.config.classify_run import LabeledData, LabeledSize
-from regard.data.labeled import Labeled, drop_held_out, find_labels, number_labels, read_labeled, split_labeled
+from regard.data.builtin.labeled_texts import labeled_texts
+from regard.data.catalogue import check_builtin, held_out_size, is_builtin
+from regard.data.labeled import (
+    Labeled,
+    LabeledSplits,
+    drop_held_out,
+    find_labels,
+    number_labels,
+    read_labeled,
+    split_labeled,
+)
 from regard.data.report import Report
 from regard.data.split import Fractions
 from regard.errors import ArgumentError, DataError
@@ -51,21 +61,22 @@ def gather_texts(data: LabeledData) -> LabeledCorpus:
     """Read the files that `data` names. A text of a validation or test file is never trained on."""
     if not data.corpus:
         raise ArgumentError(
-            "`--data` must be a CSV, TSV or JSON Lines file of texts and labels; received nothing. Such as: "
-            "--data reviews.csv --set data.text=review --set data.label=stars."
+            "`--data` must be a CSV, TSV or JSON Lines file of texts and labels, or builtin:opinions; received "
+            "nothing. Such as: --data reviews.csv --set data.text=review --set data.label=stars."
         )
     reports: list[Report] = []
-    train = _read(data.corpus, data, reports)
+    drawn = _draw(data) if is_builtin(data.corpus) else None
+    train = drawn.train if drawn else _read(data.corpus, data, reports)
     _find_labels(train, reports)  # mistakes first
-    valid = _read(data.valid, data, reports) if data.valid else []
-    test = _read(data.test, data, reports) if data.test else []
+    valid = _read(data.valid, data, reports) if data.valid else drawn.valid if drawn else []
+    test = _read(data.test, data, reports) if data.test else drawn.test if drawn else []
     if valid or test:
         report = Report(title="texts that are held out elsewhere")
         train = drop_held_out(train, [*valid, *test], report=report)
         valid = drop_held_out(valid, test) if test else valid
         reports.append(report)
     sides = _held_out(data)
-    if sides.valid or sides.test:
+    if drawn is None and (sides.valid or sides.test):
         split = split_labeled(train, sides)
         train, valid, test = split.train, valid or split.valid, test or split.test
     if not train or not valid:
@@ -80,6 +91,17 @@ def gather_texts(data: LabeledData) -> LabeledCorpus:
     ]
     return LabeledCorpus(
         train=numbered[0], valid=numbered[1], test=numbered[2], labels=tuple(labels), reports=tuple(reports)
+    )
+
+
+def _draw(data: LabeledData) -> LabeledSplits:
+    """Draw a built-in corpus."""
+    check_builtin(data.corpus, "classify")
+    held_out, seed = held_out_size(data.size), data.seed
+    return LabeledSplits(
+        labeled_texts(data.corpus, split="train", size=data.size, seed=seed),
+        labeled_texts(data.corpus, split="valid", size=held_out, seed=seed),
+        labeled_texts(data.corpus, split="test", size=held_out, seed=seed),
     )
 
 

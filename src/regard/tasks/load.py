@@ -24,6 +24,7 @@ def load(
     unknown: Unknown = "replace",
     dictionary: Mapping[str, str] | None = None,
     max_source_length: int = MAX_SOURCE_LENGTH,
+    respell: bool = True,
 ) -> Translator | LanguageModel | Classifier | ImageClassifier | QuestionAnswerer | Captioner:
     """Load the model in a model folder, or of the run in a run folder, whatever it is for.
 
@@ -50,5 +51,10 @@ def load(
             case kind:
                 assert_never(kind)
     return translator.load(
-        path, device=device, unknown=unknown, dictionary=dictionary, max_source_length=max_source_length
+        path,
+        device=device,
+        unknown=unknown,
+        dictionary=dictionary,
+        max_source_length=max_source_length,
+        respell=respell,
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import torch
 
+from regard.data.untrained import FILE
 from regard.errors import ArgumentError, DataError, nearest
 from regard.models.folder import CONFIG, PARAMETERS
 from regard.tasks.run_folder import RunFolder
@@ -38,7 +39,8 @@ def find_device(device: torch.device | str) -> torch.device:
 def digest_model(folder: Path) -> str:
     """Give a number for all that decides what a model says."""
     digest = hashlib.sha256()
-    for name in (CONFIG, PARAMETERS, "tokenizer.json"):
+    optional = [FILE] if (folder / FILE).is_file() else []
+    for name in (CONFIG, PARAMETERS, "tokenizer.json", *optional):
         with (folder / name).open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()[:16]

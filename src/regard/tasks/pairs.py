@@ -13,6 +13,7 @@ from regard.config.data import Data
 from regard.config.defaults import DataSize, hold_out_for
 from regard.config.read import read_settings
 from regard.data.builtin import corpus as builtin_corpus
+from regard.data.catalogue import LICENSE, check_builtin, held_out_size, is_builtin
 from regard.data.corpus import AnyCorpus, find_corpus, read_pairs
 from regard.data.lines import read_lines
 from regard.data.pair import Pair
@@ -64,11 +65,6 @@ class Corpus(NamedTuple):
         return digest.hexdigest()
 
 
-def is_builtin(name: str) -> bool:
-    """Say whether a corpus is one of our own."""
-    return name.startswith("builtin:")
-
-
 def gather_pairs(
     table: Mapping[str, Any], *, in_memory: int = IN_MEMORY, count: Callable[[int], None] | None = None
 ) -> Corpus:
@@ -107,12 +103,13 @@ def gather_pairs(
 
 def _draw(data: Data) -> Corpus:
     """Draw from a built-in corpus."""
-    held_out = max(20, min(500, data.size // 10))
+    check_builtin(data.corpus, "translate")
+    held_out = held_out_size(data.size)
     train = builtin_corpus(data.corpus, split="train", size=data.size, seed=data.seed)
     valid = builtin_corpus(data.corpus, split="valid", size=held_out, seed=data.seed)
     test = builtin_corpus(data.corpus, split="test", size=held_out, seed=data.seed)
     if data.license == "unknown":
-        data = replace(data, license="MIT, as regard itself")
+        data = replace(data, license=LICENSE)
     return Corpus(train, valid, test, data, ())
 
 

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from regard.config.picture_data import BUILTIN, PictureData, PictureSize
+from regard.config.picture_data import BUILTIN, PICTURE_SIZE, PictureData, PictureSize
+from regard.data.catalogue import check_builtin, is_builtin
 from regard.data.scenes.read import read_questions
+from regard.data.scenes.scene import SIMPLE, STYLES, Style
 from regard.data.scenes.sides import QuestionSide, draw_questions, drop_shared, split_questions
-from regard.errors import ArgumentError, DataError, nearest
+from regard.errors import ArgumentError, DataError
 
 Count = Callable[[int], None]
 
@@ -49,11 +51,11 @@ def gather_questions(data: PictureData, *, count: Count | None = None) -> Questi
         raise ArgumentError(
             f"`--data` must be {BUILTIN}, a folder, or a JSON Lines file of questions about pictures; received nothing."
         )
-    if data.corpus.startswith("builtin:"):
-        check_builtin(data)
-        sides = draw_questions(scene_counts(data), seed=data.seed, count=count)
+    if is_builtin(data.corpus):
+        style = check_style(data, "questions")
+        sides = draw_questions(scene_counts(data), seed=data.seed, style=style, count=count)
     else:
-        sides = read_questions(Path(data.corpus), image_size=data.image_size, count=count)
+        sides = read_questions(Path(data.corpus), image_size=data.image_size or PICTURE_SIZE, count=count)
         _keep_apart(sides)
     train = sides["train"]
     fractions = replace(
@@ -82,20 +84,22 @@ def _keep_apart(sides: dict[str, QuestionSide]) -> None:
 
 
 def scene_counts(data: PictureData) -> dict[str, int]:
-    """Say how many scenes each side has: the held-out ones first, which then do not hang on the others."""
-    return {"test": data.held_out_scenes, "valid": data.held_out_scenes, "train": data.scenes}
+    """Count the scenes of each side: the held-out ones first, which then do not depend on the others.
+
+    >>> scene_counts(PictureData(corpus="builtin:simple-shapes"))
+    {'test': 200, 'valid': 200, 'train': 2000}
+    """
+    train = data.scenes or (2000 if STYLES.get(data.corpus) is SIMPLE else 10_000)
+    held_out = data.held_out_scenes or max(1, train // 10)
+    return {"test": held_out, "valid": held_out, "train": train}
 
 
-def check_builtin(data: PictureData) -> None:
-    """Raise unless `data` names what can be drawn, at the size it is drawn in."""
-    from regard.data.scenes.scene import SIDE
-
-    if data.corpus != BUILTIN:
+def check_style(data: PictureData, task: str) -> Style:
+    """Give what the scenes of a built-in corpus are made of; raise unless they are drawn in the size asked for."""
+    style = STYLES[check_builtin(data.corpus, task).name]
+    if data.image_size not in (0, style.side):
         raise ArgumentError(
-            f"`--data` must be {BUILTIN} for pictures that are drawn here; received {data.corpus}. "
-            f"{nearest(data.corpus, [BUILTIN])}"
+            f"`image_size` must be {style.side} for {data.corpus}, whose pictures are drawn so; received "
+            f"{data.image_size}."
         )
-    if data.image_size != SIDE:
-        raise ArgumentError(
-            f"`image_size` must be {SIDE} for {BUILTIN}, whose pictures are drawn so; received {data.image_size}."
-        )
+    return style

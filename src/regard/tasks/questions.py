@@ -126,18 +126,13 @@ def _guess(side: QuestionSide, blind: BlindBaseline) -> AnswerScores:
 
 def _fresh(config: QuestionConfig, corpus: QuestionCorpus, tokenizer: Tokenizer) -> QuestionAnswerer:
     seed_streams(config.train.seed)
+    size, most = corpus.train.pictures.shape[-1], config.data.max_length
     model = build_question_network(
-        config.model,
-        vocabulary_size=tokenizer.size,
-        num_answers=len(corpus.answers),
-        image_size=config.data.image_size,
+        config.model, vocabulary_size=tokenizer.size, num_answers=len(corpus.answers), image_size=size
     )
     mean, spread = color_statistics(corpus.train.pictures)
     model.places.encoder.standardize.fit(mean=mean, spread=spread)
-    data = config.data
-    return QuestionAnswerer(
-        model, tokenizer, corpus.answers, config.model, image_size=data.image_size, max_length=data.max_length
-    )
+    return QuestionAnswerer(model, tokenizer, corpus.answers, config.model, image_size=size, max_length=most)
 
 
 def _data(config: QuestionConfig, corpus: QuestionCorpus) -> str:

@@ -14,6 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config.language import TextData
+from regard.data.builtin.sampling import Split
+from regard.data.builtin.stories import stories
+from regard.data.catalogue import check_builtin, held_out_size, is_builtin
 from regard.data.compressed import open_decompressed
 from regard.data.lines import read_lines
 from regard.data.paths import is_file, is_folder, list_folder, open_file
@@ -89,7 +92,12 @@ def gather_text(data: TextData, *, count: Count | None = None) -> TextCorpus:
     Files to validate on or to test with are not trained on, though they lie in the folder of the text.
     """
     if not data.text:
-        raise DataError("`--data` must be a text file or a folder of them; received nothing. Such as: --data text.txt.")
+        raise DataError(
+            "`--data` must be a text file, a folder of them, or builtin:stories; received nothing. Such as: --data "
+            "text.txt."
+        )
+    if is_builtin(data.text):
+        return _draw_stories(data)
     found = [find_files(Path(name)) if name else Files() for name in (data.text, data.valid, data.test)]
     given = [Text(files.paths) if files.paths else None for files in found[1:]]
     paths, notes = _apart(*(files.paths for files in found))
@@ -106,6 +114,23 @@ def gather_text(data: TextData, *, count: Count | None = None) -> TextCorpus:
         if text is not None and not _has_words(text):
             raise DataError(f"The text to {name} must have at least one word; received none. Check data.")
     return TextCorpus(train=train, valid=valid, test=test, fingerprint="|".join(digests), notes=notes)
+
+
+def _draw_stories(data: TextData) -> TextCorpus:
+    """Draw the built-in text; files to validate on or to test with, where they are named, come before drawn ones."""
+    check_builtin(data.text, "language")
+    train, valid, test = (
+        Text(find_files(Path(name)).paths)
+        if name
+        else Text(lines=tuple(stories(split=split, size=size, seed=data.seed)))
+        for split, name, size in _story_sides(data)
+    )
+    return TextCorpus(train=train, valid=valid, test=test, fingerprint="|".join(map(_digest, (train, valid, test))))
+
+
+def _story_sides(data: TextData) -> list[tuple[Split, str, int]]:
+    held_out = held_out_size(data.size)
+    return [("train", "", data.size), ("valid", data.valid, held_out), ("test", data.test, held_out)]
 
 
 class Files(NamedTuple):

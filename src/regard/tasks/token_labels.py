@@ -6,7 +6,7 @@ from functools import partial
 from regard.data.pair import words
 from regard.data.special import SPECIAL_TOKENS, UNKNOWN
 from regard.data.text_tokenizer import TextTokenizer
-from regard.data.tokenizer import Tokenizer
+from regard.data.tokenizer import SPACE, Tokenizer
 
 
 def name_tokens(tokenizer: Tokenizer | TextTokenizer, text: str, ids: Sequence[int]) -> list[str]:
@@ -29,9 +29,9 @@ def name_tokens(tokenizer: Tokenizer | TextTokenizer, text: str, ids: Sequence[i
 
 
 def _written(tokenizer: Tokenizer, text: str) -> list[str]:
-    """Give what each token stands for in a text."""
-    plain = tokenizer.normalize(text)
-    return [plain[start:end].strip() for start, end in tokenizer.backend.encode(plain).offsets]
+    """Give what each token stands for in a text; a piece that is a space alone, as its sign."""
+    plain, space = tokenizer.normalize(text), SPACE if tokenizer.kind in ("bpe", "unigram", "character") else ""
+    return [plain[start:end].strip() or space for start, end in tokenizer.backend.encode(plain).offsets]
 
 
 def _written_lines(tokenizer: TextTokenizer, text: str) -> list[str]:

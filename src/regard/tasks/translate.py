@@ -9,7 +9,7 @@ from regard.tasks.translator import Translator
 
 
 def translate(model: Model, tokenizers: TokenizerPair, texts: Sequence[str], *, batch_tokens: int = 4096) -> list[str]:
-    """Translate sentences greedily, `<unk>` and all."""
-    translator = Translator(model, tokenizers, unknown="keep")
+    """Translate sentences greedily, as they are spelled, `<unk>` and all."""
+    translator = Translator(model, tokenizers, unknown="keep", respell=False)
     found = translator.search(texts, Search(beam=1), batch_tokens=batch_tokens)
     return [outputs[0].text for outputs in found]

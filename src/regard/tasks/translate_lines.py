@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from regard.data.pharaoh import format_links
 from regard.decoding.search import Search
-from regard.errors import ArgumentError, DataError
+from regard.errors import ArgumentError, DataError, brief
 from regard.files import json_text
 from regard.tasks.text_lines import ByteSink, ByteStream, RawLine, split_lines, understand
 from regard.tasks.translated import Translation
@@ -30,6 +30,8 @@ class Translate(Search):
     """Text that every output must begin with."""
     unknown: Unknown = "replace"
     """What to do with `<unk>` of a model of whole words: replace it by the source word it looked at, or keep it."""
+    respell: bool = True
+    """Read words that are unknown as typed, but known with other accents or case, as the model knows them."""
     max_source_length: int = MAX_SOURCE_LENGTH
     """Tokens that are read of a line; the rest of a longer one is left out, with a warning."""
     batch_tokens: int = BATCH_TOKENS
@@ -50,6 +52,9 @@ class Tally:
     first_broken: list[int] = field(default_factory=list)
     cut_lines: int = 0
     first_cut: list[int] = field(default_factory=list)
+    respelled_lines: int = 0
+    first_respelled: list[int] = field(default_factory=list)
+    respelled_words: list[str] = field(default_factory=list)
     utf16: bool = False
 
     def add_broken(self, number: int, count: int) -> None:
@@ -63,9 +68,23 @@ class Tally:
         self.cut_lines += 1
         self.first_cut += [number][: _NAMED - len(self.first_cut)]
 
+    def add_respelled(self, number: int, words: Mapping[str, str]) -> None:
+        """Note words of line `number` that were read with other accents or case."""
+        self.respelled_lines += 1
+        self.first_respelled += [number][: _NAMED - len(self.first_respelled)]
+        pairs = [f"{brief(typed)} as {brief(read)}" for typed, read in words.items()]
+        new = [pair for pair in pairs if pair not in self.respelled_words]
+        self.respelled_words += new[: _NAMED - len(self.respelled_words)]
+
     def warnings(self, reach: int) -> list[str]:
         """Say it in sentences; `reach` is how many tokens are read of a line."""
         found = []
+        if self.respelled_lines:
+            where = _named(self.respelled_lines, self.first_respelled).replace("of them", "lines")
+            found.append(
+                f"In {where}, words that the model knows with other accents or case were read so: "
+                f"{', '.join(self.respelled_words)}. To read every word as typed: --as-typed."
+            )
         if self.broken_lines:
             count = "1 byte" if self.broken_bytes == 1 else f"{self.broken_bytes:,} bytes"
             hint = " It looks like UTF-16: convert it with iconv -f UTF-16 -t UTF-8." if self.utf16 else ""
@@ -91,10 +110,13 @@ class Tally:
             return cls()
         if table.keys() != plain.keys() or any(type(table[name]) is not type(plain[name]) for name in plain):
             raise DataError(f"the tally must have {', '.join(plain)}, as they were written; received something else")
-        for count, first in (("broken_lines", "first_broken"), ("cut_lines", "first_cut")):
+        for kind in ("broken", "cut", "respelled"):
+            count, first = f"{kind}_lines", f"first_{kind}"
             numbers = table[first]
             if len(numbers) != min(table[count], _NAMED) or any(type(number) is not int for number in numbers):
                 raise DataError(f"the tally must name the first of its {count}; received something else")
+        if not all(isinstance(word, str) for word in table["respelled_words"]):
+            raise DataError("the tally must give respelled_words as texts; received something else")
         return cls(**table)
 
 
@@ -124,6 +146,8 @@ class LineTranslator:
                 self.tally.add_broken(number, line.broken)
             if outputs[0].cut or line.shortened:
                 self.tally.add_cut(number)
+            if outputs[0].read.words:
+                self.tally.add_respelled(number, outputs[0].read.words)
         self.lines += len(lines)
         write = (lambda outputs: to_json(outputs, weights=settings.weights)) if settings.json else to_text
         return "".join(f"{write(outputs)}\n" for outputs in found).encode()
@@ -148,7 +172,8 @@ def to_text(outputs: Sequence[Translation]) -> str:
 def to_json(outputs: Sequence[Translation], *, weights: Looks = "mean") -> str:
     """Write the best output of a line as a JSON object; of several, all are in `n_best`, best first."""
     best = outputs[0]
-    told = {"source": best.source, **_tell(best, weights), "source_tokens": best.source_tokens}
+    told = {"source": best.source, "read_as": dict(best.read.words), **_tell(best, weights)}
+    told["source_tokens"] = best.source_tokens
     if len(outputs) > 1:
         told["n_best"] = [_tell(one, weights) for one in outputs]
     try:

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.data.pair import Link, words
+from regard.data.respelling import Respelled
 from regard.data.special import END, SPECIAL_TOKENS, UNKNOWN
 from regard.data.tokenizer import BYTES, SPACE, Tokenizer, TokenizerPair
 from regard.decoding.hypothesis import Hypothesis
 from regard.inspection.alignment import Reading, choose_weights, link_matrix, links_of, word_weights
+from regard.tasks.token_labels import name_tokens
 
 _BREAKS = str.maketrans("\t\n\r", "   ")
 _BYTE = {name: bytes([number]) for number, name in enumerate(BYTES)}
@@ -26,6 +28,8 @@ class Translation:
 
     source: str
     """The sentence, as it was given."""
+    read: Respelled
+    """The sentence as the model read it, word for word: `read.words` are those that were respelled."""
     text: str
     """What was said, on one line."""
     hypothesis: Hypothesis
@@ -64,9 +68,9 @@ class Translation:
 
     @cached_property
     def source_tokens(self) -> tuple[str, ...]:
-        """As the vocabulary spells them, `</s>` last; none where nothing was there to translate."""
-        read = [*self.source_ids.tolist(), END] if self.hypothesis.tokens else []
-        return tuple(self.tokenizers.source.pieces(read))
+        """As the vocabulary spells them, unknown ones as ⟨written⟩, `</s>` last; none where nothing was there."""
+        ids = [*self.source_ids.tolist(), END] if self.hypothesis.tokens else []
+        return tuple(name_tokens(self.tokenizers.source, self.read.text, ids))
 
     @cached_property
     def target_tokens(self) -> tuple[str, ...]:
@@ -76,7 +80,7 @@ class Translation:
     @cached_property
     def source_words(self) -> tuple[int, ...]:
         """For each source token but `</s>`, the position of its word in `words(source)`."""
-        return tuple(self.tokenizers.source.encode(self.source).words[: len(self.source_ids)])
+        return tuple(self.tokenizers.source.encode(self.read.text).words[: len(self.source_ids)])
 
     @cached_property
     def target_words(self) -> tuple[int, ...]:
@@ -97,7 +101,7 @@ class Translation:
             return ()
         if not self.finished:
             looks = torch.cat([looks, torch.zeros_like(looks[..., :1, :])], dim=-2)  # a row for </s>, which is left out
-        counts = len(words(self.tokenizers.source.normalize(self.source))), len(words(self.text))
+        counts = len(words(self.tokenizers.source.normalize(self.read.text))), len(words(self.text))
         by_word = word_weights(looks, self.source_words, self.target_words, num_words=counts)
         return links_of(link_matrix(choose_weights(by_word, Reading())))
 

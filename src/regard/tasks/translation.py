@@ -59,6 +59,7 @@ def train_translator(config: Config, corpus: Corpus, run: Run, *, count: Count |
     def save(folder: Path) -> None:
         save_model(model, config.model, folder, **sizes)
         tokenizers.save(folder)
+        job.untrained(corpus.train).save(folder)
 
     run.put_model(save)
     figures = run.finish(

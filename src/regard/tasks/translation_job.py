@@ -1,20 +1,22 @@
 """What the loop needs to know of translation: batches of token numbers, the loss, and the validation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import torch
 from torch import nn
 
 from regard.config.train import Train
-from regard.data.batches import Batch, Batches
+from regard.data.batches import Batch, Batches, Examples
 from regard.data.pair import Pair
 from regard.data.streamed import Pairs
 from regard.data.tokenizer import TokenizerPair
+from regard.data.untrained import Untrained
 from regard.errors import ArgumentError
 from regard.evaluation.bleu import score
 from regard.models.build import Model
 from regard.models.word_loss import word_loss
-from regard.tasks.encoding import TrainingFiles, encode_pairs, encode_training
+from regard.tasks.encoding import TrainingFiles, encode_pairs, encode_portions, encode_training
 from regard.tasks.links import gold_weights
 from regard.tasks.samples import make_samples
 from regard.tasks.translate import translate
@@ -54,6 +56,16 @@ class TranslationJob:
         sides = zip(self.batches.longest(), self._held_out_batches().longest(), strict=True)
         source, target = (max(both) for both in sides)
         return source, target
+
+    def untrained(self, train: Pairs) -> Untrained:
+        """List the tokens of each side that the pairs to train on do not have.
+
+        With BPE-dropout an epoch lacks pieces that another has, so whole pieces count too.
+        """
+        corpora: Iterator[Examples] = iter([self.batches.examples()])
+        if self.settings.bpe_dropout:
+            corpora = chain(corpora, encode_portions(train, self.tokenizers))
+        return Untrained.of_corpora(corpora, self.tokenizers)
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Sum smoothed cross-entropy, and what the switches add, over the target tokens."""

@@ -15,8 +15,10 @@ from regard.data.batches import Examples
 from regard.data.bucketing import make_index_batches
 from regard.data.pair import Pair
 from regard.data.ragged import Ragged
+from regard.data.respelling import Respelled, Respeller
 from regard.data.special import UNKNOWN
 from regard.data.tokenizer import TokenizerPair
+from regard.data.untrained import Untrained
 from regard.data.word_spans import Division
 from regard.decoding.ensemble import Ensemble
 from regard.decoding.hypothesis import Hypothesis
@@ -52,6 +54,8 @@ class Translator:
       is replaced by the source word it looked at most, or by that word's entry in `dictionary`; "keep" leaves it.
     - `max_source_length`: tokens that are read of one sentence, `</s>` included; the rest of a longer one is left out,
       which `Translation.cut` counts. Where positions are learned, the model may take fewer.
+    - `respell`: read words that are unknown as typed, but known with other accents or case, as the model knows them
+      (see `regard.data.respelling`); `Translation.read` says which. `untrained` are the tokens it has not learned.
     """
 
     def __init__(
@@ -63,6 +67,8 @@ class Translator:
         unknown: Unknown = "replace",
         dictionary: Mapping[str, str] | None = None,
         max_source_length: int = MAX_SOURCE_LENGTH,
+        respell: bool = True,
+        untrained: Untrained | None = None,
     ) -> None:
         if unknown not in get_args(Unknown):
             raise ArgumentError(f'`unknown` must be replace or keep; received "{unknown}".')
@@ -73,6 +79,9 @@ class Translator:
         self.dictionary = dict(dictionary or {})
         self.replaces_unknown = unknown == "replace" and tokenizers.target.kind == "word"
         self.reach = find_reach(self.models, max_source_length)
+        self.respells = respell
+        unused = untrained or Untrained()
+        self._respellers = [Respeller(side, unused=lacking) for side, lacking in zip(tokenizers, unused, strict=True)]
         self._speaker: AnyModel = self.model if len(self.models) == 1 else Ensemble(self.models)
 
     @property
@@ -90,6 +99,12 @@ class Translator:
         for model in self.models:
             model.to(device)
         return self
+
+    def read(self, texts: Sequence[str], *, side: Literal["source", "target"] = "source") -> list[Respelled]:
+        """Give texts as the model reads them: words that it knows with other accents or case are respelled."""
+        if not self.respells:
+            return [Respelled(text, {}) for text in texts]
+        return self._respellers[side == "target"](texts)
 
     def translate(
         self, texts: Sequence[str], search: Search | None = None, *, prefixes: Sequence[str] | None = None
@@ -129,7 +144,8 @@ class Translator:
         _check_texts("texts", texts)
         if max_source_length is not None and max_source_length < 2:
             raise ArgumentError(f"`max_source_length` must be at least 2; received {max_source_length}.")
-        source, cut = self._encode(texts, max_source_length)
+        read = self.read(texts)
+        source, cut = self._encode(read, max_source_length)
         search = search or Search()
         found = search_batches(
             self._speaker,
@@ -152,7 +168,9 @@ class Translator:
             )
         return [
             [
-                self._describe(text, self._write(text, one), one, source[index], cut[index], weights=weights)
+                self._describe(
+                    text, read[index], self._write(read[index].text, one), one, source[index], cut[index], weights
+                )
                 for one in found[index]
             ]
             for index, text in enumerate(texts)
@@ -168,12 +186,13 @@ class Translator:
             raise ArgumentError(
                 f"`targets` must have one entry for each of the {len(sources)} sources; received {len(targets)}."
             )
-        source, cut = self._encode(sources)
+        read = self.read(sources)
+        source, cut = self._encode(read)
         examples = Examples(source=source, target=self.tokenizers.target.encode_batch(targets))
         plan = make_index_batches(source.lengths + 1, examples.target.lengths + 1, tokens=batch_tokens, shuffle=False)
         found = dict(force_batches(self._speaker, examples, plan, weights=weights, device=self.device))
         return [
-            self._describe(text, targets[index], found[index], source[index], cut[index], weights=weights)
+            self._describe(text, read[index], targets[index], found[index], source[index], cut[index], weights)
             for index, text in enumerate(sources)
         ]
 
@@ -203,9 +222,9 @@ class Translator:
         tokens = f"{target.kind} tokens, {source.size:,} → {target.size:,}"
         return f"Translator({kinds}, {size:,} parameters, {tokens}, on {self.device})"
 
-    def _encode(self, texts: Sequence[str], most: int | None = None) -> tuple[Ragged, list[int]]:
+    def _encode(self, texts: Sequence[Respelled], most: int | None = None) -> tuple[Ragged, list[int]]:
         """Give the tokens that are read of each text, and how many are not."""
-        source = self.tokenizers.source.encode_batch(texts)
+        source = self.tokenizers.source.encode_batch([text.text for text in texts])
         most = min(self.reach.source, most or self.reach.source) - 1
         cut: list[int] = np.maximum(source.lengths - most, 0).tolist()
         if any(cut):
@@ -241,10 +260,18 @@ class Translator:
         return as_line(self.tokenizers.target.decode(found.tokens))
 
     def _describe(
-        self, source: str, text: str, found: Hypothesis, ids: NDArray[np.int32], cut: int, *, weights: bool
+        self,
+        source: str,
+        read: Respelled,
+        text: str,
+        found: Hypothesis,
+        ids: NDArray[np.int32],
+        cut: int,
+        weights: bool,
     ) -> Translation:
         return Translation(
             source=source,
+            read=read,
             text=text,
             hypothesis=found if weights or found.weights is None else replace(found, weights=None),
             source_ids=ids,
@@ -260,6 +287,7 @@ def load(
     unknown: Unknown = "replace",
     dictionary: Mapping[str, str] | None = None,
     max_source_length: int = MAX_SOURCE_LENGTH,
+    respell: bool = True,
 ) -> Translator:
     """Load the model in a model folder, or of the run in a run folder; the settings are those of `Translator`.
 
@@ -280,13 +308,17 @@ def load(
         check_vocabulary(folder, one.config.target_vocabulary, tokenizers.target)
     match loaded[0].config.model:
         case RecurrentSpec() | TransformerSpec():
+            untrained = Untrained.common([Untrained.load(folder, tokenizers) for folder in folders])
+            tied = all(one.config.model.tie in ("embeddings", "all") for one in loaded)
             return Translator(
                 [one.model for one in loaded],
-                tokenizers,
+                (untrained.merge_sides() if tied else untrained).mark(tokenizers),
                 loaded[0].config,
                 unknown=unknown,
                 dictionary=dictionary,
                 max_source_length=max_source_length,
+                respell=respell,
+                untrained=untrained,
             )
         case kind:
             assert_never(kind)

@@ -3,13 +3,18 @@
 import pytest
 import torch
 
+from regard.data.builtin.stories import PASSAGE, READINGS
 from regard.data.pair import words
-from regard.studio.examples import PASSAGE, REFERENTS, examples_for
-from regard.studio.passage import divide
+from regard.studio.examples import examples_for
+from regard.tasks.pronouns import divide
 from unit.studio.seers import REVIEW, make_english, make_seers, opened
 from unit.studio.visiting import ask, refused, visitor
 
 SPACED = " ".join(words(PASSAGE))
+
+
+def _readings(told):
+    return [[reading["word"] for reading in one["readings"]] for one in told["looks"]]
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +32,11 @@ def test_the_passage_is_offered_to_models_that_know_its_words(things):
     assert examples_for(things["letters"])[-1].text == PASSAGE
     assert examples_for(things["spaced"])[-1].text == SPACED
     assert examples_for(make_seers()["captioner"]) == ()
-    for pronoun, meant in REFERENTS.items():
-        assert words(PASSAGE).count(pronoun) == words(PASSAGE).count(meant) == 1
-        assert words(PASSAGE).index(meant) < words(PASSAGE).index(pronoun)
+    lowered = words(PASSAGE.lower())
+    for pronoun, readings in READINGS.items():
+        for meant in readings:
+            assert lowered.count(pronoun) == lowered.count(meant) == 1
+            assert lowered.index(meant) < lowered.index(pronoun)
 
 
 def test_a_classifiers_pronouns_are_told_in_its_own_weights(client, things):
@@ -39,16 +46,17 @@ def test_a_classifiers_pronouns_are_told_in_its_own_weights(client, things):
     mean = weights.mean(0)
     listed = words(PASSAGE)
     assert told["heads"] == 4
-    assert [one["word"] for one in told["looks"]] == ["it", "their", "it"]
-    assert [one["referent"]["word"] for one in told["looks"]] == ["restaurant", "cooks", "soup"]
+    assert [one["word"] for one in told["looks"]] == ["it", "their"]
+    assert _readings(told) == [["sandwich", "restaurant"], ["restaurant"]]
     for one in told["looks"]:
         row = mean[one["place"]]
         assert [top["weight"] for top in one["top"]] == pytest.approx(row.topk(3).values.tolist())
         assert [top["place"] for top in one["top"]] == row.topk(3).indices.tolist()
-        where = listed.index(one["referent"]["word"])
-        assert one["referent"]["weight"] == pytest.approx(float(row[where]))
-        assert one["referent"]["rank"] == 1 + int((row > row[where]).sum())
-        assert one["referent"]["head_weight"] == pytest.approx(float(weights[:, one["place"], where].max()))
+        for reading in one["readings"]:
+            where = listed.index(reading["word"])
+            assert reading["weight"] == pytest.approx(float(row[where]))
+            assert reading["rank"] == 1 + int((row > row[where]).sum())
+            assert reading["head_weight"] == pytest.approx(float(weights[:, one["place"], where].max()))
         assert one["uniform"] == 1 / len(listed)
         assert one["number"] == one["place"] + 1
 
@@ -59,23 +67,38 @@ def test_letters_are_gathered_into_words(client, things):
     spelled = [
         "".join(PASSAGE[place] for place, word in enumerate(divided.word_of[1:]) if word == one) for one in (1, 4)
     ]
-    assert spelled == ["We ", "small "]
+    assert spelled == ["I ", "sandwich "]
     told = ask(client, "passage/look", model="letters", text=PASSAGE)
     weights = things["letters"].inspect(PASSAGE).call().weights[0].mean(0)
     it = [place for place, word in enumerate(divided.word_of) if word == told["looks"][0]["place"]]
     restaurant = [place for place, word in enumerate(divided.word_of) if divided.words[word] == "restaurant"]
     expected = weights[it][:, restaurant].sum(-1).mean()
-    assert told["looks"][0]["referent"]["weight"] == pytest.approx(float(expected), abs=1e-6)
-    assert told["looks"][0]["seen"] == words(PASSAGE).index("It") + 2
-    assert told["looks"][0]["number"] == words(PASSAGE).index("It") + 1
+    assert told["looks"][0]["readings"][1]["weight"] == pytest.approx(float(expected), abs=1e-6)
+    assert told["looks"][0]["seen"] == words(PASSAGE).index("it") + 2
+    assert told["looks"][0]["number"] == words(PASSAGE).index("it") + 1
 
 
 def test_words_between_spaces_are_their_own(client):
     told = ask(client, "passage/look", model="spaced", text=SPACED)
-    assert [one["referent"]["word"] for one in told["looks"]] == ["restaurant", "cooks", "soup"]
+    assert _readings(told) == [["sandwich", "restaurant"], ["restaurant"]]
     odd = ask(client, "passage/look", model="spaced", text="A zebra knew it")
-    assert odd["unknown"] == ["A", "zebra"]
-    assert odd["looks"][0]["referent"] is None
+    assert odd["unknown"] == ["A", "knew", "zebra"]
+    assert odd["looks"][0]["readings"] == []
+
+
+def test_a_text_of_ones_own_is_read_head_by_head_as_the_passage_is(client, things):
+    """A visitor's passage has no readings of ours, and everything that is computed."""
+    text = "The soup was good and they praised it"
+    told = ask(client, "passage/look", model="transformer", text=text)
+    trace = things["transformer"].inspect(text).trace
+    weights = torch.cat([call.weights[0] for call in trace if call.layer.startswith("reader")])
+    assert [one["word"] for one in told["looks"]] == ["they", "it"]
+    for one in told["looks"]:
+        highest = weights[:, one["place"]].max(-1)
+        assert one["readings"] == []
+        assert len(one["heads"]) == told["heads"] == 4
+        assert [each["weight"] for each in one["heads"]] == pytest.approx(highest.values.tolist())
+        assert [each["place"] for each in one["heads"]] == highest.indices.tolist()
 
 
 def test_where_there_is_nothing_to_tell_it_is_said(client):

@@ -67,6 +67,26 @@ def test_regard_loads_it(run):
     assert repr(loaded).startswith("Captioner(residual, ")
 
 
+def test_questions_are_answered_in_sentences(run, captioner, tmp_path):
+    trained, corpus = make_captioner(tmp_path / "run", data={"answers": 2, "corpus": "builtin:simple-shapes"})
+    assert set(trained.figures) >= {"test_answers", "valid_answers", "test_exact"}
+    answering = load_captioner(trained.folder.path)
+    assert answering.answers
+    assert answering.image_size == 32
+    index = next(number for number, prompt in enumerate(corpus.test.prompts) if prompt)
+    question, picture = corpus.test.prompts[index], torch.from_numpy(corpus.test.pictures[corpus.test.owners[index]])
+    [answer] = answering.caption_pixels(picture, question=question)
+    [marked] = answering.caption_pixels(picture, question=question.rstrip("?"))
+    assert marked.text == answer.text
+    assert len(answer.probabilities) == len(answer.looks.words) + answer.finished
+    assert answer.looks.weights.size(2) == len(answer.looks.words)
+    assert answering.unknown("is there a zebra?") == ("zebra",)
+    with pytest.raises(ArgumentError, match=r"`question` must have fewer than 40 words, .*; received 51\."):
+        answering.caption_pixels(picture, question="is " * 50)
+    with pytest.raises(ArgumentError, match=r"`question` must be empty for a model that only describes; received a"):
+        captioner.caption_pixels(torch.from_numpy(run[1].test.pictures[0]), question="where is it?")
+
+
 def test_mistakes(run, tmp_path):
     with pytest.raises(
         ArgumentError, match=r"`--data` must be builtin:shapes, whose pictures have captions; received x\."

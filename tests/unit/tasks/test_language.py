@@ -428,10 +428,20 @@ def test_files_that_are_no_text_are_left_out_of_a_folder(tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("builtin:es-en", "received a built-in corpus of another task: builtin:es-en is for translators"),
+        (
+            "builtin:es-en",
+            "must be a built-in corpus for task language, builtin:stories; received builtin:es-en, which",
+        ),
         ("https://a.org/b.txt", "received an address, and nothing is downloaded here. Fetch the file first"),
     ],
 )
 def test_what_is_no_file_is_told(name, message):
-    with pytest.raises(DataError, match=message):
+    with pytest.raises((ArgumentError, DataError), match=message):
         gather_text(TextData(text=name))
+
+
+def test_the_built_in_text_is_drawn_with_what_it_holds_out():
+    drawn = gather_text(TextData(text="builtin:stories", size=40))
+    assert [len(list(side)) for side in (drawn.train, drawn.valid, drawn.test)] == [40, 20, 20]
+    assert not set(drawn.train) & {*drawn.valid, *drawn.test}
+    assert drawn.fingerprint != gather_text(TextData(text="builtin:stories", size=40, seed=1)).fingerprint

@@ -93,7 +93,9 @@ def test_a_run_that_was_stopped_goes_on(translator, tmp_path, ending):
     assert path.read_text().count("\n") == 25
     assert path.read_text().split("\n")[4:] == (tmp_path / "whole").read_text().split("\n")[4:]
     assert sorted(one.name for one in tmp_path.iterdir()) == ["out", "whole"]
-    assert work.warnings() == ["Lines must be UTF-8; line 4 had 1 byte that no UTF-8 has, replaced by U+FFFD."]
+    respelled, broken = work.warnings()
+    assert respelled.startswith("In line 12, words that the model knows with other accents or case were read so: ")
+    assert broken == "Lines must be UTF-8; line 4 had 1 byte that no UTF-8 has, replaced by U+FFFD."
 
 
 def test_what_is_stopped_while_it_ends_is_complete(translator, tmp_path, monkeypatch):
@@ -447,7 +449,8 @@ def test_json_tells_everything(translator):
     told, empty = (json.loads(line) for line in text.split("\n")[:-1])
     best = translator.search([source], Search(beam=2, max_length=8), weights=True)[0][0]
     assert set(told) == {
-        "source", "text", "score", "log_probability", "finished", "tokens", "source_tokens", "alignment", "weights",
+        "source", "read_as", "text", "score", "log_probability", "finished", "tokens", "source_tokens", "alignment",
+        "weights",
     }  # fmt: skip
     assert (told["source"], told["text"], told["tokens"]) == (source, best.text, list(best.target_tokens))
     assert told["alignment"] == " ".join(f"{link.source}-{link.target}" for link in best.links)

@@ -78,7 +78,7 @@ def test_a_run_leaves_everything_its_folder_should_have(tmp_path, corpus):
         "config.toml", "metrics.jsonl", "checkpoints", "model", "report.html",
     }  # fmt: skip
     assert {path.name for path in trained.folder.model.iterdir()} == {
-        "model.safetensors", "config.json", "tokenizer.json", "README.md", "figures.json",
+        "model.safetensors", "config.json", "tokenizer.json", "untrained.json", "README.md", "figures.json",
     }  # fmt: skip
     assert 0 <= trained.figures["test_bleu"] <= 100
     assert trained.figures["steps"] == 6
@@ -321,3 +321,15 @@ def test_a_tokenizer_that_is_given_is_used(tmp_path, corpus):
     missing = replace(config, data=replace(given.data, tokenizer=str(tmp_path / "absent")))
     with pytest.raises(DataError, match=r"`data.tokenizer` must be a tokenizer.json; .*absent cannot be read"):
         run(tmp_path / "other", given, missing)
+
+
+@pytest.mark.parametrize("more", [[], ["tokenizer.kind=bpe", "tokenizer.vocabulary_size=400", "train.bpe_dropout=0.4"]])
+def test_untrained_tokens_are_those_no_pair_has_whole_or_in_the_pieces_of_an_epoch(corpus, more):
+    config = make_config(corpus, *more)
+    job, _ = make_job(corpus, config)
+    lacking = job.untrained(corpus.train)
+    epoch = job.batches.examples()
+    for side, name in zip(job.tokenizers, ("source", "target"), strict=True):
+        whole = side.encode_batch([getattr(pair, name) for pair in corpus.train]).values.tolist()
+        used = {*whole, *getattr(epoch, name).values.tolist()}
+        assert getattr(lacking, name) == set(range(4, side.size)) - used

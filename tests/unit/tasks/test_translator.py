@@ -10,13 +10,16 @@ import regard
 from regard.data.pair import words
 from regard.data.special import END, START, UNKNOWN
 from regard.data.tokenizer_training import TokenizerConfig
+from regard.data.untrained import Untrained
 from regard.decoding.decode import decode
 from regard.decoding.search import Sampling, Search
 from regard.errors import ArgumentError, ArgumentTypeError, DataError
+from regard.tasks.model_folder import digest_model
 from regard.tasks.search_batches import plan_by_cells
 from regard.tasks.translated import word_numbers
 from regard.tasks.translator import Translator, load
 from regard.tasks.unknown_words import read_dictionary
+from unit.tasks.lecture_run import train_lectures
 from unit.tasks.translators import BYTES, LEARNED, LOCATION, RECURRENT, WORDS, make_folder, pairs, tokenizers
 
 GREEDY = Search(beam=1, max_length=8)
@@ -340,3 +343,32 @@ def test_what_is_no_model_is_told(tmp_path, folder):
     path.write_text((folder / "config.json").read_text())
     with pytest.raises(DataError, match=r"must hold a tokenizer.json; received a folder without."):
         load(run)
+
+
+def test_a_token_of_the_other_side_is_unknown_unless_both_sides_share_their_vectors(tmp_path):
+    untied = load(train_lectures(tmp_path / "untied", "train.steps=2", "train.validate_every=2"))
+    tied = load(train_lectures(tmp_path / "tied", "train.steps=2", "train.validate_every=2", "model.tie=embeddings"))
+    for translator in (untied, tied):
+        assert translator.read(["Canada"]) == [("Canadá", {"Canada": "Canadá"})]
+        translator.respells = False
+    assert untied.search(["Yo soy de Canada"])[0][0].source_tokens[3] == "⟨Canada⟩"
+    assert tied.search(["Yo soy de Canada"])[0][0].source_tokens[3] == "Canada"
+    forced = untied.force(["Yo soy"], ["Yo am"])[0]
+    assert forced.target_tokens == ("<unk>", "am", "</s>")
+
+
+def test_what_is_untrained_decides_the_output(tmp_path):
+    folder = make_folder(tmp_path)
+    before = digest_model(folder)
+    Untrained(source=frozenset({9})).save(folder)
+    assert digest_model(folder) != before
+    assert load(folder).tokenizers.source.untrained == {9}
+    assert load(folder).tokenizers.target.untrained == frozenset()
+
+
+def test_models_that_translate_together_lack_what_all_lack(tmp_path):
+    folders = [make_folder(tmp_path / str(number), seed=number) for number in range(2)]
+    Untrained(source=frozenset({9, 10})).save(folders[0])
+    assert load(folders).tokenizers.source.untrained == frozenset()  # the other has learned them all
+    Untrained(source=frozenset({10, 11})).save(folders[1])
+    assert load(folders).tokenizers.source.untrained == {10}

@@ -1,5 +1,6 @@
 // What `steps/read` and `steps/apart` answer, and the same computed once more here.
 
+import type { ReadAs } from "../respelled.ts";
 import { work, type Pair } from "../equations.ts";
 import { at, rowOf, slice, unpackExact, type Matrix, type Packed } from "../tensor.ts";
 import { weigh, type NormalizerInfo, type Weighed } from "../weighing.ts";
@@ -9,6 +10,7 @@ export interface Reading {
   /** Whether it says something that can be forced. */
   says: boolean;
   text: string;
+  read_as: ReadAs;
   target: string | null;
   layer: string;
   layers: { name: string; heads: number; queries: string[]; keys: string[] }[];

@@ -8,6 +8,7 @@ import { alertBox, panel, segmented, select } from "../controls.ts";
 import { fill, h, unique, visible } from "../dom.ts";
 import type { Host, ModelInfo } from "../host.ts";
 import { readLook, type Look, type LookAnswer } from "../looking.ts";
+import { respelledNote } from "../respelled.ts";
 import type { State } from "../state.ts";
 import { number } from "../tensor.ts";
 import type { View, Wanted } from "../view.ts";
@@ -201,7 +202,7 @@ class Compare {
     const { models, outputs, looks, target } = this.found!, two = models[0] !== models[1];
     const likelihood = (side: 0 | 1) => looks[side].log_probabilities.reduce((sum, one) => sum + one, 0);
     const say = this.state.get("target") ? "given" : this.state.get("say") === "second" ? "second" : "first";
-    return panel("What they say", h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Translations" }, h("table", { class: "said-table" },
+    return panel("What they say", respelledNote({ ...looks[0].source.read_as, ...looks[1].source.read_as }), h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Translations" }, h("table", { class: "said-table" },
       h("thead", null, h("tr", null, h("th", { scope: "col", class: "text" }, "model"), h("th", { scope: "col", class: "text" }, "its own translation"), h("th", { scope: "col" }, "log p"), h("th", { scope: "col" }, "log p of what the maps show"))),
       h("tbody", null, (two ? [0, 1] as const : [0] as const).map((side) => h("tr", null, h("th", { scope: "row" }, models[side]), h("td", { class: "text wrap" }, visible(outputs[side].text) || "(nothing)"),
         h("td", null, number(outputs[side].log_probability, 3)), h("td", null, number(likelihood(side), 3))))))),

@@ -4,6 +4,7 @@ import { alertBox, panel, select } from "../controls.ts";
 import { fill, h, unique, visible } from "../dom.ts";
 import type { Host, ModelInfo } from "../host.ts";
 import { askPassage, hasPronoun } from "../passage.ts";
+import { respelledNote } from "../respelled.ts";
 import type { State } from "../state.ts";
 import { readApart, type Apart, type ApartAnswer, type Reading } from "../steps/answer.ts";
 import { addPanel, checkPanel, comparePanel, weighPanel } from "../steps/panels.ts";
@@ -184,6 +185,7 @@ class Steps {
     };
     fill(this.choices, panel("Which look",
       reading.says && reading.target !== null ? h("p", { class: "said-line" }, h("span", { class: "dim small" }, "It says "), visible(reading.target) || "(nothing)") : null,
+      respelledNote(reading.read_as),
       h("div", { class: "row" },
         layers.length > 1 ? select("Layer", layers.map((one) => ({ value: one.name, text: one.name })), layer.name, (name) => set({ layer: name })) : h("p", { class: "dim small" }, `Layer ${layer.name}`),
         heads.length > 1 ? select("Head", heads.map((index) => ({ value: String(index), text: `${index + 1} of ${layer.heads}` })), String(head), (value) => set({ head: Number(value) })) : null),

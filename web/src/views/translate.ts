@@ -7,6 +7,7 @@ import { matrix } from "../draw/matrix.ts";
 import { keptPaths, tree, type Node } from "../draw/tree.ts";
 import type { Host } from "../host.ts";
 import { choose, isExact, readLook, type Choice, type Chosen, type Look, type LookAnswer, type MapName, type Side } from "../looking.ts";
+import { respelledNote } from "../respelled.ts";
 import type { State } from "../state.ts";
 import { number, rowOf, unpackExact, type Matrix, type Packed } from "../tensor.ts";
 import { choiceControls, isMean, readChoice } from "../translate/choice.ts";
@@ -216,13 +217,14 @@ class Translate {
   }
 
   private drawOutput(): void {
-    const { outputs, cut, read } = this.found!;
+    const { outputs, cut, read, source } = this.found!;
     const own = this.picked.join();
     const shown = outputs.find((one) => one.tokens.join() === own);
     const said = shown?.text ?? this.look!.target.tokens.map(visible).join(" ");
     fill(this.said,
       h("p", { class: "said", role: "status", lang: "und" }, visible(said) || h("span", { class: "dim" }, "(nothing)"),
         shown || !this.look!.target.tokens.length || this.look!.finished ? null : h("span", { class: "dim" }, " … a hypothesis that search had")),
+      respelledNote(source.read_as),
       cut ? h("p", { class: "note" }, `The sentence is too long: the first ${read - 1} tokens were read, ${cut} were left out.`) : null,
       shown && !shown.finished ? h("p", { class: "note" }, "The longest length came before the end of the sentence.") : null);
     const byLength = outputs.some((one, index) => index > 0 && one.log_probability > outputs[index - 1]!.log_probability);

@@ -5,6 +5,7 @@ import { fill, h, unique, visible } from "../dom.ts";
 import { honesty, uniformFacts } from "../honesty.ts";
 import type { Host } from "../host.ts";
 import { notRecorded } from "../recording.ts";
+import { respelledNote } from "../respelled.ts";
 import type { State } from "../state.ts";
 import { at, number, slice, unpackExact } from "../tensor.ts";
 import type { View, Wanted } from "../view.ts";
@@ -215,6 +216,7 @@ class WhatIf {
     const averaged = (layers > 1 && own.layer < 0) || (heads > 1 && own.head < 0);
     fill(this.results,
       panel("Translation, undisturbed", h("p", { class: "said", lang: "und" }, visible(text) || h("span", { class: "dim" }, "(nothing)")),
+        respelledNote(look.source.read_as),
         cut ? h("p", { class: "note" }, `The sentence is too long: ${cut} tokens were left out.`) : null,
         h("p", { class: "dim small" }, "Greedy decoding, the likeliest token each time, so that what differs comes from what you change. Choose the word that is about to be said:"), steps),
       h("div", { class: "columns" },

@@ -27,7 +27,7 @@ from regard.data.builtin.sampling import SHORT, Grammar, Split
 from regard.data.pair import Pair
 from regard.errors import ArgumentError, DataError, near_miss
 
-__all__ = ["CORPORA", "Split", "corpus", "restore", "stream"]
+__all__ = ["CORPORA", "Split", "corpus", "stream"]
 
 _GRAMMARS: dict[str, Grammar] = {grammar.name: grammar for grammar in (es_en.GRAMMAR, hi_en.GRAMMAR)}
 CORPORA: tuple[str, ...] = tuple(_GRAMMARS)
@@ -88,15 +88,6 @@ def corpus(
             f"seed {seed}; received {size:,}. Ask for fewer, or allow more lengths: max_words={_LONGEST}."
         )
     return drawn
-
-
-def restore(name: str, sentence: str) -> str:
-    """Spell a sentence typed without accents, capitals or marks as the corpus does.
-
-    >>> restore("builtin:es-en", "Yo soy de Canada"), restore("builtin:es-en", "Me puedes traer un tenedor")
-    ('Yo soy de Canadá', '¿Me puedes traer un tenedor?')
-    """
-    return _find(name).restore(sentence)
 
 
 def _find(name: str) -> Grammar:

@@ -7,21 +7,20 @@ question that differ only in their marks have different English, and may be in d
 
 import hashlib
 import re
-import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from regard.data.builtin.draw import Draw
 from regard.data.builtin.synchrony import Phrase, Words, make_pair
 from regard.data.pair import Pair
+from regard.data.respelling import bare
 
 Split: TypeAlias = Literal["train", "valid", "test", "long", "lectures"]
 
 SHORT = 20
 """The most words a training sentence has by default; longer ones are also shared with the split `long`."""
 
-_ACCENTS = re.compile("[\u0300-\u036f]+")
 _LETTERS = re.compile(r"\w+")
 _ROOM = 8  # how far a length may run ahead of its share
 _INSISTENCE = 500  # draws in vain before lengths may be uneven, because some have run out
@@ -32,13 +31,12 @@ _PATIENCE = 10_000  # draws in vain before the grammar counts as exhausted
 class Grammar:
     """A synchronous grammar: `derive` gives a sentence of about so many words, or nothing if the draw came to nothing.
 
-    `lectures` are the sentences kept out of every other split; `restore` spells what a user types as the corpus does.
+    `lectures` are the sentences kept out of every other split.
     """
 
     name: str
     derive: Callable[[Draw, int], Phrase | None]
     lectures: tuple[Phrase, ...]
-    restore: Callable[[str], str]
 
 
 def normalize(text: str) -> str:
@@ -47,8 +45,7 @@ def normalize(text: str) -> str:
     >>> normalize("¿Me puedes traer un tenedor?")
     'me puedes traer un tenedor'
     """
-    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text.casefold()))
-    return " ".join(_LETTERS.findall(plain))
+    return " ".join(_LETTERS.findall(bare(text)))
 
 
 def split_of(target: str) -> Split:
@@ -60,11 +57,32 @@ def split_of(target: str) -> Split:
 
 
 def _split_of(key: str) -> Split:
-    digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
-    place = int.from_bytes(digest, "big") / 2**64
-    if place < 0.2:
-        return "valid" if place < 0.1 else "test"
-    return "long" if place < 0.7 and len(key.split()) > SHORT else "train"
+    share = _hash(key)
+    if share < 0.2:
+        return "valid" if share < 0.1 else "test"
+    return "long" if share < 0.7 and len(key.split()) > SHORT else "train"
+
+
+def _hash(key: str) -> float:
+    """Give a number from 0 to 1 for a text."""
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") / 2**64
+
+
+def draw_texts(derive: Callable[[], str], *, split: Split, known: Iterable[str] = ()) -> Iterator[str]:
+    """Draw texts that differ from each other and from those `known`, a tenth of all for `valid`, a tenth for `test`.
+
+    A text belongs to a split by its hash, so that no seeds and sizes put one in two of them. They end where drawing
+    gives nothing new any more.
+    """
+    given, vain = {normalize(text) for text in known}, 0
+    while vain < _PATIENCE:
+        text, vain = derive(), vain + 1
+        key = normalize(text)
+        share = _hash(key)
+        if key not in given and split == ("valid" if share < 0.1 else "test" if share < 0.2 else "train"):
+            given.add(key)
+            vain = 0
+            yield text
 
 
 def count_words(spoken: Words) -> int:

@@ -60,12 +60,12 @@ _MOVED = ("pictures", "owners", "tokens", "answers", "indices")
 
 
 class CaptionBatch(NamedTuple):
-    """Pictures with their captions; `training.job.Divisible`."""
+    """Texts about pictures; `training.job.Divisible`."""
 
     target_input: Int[Tensor, "pictures words"]
-    """The captions after `<s>`."""
+    """The texts after `<s>`."""
     target_output: Int[Tensor, "pictures words"]
-    """The captions before `</s>`."""
+    """The texts before `</s>`; padding in place of a question."""
     indices: Int[Tensor, " pictures"]
     """Numbers of the pictures."""
 
@@ -125,21 +125,36 @@ class QuestionBatches(EvenEpochs[QuestionBatch]):
 
 
 class CaptionBatches(EvenEpochs[CaptionBatch]):
-    """Batches of pictures, each with its caption."""
+    """Batches of texts about pictures: the first tokens of each, as many as `prompts` says, are not predicted."""
 
     def __init__(
-        self, texts: Ragged, *, size: int, seed: int = 0, shuffle: bool = True, rank: int = 0, ranks: int = 1
+        self,
+        texts: Ragged,
+        *,
+        owners: Sequence[int],
+        prompts: Sequence[int],
+        size: int,
+        seed: int = 0,
+        shuffle: bool = True,
+        rank: int = 0,
+        ranks: int = 1,
     ) -> None:
         rows = [texts[index] for index in range(len(texts))]
+        self._owners = torch.tensor(owners, dtype=torch.int64)
         self._heard, self._lengths = pad_rows([np.concatenate([[START], row]) for row in rows])
-        self._said, _ = pad_rows([np.concatenate([row, [END]]) for row in rows])
+        self._said, _ = pad_rows(
+            [
+                np.concatenate([np.full(asked, PAD), row[asked:], [END]])
+                for row, asked in zip(rows, prompts, strict=True)
+            ]
+        )
         super().__init__(len(rows), size=size, seed=seed, shuffle=shuffle, rank=rank, ranks=ranks)
 
     def make(self, indices: NDArray[np.int64], *, epoch: int, number: int) -> CaptionBatch:
-        """Gather the captions of these pictures."""
-        pictures = torch.from_numpy(indices)
-        longest = int(self._lengths[pictures].max())
-        return CaptionBatch(self._heard[pictures, :longest], self._said[pictures, :longest], pictures)
+        """Gather some texts, with the numbers of their pictures."""
+        rows = torch.from_numpy(indices)
+        longest = int(self._lengths[rows].max())
+        return CaptionBatch(self._heard[rows, :longest], self._said[rows, :longest], self._owners[rows])
 
 
 def pad_rows(rows: Sequence[NDArray[np.integer]]) -> tuple[Tensor, Tensor]:

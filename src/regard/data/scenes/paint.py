@@ -12,7 +12,7 @@ Points = NDArray[np.float64]
 
 
 def paint_scene(scene: Scene) -> UInt8[np.ndarray, "3 height width"]:
-    """Draw a scene, in red, green and blue, 64 × 64 pixels.
+    """Draw a scene, in red, green and blue, on as many pixels as its style has.
 
     A pixel on an edge is as much of the shape as its middle lies inside, in pixels, up to half a pixel either way.
 
@@ -21,21 +21,24 @@ def paint_scene(scene: Scene) -> UInt8[np.ndarray, "3 height width"]:
     >>> paint_scene(Scene(shapes=(shape,)))[:, 32, 32].tolist()
     [200, 0, 0]
     """
-    pixels = np.empty((SIDE, SIDE, 3))
+    side = scene.style.side
+    scale = side / SIDE
+    pixels = np.empty((side, side, 3))
     pixels[:] = scene.ground
     for shape in scene.shapes:
-        top, bottom, left, right = _box(shape)
+        top, bottom, left, right = _box(shape, side)
         part = pixels[top:bottom, left:right]
-        rows, columns = np.mgrid[top:bottom, left:right] + 0.5
-        cover = np.clip(0.5 - _outside(shape, columns - shape.x, rows - shape.y), 0.0, 1.0)[..., None]
+        rows, columns = (np.mgrid[top:bottom, left:right] + 0.5) / scale
+        cover = np.clip(0.5 - scale * _outside(shape, columns - shape.x, rows - shape.y), 0.0, 1.0)[..., None]
         part += cover * (np.array(shape.paint, dtype=np.float64) - part)
     return np.ascontiguousarray(np.rint(pixels).astype(np.uint8).transpose(2, 0, 1))
 
 
-def _box(shape: Shape) -> tuple[int, int, int, int]:
-    reach = shape.radius + 1
-    low_y, high_y, low_x, high_x = shape.y - reach, shape.y + reach, shape.x - reach, shape.x + reach
-    return max(0, int(low_y)), min(SIDE, int(high_y) + 1), max(0, int(low_x)), min(SIDE, int(high_x) + 1)
+def _box(shape: Shape, side: int) -> tuple[int, int, int, int]:
+    """Give the pixels around a shape, in a picture of so many along a side."""
+    scale = side / SIDE
+    x, y, reach = scale * shape.x, scale * shape.y, scale * shape.radius + 1
+    return max(0, int(y - reach)), min(side, int(y + reach) + 1), max(0, int(x - reach)), min(side, int(x + reach) + 1)
 
 
 def _outside(shape: Shape, x: Points, y: Points) -> Points:

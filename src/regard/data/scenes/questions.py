@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Literal, NamedTuple, TypeAlias
 
-from regard.data.scenes.scene import COLORS, KINDS, Color, Kind, Scene, Shape
+from regard.data.scenes.scene import Color, Kind, Scene, Shape
 from regard.errors import with_article
 
 QuestionKind: TypeAlias = Literal["color", "shape", "position", "count", "yes/no"]
 QUESTION_KINDS: tuple[QuestionKind, ...] = ("color", "shape", "position", "count", "yes/no")
 
 _SIDES = {"left": "left of", "right": "right of", "above": "above", "below": "below"}
+_NUMBERS = ("no", "one", "two", "three", "four", "five")
 _OPPOSITE = {"left": "right", "right": "left", "above": "below", "below": "above"}
 _WORDINGS: dict[str, tuple[str, ...]] = {
     "color": (
@@ -62,11 +63,12 @@ _WORDINGS: dict[str, tuple[str, ...]] = {
 
 
 class Question(NamedTuple):
-    """A question, its answer and its kind."""
+    """A question, its answer in a word or two, its kind, and the answer in a sentence."""
 
     text: str
     answer: str
     kind: str
+    sentence: str
 
 
 class _Candidate(NamedTuple):
@@ -76,6 +78,7 @@ class _Candidate(NamedTuple):
     form: str
     wording: str
     answer: str
+    sentence: str
     a: str
     b: str = ""
 
@@ -111,84 +114,111 @@ class Asker:
         chosen = min(candidates, key=lambda one: self._asked[one.form, one.answer])
         self._asked[chosen.form, chosen.answer] += 1
         text = random.choice(_WORDINGS[chosen.wording]).format(a=chosen.a, b=chosen.b)
-        return Question(text, chosen.answer, chosen.kind)
+        return Question(text, chosen.answer, chosen.kind, chosen.sentence)
 
 
 def _colors(scene: Scene) -> Iterator[_Candidate]:
     for one in scene.shapes:
         if scene.count(kind=one.kind) == 1:
-            yield _Candidate("color", f"color of {one.kind}", "color", one.color, one.kind)
+            sentence = f"the {one.kind} is {one.color}"
+            yield _Candidate("color", f"color of {one.kind}", "color", one.color, sentence, one.kind)
     if len(scene.shapes) == 1:
-        yield _Candidate("color", "color of shape", "color", scene.shapes[0].color, "shape")
+        color = scene.shapes[0].color
+        yield _Candidate("color", "color of shape", "color", color, f"the shape is {color}", "shape")
 
 
 def _shapes(scene: Scene) -> Iterator[_Candidate]:
     for one in scene.shapes:
         if scene.count(color=one.color) == 1:
-            yield _Candidate("shape", f"shape of {one.color}", "shape", one.kind, one.color)
+            sentence = f"the {one.color} shape is {with_article(one.kind)}"
+            yield _Candidate("shape", f"shape of {one.color}", "shape", one.kind, sentence, one.color)
 
 
 def _positions(scene: Scene) -> Iterator[_Candidate]:
     for one in scene.shapes:
         corner = one.corner()
         for name in _names(scene, one) if corner else ():
-            yield _Candidate("position", "corner", "corner", str(corner), name)
+            sentence = f"the {name} is in the {corner}"
+            yield _Candidate("position", "corner", "corner", str(corner), sentence, name)
     for one, other, name, other_name in _named_pairs(scene):
         side = one.seen_from(other)
         if side:
-            yield _Candidate("position", "side", "side", side, name, other_name)
+            sentence = f"the {name} is {_SIDES[side]} the {other_name}"
+            yield _Candidate("position", "side", "side", side, sentence, name, other_name)
 
 
 def _counts(scene: Scene) -> Iterator[_Candidate]:
-    yield _Candidate("count", "count all", "count", str(len(scene.shapes)), "shapes")
-    for kind in KINDS:
-        yield _Candidate("count", "count kind", "count", str(scene.count(kind=kind)), _plural(kind))
-    for color in COLORS:
-        yield _Candidate("count", "count color", "count", str(scene.count(color=color)), f"{color} shapes")
+    yield _counted("count all", len(scene.shapes), "shape")
+    for kind in scene.style.kinds:
+        yield _counted("count kind", scene.count(kind=kind), kind)
+    for color in scene.style.colors:
+        yield _counted("count color", scene.count(color=color), f"{color} shape")
     for color in _colors_of(scene):
         for kind in _kinds_of(scene):
-            number = scene.count(kind=kind, color=color)
-            yield _Candidate("count", "count both", "count", str(number), f"{color} {_plural(kind)}")
+            yield _counted("count both", scene.count(kind=kind, color=color), f"{color} {kind}")
 
 
 def _yes_or_no(scene: Scene) -> Iterator[_Candidate]:
     colors, kinds = _colors_of(scene), _kinds_of(scene)
-    for color in COLORS:
-        yield _said("exists color", "exists", color in colors, with_article(f"{color} shape"))
-    for kind in KINDS:
-        yield _said("exists kind", "exists", kind in kinds, with_article(kind))
-    for color in COLORS:  # where a red shape and a circle are there, a red circle may still not be
-        for kind in KINDS:
-            there = scene.count(kind=kind, color=color) > 0
-            if there or color in colors or kind in kinds:
-                yield _said("exists both", "exists", there, with_article(f"{color} {kind}"))
+    for color in scene.style.colors:
+        yield _exists("exists color", scene.find(color=color), f"{color} shape")
+    for kind in scene.style.kinds:
+        yield _exists("exists kind", scene.find(kind=kind), kind)
+    for color in scene.style.colors:  # where a red shape and a circle are there, a red circle may still not be
+        for kind in scene.style.kinds:
+            if color in colors or kind in kinds:
+                yield _exists("exists both", scene.find(kind=kind, color=color), f"{color} {kind}")
     for one in scene.shapes:
-        for color in COLORS if scene.count(kind=one.kind) == 1 else ():
-            yield _said("is color", "is color", color == one.color, one.kind, color)
+        for color in scene.style.colors if scene.count(kind=one.kind) == 1 else ():
+            yield _said("is color", color == one.color, f"the {one.kind} is {one.color}", one.kind, color)
     for one, other, name, other_name in _named_pairs(scene):
         side = one.seen_from(other)
-        for asked in (side, _OPPOSITE[side]) if side else ():
-            yield _said("is side", "is side", asked == side, name, f"{_SIDES[asked]} the {other_name}")
-    for kind in KINDS:
-        for other_kind in KINDS:
+        if side:
+            true = f"the {name} is {_SIDES[side]} the {other_name}"
+            for asked in (side, _OPPOSITE[side]):
+                yield _said("is side", asked == side, true, name, f"{_SIDES[asked]} the {other_name}")
+    for kind in scene.style.kinds:
+        for other_kind in scene.style.kinds:
             if kind != other_kind and (kind in kinds or other_kind in kinds):
-                more = scene.count(kind=kind) > scene.count(kind=other_kind)
-                yield _said("more", "more", more, _plural(kind), _plural(other_kind))
+                number, others = scene.count(kind=kind), scene.count(kind=other_kind)
+                true = f"{_there(number, kind)} and {_number(others, other_kind)}"
+                yield _said("more", number > others, true, _plural(kind), _plural(other_kind))
 
 
 _CANDIDATES = {"color": _colors, "shape": _shapes, "position": _positions, "count": _counts, "yes/no": _yes_or_no}
 
 
-def _said(form: str, wording: str, yes: bool, a: str, b: str = "") -> _Candidate:
-    return _Candidate("yes/no", form, wording, "yes" if yes else "no", a, b)
+def _said(form: str, yes: bool, true: str, a: str, b: str) -> _Candidate:
+    answer = "yes" if yes else "no"
+    return _Candidate("yes/no", form, form, answer, f"{answer}, {true}", a, b)
+
+
+def _exists(form: str, shapes: list[Shape], name: str) -> _Candidate:
+    """Ask whether there is such a shape; of one that is alone, the sentence says where."""
+    corner = shapes[0].corner() if len(shapes) == 1 else None
+    where = f" in the {corner}" if corner else ""
+    sentence = f"yes, there is {with_article(name)}{where}" if shapes else f"no, there is no {name}"
+    return _Candidate("yes/no", form, "exists", "yes" if shapes else "no", sentence, with_article(name))
+
+
+def _counted(form: str, number: int, name: str) -> _Candidate:
+    return _Candidate("count", form, "count", str(number), _there(number, name), _plural(name))
+
+
+def _there(number: int, name: str) -> str:
+    return f"there {'is' if number == 1 else 'are'} {_number(number, name)}"
+
+
+def _number(number: int, name: str) -> str:
+    return f"{_NUMBERS[number]} {name if number == 1 else _plural(name)}"
 
 
 def _colors_of(scene: Scene) -> list[Color]:
-    return [color for color in COLORS if scene.count(color=color)]
+    return [color for color in scene.style.colors if scene.count(color=color)]
 
 
 def _kinds_of(scene: Scene) -> list[Kind]:
-    return [kind for kind in KINDS if scene.count(kind=kind)]
+    return [kind for kind in scene.style.kinds if scene.count(kind=kind)]
 
 
 def _names(scene: Scene, shape: Shape) -> list[str]:
@@ -213,5 +243,5 @@ def _named_pairs(scene: Scene) -> Iterator[tuple[Shape, Shape, str, str]]:
                         yield one, other, name, other_name
 
 
-def _plural(kind: str) -> str:
-    return f"{kind}es" if kind == "cross" else f"{kind}s"
+def _plural(name: str) -> str:
+    return f"{name}es" if name.endswith("cross") else f"{name}s"

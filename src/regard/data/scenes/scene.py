@@ -24,14 +24,33 @@ PAINTS: dict[Color, Paint] = {
 }
 COLORS: tuple[Color, ...] = tuple(PAINTS)
 SIDE = 64
-"""Pixels along a side of a picture."""
+"""The side of a scene, in the units of its shapes: the pixels of a picture of `builtin:shapes`."""
 MOST = 5
 """Shapes in a picture, at most."""
 
 _CLEAR = 4.0
 """Pixels by which a place or a direction must be clear, or nothing is said of it."""
 _GAP = 2.0
-_RADII = (5.5, 10.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Style:
+    """What the scenes of a corpus are made of."""
+
+    kinds: tuple[Kind, ...] = KINDS
+    colors: tuple[Color, ...] = COLORS
+    most: int = MOST
+    """Shapes in a picture, at most."""
+    radii: tuple[float, float] = (5.5, 10.5)
+    """Of the circles around shapes, from and to."""
+    side: int = SIDE
+    """Pixels along a side of a picture."""
+
+
+SHAPES = Style()
+SIMPLE = Style(kinds=("circle", "square", "triangle"), colors=("red", "green", "blue"), most=2, radii=(9, 13), side=32)
+STYLES: dict[str, Style] = {"builtin:shapes": SHAPES, "builtin:simple-shapes": SIMPLE}
+"""By the name of the corpus."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +95,7 @@ class Scene:
 
     shapes: tuple[Shape, ...]
     ground: Paint = (248, 248, 248)
+    style: Style = SHAPES
 
     def key(self) -> str:
         """Name the scene by its shapes, and for each the two pixels across and down that its middle lies in."""
@@ -90,35 +110,35 @@ class Scene:
         return [one for one in self.shapes if kind in (None, one.kind) and color in (None, one.color)]
 
 
-def draw_scene(random: Random, *, num_shapes: int | None = None) -> Scene:
-    """Draw a scene: from one to five shapes that do not touch, whose order from left to right is plain.
+def draw_scene(random: Random, *, num_shapes: int | None = None, style: Style = SHAPES) -> Scene:
+    """Draw a scene: from one to so many shapes that do not touch, whose order from left to right is plain.
 
     In half of the scenes kinds and colors are few, so that there is something to count.
 
     >>> draw_scene(Random(1)) == draw_scene(Random(1))
     True
     """
-    if num_shapes is not None and not 1 <= num_shapes <= MOST:
-        raise ArgumentError(f"`num_shapes` must be from 1 to {MOST}; received {num_shapes}.")
-    count = num_shapes or random.randint(1, MOST)
+    if num_shapes is not None and not 1 <= num_shapes <= style.most:
+        raise ArgumentError(f"`num_shapes` must be from 1 to {style.most}; received {num_shapes}.")
+    count = num_shapes or random.randint(1, style.most)
     few = random.random() < 0.5
-    kinds = random.sample(KINDS, random.randint(1, 2)) if few else list(KINDS)
-    colors = random.sample(COLORS, random.randint(1, 3)) if few else list(COLORS)
+    kinds = random.sample(style.kinds, random.randint(1, 2)) if few else list(style.kinds)
+    colors = random.sample(style.colors, random.randint(1, 3)) if few else list(style.colors)
     while True:
-        shapes = _place(random, count)
+        shapes = _place(random, count, style.radii)
         if shapes is not None:
             break
     made = [_dress(random, one, random.choice(kinds), random.choice(colors)) for one in shapes]
     light = random.randint(238, 255)
     ground = (light, min(255, light + random.randint(-4, 4)), min(255, light + random.randint(-4, 4)))
-    return Scene(shapes=tuple(made), ground=ground)
+    return Scene(shapes=tuple(made), ground=ground, style=style)
 
 
-def _place(random: Random, count: int) -> list[Shape] | None:
+def _place(random: Random, count: int, radii: tuple[float, float]) -> list[Shape] | None:
     """Find room for bare shapes; None where the dice fell badly."""
     placed: list[Shape] = []
     for _ in range(12 * count):
-        radius = random.uniform(*_RADII)
+        radius = random.uniform(*radii)
         x, y = (random.uniform(radius + 1, SIDE - radius - 1) for _ in range(2))
         if all(hypot(x - one.x, y - one.y) > radius + one.radius + _GAP and abs(x - one.x) > _CLEAR for one in placed):
             placed.append(Shape(kind="circle", color="red", x=x, y=y, radius=radius))

@@ -1,18 +1,19 @@
 """Sides of a corpus: pictures as bytes, with what is asked or said of them; drawn, divided, kept apart."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int64, UInt8
 
+from regard.data.images.labeled import LabeledImages
 from regard.data.images.pixels import digest_pixels, divide_pixels, find_shared
 from regard.data.scenes.captions import caption_scene
 from regard.data.scenes.paint import paint_scene
 from regard.data.scenes.questions import Asker, Question
-from regard.data.scenes.scene import Scene, draw_scene
+from regard.data.scenes.scene import SHAPES, Scene, Style, draw_scene
 from regard.data.split import Fractions
 
 Count = Callable[[int], None]
@@ -54,16 +55,20 @@ class QuestionSide:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CaptionSide:
-    """Pictures of one size, and a caption for each."""
+    """Pictures of one size, and texts about them: a description, or the answer to a question."""
 
     pictures: UInt8[np.ndarray, "pictures 3 height width"]
     captions: tuple[str, ...]
+    prompts: tuple[str, ...]
+    """For each text the question that it answers; empty for a description."""
+    owners: tuple[int, ...]
+    """For each text the number of its picture."""
 
     def __len__(self) -> int:
         return len(self.captions)
 
 
-def draw_scenes(counts: Mapping[str, int], *, seed: int = 0) -> dict[str, list[Scene]]:
+def draw_scenes(counts: Mapping[str, int], *, seed: int = 0, style: Style = SHAPES) -> dict[str, list[Scene]]:
     """Draw scenes for several sides, such as test, valid and train, in that order; none is drawn twice.
 
     A side depends on the seed and on those before it, not on those after: a larger training side leaves the test as it
@@ -79,25 +84,27 @@ def draw_scenes(counts: Mapping[str, int], *, seed: int = 0) -> dict[str, list[S
         scenes = sides[side] = []
         for number in range(count):
             random = Random(f"{seed}/{side}/{number}")
-            scene = draw_scene(random)
+            scene = draw_scene(random, style=style)
             while scene.key() in seen:
-                scene = draw_scene(random)
+                scene = draw_scene(random, style=style)
             seen.add(scene.key())
             scenes.append(scene)
     return sides
 
 
-def draw_questions(counts: Mapping[str, int], *, seed: int = 0, count: Count | None = None) -> dict[str, QuestionSide]:
+def draw_questions(
+    counts: Mapping[str, int], *, seed: int = 0, style: Style = SHAPES, count: Count | None = None
+) -> dict[str, QuestionSide]:
     """Draw scenes for several sides, and ask of each some three times, a question of every kind that suits it.
 
     No question is asked twice of a scene. `count` is told how many pictures of all sides are drawn.
     """
     sides, painted = {}, _Painted(count)
-    for side, scenes in draw_scenes(counts, seed=seed).items():
+    for side, scenes in draw_scenes(counts, seed=seed, style=style).items():
         asker, asked, pictures = Asker(), [], []
         for number, scene in enumerate(scenes):
             questions = _ask(asker, scene, Random(f"{seed}/{side}/{number}/questions"))
-            asked += [Asked(number, *question) for question in questions]
+            asked += [Asked(number, one.text, one.answer, one.kind) for one in questions]
             pictures.append(painted.paint(scene))
         sides[side] = QuestionSide(pictures=np.stack(pictures), questions=tuple(asked))
     return sides
@@ -108,15 +115,36 @@ def _ask(asker: Asker, scene: Scene, random: Random) -> list[Question]:
     return list({question.text: question for question in asked}.values())
 
 
-def draw_captions(counts: Mapping[str, int], *, seed: int = 0, count: Count | None = None) -> dict[str, CaptionSide]:
-    """Draw the same scenes, and describe each."""
-    painted = _Painted(count)
-    return {
-        side: CaptionSide(
-            pictures=np.stack([painted.paint(scene) for scene in scenes]), captions=tuple(map(caption_scene, scenes))
-        )
-        for side, scenes in draw_scenes(counts, seed=seed).items()
-    }
+def draw_captions(
+    counts: Mapping[str, int],
+    *,
+    seed: int = 0,
+    style: Style = SHAPES,
+    answers: int = 0,
+    count: Count | None = None,
+) -> dict[str, CaptionSide]:
+    """Draw the same scenes, describe each, and answer so many questions about it in sentences."""
+    sides, painted = {}, _Painted(count)
+    for side, scenes in draw_scenes(counts, seed=seed, style=style).items():
+        asker, texts = Asker(), list[tuple[int, str, str]]()
+        for number, scene in enumerate(scenes):
+            texts.append((number, "", caption_scene(scene)))
+            asked = _ask(asker, scene, Random(f"{seed}/{side}/{number}/questions")) if answers else []
+            texts += [(number, one.text, one.sentence) for one in asked[:answers]]
+        owners, prompts, captions = zip(*texts, strict=True)
+        pictures = np.stack([painted.paint(scene) for scene in scenes])
+        sides[side] = CaptionSide(pictures=pictures, captions=captions, prompts=prompts, owners=owners)
+    return sides
+
+
+def draw_labeled(counts: Mapping[str, int], *, seed: int = 0, style: Style = SHAPES) -> dict[str, LabeledImages]:
+    """Draw scenes of one shape each, whose kind is the label."""
+    sides = {}
+    for side, scenes in draw_scenes(counts, seed=seed, style=replace(style, most=1)).items():
+        pixels = np.stack([paint_scene(scene) for scene in scenes])
+        labels = np.array([style.kinds.index(scene.shapes[0].kind) for scene in scenes], dtype=np.int64)
+        sides[side] = LabeledImages(pixels=pixels, labels=labels, names=style.kinds)
+    return sides
 
 
 class _Painted:

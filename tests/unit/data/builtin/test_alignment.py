@@ -1,8 +1,8 @@
 import pytest
 
-from regard.data.builtin.es_en.lexicon import ADJECTIVE_FORMS, NOUN_FORMS, PROPER
 from regard.data.builtin.es_en.verbs import SPANISH
 from regard.data.pair import Pair, words
+from unit.data.builtin.lexicon import ADJECTIVE_FORMS, NOUN_FORMS, PROPER
 
 MARKS = frozenset(".,;?¿")
 # Words that may have no sure counterpart, because the other language does without them.

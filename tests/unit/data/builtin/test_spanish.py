@@ -9,12 +9,12 @@ from regard.data.builtin.draw import Draw
 from regard.data.builtin.english import smooth as smooth_english
 from regard.data.builtin.es_en import GRAMMAR
 from regard.data.builtin.es_en.adjectives import ADJECTIVES
-from regard.data.builtin.es_en.lexicon import FORMS, NOUN_FORMS, PROPER, VERB_FORMS
 from regard.data.builtin.es_en.nouns import NOUNS, pluralize
 from regard.data.builtin.es_en.spelling import smooth as smooth_spanish
 from regard.data.builtin.es_en.verbs import ENGLISH, SPANISH, conjugate
 from regard.data.builtin.synchrony import Unit, make_pair
 from regard.data.pair import Pair, words
+from unit.data.builtin.lexicon import FORMS, NOUN_FORMS, PROPER, VERB_FORMS
 
 CLITICS = frozenset(["me", "te", "nos", "lo", "la", "los", "las", "le", "les", "se"])
 DETERMINERS = {

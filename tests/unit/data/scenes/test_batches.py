@@ -52,7 +52,8 @@ def test_processes_share_the_pictures():
 
 
 def test_captions_have_a_start_and_an_end():
-    batches = CaptionBatches(Ragged.from_lists([[7, 8], [9], [4, 4, 4]]), size=2, shuffle=False)
+    texts = Ragged.from_lists([[7, 8], [9], [4, 4, 4]])
+    batches = CaptionBatches(texts, owners=[0, 1, 2], prompts=[0, 0, 0], size=2, shuffle=False)
     first, second = batches
     assert first.target_input.tolist() == [[2, 7, 8], [2, 9, 0]]
     assert first.target_output.tolist() == [[7, 8, 3], [9, 3, 0]]
@@ -61,3 +62,11 @@ def test_captions_have_a_start_and_an_end():
     assert first.cells == 8
     assert second.to("cpu").indices.tolist() == [2]
     assert np.array_equal(second.target_input.numpy(), [[2, 4, 4, 4]])
+
+
+def test_of_an_answer_its_question_is_read_and_not_predicted():
+    texts = Ragged.from_lists([[7, 8], [9, 10, 5]])
+    [batch] = CaptionBatches(texts, owners=[4, 4], prompts=[0, 2], size=2, shuffle=False)
+    assert batch.target_input.tolist() == [[2, 7, 8, 0], [2, 9, 10, 5]]
+    assert batch.target_output.tolist() == [[7, 8, 3, 0], [0, 0, 5, 3]]
+    assert batch.indices.tolist() == [4, 4]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from regard.data.scenes import Asker, Scene, Shape, caption_scene, draw_scene, paint_scene
-from regard.data.scenes.scene import COLORS, KINDS
-from regard.data.scenes.sides import draw_captions, draw_questions, draw_scenes
+from regard.data.scenes.scene import COLORS, KINDS, SIMPLE
+from regard.data.scenes.sides import draw_captions, draw_labeled, draw_questions, draw_scenes
 from regard.errors import ArgumentError
 from regard.evaluation.questions import BlindBaseline
 
@@ -165,3 +165,44 @@ def test_captions_name_every_shape_from_left_to_right():
         named = re.findall(r"(\w+) (circle|square|triangle|star|cross)", caption_scene(scene))
         assert named == [(one.color, one.kind) for one in scene.shapes]
         assert "None" not in caption_scene(scene)
+
+
+def test_simple_scenes_have_few_large_shapes_and_speak_of_no_others():
+    side = draw_questions({"test": 60}, style=SIMPLE)["test"]
+    assert side.pictures.shape == (60, 3, 32, 32)
+    asked = " ".join(f"{one.text} {one.answer}" for one in side.questions)
+    for word in (*SIMPLE.kinds, *SIMPLE.colors):
+        assert word in asked
+    assert not re.search("star|cross|yellow|orange|purple", asked)
+    assert {len(scene.shapes) for scene in draw_scenes({"test": 60}, style=SIMPLE)["test"]} == {1, 2}
+
+
+def test_a_smaller_picture_is_the_same_scene():
+    [scene] = draw_scenes({"a": 1}, style=SIMPLE)["a"]
+    small = paint_scene(scene).astype(float)
+    large = paint_scene(Scene(shapes=scene.shapes, ground=scene.ground)).astype(float)
+    mean = large.reshape(3, 32, 2, 32, 2).mean((2, 4))
+    assert abs(small - mean).max() < 60
+    assert abs(small - mean).mean() < 1
+
+
+def test_sentences_answer_their_questions():
+    side = draw_captions({"test": 40}, answers=3)["test"]
+    plain = draw_captions({"test": 40})["test"]
+    described = [caption for caption, prompt in zip(side.captions, side.prompts, strict=True) if not prompt]
+    assert tuple(described) == plain.captions
+    asked = draw_questions({"test": 40})["test"].questions
+    answers = {(one.picture, one.text): one.answer for one in asked}
+    sentences = [one for one in zip(side.owners, side.prompts, side.captions, strict=True) if one[1]]
+    assert 40 < len(sentences) <= 120
+    numbers = dict(zip("012345", ("no", "one", "two", "three", "four", "five"), strict=True))
+    for owner, prompt, sentence in sentences:
+        answer = answers[owner, prompt]
+        assert re.search(rf"\b{numbers.get(answer, answer)}\b", sentence)
+
+
+def test_labeled_scenes_have_one_shape_each():
+    sides = draw_labeled({"test": 30, "train": 30}, style=SIMPLE)
+    assert sides["train"].names == ("circle", "square", "triangle")
+    assert set(sides["test"].labels.tolist()) == {0, 1, 2}
+    assert not set(sides["test"].digests()) & set(sides["train"].digests())

@@ -1,3 +1,3 @@
-"""Spanish to English: `derive` a sentence, the lectures' sentences, and `restore` for what users type."""
+"""Spanish to English: `derive` a sentence, and the lectures' sentences."""
 
 from regard.data.builtin.es_en.grammar import GRAMMAR as GRAMMAR

@@ -12,7 +12,6 @@ from regard.data.builtin.es_en.nominal import pronoun
 from regard.data.builtin.es_en.noun_phrase import noun_phrase
 from regard.data.builtin.es_en.nouns import NOUNS
 from regard.data.builtin.es_en.question import mark
-from regard.data.builtin.es_en.restore import restore
 from regard.data.builtin.es_en.scene import Scene
 from regard.data.builtin.es_en.sentence import derive
 from regard.data.builtin.sampling import Grammar
@@ -39,4 +38,4 @@ def lectures() -> tuple[Phrase, ...]:
     return _finish(from_canada.statement()), _finish(mark(request.question()))
 
 
-GRAMMAR = Grammar(name="builtin:es-en", derive=_derive, lectures=lectures(), restore=restore)
+GRAMMAR = Grammar(name="builtin:es-en", derive=_derive, lectures=lectures())

@@ -5,14 +5,11 @@ from regard.data.builtin.draw import Draw
 from regard.data.builtin.english import FIRST_PLURAL
 from regard.data.builtin.hi_en.clause import Clause
 from regard.data.builtin.hi_en.deeds import goal
-from regard.data.builtin.hi_en.lexicon import CITIES, GO, NAMES
+from regard.data.builtin.hi_en.lexicon import GO
 from regard.data.builtin.hi_en.nominal import pronoun
 from regard.data.builtin.hi_en.sentence import derive
 from regard.data.builtin.sampling import Grammar
 from regard.data.builtin.synchrony import Phrase
-from regard.data.pair import detokenize, words
-
-_PROPER = {name[0].lower(): name[0] for name in (*NAMES, *CITIES)}
 
 
 def _derive(draw: Draw, wanted: int) -> Phrase | None:
@@ -26,14 +23,4 @@ def lectures() -> tuple[Phrase, ...]:
     return (clause.statement(),)
 
 
-def restore(sentence: str) -> str:
-    """Give a typed sentence its capitals.
-
-    >>> restore("kal siitaa baajaar gayii")
-    'Kal Siitaa baajaar gayii'
-    """
-    spelled = [_PROPER.get(word.lower(), word.lower()) for word in words(sentence)]
-    return detokenize([word.capitalize() if position == 0 else word for position, word in enumerate(spelled)])
-
-
-GRAMMAR = Grammar(name="builtin:hi-en", derive=_derive, lectures=lectures(), restore=restore)
+GRAMMAR = Grammar(name="builtin:hi-en", derive=_derive, lectures=lectures())

@@ -1,0 +1,99 @@
+"""Words typed without accents or capitals, read as the training data spells them: for every command, here alone.
+
+A word is respelled where the model does not know it as typed, and knows one that differs in accents and case only.
+A word that begins with a capital inside a sentence is taken for a name: it stays one, and only its accents change.
+"""
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from regard.data.pair import words
+from regard.data.special import SPECIAL_TOKENS, UNKNOWN
+from regard.data.tokenizer import SPACE, Tokenizer, unknown_words
+from regard.data.word_spans import compose, word_spans
+
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+
+
+def bare(text: str) -> str:
+    """Leave out case and the accents on Latin, Greek and Cyrillic letters.
+
+    >>> bare("Canadá"), bare("¿QUÉ?")
+    ('canada', '¿que?')
+    """
+    return _ACCENTS.sub("", unicodedata.normalize("NFKD", text.casefold()))
+
+
+class Respelled(NamedTuple):
+    """A text as a model reads it, and which of its words were typed otherwise."""
+
+    text: str
+    words: Mapping[str, str]
+    """For each word that was respelled, as typed, how it is read."""
+
+
+class Respeller:
+    """Reads texts with the spelling of one side of the training data.
+
+    `unused` are tokens of the vocabulary that this side of the training data does not have.
+
+    >>> from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
+    >>> spanish = train_tokenizer(["Soy de Canadá."] * 2, TokenizerConfig(kind="word"))
+    >>> print(Respeller(spanish)(["soy de canada", "Soy de Peru"]))
+    [Respelled(text='Soy de Canadá', words={'soy': 'Soy', 'canada': 'Canadá'}), Respelled(text='Soy de Peru', words={})]
+    """
+
+    def __init__(self, tokenizer: Tokenizer, *, unused: Iterable[int] = ()) -> None:
+        self._tokenizer, self._unused = tokenizer, frozenset(unused)
+
+    def __call__(self, texts: Sequence[str]) -> list[Respelled]:
+        """Give each text as it is read."""
+        encoded = self._tokenizer.encode_batch(texts)
+        strange = np.flatnonzero(np.isin(encoded.values, [UNKNOWN, *self._unused]))
+        rows = set((np.searchsorted(encoded.offsets, strange, side="right") - 1).tolist())
+        return [self._read(text) if row in rows else Respelled(text, {}) for row, text in enumerate(texts)]
+
+    def _read(self, text: str) -> Respelled:
+        plain = compose(text)
+        spans, names = word_spans(plain, "marks"), words(self._tokenizer.normalize(text))
+        if len(spans) != len(names):  # white space that only tokenizers know
+            return Respelled(text, {})
+        unknown = set(unknown_words(self._tokenizer, text, unseen=self._unused))
+        first = next((number for number, name in enumerate(names) if name[0].isalnum()), 0)
+        changed, parts, end = dict[str, str](), list[str](), 0
+        for number, (span, name) in enumerate(zip(spans, names, strict=True)):
+            read = self._known_spelling(name, inside=number > first) if name in unknown else None
+            if read is not None:
+                changed[plain[span.start : span.end]] = read
+                parts += [plain[end : span.start], read]
+                end = span.end
+        return Respelled("".join([*parts, plain[end:]]), changed) if changed else Respelled(text, {})
+
+    def _known_spelling(self, word: str, *, inside: bool) -> str | None:
+        """Give the most frequent known word that differs in accents and case only, the same accents before others."""
+        options: Sequence[str] = self._spellings.get(bare(word), ())
+        if inside and word[0].isupper() and not (word.isupper() and len(word) > 1):
+            options = [option for option in options if option[0].isupper()]
+        same = [option for option in options if option.casefold() == word.casefold()]
+        return next(iter([*same, *options]), None)
+
+    @cached_property
+    def _spellings(self) -> dict[str, list[str]]:
+        """Give the known words by what is left of them without accents and case, the most frequent first."""
+        tokenizer, found = self._tokenizer, defaultdict[str, list[str]](list)
+        if tokenizer.kind not in ("word", "bpe", "unigram"):
+            return {}
+        apart = tokenizer.kind == "word"
+        numbers = range(len(SPECIAL_TOKENS), tokenizer.size)
+        for number, piece in zip(numbers, tokenizer.pieces(numbers), strict=True):
+            word = piece.removeprefix(SPACE)
+            whole = apart or piece.startswith(SPACE)  # a piece inside a word is no word
+            if whole and word and number not in self._unused and number not in tokenizer.untrained:
+                found[bare(word)].append(word)
+        return dict(found)

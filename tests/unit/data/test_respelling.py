@@ -1,0 +1,88 @@
+"""Respelling: which words are read as others, and which never are."""
+
+import pytest
+
+from regard.data.pair import words
+from regard.data.respelling import Respeller, bare
+from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
+
+TEXTS = ["Él es de Canadá.", "La rosa es de Ana.", "el té, TU casa y la casa", "¿Qué? la Casa Rosada", "Straße"]
+
+
+def make(kind="word", texts=TEXTS, **settings):
+    config = TokenizerConfig(kind=kind, min_frequency=1, vocabulary_size=2000, **settings)
+    return train_tokenizer(texts, config)
+
+
+@pytest.fixture(scope="module")
+def respell():
+    speller = Respeller(make())
+    return lambda text: speller([text])[0]
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("de Canada", "de Canadá"),
+        ("de canada", "de Canadá"),
+        ("de CANADA", "de Canadá"),
+        ("de Cánada", "de Canadá"),
+        ("¿que?", "¿Qué?"),
+        ("Strasse", "Straße"),
+        ("  de   Canada!\n", "  de   Canadá!\n"),
+        ("Es de Ana", "es de Ana"),  # the first word may be a capital's
+        ("«Es de Ana»", "«es de Ana»"),
+    ],
+)
+def test_unknown_words_are_read_with_known_accents_and_case(respell, typed, read):
+    found = respell(typed)
+    assert found.text == read
+    assert [*found.words.items()] == [one for one in zip(words(typed), words(read), strict=True) if one[0] != one[1]]
+
+
+@pytest.mark.parametrize("text", ["de Rosa", "de Quito", "es de Canadá", "la casa", "el", "", " ", "de 2²"])
+def test_known_words_names_and_strangers_stay(respell, text):
+    assert respell(text) == (text, {})
+
+
+def test_same_accents_come_before_others_and_frequent_words_before_rare_ones():
+    speller = Respeller(make(texts=["té té té tu", "esta Esta Esta", "solo sólo sólo"]))
+    assert speller(["TU", "ESTA", "SOLO", "SÓLO"]) == [
+        ("tu", {"TU": "tu"}),
+        ("Esta", {"ESTA": "Esta"}),
+        ("solo", {"SOLO": "solo"}),
+        ("sólo", {"SÓLO": "sólo"}),
+    ]
+
+
+def test_letters_whose_marks_are_vowels_are_not_touched():
+    assert bare("गये") == "गये"
+    speller = Respeller(make(texts=["गये गया"]))
+    assert speller(["गय"]) == [("गय", {})]
+
+
+@pytest.mark.parametrize("kind", ["word", "bpe", "unigram"])
+def test_tokens_that_the_side_does_not_have_count_as_unknown(kind):
+    tokenizer = make(kind, ["I am from Canada", "Yo soy de Canadá"] * 3, **({} if kind == "word" else {"joint": True}))
+    used = set(tokenizer.encode("Yo soy de Canadá").ids)
+    unused = set(range(4, tokenizer.size)) - used
+    assert Respeller(tokenizer)(["de Canada"]) == [("de Canada", {})]
+    for speller in (
+        Respeller(tokenizer, unused=unused),
+        Respeller(tokenizer.with_untrained(unused)),
+    ):
+        assert speller(["de Canada"]) == [("de Canadá", {"Canada": "Canadá"})]
+
+
+def test_letters_and_bytes_have_no_words():
+    for kind in ("character", "byte"):
+        assert Respeller(make(kind, ["Canadá"]))(["Canada zzz"]) == [("Canada zzz", {})]
+
+
+def test_a_vocabulary_in_lower_case_is_read_in_lower_case():
+    speller = Respeller(make(texts=["Soy de Canadá"], lowercase=True))
+    assert speller(["Soy de Canada"]) == [("Soy de canadá", {"Canada": "canadá"})]
+
+
+def test_white_space_that_only_tokenizers_know_changes_nothing(respell):
+    assert respell("de▁Canada") == ("de▁Canada", {})
