@@ -100,7 +100,7 @@ class RecurrentSpec:
         match self.attention:
             case DotSpec() | GaussianSpec() | CosineSpec():
                 return True
-            case LuongSpec(score="dot") | LocalSpec(score="dot"):
+            case LuongSpec(score="dot" | "scaled-dot") | LocalSpec(score="dot" | "scaled-dot"):
                 return True
         return False
 

@@ -190,6 +190,7 @@ PRESETS: dict[str, Callable[[int, int], ModelSpec]] = {
     "dot": _dot,
     "bahdanau": _bahdanau,
     "luong-dot": _luong(LuongSpec(score="dot")),
+    "luong-scaled-dot": _luong(LuongSpec(score="scaled-dot")),
     "luong-general": _luong(LuongSpec(score="general")),
     "luong-concat": _luong(LuongSpec(score="concat")),
     "luong-location": _luong(LuongSpec(score="location")),

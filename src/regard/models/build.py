@@ -187,8 +187,10 @@ def _attention(spec: RecurrentSpec) -> nn.Module:
             raise AssertionError("a fixed vector is not attended to")
         case DotSpec():
             return DotAttention(normalize=normalize, dropout=dropout)
-        case AdditiveSpec(hidden_size=hidden):
-            return AdditiveAttention(state, memory, hidden or state, normalize=normalize, dropout=dropout)
+        case AdditiveSpec(hidden_size=hidden, activation=activation):
+            return AdditiveAttention(
+                state, memory, hidden or state, activation=activation, normalize=normalize, dropout=dropout
+            )
         case BilinearSpec():
             return BilinearAttention(state, memory, normalize=normalize, dropout=dropout)
         case GaussianSpec(bandwidth=bandwidth):
