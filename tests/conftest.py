@@ -1,6 +1,7 @@
 """What every test stands on: checked shapes, fixed seeds, one thread, the same hypothesis examples each time."""
 
 import os
+import warnings
 from collections.abc import Iterator
 
 # On some CPUs oneDNN's newest bf16 kernels die; torch reads this once, when it is imported.
@@ -59,4 +60,8 @@ def cuda() -> torch.device:
     """Give the CUDA device, for tests under the marker `gpu`."""
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device")
+    with warnings.catch_warnings():  # torch warns of itself where a backward pass is the first to use cuBLAS
+        warnings.simplefilter("ignore")
+        one = torch.ones(2, 2, device="cuda", requires_grad=True)
+        (one @ one).sum().backward()
     return torch.device("cuda")

@@ -6,6 +6,7 @@ RegardError
 │   └── DataError                   a file or corpus is not what it should be
 ├── ArgumentTypeError (TypeError)   a type or dtype is wrong
 ├── MissingExtraError (ImportError) an optional package is not installed
+├── NotFiniteError (ArithmeticError) a model's numbers are none
 ├── TrainingError (RuntimeError)    training cannot go on; the last checkpoint is good
 └── Interrupted                     training was asked to stop, and saved a checkpoint
 
@@ -41,6 +42,10 @@ class ArgumentTypeError(RegardError, TypeError):
 
 class MissingExtraError(RegardError, ImportError):
     """An optional package is not installed."""
+
+
+class NotFiniteError(RegardError, ArithmeticError):
+    """The numbers of a model are NaN, in its parameters or in its output."""
 
 
 class TrainingError(RegardError, RuntimeError):

@@ -34,6 +34,7 @@ from regard import (
     Mean,
     Padding,
     RelativeBias,
+    RelativeBuckets,
     Rotary,
     ScaledDot,
     ScoreMod,
@@ -593,6 +594,24 @@ def _relative_bias_ragged(setting: Setting) -> PositionRow:
     )
 
 
+def _relative_buckets(setting: Setting) -> PositionRow:
+    table = setting.draw(*setting.heads, 8)
+    values, per_head = numbers(table), bool(setting.heads)
+
+    def bias(place: Place) -> float:
+        return float(of_head(values, place, per_head)[oracle.bucket(place.distance, 2, 6)])
+
+    return PositionRow(RelativeBuckets(table=table, max_distance=6, both_ways=True), oracle.Position(bias=bias))
+
+
+def _rotary_stretched(setting: Setting) -> PositionRow:
+    frequencies = torch.tensor([0.7, 0.03], dtype=torch.float64)
+    return PositionRow(
+        Rotary(size=4, frequencies=frequencies, magnitude=1.25),
+        oracle.Position(turn=lambda v, place: oracle.rotary_by(v, place, [0.7, 0.03], 1.25)),
+    )
+
+
 def _shaw_keys(setting: Setting, key_width: int) -> PositionRow:
     keys = setting.draw(7, key_width)
     vectors = numbers(keys)
@@ -638,6 +657,8 @@ POSITIONS: dict[str, Callable[..., PositionRow]] = {
     "Alibi": _alibi,
     "RelativeBias": _relative_bias,
     "RelativeBias ragged": _relative_bias_ragged,
+    "RelativeBuckets": _relative_buckets,
+    "Rotary stretched": _rotary_stretched,
     "Shaw keys": _shaw_keys,
     "Shaw ragged": _shaw,
     "GaussianWindow": _gaussian_window,

@@ -1,6 +1,7 @@
 """`regard evaluate` and `regard compare`, run as a user runs them."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -77,7 +78,7 @@ def test_what_was_measured_on_a_runs_own_pairs_is_kept_for_the_studio(run, runs,
     def full(path, text):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("regard.training.checkpoint.write_text", full)
+    monkeypatch.setattr("regard.files.write_text", full)
     done = run("evaluate", runs[0] / "model")
     assert (done.returncode, done.stderr) == (0, f"regard: {kept} cannot be written (No space left on device).\n")
 
@@ -177,3 +178,21 @@ def test_a_terminal_gets_a_table_with_lines(monkeypatch, capsys):
     shown = capsys.readouterr().out
     assert "─" in shown
     assert "[red]a" in shown
+
+
+def test_a_run_from_elsewhere_opens_its_data_only_when_it_is_trusted(run, tmp_path):
+    make_run(tmp_path / "own", write_files(tmp_path / "data", 60))
+    shutil.copytree(tmp_path / "own", tmp_path / "copy")
+    settings = ("--json", "--set", "search.beam=1", "--set", "search.max_length=4", "--set", "samples=40")
+    own = run("evaluate", tmp_path / "own", *settings)
+    assert own.returncode == 0, own.stderr
+    done = run("evaluate", tmp_path / "copy", *settings)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        f"regard: `--trust` must be given before what {tmp_path}/copy/config.toml names is op"
+    )
+    done = run("compare", tmp_path / "own", tmp_path / "copy", *settings)
+    assert (done.returncode, done.stderr.startswith("regard: `--trust` must be given before")) == (2, True)
+    done = run("evaluate", tmp_path / "copy", "--trust", *settings)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["scores"] == json.loads(own.stdout)["scores"]

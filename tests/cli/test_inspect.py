@@ -179,7 +179,7 @@ def test_a_full_disk_leaves_the_file_of_before(run, model, tmp_path, monkeypatch
         raise OSError(errno.ENOSPC, "No space left on device")
 
     (tmp_path / name).write_text("before")
-    monkeypatch.setattr("regard.training.checkpoint.flush", full)
+    monkeypatch.setattr("regard.files.flush", full)
     done = run(model, SOURCE, "--target", TARGET, "--out", tmp_path / name)
     assert done.returncode == 2
     told = f"regard: `--out` must be a file to write; {tmp_path / name} cannot be written (No space left on device).\n"

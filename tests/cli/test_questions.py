@@ -132,7 +132,7 @@ def test_a_full_disk_leaves_the_page_of_before(run, captioner, picture, tmp_path
         assert path.stat().st_size
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("regard.training.checkpoint.flush", full)
+    monkeypatch.setattr("regard.files.flush", full)
     for option in ("--out", "--figure"):
         path = tmp_path / "a.html"
         path.write_text("before")

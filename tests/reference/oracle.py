@@ -270,6 +270,28 @@ def rotary_halves(vector: Vector, place: int, size: int, base: float = 10000.0) 
     return out
 
 
+def rotary_by(vector: Vector, place: int, frequencies: Vector, magnitude: float) -> Vector:
+    """The same with frequencies of one's own, and longer by a factor, as Peng et al. (2023) have it."""
+    out = list(vector)
+    for pair, frequency in enumerate(frequencies):
+        angle = place * frequency
+        x, y = vector[2 * pair], vector[2 * pair + 1]
+        out[2 * pair] = magnitude * (x * math.cos(angle) - y * math.sin(angle))
+        out[2 * pair + 1] = magnitude * (x * math.sin(angle) + y * math.cos(angle))
+    return out
+
+
+def bucket(distance: int, exact: int, furthest: int) -> int:
+    """Raffel et al. (2020), section 2.1, both directions: `exact` distances of their own, as many ever wider ones."""
+    before = abs(distance)
+    if before < exact:
+        chosen = before
+    else:
+        grown = math.log(before / exact) / math.log(furthest / exact) * exact
+        chosen = min(exact + int(grown), 2 * exact - 1)
+    return chosen + (2 * exact if distance > 0 else 0)
+
+
 def clipped(distance: int, reach: int) -> int:
     """Shaw et al. (2018), equation 4: the row of the table for a distance."""
     return max(-reach, min(reach, distance)) + reach

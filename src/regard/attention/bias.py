@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention.checks import check_count, check_device, check_flag, check_heads, check_numbers, check_tensor
+from regard.attention.kernels.transforms import transform_in_force
 from regard.attention.position import Position
 from regard.attention.tensors import widened
 from regard.errors import ArgumentError
@@ -171,7 +172,8 @@ def gather_by_distance(
     """
     dtype = widened(query).dtype
     queries, keys = shape[-2], shape[-1]
-    if position.query_positions is None and position.key_positions is None and 0 not in (queries, keys):
+    aligned = position.query_positions is None and position.key_positions is None and 0 not in (queries, keys)
+    if aligned and transform_in_force() is None:  # torch has no rule of vmap for what follows
         row = table[..., index(torch.arange(1 - keys, queries, device=table.device))]
         return row.unfold(-1, keys, 1).flip(-2).to(dtype)
     chosen = index(position.offsets(shape, query.device))

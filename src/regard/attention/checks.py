@@ -31,6 +31,11 @@ def check_numbers(name: str, tensor: Tensor) -> None:
             f"`{name}` must be float32, bfloat16, float16 or float64; received {tensor.dtype}. Convert it first: "
             f"{name}.to(torch.bfloat16)."
         )
+    if tensor.is_nested:
+        raise ArgumentTypeError(
+            f"`{name}` must be a dense tensor; received a nested one. Pack its rows: {name}.values()[None] with "
+            "mask=Documents.of_lengths(lengths), or pad them and write mask=Padding(lengths)."
+        )
     if tensor.layout is not torch.strided:
         raise ArgumentTypeError(
             f"`{name}` must be a dense tensor; received one of layout {tensor.layout}. Write {name}.to_dense()."

@@ -1,10 +1,10 @@
 """The command line: parse, call the library, show. Nothing here imports torch before a command runs."""
 
-import os
 import sys
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
 from regard import __version__
 from regard.cli import bench
@@ -18,15 +18,17 @@ from regard.cli.evaluate import evaluate
 from regard.cli.experiment import experiment
 from regard.cli.generate import generate
 from regard.cli.inspect import inspect
+from regard.cli.outcome import Commands, ending
 from regard.cli.scene import scene
 from regard.cli.score_links import score_links
 from regard.cli.studio import studio
+from regard.cli.terminal import prepare_streams
 from regard.cli.train import train
 from regard.cli.translate import translate
-from regard.errors import RegardError
 
 app = typer.Typer(
     name="regard",
+    cls=Commands,
     help="Attention for sequence models: an operator, a toolkit and a studio.",
     no_args_is_help=True,
     add_completion=False,
@@ -67,16 +69,7 @@ def regard(
 
 
 def main() -> None:
-    """Run the command line; bad input ends in one paragraph and exit code 2."""
-    try:
+    """Run the command line; `outcome` says how it ends."""
+    prepare_streams()
+    with ending(get_command(app), sys.argv[1:]):
         app()
-    except RegardError as error:
-        from typer.main import get_command
-
-        from regard.cli.flags import spell_flags
-
-        print(f"regard: {spell_flags(str(error), get_command(app), sys.argv[1:])}", file=sys.stderr)
-        sys.exit(2)
-    except BrokenPipeError:  # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)

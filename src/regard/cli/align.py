@@ -1,6 +1,5 @@
 """`regard align`: sentence pairs in, links between their words out."""
 
-import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +12,7 @@ import typer
 from regard.cli.pair_files import read_base, read_division, read_gold, read_two_files
 from regard.cli.watching import Watching
 from regard.errors import ArgumentError, near_miss
+from regard.files import json_text
 
 if TYPE_CHECKING:
     from regard.data.pair import Pair
@@ -203,7 +203,7 @@ def _shown(alignment: "Alignment", *, as_json: bool, draw: bool) -> str:
 
     links = format_links(alignment.links)
     if as_json:
-        return json.dumps(_described(alignment, links), ensure_ascii=False)
+        return json_text(_described(alignment, links))
     if not draw:
         return links
     from regard.inspection.text_matrix import draw_weights

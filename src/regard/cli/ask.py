@@ -1,6 +1,5 @@
 """`regard ask`: a picture and a question in, an answer out, with where each word looked."""
 
-import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.given import check_file, check_unicode, write_file, write_page
+from regard.cli.terminal import print_json, sanitize
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -131,13 +131,13 @@ def _show(answer: "Answer", *, as_json: bool) -> None:
     from regard.tasks.word_maps import chances
 
     if answer.unknown:
-        never = ", ".join(dict.fromkeys(answer.unknown))
+        never = sanitize(", ".join(dict.fromkeys(answer.unknown)))
         print(f"regard: the model has never seen: {never}", file=sys.stderr)
     if as_json:
         known = {"question": answer.question, "answer": answer.answer, "probabilities": answer.probabilities}
-        print(json.dumps({**known, "unknown": answer.unknown, "words": answer.looks.to_json()}, ensure_ascii=False))
+        print_json({**known, "unknown": answer.unknown, "words": answer.looks.to_json()})
         return
-    print(f"{answer.answer}  ({chances(answer.likeliest(3))})\n")
+    print(f"{sanitize(answer.answer)}  ({sanitize(chances(answer.likeliest(3)))})\n")
     for line in answer.looks.text(width=max(20, shutil.get_terminal_size().columns)):
-        print(line)
+        print(sanitize(line))
     print()

@@ -1,6 +1,5 @@
 """`regard bench`: measure regard beside what a user would use instead."""
 
-import json
 import platform
 import sys
 from dataclasses import asdict
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from regard.cli.terminal import print_json
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ def attention(
             rows += run(case, rounds=rounds)
     machine = _machine(target, dtype, threads)
     if as_json:
-        json.dump({"machine": machine, "rows": [asdict(row) for row in rows]}, sys.stdout, indent=1)
-        print()
+        print_json({"machine": machine, "rows": [asdict(row) for row in rows]}, indent=1)
     else:
         _show(rows, machine)
 

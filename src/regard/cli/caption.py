@@ -1,6 +1,5 @@
 """`regard caption`: a picture in, a sentence out, with where the model looked for each word."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +7,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.ask import check_page, check_picture_figure, write_figure, write_picture_page
+from regard.cli.terminal import print_json, sanitize
 from regard.errors import ArgumentError
 
 
@@ -49,10 +49,10 @@ def caption(
     for one in found:
         if as_json:
             words = one.looks.to_json()
-            print(json.dumps({"text": one.text, "probability": one.probability, "words": words}, ensure_ascii=False))
+            print_json({"text": one.text, "probability": one.probability, "words": words})
         else:
-            print(f"{one.text}  ({one.probability:.3g})")
+            print(f"{sanitize(one.text)}  ({one.probability:.3g})")
     if not as_json:
         print()
         for line in found[0].looks.text(width=max(20, shutil.get_terminal_size().columns)):
-            print(line)
+            print(sanitize(line))

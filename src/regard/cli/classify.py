@@ -1,7 +1,5 @@
 """`regard classify`: texts or pictures in, labels out, with the words, places and channels that were weighed."""
 
-import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -11,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.given import check_page, write_page
+from regard.cli.given import check_page, check_unicode, write_page
 from regard.cli.label_measures import measure_labels
+from regard.cli.terminal import print_json, sanitize
 from regard.data.report import shorten
 from regard.errors import ArgumentError, DataError, plural
 
@@ -79,12 +78,8 @@ def classify(
     read, gold = _without_empty(*_read(texts or [], source, text, label), given=bool(texts), source=source)
     classifier = load_classifier(model, device=device)
     place = None if source is None or not label else partial(find_label, source, label)
-    try:
-        _run(classifier, read, gold, by=by, place=place, as_json=as_json, html=html)
-        _note_unknown(classifier, read)
-    except BrokenPipeError:
-        # Python flushes standard output once more when it ends, into nowhere from here on.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _run(classifier, read, gold, by=by, place=place, as_json=as_json, html=html)
+    _note_unknown(classifier, read)
 
 
 def _check_texts(model: Path, texts: Sequence[str], figure: Path | None) -> None:
@@ -116,7 +111,7 @@ def _run(
     for decision, true in zip(_watched(classifier, read, by), gold, strict=True):
         if as_json:
             known = {} if true is None else {"true_label": true}
-            print(json.dumps({**asdict(decision), **known}, ensure_ascii=False))
+            print_json({**asdict(decision), **known})
         elif place is None:
             _show(decision)
         if html is not None or place is not None:
@@ -141,6 +136,8 @@ def _read(texts: list[str], source: Path | None, text: str, label: str) -> tuple
         if sys.stdin.isatty():
             print("regard: a text and Enter; Ctrl-D ends.", file=sys.stderr)
         texts = [line.rstrip("\n") for line in sys.stdin]
+    for one in texts:
+        check_unicode("TEXT", one)
     return texts, [None] * len(texts)
 
 
@@ -166,7 +163,7 @@ def _note_unknown(classifier: "Classifier", texts: Sequence[str]) -> None:
 
     strange = [text for text in texts if knows_none(classifier.tokenizer, text)]
     if strange:
-        named = "; ".join(map(shorten, strange[:NAMED])) + ("; …" if len(strange) > NAMED else "")
+        named = "; ".join(sanitize(shorten(text)) for text in strange[:NAMED]) + ("; …" if len(strange) > NAMED else "")
         print(
             f"regard: {plural(len(strange), 'text')} without a word that the model knows, so that the label says "
             f"little: {named}",
@@ -194,8 +191,9 @@ def _watched(classifier: "Classifier", texts: list[str], by: str) -> "Iterator[D
 def _show(decision: "Decision") -> None:
     """Write a decision: words on shades of color on a terminal, columns with tabs between them elsewhere."""
     if not sys.stdout.isatty():
-        heaviest = ", ".join(f"{word} {weight:.3f}" for word, weight in decision.heaviest())
-        print(f"{decision.label}\t{decision.probability:.4f}\t{heaviest}\t{' '.join(decision.words)}")
+        heaviest = sanitize(", ".join(f"{word} {weight:.3f}" for word, weight in decision.heaviest()))
+        words = sanitize(" ".join(decision.words))
+        print(f"{sanitize(decision.label)}\t{decision.probability:.4f}\t{heaviest}\t{words}")
         return
     from rich.console import Console
 
@@ -209,12 +207,12 @@ def paint(decision: "Decision") -> Any:
     from regard.tasks.classify_page import shade
 
     line = Text()
-    line.append(f"{decision.label} {decision.probability:.3f} ", "bold")
+    line.append(f"{sanitize(decision.label)} {decision.probability:.3f} ", "bold")
     for word, weight in zip(decision.words, decision.weights, strict=True):
         strength = shade(weight, len(decision.words))
         # From the terminal's own ground to orange; dark letters where the ground is bright.
         ground = f"rgb({int(40 + 215 * strength)},{int(40 + 100 * strength)},{int(45 - 35 * strength)})"
-        line.append(word, f"{'black' if strength > 0.5 else 'white'} on {ground}" if strength > 0.02 else "")
+        line.append(sanitize(word), f"{'black' if strength > 0.5 else 'white'} on {ground}" if strength > 0.02 else "")
         line.append(" ")
     return line
 

@@ -1,6 +1,5 @@
 """`regard classify` with an image classifier: pictures in, labels out, with the places and channels it weighed."""
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.cli.given import check_file, write_file, write_page
 from regard.cli.label_measures import measure_labels
+from regard.cli.terminal import print_json, sanitize
 from regard.errors import ArgumentError, plural
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _show_all(
             decisions.append(inspection.decision)
             if wanted.as_json:
                 known = {} if gold is None else {"true_label": gold}
-                print(json.dumps({"picture": name, **as_table(inspection), **known}, ensure_ascii=False))
+                print_json({"picture": name, **as_table(inspection), **known})
             elif not quiet:
                 _show(name, inspection.decision)
             if wanted.html is not None and len(sections) < MOST_DRAWN:
@@ -152,4 +152,4 @@ def as_table(inspection: "ImageInspection") -> dict[str, Any]:
 def _show(name: str, decision: "ImageDecision") -> None:
     from regard.tasks.image_page import chances
 
-    print(f"{decision.label}\t{decision.probability:.4f}\t{chances(decision)}\t{name}")
+    print(f"{sanitize(decision.label)}\t{decision.probability:.4f}\t{sanitize(chances(decision))}\t{sanitize(name)}")

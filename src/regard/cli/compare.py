@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.evaluate import print_json, read_evaluating, show_lengths
+from regard.cli.evaluate import read_evaluating, show_lengths
 from regard.cli.tables import print_table
+from regard.cli.terminal import print_json, sanitize
 from regard.cli.watching import Watching
 from regard.errors import ArgumentError
 
@@ -25,6 +26,9 @@ def compare(
     split: Annotated[str, typer.Option(help="Part of the data, such as valid, long, or test,long.")] = "",
     bins: Annotated[str, typer.Option(metavar="10,20,…", help="Source lengths at which a bin begins.")] = "",
     figure: Annotated[Path | None, typer.Option(help="Write quality by length as .png, .svg or .pdf.")] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Open the data that runs from elsewhere name in their config.toml.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting, such as search.beam=1.")
@@ -42,7 +46,14 @@ def compare(
     from regard.tasks.length_figure import check_figure, save_length_figure
 
     settings = read_evaluating(
-        data=data, source=source, target=target, split=split, tokenized="", bins=bins, assignments=assignments
+        data=data,
+        source=source,
+        target=target,
+        split=split,
+        tokenized="",
+        bins=bins,
+        trust=trust,
+        assignments=assignments,
     )
     if len(systems) < 2:
         raise ArgumentError(
@@ -61,7 +72,7 @@ def compare(
     if figure is not None:
         save_length_figure(found.evaluations, figure)
     if as_json:
-        print_json(found.table())
+        print_json(found.table(), indent=1)
         return
     _show(found)
     if figure is not None:
@@ -70,7 +81,7 @@ def compare(
 
 def _show(found: "Comparison") -> None:
     first = found.evaluations[0]
-    print(f"{first.held_out.name}: {len(first.held_out.pairs):,} pairs; baseline {first.name}\n")
+    print(f"{sanitize(first.held_out.name)}: {len(first.held_out.pairs):,} pairs; baseline {first.name}\n")
     rows = [_row(one, None) for one in found.evaluations[:1]]
     for one, differences in zip(found.evaluations[1:], found.differences, strict=True):
         rows.append(_row(one, differences["BLEU"].p_value))
@@ -80,7 +91,7 @@ def _show(found: "Comparison") -> None:
     show_lengths(found.evaluations)
     for one in found.evaluations:
         for note in one.notes:
-            print(f"\nnote on {one.name}: {note}")
+            print(f"\nnote on {one.name}: {sanitize(note)}")
     print(f"\n{first.measures['BLEU'].signature}")
     for one in found.evaluations:
         print(f"{one.name}: {one.signature}")

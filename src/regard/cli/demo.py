@@ -35,9 +35,9 @@ def demo(
 
     Example: `regard demo --fast`
     """
+    from regard.files import write_text
     from regard.tasks.demo import FAST, FULL, draw_pairs, examine, write_pairs
     from regard.tasks.demo_page import make_demo_page
-    from regard.training.checkpoint import write_text
 
     out = out or Path("runs/demo-fast" if fast else "runs/demo")
     if out.is_file():

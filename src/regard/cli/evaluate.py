@@ -1,8 +1,8 @@
 """`regard evaluate`: how good a translator is, and where; how surprised a language model is by texts."""
 
-import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +11,10 @@ import typer
 from regard.cli.draw_lengths import draw_lengths
 from regard.cli.evaluate_texts import check_for_language, is_language, measure_texts
 from regard.cli.tables import print_table
+from regard.cli.terminal import print_json, sanitize
 from regard.cli.watching import Watching
-from regard.data.finite import finite
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, brief
+from regard.files import json_text
 
 if TYPE_CHECKING:
     from regard.tasks.evaluation import Evaluating, Evaluation
@@ -39,6 +40,9 @@ def evaluate(
     ] = "",
     bins: Annotated[str, typer.Option(metavar="10,20,…", help="Source lengths at which a bin begins.")] = "",
     figure: Annotated[Path | None, typer.Option(help="Write quality by length as .png, .svg or .pdf.")] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Open the data that a run from elsewhere names in its config.toml.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting, such as search.beam=1.")
@@ -67,7 +71,8 @@ def evaluate(
             {"data": data, "source": source, "target": target, "hypotheses": hypotheses}
             | {"tokenized": tokenized, "bins": bins, "figure": figure}
         )
-        measure_texts(model, texts or [], _read_measuring(assignments), split=split, as_json=as_json)
+        measuring = _read_measuring(assignments)
+        measure_texts(model, texts or [], measuring, split=split, trust=trust, as_json=as_json)
         return
     if texts:
         if model is not None:
@@ -77,7 +82,14 @@ def evaluate(
             "is named by --data, or by --source and --target."
         )
     settings = read_evaluating(
-        data=data, source=source, target=target, split=split, tokenized=tokenized, bins=bins, assignments=assignments
+        data=data,
+        source=source,
+        target=target,
+        split=split,
+        tokenized=tokenized,
+        bins=bins,
+        trust=trust,
+        assignments=assignments,
     )
     if (model is None) == (hypotheses is None):
         raise ArgumentError(
@@ -91,7 +103,7 @@ def evaluate(
         _save([found], figure)
     _keep(found, settings, model)
     if as_json:
-        print_json(found.table())
+        print_json(found.table(), indent=1)
         return
     _show(found)
     if figure is not None:
@@ -105,7 +117,7 @@ def _read_measuring(assignments: list[str] | None) -> "MeasuringText":
     return read_settings(MeasuringText, parse_assignments(assignments or []))
 
 
-def read_evaluating(*, bins: str, tokenized: str, assignments: list[str] | None, **data: str) -> "Evaluating":
+def read_evaluating(*, bins: str, tokenized: str, assignments: list[str] | None, **data: str | bool) -> "Evaluating":
     """Read the flags that `evaluate` and `compare` share."""
     from regard.config.read import parse_assignments, read_settings
     from regard.tasks.evaluation import Evaluating
@@ -118,8 +130,10 @@ def read_evaluating(*, bins: str, tokenized: str, assignments: list[str] | None,
         flags["tokenized"] = tokenized
     if bins:
         edges = bins.split(",")
-        if not all(edge.strip().isdecimal() for edge in edges):
-            raise ArgumentError(f"`--bins` must be whole numbers with commas, such as 10,20,30; received {bins}.")
+        if not all(edge.strip().isdecimal() and len(edge) < 10 for edge in edges):
+            raise ArgumentError(
+                f"`--bins` must be whole numbers with commas, such as 10,20,30; received {brief(bins)}."
+            )
         flags["bins"] = tuple(int(edge) for edge in edges)
     return read_settings(Evaluating, flags, parse_assignments(assignments or []))
 
@@ -146,11 +160,11 @@ def _keep(found: "Evaluation", settings: "Evaluating", model: Path | None) -> No
 
     Only what was measured in the usual way is kept: the studio shows it beside that of other runs.
     """
+    from regard.files import write_text
     from regard.tasks.evaluation import Evaluating
     from regard.tasks.held_out import Choice, run_of
-    from regard.training.checkpoint import write_text
 
-    run = None if model is None or settings.data != Choice() else run_of(model)
+    run = None if model is None or replace(settings.data, trust=False) != Choice() else run_of(model)
     if run is None:
         return
     usual = Evaluating()
@@ -158,7 +172,7 @@ def _keep(found: "Evaluation", settings: "Evaluating", model: Path | None) -> No
     said = f"not kept in {run.evaluation.name}: {', '.join(others)} not as usual"
     if not others:
         try:
-            write_text(run.evaluation, as_text(found.table()) + "\n")
+            write_text(run.evaluation, json_text(found.table(), indent=1) + "\n")
             said = f"kept in {run.evaluation}"
         except OSError as error:
             said = f"{run.evaluation} cannot be written ({error.strerror})."
@@ -191,20 +205,10 @@ def _save(evaluations: Sequence["Evaluation"], path: Path) -> None:
     save_length_figure(evaluations, path)
 
 
-def print_json(table: Any) -> None:
-    """Print one JSON object."""
-    print(as_text(table))
-
-
-def as_text(table: Any) -> str:
-    """Write one JSON object; what is not finite becomes null, which JSON has a word for."""
-    return json.dumps(finite(table), indent=1, ensure_ascii=False, allow_nan=False)
-
-
 def _show(found: "Evaluation") -> None:
     from regard.evaluation.by_length import FEW
 
-    print(f"{found.name} on {found.held_out.name}: {len(found.held_out.pairs):,} pairs\n")
+    print(f"{sanitize(found.name)} on {sanitize(found.held_out.name)}: {len(found.held_out.pairs):,} pairs\n")
     rows = [
         [name, f"{score.value:.2f}", f"{score.low:.1f}–{score.high:.1f}", found.measures[name].signature]
         for name, score in found.scores.items()
@@ -228,7 +232,7 @@ def _show(found: "Evaluation") -> None:
     show_lengths([found])
     _show_attention(found)
     for note in found.notes:
-        print(f"\nnote: {note}")
+        print(f"\nnote: {sanitize(note)}")
     print(f"\n{found.signature}")
 
 

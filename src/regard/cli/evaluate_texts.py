@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regard.cli.given import check_unicode
 from regard.cli.tables import print_table
+from regard.cli.terminal import print_json
 from regard.cli.watching import Watching
 from regard.errors import ArgumentError
 
@@ -33,9 +35,15 @@ def check_for_language(given: Mapping[str, object]) -> None:
 
 
 def measure_texts(
-    model: Path, paths: Sequence[Path], settings: "MeasuringText", *, split: str = "", as_json: bool = False
+    model: Path,
+    paths: Sequence[Path],
+    settings: "MeasuringText",
+    *,
+    split: str = "",
+    trust: bool,
+    as_json: bool = False,
 ) -> None:
-    """Measure a language model on files, or on what its run held out, and print what was found."""
+    """Measure a language model on files, or on what its run held out, and print the result."""
     from regard.tasks.comparison import system_names
     from regard.tasks.language_model import load_language
     from regard.tasks.text_evaluation import evaluate_texts, find_run_text
@@ -43,13 +51,11 @@ def measure_texts(
     if paths and split:
         raise ArgumentError(f"`--split` must be left out with text files, which are read whole; received {split}.")
     loaded = load_language(model, device=settings.device)
-    texts = dict(map(read_text, paths)) if paths else dict([find_run_text(model, split)])
+    texts = dict(map(read_text, paths)) if paths else dict([find_run_text(model, split, trust=trust)])
     with Watching() as watching:
         found = evaluate_texts(loaded, texts, name=system_names([model])[0], stride=settings.stride, watch=watching)
     if as_json:
-        from regard.cli.evaluate import print_json
-
-        print_json(found.table())
+        print_json(found.table(), indent=1)
         return
     show_texts(found)
 
@@ -59,7 +65,10 @@ def read_text(path: Path) -> tuple[str, "Text"]:
     from regard.tasks.text_corpus import Text, find_files
 
     if str(path) == "-":
-        return "standard input", Text(lines=tuple(line.rstrip("\n") for line in sys.stdin))
+        lines = tuple(line.rstrip("\n") for line in sys.stdin)
+        for line in lines:
+            check_unicode("TEXT", line)
+        return "standard input", Text(lines=lines)
     found = find_files(path)
     if found.note:
         print(f"regard: {found.note}", file=sys.stderr)

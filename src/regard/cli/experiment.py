@@ -1,6 +1,5 @@
 """`regard experiment`: what the lectures on attention rest on, measured here and now."""
 
-import json
 import sys
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from regard.cli.tables import print_table
+from regard.cli.terminal import print_json
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ def experiment(
     torch.set_num_threads(1)
     found = [_run(one, out / one.name, seed=seed, quick=quick, as_json=as_json) for one in chosen]
     if as_json:
-        print(json.dumps(found if name is None else found[0], indent=1, ensure_ascii=False))
+        print_json(found if name is None else found[0], indent=1)
 
 
 def _list(experiments: "tuple[Experiment, ...]", *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps([{"name": one.name, "idea": one.idea, "shows": one.shows} for one in experiments], indent=1))
+        print_json([{"name": one.name, "idea": one.idea, "shows": one.shows} for one in experiments], indent=1)
         return
     if sys.stdout.isatty():
         console = Console(highlight=False)

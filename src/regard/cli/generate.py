@@ -1,12 +1,14 @@
 """`regard generate`: the beginning of a text in, what follows out."""
 
-import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.given import check_unicode
+from regard.cli.terminal import print_json, sanitize
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ def generate(
 
     loaded = load_language(model, device=device)
     prompt = _read_prompt() if prompt is None else prompt
+    check_unicode("PROMPT", prompt)
     if unknown := loaded.tokenizer.unknown(prompt):
         more = ", …" if len(unknown) > NAMED else ""
         shown = ", ".join(map(repr, unknown[:NAMED]))
@@ -63,18 +66,19 @@ def generate(
         return
     pieces = loaded.stream(prompt, max_tokens=max_tokens, sampling=sampling, greedy=greedy)
     if as_json:
-        print(json.dumps({"prompt": prompt, "text": "".join(pieces)}, ensure_ascii=False))
+        print_json({"prompt": prompt, "text": "".join(pieces)})
         return
-    sys.stdout.write(prompt)
+    written = partial(sanitize, keep="\n\t") if sys.stdout.isatty() else str
+    sys.stdout.write(written(prompt))
     for piece in pieces:
-        sys.stdout.write(piece)
+        sys.stdout.write(written(piece))
         sys.stdout.flush()
     sys.stdout.write("\n")
 
 
 def _read_prompt() -> str:
     """Give what is piped in, without the line break at its end; nothing on a terminal."""
-    if sys.stdin is None or sys.stdin.isatty():
+    if sys.stdin.isatty():
         return ""
     return sys.stdin.read().removesuffix("\n").removesuffix("\r")
 
@@ -83,7 +87,7 @@ def _show(found: "Next", tokenizer: "TextTokenizer", *, as_json: bool) -> None:
     if as_json:
         tokens = [one._asdict() for one in found.tokens]
         looks = None if found.looked_at is None else [{"text": text, "weight": one} for text, one in found.looked_at]
-        print(json.dumps({"next": tokens, "never_said": found.never_said, "looked_at": looks}, ensure_ascii=False))
+        print_json({"next": tokens, "never_said": found.never_said, "looked_at": looks})
         return
     _print_bars("next", [(one.text, one.probability) for one in found.tokens], tokenizer.kind)
     if found.never_said >= 0.0005:  # what the three digits show

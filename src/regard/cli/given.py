@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from regard.errors import ArgumentError, DataError
+from regard.files import write_whole
 
 
 def check_unicode(name: str, text: str | None) -> None:
@@ -22,6 +23,14 @@ def check_unicode(name: str, text: str | None) -> None:
         raise ArgumentError(
             f"`{name}` must be text in UTF-8; received a byte that is none at place {error.start}. Convert it."
         ) from error
+
+
+def is_file(name: str) -> bool:
+    """Say whether a text is the name of a file; one that no file can have is none."""
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long, or with a character that no name has
+        return False
 
 
 def check_file(path: Path, *, option: str) -> None:
@@ -47,17 +56,9 @@ def write_file(path: Path, write: Callable[[Path], object], *, option: str) -> N
 
     `write` is given the name of a file beside it, of the same ending in lower case.
     """
-    from regard.training.checkpoint import flush
-
-    unfinished = path.with_name(f".{path.stem}.writing{path.suffix.lower()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            write(unfinished)
-            flush(unfinished)
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        write_whole(path, write)
     except (OSError, DataError) as error:  # the library tells of the name beside, which nobody gave
         cause = error if isinstance(error, OSError) else error.__cause__
         raise _unwritable(path, option, getattr(cause, "strerror", None) or str(error)) from error

@@ -1,6 +1,5 @@
 """`regard inspect`: a text in, where every layer looked out."""
 
-import json
 import shutil
 import sys
 from collections.abc import Callable
@@ -12,6 +11,7 @@ import typer
 
 from regard.cli.given import check_file, check_unicode, write_file, write_page
 from regard.cli.inspect_page import View, check_view, record_view, usual_view
+from regard.cli.terminal import print_json
 from regard.cli.watching import Watching
 from regard.errors import ArgumentError, nearest
 
@@ -105,7 +105,7 @@ def inspect(
     if found is None:
         _show_unattended(loaded, text)
     elif as_json:
-        print(json.dumps(choice.to_json(found), ensure_ascii=False))
+        print_json(choice.to_json(found))
     else:
         _show(found, choice, loaded)
 
@@ -114,7 +114,7 @@ def _open(
     model: Path, text: str, *, target: str | None, view: str | None, device: str
 ) -> tuple[Any, Callable[[], "Inspection"]]:
     """Give the model, none where it is not one of ours, and how to see where it looks."""
-    from regard.inspection.hugging_face_folder import is_hugging_face, load_hugging_face
+    from regard.inspection.hugging_face_folder import is_hugging_face, load_hugging_face, naming_errors
     from regard.inspection.inspected import inspect as inspect_model
     from regard.tasks.classifier import Classifier
     from regard.tasks.language_model import LanguageModel
@@ -127,7 +127,12 @@ def _open(
         if view is not None:
             check_view(view, None, target)
         network, tokenizer = load_hugging_face(model, device=find_device(device))
-        return None, lambda: inspect_model(network, tokenizer, text, target=target)
+
+        def look() -> "Inspection":
+            with naming_errors(model, "hold a model that can read this text"):
+                return inspect_model(network, tokenizer, text, target=target)
+
+        return None, look
     check_kind(find_model(model), "translate", "language", "classify")
     loaded = load(model, device=device)
     assert isinstance(loaded, Translator | LanguageModel | Classifier)

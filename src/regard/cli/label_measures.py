@@ -1,10 +1,10 @@
 """How good labels are, written for `regard classify` of texts and of images."""
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from regard.cli.terminal import print_json, sanitize
 from regard.errors import plural
 
 if TYPE_CHECKING:
@@ -36,12 +36,13 @@ def measure_labels(
     if strange:
         first = f"{place(strange[0])}: " if place is not None else ""
         print(
-            f'regard: {plural(len(strange), unit)} with a label that the model does not have ({first}"{strange[0]}"), '
+            f"regard: {plural(len(strange), unit)} with a label that the model does not have "
+            f'({first}"{sanitize(strange[0])}"), '
             "counted as wrong, and left out of the cross-entropy",
             file=sys.stderr,
         )
     if as_json:
-        print(json.dumps({**found._asdict(), "bins": [one._asdict() for one in found.bins], "labels": every}))
+        print_json({**found._asdict(), "bins": [one._asdict() for one in found.bins], "labels": every})
     else:
         _print(found, every, count=len(kept), unit=unit)
     return found

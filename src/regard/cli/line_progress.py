@@ -6,6 +6,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from regard.cli.terminal import sanitize
+
 _PAUSE = 10.0
 """Seconds between plain lines."""
 
@@ -29,7 +31,7 @@ class LineProgress:
 
     def say(self, text: str) -> None:
         """Write a line."""
-        self._console.print(Text(text))
+        self._console.print(Text(sanitize(text, keep="\n")))
 
     def __call__(self, lines: int, size: int) -> None:
         """Show that so many lines, of so many bytes, are done."""

@@ -3,6 +3,7 @@
 from rich.cells import cell_len
 from rich.text import Text
 
+from regard.cli.terminal import sanitize
 from regard.training.watch import Looks
 
 _SURE = 0.5
@@ -43,4 +44,4 @@ def _append(line: Text, text: str, column: int, style: str) -> None:
 
 def _plain(token: str) -> str:
     """Leave out the mark that stands for a space."""
-    return token.removeprefix("▁") or token
+    return sanitize(token.removeprefix("▁") or token)

@@ -10,6 +10,7 @@ from rich.status import Status
 from rich.text import Text
 
 from regard.cli.looks import draw_looks
+from regard.cli.terminal import sanitize
 from regard.training.watch import Measured, Validated
 
 
@@ -26,7 +27,7 @@ class Progress:
 
     def say(self, text: str) -> None:
         """Write a line."""
-        self._console.print(Text(text))
+        self._console.print(Text(sanitize(text, keep="\n")))
 
     def count(self, doing: str, done: int, *, unit: str = "pairs", total: int | None = None) -> None:
         """Show how far the work before training is, once it takes a while."""

@@ -1,12 +1,12 @@
 """`regard scene`: draw a picture of shapes, with its caption and questions that have one answer each."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from regard.cli.terminal import print_json
 from regard.errors import ArgumentError
 
 
@@ -42,7 +42,7 @@ def scene(
     if as_json:
         questions = [one._asdict() for one in asked]
         truth = [asdict(one) for one in drawn.shapes]
-        print(json.dumps({"caption": caption_scene(drawn), "shapes": truth, "questions": questions}))
+        print_json({"caption": caption_scene(drawn), "shapes": truth, "questions": questions})
         return
     print(caption_scene(drawn))
     for one in asked:

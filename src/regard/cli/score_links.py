@@ -1,12 +1,12 @@
 """`regard score-links`: how good an alignment is, against gold links."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from regard.cli.pair_files import lengths_of, read_base, read_division, read_two_files
+from regard.cli.terminal import print_json
 from regard.errors import ArgumentError, DataError
 
 
@@ -53,4 +53,7 @@ def score_links(
             f"from 1. Say what it counts from: {flag} 1, or {flag} 0."
         )
     scores = alignment_error(found, right)
-    print(json.dumps(scores._asdict()) if as_json else scores)
+    if as_json:
+        print_json(scores._asdict())
+    else:
+        print(scores)

@@ -1,6 +1,5 @@
 """What every `regard train` shares, whatever its task: settings shown, processes joined, how a run may end, figures."""
 
-import json
 import os
 import shlex
 import sys
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import typer
 
-from regard.data.finite import finite
+from regard.cli.terminal import print_json
 from regard.errors import ArgumentError, Interrupted, RegardError, TrainingError, plural
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ def report_run(
         told = {name: str(path) for name, path in places.items() if path.exists()}
         if tokenization:
             told["tokenization"] = tokenization
-        print(json.dumps(finite({**figures, **told, "signature": trained.signature}), allow_nan=False))
+        print_json({**figures, **told, "signature": trained.signature})
         return
     side = "test" if any(name.startswith("test_") for name in figures) else "valid"
     if show is not None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli.terminal import TerminalSink
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def _run(
         work = LineTranslator(translator, settings)
         try:
             if output is None:
-                translate_stream(work, stream, sys.stdout.buffer)
+                translate_stream(work, stream, TerminalSink() if sys.stdout.isatty() else sys.stdout.buffer)
             elif output.exists() and not output.is_file() and not output.is_dir():  # a pipe, or /dev/null
                 with output.open("wb") as file:
                     translate_stream(work, stream, file)
@@ -208,14 +209,9 @@ def _decisive(models: list[Path], settings: "Translate", words: dict[str, str]) 
 
 @contextmanager
 def _ending_quietly() -> Iterator[None]:
-    """End without a traceback where the reader of a pipe has gone, and on Ctrl-C and SIGTERM."""
+    """End without a traceback on SIGTERM."""
     before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         yield
-    except BrokenPipeError:
-        # Python flushes standard output once more when it ends, into nowhere from here on.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from regard.cli.terminal import sanitize
+
 _PAUSE = 10.0
 """Seconds between plain lines."""
 
@@ -55,4 +57,4 @@ class Watching:
     def say(self, text: str) -> None:
         """Write a line."""
         self._last = time.monotonic()
-        self._console.print(Text(text))
+        self._console.print(Text(sanitize(text, keep="\n")))

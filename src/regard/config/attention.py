@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from regard.config.checks import check_above, check_choices, check_least
+from regard.config.checks import SIZES, check_above, check_choices, check_least, check_most
 
 LuongScore: TypeAlias = Literal["dot", "scaled-dot", "general", "concat", "location"]
 
@@ -40,6 +40,7 @@ class AdditiveSpec:
     def __post_init__(self) -> None:
         check_choices(self)
         check_least(self, 1, "hidden_size")
+        check_most(self, SIZES, "hidden_size")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +84,7 @@ class MultiHeadSpec:
 
     def __post_init__(self) -> None:
         check_least(self, 1, "num_heads")
+        check_most(self, SIZES, "num_heads")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +100,7 @@ class LuongSpec:
     def __post_init__(self) -> None:
         check_choices(self)
         check_least(self, 1, "max_length")
+        check_most(self, SIZES, "max_length")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +121,7 @@ class LocalSpec:
         check_choices(self)
         check_above(self, 0, "half_width")
         check_least(self, 1, "max_length")
+        check_most(self, SIZES, "max_length")
 
 
 AttentionSpec: TypeAlias = (

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from regard.config.checks import check_above, check_choices, check_least, check_shares
+from regard.config.checks import LAYERS, SIZES, check_above, check_choices, check_least, check_most, check_shares
 from regard.errors import ArgumentError, nearest
 
 Cell: TypeAlias = Literal["rnn", "lstm", "gru"]
@@ -38,6 +38,7 @@ class _Network:
     def __post_init__(self) -> None:
         check_choices(self)
         check_least(self, 1, "size")
+        check_most(self, SIZES, "size")
         check_shares(self, "dropout", "word_dropout")
 
 
@@ -66,6 +67,7 @@ class FeedForwardSpec(_Network):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_least(self, 1, "hidden_size")
+        check_most(self, SIZES, "hidden_size")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +85,7 @@ class LastStateSpec(_Network):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_least(self, 1, "hidden_size")
+        check_most(self, SIZES, "hidden_size")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +101,7 @@ class AttentivePoolingSpec(_Network):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_least(self, 1, "attention_size")
+        check_most(self, SIZES, "attention_size")
         check_shares(self, "attention_dropout")
 
 
@@ -120,6 +124,7 @@ class RecurrentAttentionSpec(_Network):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_least(self, 1, "hidden_size", "attention_size")
+        check_most(self, SIZES, "hidden_size", "attention_size")
         check_shares(self, "attention_dropout")
 
 
@@ -145,6 +150,7 @@ class StructuredSpec(_Network):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_least(self, 1, "hidden_size", "attention_size", "num_hops", "output_size")
+        check_most(self, SIZES, "hidden_size", "attention_size", "num_hops", "output_size")
         check_least(self, 0, "penalty")
 
 
@@ -163,6 +169,8 @@ class TransformerEncoderSpec(_Network):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_least(self, 1, "num_layers", "num_heads", "feed_forward_size")
+        check_most(self, LAYERS, "num_layers")
+        check_most(self, SIZES, "num_heads", "feed_forward_size")
         if self.size % self.num_heads or self.size % 2:
             raise ArgumentError(
                 f"`size` must be even and a multiple of `num_heads`, {self.num_heads}; received {self.size}."
@@ -231,3 +239,4 @@ class SavedClassifier:
 
     def __post_init__(self) -> None:
         check_least(self, 1, "vocabulary_size", "num_labels", "max_length")
+        check_most(self, SIZES, "max_length")

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from regard.config.checks import check_least
 from regard.config.classify import ClassifierSpec, RecurrentAttentionSpec, TfIdfSpec, classifier_preset
-from regard.config.read import merge, read_settings
+from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Train
 from regard.data.split import Fractions
@@ -90,10 +90,10 @@ def _defaults(size: LabeledSize, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Take words as tokens, some twenty epochs, and stop where the validation loss no longer falls."""
     train = chosen.get("train", {})
     average = size.words / max(size.texts, 1)
-    batch_tokens = int(train.get("batch_tokens", 1024 if average < 50 else 8192))
+    batch_tokens = chosen_whole(train, "batch_tokens", 1024 if average < 50 else 8192)
     epoch = max(1, round(size.words / (0.9 * batch_tokens)))
-    steps = int(train.get("steps", max(1000, 20 * epoch)))
-    validate_every = int(train.get("validate_every", max(10, min(epoch, steps // 5))))
+    steps = chosen_whole(train, "steps", max(1000, 20 * epoch))
+    validate_every = chosen_whole(train, "validate_every", max(10, min(epoch, steps // 5)))
     return {
         "tokenizer": {"kind": "word", "vocabulary_size": 30_000, "min_frequency": 2, "lowercase": True},
         "train": {

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from regard.config.read import chosen_whole
+
 
 class DataSize(NamedTuple):
     """How much there is to train on."""
@@ -30,12 +32,14 @@ def defaults_for(size: DataSize, chosen: Mapping[str, Any]) -> dict[str, Any]:
     2048
     """
     train = chosen.get("train", {})
-    batch_tokens = int(train.get("batch_tokens", _by(size.pairs, {20_000: 1024, 100_000: 2048, 1_000_000: 4096}, 8192)))
+    batch_tokens = chosen_whole(
+        train, "batch_tokens", _by(size.pairs, {20_000: 1024, 100_000: 2048, 1_000_000: 4096}, 8192)
+    )
     epochs = 6 if size.builtin else _by(size.pairs, {50_000: 15, 500_000: 10, 5_000_000: 5}, 3)
-    accumulate = int(train.get("accumulate", 1))
+    accumulate = chosen_whole(train, "accumulate", 1)
     steps = int(epochs * size.tokens / (0.9 * batch_tokens * accumulate))  # a tenth is padding
-    steps = int(train.get("steps", min(max(_round(steps), 200), 200_000)))
-    validate_every = int(train.get("validate_every", max(50, _round(steps // 15))))
+    steps = chosen_whole(train, "steps", min(max(_round(steps), 200), 200_000))
+    validate_every = chosen_whole(train, "validate_every", max(50, _round(steps // 15)))
     return {
         "tokenizer": _tokenizer(size),
         "train": {
@@ -69,7 +73,7 @@ def _tokenizer(size: DataSize) -> dict[str, Any]:
 
 def _rate(chosen: Mapping[str, Any]) -> float:
     model = chosen.get("model", {})
-    wide = max(int(model.get("size", 0)), int(model.get("hidden_size", 0)))
+    wide = max(chosen_whole(model, "size", 0), chosen_whole(model, "hidden_size", 0))
     if str(model.get("kind", "recurrent")) == "transformer":
         return 5e-4 if wide > 256 else 2e-3
     return 4e-3 if wide <= 128 else 2e-3 if wide <= 512 else 1e-3

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from regard.config.checks import check_least
-from regard.config.read import merge, read_settings
+from regard.config.checks import MOST_PIXELS, check_least, check_most
+from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Train
 from regard.config.vision import ImageEncoderSpec, ResidualSpec, image_preset
@@ -78,6 +78,8 @@ class SavedImageClassifier:
 
     def __post_init__(self) -> None:
         check_least(self, 1, "height", "width", "channels", "num_labels")
+        check_most(self, MOST_PIXELS, "height", "width")
+        check_most(self, 3, "channels")
 
 
 class ImagesSize(NamedTuple):
@@ -109,10 +111,10 @@ def compose_images(chosen: Mapping[str, Any], size: ImagesSize, *, name: str = "
 def _defaults(size: ImagesSize, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Take forty epochs of a small set and fewer of a large one; mirror colored pictures, and no gray digits."""
     train = chosen.get("train", {})
-    batch = int(train.get("batch_tokens", max(8, min(128, size.images // 8))))
+    batch = chosen_whole(train, "batch_tokens", max(8, min(128, size.images // 8)))
     epoch = max(1, -(-size.images // batch))
-    steps = int(train.get("steps", max(200, min(40 * epoch, max(2000, 3 * epoch)))))
-    validate_every = int(train.get("validate_every", max(10, steps // 10)))
+    steps = chosen_whole(train, "steps", max(200, min(40 * epoch, max(2000, 3 * epoch))))
+    validate_every = chosen_whole(train, "validate_every", max(10, steps // 10))
     transforms = chosen.get("model", {}).get("kind") == "vision-transformer"
     rate = 1e-3 if transforms else 3e-3
     return {

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from regard.config.checks import check_choices, check_least, check_shares
+from regard.config.checks import LAYERS, SIZES, check_choices, check_least, check_most, check_shares
 from regard.config.read import merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Cosine, Train
@@ -35,6 +35,7 @@ class NGramSpec:
 
     def __post_init__(self) -> None:
         check_least(self, 1, "order")
+        check_most(self, LAYERS, "order")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,7 @@ class FeedForwardLanguageSpec:
 
     def __post_init__(self) -> None:
         check_least(self, 1, "context", "embedding_size", "hidden_size")
+        check_most(self, SIZES, "context", "embedding_size", "hidden_size")
         check_shares(self, "dropout")
 
 
@@ -92,6 +94,8 @@ class RecurrentLanguageSpec:
         check_choices(self)
         check_least(self, 1, "embedding_size", "hidden_size", "num_layers", "num_heads")
         check_least(self, 0, "attention_span")
+        check_most(self, LAYERS, "num_layers")
+        check_most(self, SIZES, "embedding_size", "hidden_size", "num_heads", "attention_span")
         check_shares(self, "dropout", "input_dropout", "layer_dropout", "weight_dropout", "word_dropout")
         if self.attention_span and self.sizes[-1] % self.num_heads:
             raise ArgumentError(
@@ -135,6 +139,8 @@ class TransformerLanguageSpec:
         check_choices(self)
         check_least(self, 1, "size", "num_layers", "num_heads", "feed_forward_size")
         check_least(self, 2, "context")
+        check_most(self, LAYERS, "num_layers")
+        check_most(self, SIZES, "size", "num_heads", "feed_forward_size", "context")
         check_shares(self, "dropout", "attention_dropout")
         if self.size % self.num_heads:
             raise ArgumentError(f"`num_heads` must divide `size`, {self.size}; received {self.num_heads}.")
@@ -238,6 +244,10 @@ class SavedLanguageModel:
     """How many tokens it knows."""
     length: int = 128
     """Tokens of a window in training."""
+
+    def __post_init__(self) -> None:
+        check_least(self, 1, "vocabulary_size", "length")
+        check_most(self, SIZES, "length")
 
 
 #: Named models, in sizes that learn some megabytes of text in a few minutes on one CPU core.

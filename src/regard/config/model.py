@@ -14,7 +14,7 @@ from regard.config.attention import (
     LuongSpec,
     MultiHeadSpec,
 )
-from regard.config.checks import check_choices, check_least, check_shares
+from regard.config.checks import LAYERS, SIZES, check_choices, check_divides, check_least, check_most, check_shares
 from regard.errors import ArgumentError
 
 Tie: TypeAlias = Literal["none", "embeddings", "output", "all"]
@@ -72,6 +72,8 @@ class RecurrentSpec:
         check_choices(self)
         sizes = ("embedding_size", "hidden_size", "encoder_size", "num_layers", "maxout_size")
         check_least(self, 1, *sizes)
+        check_most(self, LAYERS, "num_layers")
+        check_most(self, SIZES, *sizes)
         check_shares(self, "dropout", "word_dropout", "attention_dropout")
         _check_wiring(self)
         _check_output(self)
@@ -152,10 +154,12 @@ class TransformerSpec:
         check_least(self, 1, "size", "num_encoder_layers", "num_decoder_layers", "num_heads", "num_key_value_heads")
         check_least(self, 1, "feed_forward_size", "max_length")
         check_least(self, 0, "reach")
+        check_most(self, LAYERS, "num_encoder_layers", "num_decoder_layers")
+        check_most(self, SIZES, "size", "num_heads", "num_key_value_heads", "feed_forward_size", "max_length", "reach")
         check_shares(self, "dropout", "feed_forward_dropout", "attention_dropout", "word_dropout")
-        _check_divides("num_heads", self.num_heads, "size", self.size)
+        check_divides("num_heads", self.num_heads, "size", self.size)
         if self.num_key_value_heads is not None:
-            _check_divides("num_key_value_heads", self.num_key_value_heads, "num_heads", self.num_heads)
+            check_divides("num_key_value_heads", self.num_key_value_heads, "num_heads", self.num_heads)
         even = {"sinusoidal": ("size", self.size), "rotary": ("size // num_heads", self.size // self.num_heads)}
         name, width = even.get(self.position, ("size", 2))
         if width % 2:
@@ -210,12 +214,6 @@ class SavedModel:
         check_least(self, 1, "source_vocabulary", "target_vocabulary")
 
 
-def _check_divides(name: str, number: int, of_name: str, of: int) -> None:
-    if of % number:
-        divisors = ", ".join(str(n) for n in range(1, of + 1) if of % n == 0)
-        raise ArgumentError(f"`{name}` must divide `{of_name}`, {of}; received {number}. Choose one of {divisors}.")
-
-
 def _check_wiring(spec: RecurrentSpec) -> None:
     """Raise where attention and wiring do not go together."""
     if spec.compares_widths and spec.memory_size != spec.hidden_size:
@@ -225,7 +223,7 @@ def _check_wiring(spec: RecurrentSpec) -> None:
             'Attention "bilinear" or "additive" takes unequal widths.'
         )
     if isinstance(spec.attention, MultiHeadSpec):
-        _check_divides("num_heads", spec.attention.num_heads, "hidden_size", spec.hidden_size)
+        check_divides("num_heads", spec.attention.num_heads, "hidden_size", spec.hidden_size)
     if isinstance(spec.attention, FixedVectorSpec):
         if spec.input_feeding:
             raise ArgumentError('`input_feeding` must be false for attention "fixed"; received true.')

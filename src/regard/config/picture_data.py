@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from regard.config.checks import check_least
+from regard.config.read import chosen_whole
 from regard.data.split import Fractions
 
 BUILTIN = "builtin:shapes"
@@ -46,10 +47,10 @@ class PictureSize(NamedTuple):
 def picture_defaults(size: PictureSize, chosen: Mapping[str, Any], *, epochs: int) -> dict[str, Any]:
     """Take so many epochs of batches of some dozen pictures, at a rate that rises and falls."""
     train = chosen.get("train", {})
-    batch = int(train.get("batch_tokens", max(4, min(64, size.pictures // 20))))
+    batch = chosen_whole(train, "batch_tokens", max(4, min(64, size.pictures // 20)))
     epoch = max(1, -(-size.pictures // batch))
-    steps = int(train.get("steps", max(200, epochs * epoch)))
-    validate_every = int(train.get("validate_every", max(10, min(2 * epoch, steps // 5))))
+    steps = chosen_whole(train, "steps", max(200, epochs * epoch))
+    validate_every = chosen_whole(train, "validate_every", max(10, min(2 * epoch, steps // 5)))
     transforms = chosen.get("model", {}).get("image", {}).get("kind") == "vision-transformer"
     rate = 1e-3 if transforms else 2e-3
     return {

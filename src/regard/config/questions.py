@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from regard.config.checks import check_choices, check_least, check_shares
+from regard.config.checks import LAYERS, MOST_PIXELS, SIZES, check_choices, check_least, check_most, check_shares
 from regard.config.picture_data import PictureData, PictureSize, picture_defaults
 from regard.config.read import merge, read_settings
 from regard.config.show import to_table
@@ -42,6 +42,8 @@ class QuestionSpec:
     def __post_init__(self) -> None:
         check_choices(self)
         check_least(self, 1, "size", "num_heads", "num_looks", "feed_forward_size")
+        check_most(self, LAYERS, "num_looks")
+        check_most(self, SIZES, "size", "num_heads", "feed_forward_size")
         check_shares(self, "dropout")
         if self.size % self.num_heads or self.size % 2:
             raise ArgumentError(
@@ -118,3 +120,5 @@ class SavedQuestions:
 
     def __post_init__(self) -> None:
         check_least(self, 1, "vocabulary_size", "num_answers", "image_size", "max_length")
+        check_most(self, MOST_PIXELS, "image_size")
+        check_most(self, SIZES, "max_length")

@@ -13,7 +13,8 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from regard.errors import ArgumentError, near_miss, nearest
+from regard.errors import ArgumentError, brief, near_miss, nearest
+from regard.files import read_toml
 
 Settings = TypeVar("Settings")
 Table = Mapping[str, Any]
@@ -41,14 +42,12 @@ def read_settings(settings: type[Settings], *layers: Table, at: str = "") -> Set
 def load_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return read_toml(path)
     except OSError as error:
         raise ArgumentError(
             f"`--config` must be a TOML file; {path} cannot be read ({error.strerror}). "
             "Write one with --print-config > my.toml."
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"{path} must be TOML; received: {error}.") from error
 
 
 def parse_assignments(assignments: Sequence[str]) -> dict[str, Any]:
@@ -117,7 +116,7 @@ def _read(hint: Any, value: Any, key: str, one: Field[Any]) -> Any:
         if is_dataclass(value) and not isinstance(value, type):
             return value
         if not isinstance(value, Mapping):
-            raise ArgumentError(f"{key}: must be a table of settings; received {value!r}.")
+            raise ArgumentError(f"{key}: must be a table of settings; received {brief(repr(value))}.")
         return _read_table(_kind_of(tables, value, key, one), _without_kind(tables, value), key)
     return _read_value(hint, value, key)
 
@@ -149,6 +148,8 @@ def _without_kind(tables: list[Any], value: Table) -> Table:
     return value if len(tables) == 1 else {name: one for name, one in value.items() if name != "kind"}
 
 
+_LONGEST = 1000
+"""Bits of a whole number that is still a number with a point."""
 _NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
@@ -159,13 +160,15 @@ def _read_value(hint: Any, value: Any, key: str) -> Any:
     if get_origin(hint) is Literal:
         allowed = get_args(hint)
         if value not in allowed:
-            near = near_miss(str(value), map(str, allowed))
-            raise ArgumentError(f'{key}: must be one of {", ".join(map(str, allowed))}; received "{value}".{near}')
+            near = near_miss(brief(value), map(str, allowed))
+            raise ArgumentError(
+                f'{key}: must be one of {", ".join(map(str, allowed))}; received "{brief(value)}".{near}'
+            )
         return next(one for one in allowed if one == value)
     if get_origin(hint) is tuple:
         return _read_tuple(hint, value, key)
     parsed = _parse(value, hint)
-    if hint is float and type(parsed) is int:
+    if hint is float and type(parsed) is int and parsed.bit_length() < _LONGEST:
         return float(parsed)
     if type(parsed) is float and not math.isfinite(parsed):
         raise ArgumentError(f"{key}: must be a finite number; received {parsed}.")
@@ -203,9 +206,14 @@ def _parse(value: Any, hint: Any) -> Any:
         return str(value)[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else str(value)
     try:
         return tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # of numbers without end, and of brackets
         return value
 
 
+def chosen_whole(table: Table, name: str, default: int) -> int:
+    """Give a whole number of a table that has been read before, in whatever spelling TOML has, such as 0x10."""
+    return int(_parse(table.get(name, default), int))
+
+
 def _quoted(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return f'"{brief(value)}"' if isinstance(value, str) else brief(value)

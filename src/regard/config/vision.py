@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from regard.config.checks import check_choices, check_least, check_shares
-from regard.errors import ArgumentError, nearest
+from regard.config.checks import LAYERS, SIZES, check_choices, check_least, check_most, check_shares
+from regard.errors import ArgumentError, brief, nearest
+
+MOST_STAGES = 16
+"""Each halves the resolution: more than that leaves nothing of any picture."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +29,16 @@ class ResidualSpec:
     def __post_init__(self) -> None:
         check_choices(self)
         check_least(self, 1, "num_blocks", "reduction")
+        check_most(self, 64, "num_blocks")
         check_shares(self, "dropout")
         if not self.widths or min(self.widths) < 1:
             raise ArgumentError(
                 f"`widths` must name a width of at least 1 for each stage; received {list(self.widths)}."
+            )
+        if len(self.widths) > MOST_STAGES or max(self.widths) > SIZES:
+            raise ArgumentError(
+                f"`widths` must name at most {MOST_STAGES} stages, each of at most {SIZES:,}; received "
+                f"{brief(list(self.widths))}."
             )
         if self.attention in ("channel", "both") and self.reduction > min(self.widths):
             raise ArgumentError(
@@ -57,6 +66,8 @@ class VisionTransformerSpec:
 
     def __post_init__(self) -> None:
         check_least(self, 1, "patch_size", "size", "num_layers", "num_heads", "feed_forward_size")
+        check_most(self, LAYERS, "num_layers")
+        check_most(self, SIZES, "patch_size", "size", "num_heads", "feed_forward_size")
         check_shares(self, "dropout")
         if self.size % self.num_heads:
             raise ArgumentError(f"`size` must be a multiple of `num_heads`, {self.num_heads}; received {self.size}.")

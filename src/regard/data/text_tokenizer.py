@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,12 @@ from regard.data.detokenize import join_words
 from regard.data.pair import words as divide_words
 from regard.data.ragged import Ragged
 from regard.data.special import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
-from regard.data.tokenizer import BYTES, Tokenizer, unknown_words
+from regard.data.tokenizer import BYTES, FILE, Tokenizer, read_tokenizer, unknown_words
 from regard.data.tokenizer_training import FEWEST, TokenizerConfig, train_tokenizer
 from regard.errors import ArgumentError, DataError, nearest
+from regard.files import Entry, parse_json, write_text
 
 TextKind: TypeAlias = Literal["space", "character", "byte", "word", "bpe", "unigram"]
-_FILE = "tokenizer.json"
 _AT_ONCE = 10_000
 
 
@@ -221,33 +221,41 @@ class TextTokenizer:
         return json.dumps(table, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str) -> "TextTokenizer":
-        """Read what `to_json` wrote."""
+    def from_json(cls, text: str, *, path: str | Path = FILE) -> "TextTokenizer":
+        """Read what `to_json` wrote; `path` is where it came from, for errors."""
         try:
-            table = json.loads(text)
-            within = Tokenizer.from_json(json.dumps(table["tokenizer"])) if "tokenizer" in table else None
-            unseen = [int(one) for one in table.get("unseen", ())]
-            found = cls(table["kind"], table["tokens"], lowercase=table["lowercase"], within=within, unseen=unseen)
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"A tokenizer of running text must be what regard wrote; received: {error}.") from error
-        if outside := [one for one in unseen if not len(SPECIAL_TOKENS) <= one < found.size]:
+            found = cls._from_entry(parse_json(text, path))
+        except DataError as error:
+            raise DataError(f"A tokenizer of running text must be what regard wrote; received: {error}") from error
+        if outside := [one for one in found.unseen if not len(SPECIAL_TOKENS) <= one < found.size]:
             raise DataError(
                 f"`unseen` must be tokens of the vocabulary, from {len(SPECIAL_TOKENS)} to {found.size - 1}; received "
                 f"{outside[0]}. Is this the model's own tokenizer?"
             )
         return found
 
+    @classmethod
+    def _from_entry(cls, table: Entry) -> "TextTokenizer":
+        kind = table["kind"].text()
+        if kind not in get_args(TextKind):
+            raise table["kind"].refuse(f"must be one of {', '.join(get_args(TextKind))}")
+        divided = kind in ("word", "bpe", "unigram")
+        return cls(
+            cast(TextKind, kind),
+            table["tokens"].texts(),
+            lowercase=table["lowercase"].flag(),
+            within=Tokenizer.from_json(json.dumps(table["tokenizer"].value), path=table.path) if divided else None,
+            unseen=[number.whole() for number in table.get("unseen", []).items()],
+        )
+
     def save(self, folder: Path) -> None:
         """Write `tokenizer.json` into `folder`."""
-        (folder / _FILE).write_text(self.to_json(), encoding="utf-8")
+        write_text(folder / FILE, self.to_json())
 
     @classmethod
     def load(cls, folder: Path) -> "TextTokenizer":
         """Read `tokenizer.json` from `folder`."""
-        path = folder / _FILE
-        if not path.is_file():
-            raise DataError(f"{folder} must hold a {_FILE}; received a folder without. Is it a language model's?")
-        return cls.from_json(path.read_text(encoding="utf-8"))
+        return cls.from_json(read_tokenizer(folder), path=folder / FILE)
 
 
 def train_text_tokenizer(lines: Iterable[str], config: TextTokenizerConfig) -> TextTokenizer:

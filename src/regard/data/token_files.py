@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from regard.data.batches import Examples
 from regard.data.ragged import Ragged
+from regard.files import write_text
 
 _SIDES = ("source", "target")
 
@@ -42,9 +43,7 @@ class TokenFiles:
                     side.append(sequences)
             for side in sides:
                 side.flush()
-        aside = self.note.with_suffix(".writing")
-        aside.write_text(json.dumps({"mark": mark, **self._sizes()}), encoding="utf-8")
-        aside.replace(self.note)
+        write_text(self.note, json.dumps({"mark": mark, **self._sizes()}))
 
     def open(self, *, mark: str) -> Examples | None:
         """Map the files into memory, if they are whole and were made from what `mark` says."""

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.files import write_text
+
 
 @dataclass(frozen=True)
 class TokenStream:
@@ -30,9 +32,7 @@ class TokenStream:
                 file.write(portion.astype(np.int32).tobytes())
             file.flush()
             os.fsync(file.fileno())
-        aside = self.note.with_suffix(".writing")
-        aside.write_text(json.dumps({"mark": mark, "bytes": self.path.stat().st_size}), encoding="utf-8")
-        aside.replace(self.note)
+        write_text(self.note, json.dumps({"mark": mark, "bytes": self.path.stat().st_size}))
 
     def open(self, *, mark: str) -> NDArray[np.int32] | None:
         """Map the file into memory, if it is whole and was made from what `mark` says."""

@@ -29,10 +29,12 @@ from regard.data.detokenize import join_words
 from regard.data.pair import words as divide_words
 from regard.data.ragged import Ragged
 from regard.data.special import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
-from regard.errors import DataError
+from regard.errors import DataError, brief
+from regard.files import LARGE, Entry, parse_json, read_text, write_text
 
 Kind: TypeAlias = Literal["word", "character", "byte", "bpe", "unigram"]
 
+FILE = "tokenizer.json"
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 SPACE = "▁"
 _LETTER = r"[\p{L}\p{M}\p{N}_]"
@@ -106,7 +108,8 @@ class Tokenizer:
 
     def normalize(self, text: str) -> str:
         """Bring text to the form that comes back from `decode`."""
-        plain: str = self._backend.normalizer.normalize_str(text)
+        normalizer = self._backend.normalizer
+        plain: str = text if normalizer is None else normalizer.normalize_str(text)
         return plain.removeprefix(SPACE).replace(SPACE, " ")
 
     def to_json(self) -> str:
@@ -114,13 +117,28 @@ class Tokenizer:
         return self._backend.to_str()
 
     @classmethod
-    def from_json(cls, text: str) -> "Tokenizer":
-        """Read what `to_json` wrote."""
+    def from_json(cls, text: str, *, path: str | Path = FILE) -> "Tokenizer":
+        """Read what `to_json` wrote; `path` is where it came from, for errors."""
         try:
+            check_tokenizer(parse_json(text, path))
             backend = tokenizers.Tokenizer.from_str(text)
-        except Exception as error:  # `tokenizers` raises the bare class
-            raise DataError(f"A tokenizer must be JSON of the package `tokenizers`; received {error}.") from error
-        return cls(backend)
+            backend.no_padding()  # a file may ask for encodings of any length
+            backend.no_truncation()
+            tokenizer = cls(backend)
+            tokenizer.normalize("")  # where a damaged one shows
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise  # Ctrl-C; but what goes wrong inside `tokenizers` is no `Exception` either
+            where = "" if isinstance(error, DataError) else f"{path}: "
+            raise DataError(
+                f"A tokenizer must be JSON of the package `tokenizers`; received: {where}{str(error).rstrip('.')}."
+            ) from error
+        return tokenizer
+
+    @classmethod
+    def load(cls, folder: Path) -> "Tokenizer":
+        """Read `tokenizer.json` from `folder`."""
+        return cls.from_json(read_tokenizer(folder), path=folder / FILE)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Tokenizer.from_json, (self.to_json(),)
@@ -162,28 +180,80 @@ class TokenizerPair(NamedTuple):
         return json.dumps(sides, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str) -> "TokenizerPair":
-        """Read what `to_json` wrote, or any one tokenizer for both sides."""
-        try:
-            sides = json.loads(text)
-        except ValueError as error:
-            raise DataError(f"A tokenizer file must be JSON; received text that is not ({error}).") from error
+    def from_json(cls, text: str, *, path: str | Path = FILE) -> "TokenizerPair":
+        """Read what `to_json` wrote, or any one tokenizer for both sides; `path` is where it came from."""
+        sides = parse_json(text, path).value
         if isinstance(sides, dict) and {"source", "target"} == sides.keys():
-            return cls(*(Tokenizer.from_json(json.dumps(sides[side])) for side in ("source", "target")))
-        joint = Tokenizer.from_json(text)
+            first, second = (json.dumps(sides[side]) for side in ("source", "target"))
+            return cls(Tokenizer.from_json(first, path=path), Tokenizer.from_json(second, path=path))
+        joint = Tokenizer.from_json(text, path=path)
         return cls(joint, joint)
 
     def save(self, folder: Path) -> None:
         """Write `tokenizer.json` into `folder`."""
-        (folder / "tokenizer.json").write_text(self.to_json(), encoding="utf-8")
+        write_text(folder / FILE, self.to_json())
 
     @classmethod
     def load(cls, folder: Path) -> "TokenizerPair":
         """Read `tokenizer.json` from `folder`."""
-        path = folder / "tokenizer.json"
-        if not path.is_file():
-            raise DataError(f"{folder} must hold a tokenizer.json; received a folder without. Is it a model folder?")
-        return cls.from_json(path.read_text(encoding="utf-8"))
+        return cls.from_json(read_tokenizer(folder), path=folder / FILE)
+
+
+def read_tokenizer(folder: Path) -> str:
+    """Read the text of a folder's tokenizer.json, whatever it holds."""
+    path = folder / FILE
+    if not path.is_file():
+        raise DataError(f"{folder} must hold a {FILE}; received a folder without. Is it a model folder?")
+    return read_text(path, most=LARGE)
+
+
+def check_tokenizer(tokenizer: Entry, *, holes: int = 0) -> None:
+    """Raise where `tokenizers` would not raise, but fill memory or panic.
+
+    Tokens must be numbered from 0 on, lest holes be filled until memory ends; `holes` may be left out. Tokens of a
+    template must be described.
+    """
+    _check_template(tokenizer.get("post_processor"))
+    model = tokenizer["model"]
+    numbered = _read_vocabulary(model["vocab"])
+    numbers = [*numbered.values()]
+    for token in tokenizer.get("added_tokens", []).items():
+        numbers.append(token["id"].whole())
+        numbered[token["content"].text()] = numbers[-1]
+    highest, most = max(numbers, default=-1), len(numbered) + holes
+    if highest >= most or (not holes and len(set(numbers)) < len(numbered)):
+        raise model.refuse(
+            f"must number its {len(numbered):,} tokens from 0 to {most - 1:,}, each by another number",
+            f"numbers up to {brief(highest)}",
+        )
+
+
+def _read_vocabulary(vocabulary: Entry) -> dict[str, int]:
+    """Give the number of each token: a list, as Unigram has it, is numbered as it stands."""
+    if isinstance(vocabulary.value, list):
+        names = [pair[0] for pair in vocabulary.value if isinstance(pair, list) and pair and isinstance(pair[0], str)]
+        if len(names) < len(vocabulary.value):
+            raise vocabulary.refuse("must be pairs of a token and its score", "others")
+        return {name: number for number, name in enumerate(names)}
+    table = vocabulary.table()
+    for name, number in table.items():
+        if type(number) is not int or number < 0:
+            vocabulary[name].whole()  # which is refused
+    return dict(table)
+
+
+def _check_template(processor: Entry) -> None:
+    """Raise where a template puts in a special token that it does not describe."""
+    if not isinstance(processor.value, dict):
+        return
+    for inner in processor.get("processors", []).items():
+        _check_template(inner)
+    if processor.value.get("type") == "TemplateProcessing":
+        pieces = [*processor["single"].items(), *processor["pair"].items()]
+        known = processor["special_tokens"].table()
+        for piece in pieces:
+            if "SpecialToken" in piece.table() and (name := piece["SpecialToken"]["id"]).text() not in known:
+                raise name.refuse("must be described in special_tokens")
 
 
 def make_backend(model: models.Model, *, kind: Kind, lowercase: bool) -> tokenizers.Tokenizer:

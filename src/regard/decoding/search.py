@@ -4,6 +4,13 @@ from dataclasses import dataclass
 
 from regard.errors import ArgumentError
 
+WIDEST = 1_000
+"""Hypotheses of a sentence, at most: each keeps a state of its own."""
+MOST_DRAWN = 100_000
+"""Outputs drawn for a sentence, at most."""
+LONGEST = 1_000_000
+"""Tokens of an output, at most."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
@@ -51,6 +58,12 @@ class Search:
     def __post_init__(self) -> None:
         if self.beam < 1:
             raise ArgumentError(f"`beam` must be at least 1; received {self.beam}.")
+        if self.beam > WIDEST:
+            raise ArgumentError(f"`beam` must be at most {WIDEST:,}; received {self.beam:,}.")
+        if self.n_best > MOST_DRAWN:
+            raise ArgumentError(f"`n_best` must be at most {MOST_DRAWN:,}; received {self.n_best:,}.")
+        if self.max_length is not None and self.max_length > LONGEST:
+            raise ArgumentError(f"`max_length` must be at most {LONGEST:,}; received {self.max_length:,}.")
         if self.sampling is not None and self.n_best < 1:
             raise ArgumentError(f"`n_best` must be at least 1; received {self.n_best}.")
         if self.sampling is None and not 1 <= self.n_best <= self.beam:

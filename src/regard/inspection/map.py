@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.data.finite import finite
 from regard.errors import ArgumentError
+from regard.files import finite
 from regard.inspection.trace import Call, Labels
 
 if TYPE_CHECKING:

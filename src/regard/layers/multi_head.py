@@ -275,7 +275,7 @@ def _biased(bias: bool | Collection[str]) -> Collection[str]:
 def _check_divides(name: str, number: int, of_name: str, of: int) -> None:
     check_count(name, number)
     if number < 1 or of % number:
-        divisors = [str(n) for n in range(1, of + 1) if of % n == 0]
+        divisors = [str(n) for n in range(1, min(of, 4096) + 1) if of % n == 0]
         raise ArgumentError(
             f"`{name}` must divide `{of_name}`, {of}; received {number}. Choose one of {', '.join(divisors)}."
         )

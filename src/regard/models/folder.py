@@ -1,10 +1,10 @@
 """A model folder: parameters in model.safetensors, and what to build for them in config.json. Nothing is pickled."""
 
 import json
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -15,10 +15,12 @@ from regard import __version__
 from regard.config.model import ModelSpec, SavedModel
 from regard.config.read import read_settings
 from regard.config.show import to_table
-from regard.errors import ArgumentError, DataError, nearest
+from regard.errors import ArgumentError, DataError, NotFiniteError, nearest
+from regard.files import SMALL, parse_json, read_bytes, write_text, write_whole
 from regard.models.build import Model, build_model
 
 PARAMETERS, CONFIG = "model.safetensors", "config.json"
+Built = TypeVar("Built", bound=nn.Module)
 
 
 class LoadedModel(NamedTuple):
@@ -43,7 +45,7 @@ def save_model(
     tensors = {name: one.detach().contiguous().cpu() for name, one in saved_tensors(model).items()}
     write_whole(folder / PARAMETERS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
     text = json.dumps(to_table(config), indent=2) + "\n"
-    write_whole(folder / CONFIG, lambda path: path.write_text(text, encoding="utf-8"))
+    write_text(folder / CONFIG, text)
 
 
 def load_model(folder: str | Path, *, device: torch.device | str = "cpu") -> LoadedModel:
@@ -52,26 +54,43 @@ def load_model(folder: str | Path, *, device: torch.device | str = "cpu") -> Loa
     Torch's random numbers are left as they were.
     """
     config = read_config(folder)
-    with torch.random.fork_rng():
-        model = build_model(
+
+    def build() -> Model:
+        return build_model(
             config.model, source_vocabulary=config.source_vocabulary, target_vocabulary=config.target_vocabulary
         )
-    fill(model, Path(folder) / PARAMETERS)
-    return LoadedModel(model.to(device).eval(), config)
+
+    return LoadedModel(build_filled(build, Path(folder)).to(device).eval(), config)
+
+
+def build_filled(build: Callable[[], Built], folder: Path) -> Built:
+    """Build what config.json describes, and put the tensors of the folder's file in place of its own.
+
+    What does not fit the file is refused before memory is taken for it: a model without numbers is built first.
+    """
+    path = folder / PARAMETERS
+    try:
+        with torch.random.fork_rng(), torch.device("meta"):
+            planned = saved_tensors(build())
+    except (RuntimeError, ValueError, TypeError, ArithmeticError) as error:
+        first = str(error).strip().split("\n")[0]
+        raise DataError(f"{folder / CONFIG} must describe a model that can be built; received: {first}") from error
+    with open_tensors(path) as file:
+        _check_fits(planned, file, path)
+    with torch.random.fork_rng():
+        model = build()
+    fill(model, path)
+    return model
 
 
 def read_table(folder: str | Path) -> dict[str, Any]:
     """Read the table in a folder's config.json, whatever kind of model it tells of."""
     path = Path(folder) / CONFIG
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
+        content = read_bytes(path, most=SMALL)
     except OSError as error:
         raise DataError(f"`folder` must hold {CONFIG}; {path} cannot be read ({error.strerror}).") from error
-    except ValueError as error:
-        raise DataError(f"{path} must be JSON; received: {error}.") from error
-    if not isinstance(table, dict):
-        raise DataError(f"{path} must hold a table of settings; received {type(table).__name__}.")
-    return table
+    return parse_json(content, path).table()
 
 
 def read_config(folder: str | Path) -> SavedModel:
@@ -96,46 +115,75 @@ def saved_tensors(model: nn.Module) -> dict[str, Tensor]:
 def fill(model: nn.Module, path: Path) -> None:
     """Put the tensors of a file in place of the model's own, which must be the same in name and shape."""
     own = saved_tensors(model)
-    try:
-        with safe_open(path, framework="pt") as file:
-            names = set(file.keys())
-            missing, unknown = sorted(own.keys() - names), sorted(names - own.keys())
-            if missing or unknown:
-                raise DataError(f"{path} must hold the {len(own)} tensors of the model; {_odd(missing, unknown)}")
-            for name, tensor in own.items():
-                # A copy, since the file's memory is aligned otherwise, for which products may round otherwise.
-                tensor.data = _fitting(file.get_tensor(name), tensor, name, path).clone()
-    except (OSError, SafetensorError) as error:
-        raise DataError(f"{path} must be a safetensors file; received: {error}.") from error
+    with open_tensors(path) as file:
+        _check_fits(own, file, path)
+        for name, tensor in own.items():
+            # A copy, since the file's memory is aligned otherwise, for which products may round otherwise.
+            tensor.data = file.get_tensor(name).clone()
+    check_finite(own, path)
 
 
-def _fitting(found: Tensor, own: Tensor, name: str, path: Path) -> Tensor:
-    if own.shape != found.shape:
-        raise DataError(
-            f"{path}: {name} must have the shape {tuple(own.shape)} that {CONFIG} asks for; received "
-            f"{tuple(found.shape)}."
+def check_finite(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Raise where a tensor holds NaN: every output of the model would be NaN."""
+    broken = [name for name, tensor in tensors.items() if tensor.is_floating_point() and bool(tensor.isnan().any())]
+    if broken:
+        raise NotFiniteError(
+            f"{path} must hold numbers; received NaN in {list_some(broken)}. The model is damaged: take another "
+            "checkpoint, or train it again."
         )
-    return found
+
+
+@contextmanager
+def open_tensors(path: Path) -> Iterator[Any]:
+    """Open a file of tensors; whatever is none is an error that says so."""
+    try:
+        if path.exists() and not path.is_file():  # lest anything wait for a pipe
+            raise DataError(f"{path} must be a plain file; received something else.")
+        path.open("rb").close()  # for the reason why it cannot be read, which safetensors does not give
+        with safe_open(path, framework="pt") as file:
+            yield file
+    except (OSError, SafetensorError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise DataError(f"{path} must be a safetensors file; received: {reason}.") from error
+
+
+def _check_fits(own: Mapping[str, Tensor], file: Any, path: Path) -> None:
+    """Raise unless the file has a tensor for each of the model's own, of its shape and of a kind to compute with."""
+    names = set(file.keys())
+    missing, unknown = sorted(own.keys() - names), sorted(names - own.keys())
+    if missing or unknown:
+        raise DataError(f"{path} must hold the {len(own)} tensors of the model; {_odd(missing, unknown)}")
+    kinds: dict[str, str] = {}
+    for name, tensor in own.items():
+        stored = file.get_slice(name)
+        if list(tensor.shape) != (shape := stored.get_shape()):
+            raise DataError(
+                f"{path}: {name} must have the shape {tuple(tensor.shape)} that {CONFIG} asks for; received "
+                f"{tuple(shape)}."
+            )
+        kind, wanted = stored.get_dtype(), _FLOATS if tensor.is_floating_point() else ("I64",)
+        if kind not in wanted:
+            raise DataError(f"{path}: {name} must be of {' or '.join(wanted)}; received {kind}.")
+        if tensor.is_floating_point():
+            kinds.setdefault(kind, name)
+    if len(kinds) > 1:
+        (first, name), (second, other) = list(kinds.items())[:2]
+        raise DataError(f"{path} must hold numbers of one precision; received {first} ({name}) and {second} ({other}).")
+
+
+_FLOATS = ("F32", "F16", "BF16", "F64")
 
 
 def _odd(missing: list[str], unknown: list[str]) -> str:
     parts = []
     if missing:
-        parts.append(f"missing: {_some(missing)}")
+        parts.append(f"missing: {list_some(missing)}")
     if unknown:
-        parts.append(f"unknown: {_some(unknown)}")
+        parts.append(f"unknown: {list_some(unknown)}")
     hint = f" {nearest(unknown[0], missing)}" if unknown and missing and len(missing) < 6 else ""
     return f"received {'; '.join(parts)}.{hint}"
 
 
-def _some(names: list[str]) -> str:
+def list_some(names: list[str]) -> str:
+    """Name a few of many."""
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let a file appear at once, whole."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    write(unfinished)
-    with unfinished.open("rb") as file:
-        os.fsync(file.fileno())
-    unfinished.replace(path)

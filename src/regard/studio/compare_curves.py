@@ -3,10 +3,11 @@
 import json
 import os
 import time
-import tomllib
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from regard.errors import DataError
+from regard.files import read_toml
 from regard.models.folder import CONFIG
 from regard.studio.models import Models
 from regard.studio.preparing import SYSTEM
@@ -105,8 +106,8 @@ def _modified(path: Path) -> float:
 
 def _steps(config: Path) -> int | None:
     try:
-        table = tomllib.loads(config.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        table = read_toml(config)
+    except (OSError, DataError):
         return None
     steps = table.get("train", {}).get("steps") if isinstance(table.get("train", {}), dict) else None
     return steps if isinstance(steps, int) else None

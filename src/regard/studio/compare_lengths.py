@@ -1,6 +1,5 @@
 """Quality by length, of runs that know what they held out: read where it was measured, else measured on demand."""
 
-import json
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +10,7 @@ import numpy as np
 from regard.data.pair import words
 from regard.decoding.search import Search
 from regard.errors import ArgumentError
+from regard.files import read_json
 from regard.studio.compare_pairs import find_common
 from regard.studio.models import Models
 from regard.tasks.evaluation import Evaluating, evaluate
@@ -136,8 +136,8 @@ def read_results(models: Models, name: str) -> dict[str, Any] | None:
     if run is None:
         return None
     try:
-        return tell_results(json.loads(run.evaluation.read_text(encoding="utf-8")), source=run.evaluation.name)
-    except (OSError, ValueError, KeyError, TypeError):
+        return tell_results(read_json(run.evaluation).table(), source=run.evaluation.name)
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return None
 
 

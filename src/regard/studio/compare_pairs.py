@@ -1,15 +1,13 @@
 """Sentences to measure models on together: what all held out, else what one held out and no other was trained on."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from regard.config.read import read_settings
 from regard.config.schema import Config
 from regard.config.show import to_table
 from regard.errors import DataError, RegardError
-from regard.tasks.held_out import Choice, HeldOut, find_held_out, run_of
+from regard.tasks.held_out import Choice, HeldOut, check_trusted, find_held_out, named_data, run_of
 from regard.tasks.pairs import gather_pairs
 
 _SPLITS = ("test", "valid")
@@ -84,9 +82,10 @@ def _trained_on(path: Path, wanted: set[str]) -> set[str] | None:
     if run is None:
         return None
     try:
-        data = read_settings(Config, tomllib.loads(run.config.read_text(encoding="utf-8"))).data
+        data = run.read_settings(Config).data
+        check_trusted(run, named_data(data), trust=False)
         train = gather_pairs(to_table(data)).train
-    except (RegardError, OSError, tomllib.TOMLDecodeError):
+    except (RegardError, OSError):
         return None
     return {pair.source for pair in train if pair.source in wanted}
 

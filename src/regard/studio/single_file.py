@@ -9,8 +9,8 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from regard import __version__
-from regard.data.finite import finite
 from regard.errors import ArgumentError
+from regard.files import finite
 
 PARTS = ("index.html", "studio.css", "studio.js")
 """What is built from web/."""

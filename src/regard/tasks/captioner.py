@@ -17,10 +17,11 @@ from regard.decoding import Hypothesis, Search, decode
 from regard.models.build import count_parameters
 from regard.models.vision.build_captions import build_caption_model
 from regard.models.vision.captions import CaptionModel, as_source
+from regard.tasks.finite_output import check_output
 from regard.tasks.model_folder import find_device, find_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
 from regard.tasks.question_answerer import TOKENIZER
-from regard.tasks.saved_model import fill_saved, read_saved, whole_folder, write_saved
+from regard.tasks.saved_model import build_saved, check_vocabulary, read_saved, whole_folder, write_saved
 from regard.tasks.word_maps import WordMaps
 
 TASK: Literal["captions"] = "captions"
@@ -100,6 +101,7 @@ class Captioner:
         return f"Captioner({kind}, {size:,} parameters, {self.tokenizer.size} words, on {self.device})"
 
     def _caption(self, found: Hypothesis, pixels: Tensor) -> Caption:
+        check_output(found.log_probabilities, of="a picture")
         tokens = [token for token in found.tokens if token != END]
         assert found.weights is not None
         grid = self._grid(found.weights.size(-1))
@@ -123,10 +125,9 @@ def load_captioner(path: str | Path, *, device: torch.device | str = "cpu") -> C
     folder = find_model(path)
     config = read_saved(folder, TASK, SavedCaptions)
     place = find_device(device)
-    with torch.random.fork_rng():
-        model = build_caption_model(config.model, vocabulary_size=config.vocabulary_size, image_size=config.image_size)
+    size, most, words = config.image_size, config.max_length, config.vocabulary_size
     with whole_folder(folder, TASK):
-        fill_saved(folder, model)
-        tokenizer = Tokenizer.from_json((folder / TOKENIZER).read_text(encoding="utf-8"))
-    size, most = config.image_size, config.max_length
+        model = build_saved(lambda: build_caption_model(config.model, vocabulary_size=words, image_size=size), folder)
+        tokenizer = Tokenizer.load(folder)
+        check_vocabulary(folder, words, tokenizer)
     return Captioner(model.to(place), tokenizer, config.model, image_size=size, max_length=most)

@@ -1,6 +1,5 @@
 """A classifier with its tokenizer and labels: plain text in, decisions out, each with the words it weighed."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +22,17 @@ from regard.inspection.inspected import Inspection
 from regard.models.build import count_parameters
 from regard.models.classify import Network, build_classifier, gradient_shares, removal_shares
 from regard.tasks.classification_job import AnyClassifier, make_labeled_batch
+from regard.tasks.finite_output import check_output
 from regard.tasks.model_folder import find_device, find_model
-from regard.tasks.saved_model import fill_saved, list_text, read_saved, whole_folder, write_saved
+from regard.tasks.saved_model import (
+    build_saved,
+    check_vocabulary,
+    list_text,
+    read_names,
+    read_saved,
+    whole_folder,
+    write_saved,
+)
 
 By: TypeAlias = Literal["model", "gradient", "removal"]
 LABELS, TOKENIZER = "labels.json", "tokenizer.json"
@@ -157,6 +165,7 @@ class Classifier:
         return shares
 
     def _decide(self, text: str, encoded: Encoded, probabilities: Sequence[float], shares: Sequence[float]) -> Decision:
+        check_output(probabilities, of=text)
         total = sum(shares)
         return Decision(
             label=self.labels[int(np.argmax(probabilities))],
@@ -176,13 +185,11 @@ def load_classifier(path: str | Path, *, device: torch.device | str = "cpu") -> 
     """Load the classifier in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = find_model(path)
     config = read_saved(folder, "classify", SavedClassifier)
-    place = find_device(device)
-    with torch.random.fork_rng():
-        model = build_classifier(config.model, vocabulary_size=config.vocabulary_size, num_labels=config.num_labels)
+    place, size, count = find_device(device), config.vocabulary_size, config.num_labels
     with whole_folder(folder, "classify"):
-        fill_saved(folder, model)
-        tokenizer = Tokenizer.from_json((folder / TOKENIZER).read_text(encoding="utf-8"))
-        labels = json.loads((folder / LABELS).read_text(encoding="utf-8"))
+        model = build_saved(lambda: build_classifier(config.model, vocabulary_size=size, num_labels=count), folder)
+        tokenizer, labels = Tokenizer.load(folder), read_names(folder / LABELS, count)
+        check_vocabulary(folder, size, tokenizer)
     return Classifier(model.to(place), tokenizer, labels, config.model, max_length=config.max_length)
 
 

@@ -1,5 +1,6 @@
 """Going on with a text: one token after the other, drawn at random or the likeliest."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -12,6 +13,10 @@ from regard.decoding.rules import forbid_repeats
 from regard.decoding.search import Sampling
 from regard.models.language.folder import AnyLanguageModel
 from regard.models.language.network import LanguageNetwork
+from regard.tasks.finite_output import check_output
+
+_NAMED = 20
+"""Tokens that an error names."""
 
 
 @torch.no_grad()
@@ -39,6 +44,8 @@ def continue_tokens(
     for place in range(count):
         step = model.step(tokens.to(device_of(model)), state)
         state = step.state
+        if step.log_probabilities[:, -1].detach().isnan().any():
+            check_output([math.nan], of=tokenizer.decode(said[-_NAMED:]))
         likely = step.log_probabilities[:, -1].cpu().masked_fill(~torch.from_numpy(character.sayable()), -torch.inf)
         if no_repeat_ngram:
             likely = _or_any(forbid_repeats(likely, torch.tensor([said]), no_repeat_ngram), likely)

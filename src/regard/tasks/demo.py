@@ -14,13 +14,13 @@ from regard.data.builtin import corpus, restore
 from regard.data.pair import Pair
 from regard.decoding.search import Search
 from regard.evaluation.alignment_error import AlignmentScores, alignment_error
+from regard.files import write_text
 from regard.inspection.alignment import Reading
 from regard.tasks.alignment import align, align_by_counting, align_diagonally
 from regard.tasks.evaluation import Evaluating, Evaluation, Watch, evaluate
 from regard.tasks.held_out import HeldOut
 from regard.tasks.reading_choice import choose_by_gold
 from regard.tasks.translator import Translator, load
-from regard.training.checkpoint import write_text
 
 CORPUS = "builtin:es-en"
 SYSTEMS = ("fixed", "bahdanau")

@@ -2,13 +2,12 @@
 
 import hashlib
 import json
-import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from regard.config.data import Data
-from regard.config.read import read_settings
 from regard.config.schema import Config
 from regard.config.show import to_table
 from regard.data.builtin import Split
@@ -24,6 +23,8 @@ from regard.errors import ArgumentError, DataError, near_miss
 from regard.tasks.pairs import gather_pairs, is_builtin
 from regard.tasks.run_folder import RunFolder
 
+HUB = "hf:"
+"""What the name of a dataset on the Hugging Face hub begins with."""
 _SIDES = ("test", "valid", "train")
 
 
@@ -47,6 +48,8 @@ class Choice:
     """Column, key or language of the source in `corpus`, where it cannot be told."""
     target_column: str = ""
     """Column, key or language of the target."""
+    trust: bool = False
+    """Open the files, or fetch the dataset, that the run's config.toml names, although it was not made here."""
 
     def __post_init__(self) -> None:
         Data(corpus=self.corpus, source=self.source, target=self.target)  # which refuses both, and half of two files
@@ -116,10 +119,7 @@ def _of_run(run: str | Path, choice: Choice) -> HeldOut:
             f"The test set must be named for a model without its run; {run} has no config.toml beside it. Give --data, "
             "or --source and --target."
         )
-    try:
-        data = read_settings(Config, tomllib.loads(folder.config.read_text(encoding="utf-8"))).data
-    except (ArgumentError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{folder.config} must be what `regard train` wrote; received: {error}") from error
+    data = folder.read_settings(Config).data
     if is_builtin(data.corpus):
         if choice.split in ("", "test"):
             return HeldOut(pairs=_own_test(data), name=f"{data.corpus}, split test, as in {folder.path}")
@@ -130,7 +130,31 @@ def _of_run(run: str | Path, choice: Choice) -> HeldOut:
             f"`split` must be one of {', '.join(_SIDES)} for the data of a run; received {side}."
             f"{near_miss(side, _SIDES)}"
         )
+    check_trusted(folder, named_data(data), trust=choice.trust)
     return HeldOut(pairs=_again(folder, data, side), name=f"{data.name.strip(' +')}, {side} pairs of {folder.path}")
+
+
+def named_data(data: Data) -> list[str]:
+    """List what settings of pairs name, files and datasets."""
+    sides = (data.corpus, data.source, data.target, data.links, data.valid, data.valid_source, data.valid_target)
+    return [name for name in sides if name and not is_builtin(name)]
+
+
+def check_trusted(folder: RunFolder, names: Sequence[str], *, trust: bool) -> None:
+    """Raise where a run of a stranger would have us open files, and any run fetch a dataset, that nobody has named.
+
+    Who trained here has named its data then; see `RunFolder.made_here`.
+    """
+    fetched = [name for name in names if name.startswith(HUB)]
+    if trust or not names or (not fetched and folder.made_here()):
+        return
+    what = "fetched" if fetched else "opened"
+    why = "" if fetched else ", since the run was not made here or has changed since"
+    raise DataError(
+        f"`--trust` must be given before what {folder.config} names is {what}{why}; received none, for "
+        f"{', '.join(fetched or names)}. Give it if that is yours: regard evaluate {folder.path} --trust. Name a test "
+        "set otherwise: --data, or --source and --target."
+    )
 
 
 def _own_test(data: Data) -> list[Pair]:
@@ -147,8 +171,8 @@ def _again(folder: RunFolder, data: Data, side: str) -> list[Pair]:
             f"The data of {folder.path} must be there again to test on what was held out; received: {error} Name a "
             "test set: --data, or --source and --target."
         ) from error
-    noted = folder.path / ".data.json"
-    if noted.is_file() and json.loads(noted.read_text(encoding="utf-8")).get("fingerprint") != corpus.fingerprint():
+    fingerprint = corpus.fingerprint()
+    if (folder.fingerprint() or fingerprint) != fingerprint:
         raise DataError(
             f"The data of {folder.path} must be what it was trained on; it has changed since, so pairs of the test may "
             "have been seen in training. Put the old data back, or name a test set: --data, or --source and --target."

@@ -1,6 +1,5 @@
 """An image classifier with its labels: pictures in, decisions out, and what was weighed on the way."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +18,11 @@ from regard.errors import ArgumentError
 from regard.models.build import count_parameters
 from regard.models.vision.build import ImageEncoder, build_image_encoder
 from regard.models.vision.features import ChannelWeights, Looked, PlaceWeights
+from regard.tasks.finite_output import check_output
 from regard.tasks.image_job import AT_ONCE, predict_images
 from regard.tasks.model_folder import find_device, find_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
-from regard.tasks.saved_model import fill_saved, list_text, read_saved, whole_folder, write_saved
+from regard.tasks.saved_model import build_saved, list_text, read_names, read_saved, whole_folder, write_saved
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -154,6 +154,7 @@ class ImageClassifier:
 
     def _decide(self, row: NDArray[np.float64]) -> ImageDecision:
         probabilities = dict(zip(self.labels, row.tolist(), strict=True))
+        check_output(probabilities.values(), of="a picture")
         return ImageDecision(label=self.labels[int(row.argmax())], probabilities=probabilities)
 
     def _inspection(self, row: NDArray[np.float64], image: Tensor, looked: Looked, number: int) -> ImageInspection:
@@ -177,17 +178,12 @@ def load_image_classifier(path: str | Path, *, device: torch.device | str = "cpu
     folder = find_model(path)
     config = read_saved(folder, TASK, SavedImageClassifier)
     place = find_device(device)
-    with torch.random.fork_rng():
-        model = build_image_encoder(
-            config.model,
-            image_size=(config.height, config.width),
-            channels=config.channels,
-            num_labels=config.num_labels,
-        )
+    size, channels, count = (config.height, config.width), config.channels, config.num_labels
     with whole_folder(folder, TASK):
-        fill_saved(folder, model)
-        labels = json.loads((folder / LABELS).read_text(encoding="utf-8"))
-    size = (config.height, config.width)
+        model = build_saved(
+            lambda: build_image_encoder(config.model, image_size=size, channels=channels, num_labels=count), folder
+        )
+        labels = read_names(folder / LABELS, count)
     return ImageClassifier(model.to(place), labels, config.model, image_size=size, channels=config.channels)
 
 

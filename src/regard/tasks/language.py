@@ -15,6 +15,7 @@ from regard.data.text_tokenizer import TextTokenizer, train_text_tokenizer
 from regard.data.token_stream import TokenStream
 from regard.errors import with_article
 from regard.evaluation.language import Surprise
+from regard.files import write_text
 from regard.models.build import count_parameters
 from regard.models.initialize import start_from_counts
 from regard.models.language.build import build_network, count_text
@@ -27,7 +28,6 @@ from regard.tasks.report_page import make_page
 from regard.tasks.run import Run
 from regard.tasks.run_folder import RunFolder
 from regard.tasks.text_corpus import Count, Text, TextCorpus, count_tokens, counted, encode_text
-from regard.training.checkpoint import write_text
 from regard.training.group import Group
 from regard.training.metrics import read_metrics
 from regard.training.streams import seed_streams

@@ -11,7 +11,7 @@ from regard.config.language import SavedLanguageModel
 from regard.data.open_character import OpenCharacter
 from regard.data.special import END
 from regard.data.text_tokenizer import TextTokenizer
-from regard.decoding.search import Sampling
+from regard.decoding.search import LONGEST, Sampling
 from regard.errors import ArgumentError, ArgumentTypeError
 from regard.evaluation.language import Surprise
 from regard.inspection.inspected import Inspection
@@ -19,6 +19,7 @@ from regard.models.build import count_parameters
 from regard.models.language.folder import AnyLanguageModel, load_language_model
 from regard.models.language.network import LanguageNetwork
 from regard.tasks.continuation import continue_tokens, device_of
+from regard.tasks.finite_output import check_output
 from regard.tasks.language_job import TextMeasure
 from regard.tasks.model_folder import find_device, find_model
 from regard.tasks.model_kinds import check_kind
@@ -90,6 +91,8 @@ class LanguageModel:
         """Do the same, and give each piece of text as soon as it is certain."""
         if max_tokens < 1:
             raise ArgumentError(f"`max_tokens` must be at least 1; received {max_tokens}.")
+        if max_tokens > LONGEST:
+            raise ArgumentError(f"`max_tokens` must be at most {LONGEST:,}; received {max_tokens:,}.")
         told = self._read(prompt)
         tokens = continue_tokens(
             self.model,
@@ -128,6 +131,7 @@ class LanguageModel:
             torch.tensor([told], device=self.device), self.model.start(1, capacity=len(told)), weights=True
         )
         likely = step.log_probabilities[0, -1].float().exp().cpu()
+        check_output([likely.max().item()], of=prompt)
         said = torch.from_numpy(OpenCharacter(self.tokenizer, told).sayable())
         never_said = float(likely[~said].sum())
         best = likely.masked_fill(~said, 0.0).topk(min(k, int(said.sum())))

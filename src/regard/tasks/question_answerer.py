@@ -1,6 +1,5 @@
 """A model that answers questions about pictures, with its words and answers: a picture and plain text in."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +20,18 @@ from regard.errors import ArgumentError, ArgumentTypeError
 from regard.models.build import count_parameters
 from regard.models.vision.build_questions import build_question_network
 from regard.models.vision.questions import QuestionNetwork
+from regard.tasks.finite_output import check_output
 from regard.tasks.model_folder import find_device, find_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
-from regard.tasks.saved_model import fill_saved, list_text, read_saved, whole_folder, write_saved
+from regard.tasks.saved_model import (
+    build_saved,
+    check_vocabulary,
+    list_text,
+    read_names,
+    read_saved,
+    whole_folder,
+    write_saved,
+)
 from regard.tasks.word_maps import WordMaps
 
 ANSWERS, TOKENIZER = "answers.json", "tokenizer.json"
@@ -122,6 +130,7 @@ class QuestionAnswerer:
         return ids
 
     def _answer(self, question: str, probabilities: Sequence[float], image: Tensor, weights: Tensor) -> Answer:
+        check_output(probabilities, of=question)
         ids = self.tokenizer.encode(question).ids
         words = divide_words(self.tokenizer.normalize(question))
         return Answer(
@@ -139,17 +148,19 @@ def load_question_answerer(path: str | Path, *, device: torch.device | str = "cp
     folder = find_model(path)
     config = read_saved(folder, TASK, SavedQuestions)
     place = find_device(device)
-    with torch.random.fork_rng():
-        model = build_question_network(
+
+    def build() -> QuestionNetwork:
+        return build_question_network(
             config.model,
             vocabulary_size=config.vocabulary_size,
             num_answers=config.num_answers,
             image_size=config.image_size,
         )
+
     with whole_folder(folder, TASK):
-        fill_saved(folder, model)
-        tokenizer = Tokenizer.from_json((folder / TOKENIZER).read_text(encoding="utf-8"))
-        answers = json.loads((folder / ANSWERS).read_text(encoding="utf-8"))
+        model = build_saved(build, folder)
+        tokenizer, answers = Tokenizer.load(folder), read_names(folder / ANSWERS, config.num_answers)
+        check_vocabulary(folder, config.vocabulary_size, tokenizer)
     return QuestionAnswerer(
         model.to(place), tokenizer, answers, config.model, image_size=config.image_size, max_length=config.max_length
     )

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple, TypeVar
 from torch import nn
 
 from regard.config.train import Train
-from regard.data.finite import finite
 from regard.errors import Interrupted, RegardError, TrainingError
+from regard.files import finite, flush, remove, write_text
 from regard.tasks.run_folder import RunFolder, read_written
-from regard.training.checkpoint import flush, remove, write_text
 from regard.training.failure import is_disk_full, needing_room, reason, using
 from regard.training.group import Group
 from regard.training.interruption import Interruption

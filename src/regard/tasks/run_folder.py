@@ -3,12 +3,11 @@
 import json
 import os
 import shutil
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 
 from regard.config.captions import CaptionConfig
 from regard.config.classify_run import ClassifyConfig
@@ -19,10 +18,12 @@ from regard.config.read import read_settings
 from regard.config.schema import Config
 from regard.config.show import differences, show_settings
 from regard.errors import ArgumentError, DataError, MissingExtraError
-from regard.training.checkpoint import Checkpoints, write_text
-from regard.training.failure import is_disk_full, reason, using
+from regard.files import open_to_append, read_json, read_toml, unreadable, write_text
+from regard.training.checkpoint import Checkpoints
+from regard.training.failure import is_disk_full, using
 
-_DATA = ".data.json"
+Settings = TypeVar("Settings")
+_DATA, _MADE_HERE = ".data.json", ".made-here.json"
 _FROM_STEPS = tuple(
     f"train.{name} " for name in ("validate_every", "checkpoint_every", "log_every", "schedule.warm_up")
 )
@@ -85,6 +86,7 @@ class RunFolder:
         with using(self.path):
             self._write_data(fingerprint)
             write_text(self.config, show_settings(config) + "\n")
+            self._mark()
         return ""
 
     def beginnings(self) -> dict[Path, str]:
@@ -100,16 +102,50 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         for path, text in beginnings.items():
             write_text(path, text)
+        self._mark()
 
     def _write_data(self, fingerprint: str) -> None:
         write_text(self.path / _DATA, json.dumps({"fingerprint": fingerprint}))
 
-    def _check_same(self, config: Any) -> None:
+    def read_settings(self, kind: type[Settings]) -> Settings:
+        """Read config.toml as the settings of a task."""
         try:
-            with using(self.config):
-                table = tomllib.loads(self.config.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ArgumentError(f"{self.config} must be what `regard train` wrote; received: {error}.") from error
+            return read_settings(kind, self._read_table())
+        except DataError:
+            raise
+        except ArgumentError as error:
+            raise DataError(f"{self.config} must be what `regard train` wrote; received: {error}") from error
+
+    def fingerprint(self) -> str | None:
+        """Give the checksum of the data that the run began with; None where nobody noted it."""
+        path = self.path / _DATA
+        return read_json(path)["fingerprint"].text() if path.is_file() else None
+
+    def made_here(self) -> bool:
+        """Say whether config.toml is the very file that `regard train` wrote or went on from, here.
+
+        When a file was last changed is known to the system alone: no archive can bring it along, and no program set it.
+        """
+        try:
+            return read_json(self.path / _MADE_HERE)["changed"].whole() == _last_change(self.config)
+        except (DataError, OSError):
+            return False
+
+    def _mark(self) -> None:
+        """Note that whoever trains has named this data; see `made_here`."""
+        write_text(self.path / _MADE_HERE, json.dumps({"changed": _last_change(self.config)}))
+
+    def _read_table(self) -> dict[str, Any]:
+        try:
+            return read_toml(self.config)
+        except OSError as error:
+            raise unreadable(self.config, error) from error
+        except DataError as error:
+            reason = error.__cause__ if isinstance(error.__cause__, ValueError) else error
+            raise DataError(f"{self.config} must be what `regard train` wrote; received: {reason}.") from error
+
+    def _check_same(self, config: Any) -> None:
+        table = self._read_table()
         try:
             before = read_settings(type(config), table)
         except ArgumentError as error:
@@ -131,6 +167,8 @@ class RunFolder:
 
     def _check_data(self, fingerprint: str) -> str:
         path = self.path / _DATA
+        with using(self.path):
+            self._mark()
         if not path.is_file():
             with using(path):
                 self._write_data(fingerprint)
@@ -169,7 +207,7 @@ class RunFolder:
         except ImportError:  # Windows
             yield
             return
-        with (self.path / ".lock").open("w") as file:
+        with _open_lock(self.path / ".lock") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
@@ -197,7 +235,7 @@ class RunFolder:
     def _withdraw(self, absent: list[Path]) -> None:
         """Remove what a run that never began has written, and the folders that were made for it."""
         if self.config.is_file():  # which is written only where there was nothing else
-            for path in (self.metrics, self.path / _DATA, self.config):
+            for path in (self.metrics, self.path / _DATA, self.path / _MADE_HERE, self.config):
                 path.unlink(missing_ok=True)
             for path in (self.data, self.path / "tensorboard", self.checkpoints.folder):
                 shutil.rmtree(path, ignore_errors=True)
@@ -212,15 +250,25 @@ def read_written(path: Path, *, advice: str) -> dict[str, Any]:
     """Read a table that a run wrote as JSON; `advice` says what to do where it is no longer one."""
     try:
         with using(path):
-            table = json.loads(path.read_text(encoding="utf-8"))
-        problem = "" if isinstance(table, dict) else f"a {type(table).__name__}"
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, DataError):
-            raise
-        table, problem = {}, reason(error)
-    if problem:
-        raise DataError(f"{path} must hold the table that `regard train` wrote; received {problem}. {advice}")
-    return dict(table)
+            return read_json(path).table()
+    except DataError as error:
+        raise DataError(f"{path} must hold the table that `regard train` wrote; received: {error} {advice}") from error
+
+
+def _last_change(path: Path) -> int:
+    """Give the moment of a file's last change, of its content or its name; opened, so that a server is asked anew."""
+    with path.open("rb") as file:
+        return os.fstat(file.fileno()).st_ctime_ns
+
+
+def _open_lock(path: Path) -> BinaryIO:
+    try:
+        return open_to_append(path)
+    except OSError as error:
+        raise InUseError(
+            f"`--out` must be a folder whose {path.name} is a plain file; {path} cannot be opened ({error.strerror}). "
+            "Remove it, or name another folder."
+        ) from error
 
 
 def _set_first(changed: list[str]) -> tuple[list[str], str]:

@@ -1,7 +1,7 @@
 """The folder of a trained model: its parameters, what to build for them, and the texts beside. Nothing is pickled."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,10 +11,11 @@ from torch import nn
 
 from regard.config.read import read_settings
 from regard.config.show import to_table
+from regard.data.tokenizer import FILE, Tokenizer
 from regard.errors import ArgumentError, DataError
-from regard.models.folder import CONFIG, PARAMETERS
+from regard.files import read_json, write_text, write_whole
+from regard.models.folder import CONFIG, PARAMETERS, Built, build_filled, read_table
 from regard.tasks.model_kinds import KINDS, Task, check_kind
-from regard.training.checkpoint import read_tensors, write_text
 
 Saved = TypeVar("Saved")
 
@@ -23,7 +24,7 @@ def write_saved(folder: Path, model: nn.Module, config: Any, texts: Mapping[str,
     """Write model.safetensors, `texts`, such as tokenizer.json, by the names of their files, and config.json, last."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: one.detach().cpu().contiguous() for name, one in model.state_dict().items()}
-    save_file(tensors, folder / PARAMETERS, metadata={"format": "pt"})
+    write_whole(folder / PARAMETERS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
     for name, text in texts.items():
         write_text(folder / name, text)
     write_text(folder / CONFIG, json.dumps(to_table(config), indent=2) + "\n")
@@ -33,14 +34,28 @@ def read_saved(folder: Path, task: Task, kind: type[Saved]) -> Saved:
     """Read what config.json says of a model for `task`; another one is an error."""
     check_kind(folder, task)
     try:
-        return read_settings(kind, json.loads((folder / CONFIG).read_text(encoding="utf-8")))
+        return read_settings(kind, read_table(folder))
     except ArgumentError as error:
         raise DataError(f"{folder / CONFIG}: {error}") from error
 
 
-def fill_saved(folder: Path, model: nn.Module) -> None:
-    """Give a model the parameters that a folder holds."""
-    model.load_state_dict(read_tensors(folder / PARAMETERS))
+def build_saved(build: Callable[[], Built], folder: Path) -> Built:
+    """Build what config.json describes, with the parameters that the folder holds, in single precision."""
+    return build_filled(build, folder).float()
+
+
+def read_names(path: Path, count: int) -> list[str]:
+    """Read the labels or answers of a model: so many texts, all different."""
+    return read_json(path).texts(count=count)
+
+
+def check_vocabulary(folder: Path, size: int, tokenizer: Tokenizer) -> None:
+    """Raise where a folder's tokenizer has other tokens than its model."""
+    if tokenizer.size != size:
+        raise DataError(
+            f"{folder / FILE} must have the {size:,} tokens of the model beside it; received {tokenizer.size:,}. Is it "
+            "of another model?"
+        )
 
 
 @contextmanager
@@ -48,11 +63,8 @@ def whole_folder(folder: Path, task: Task) -> Iterator[None]:
     """Say that a folder is not whole, where what is read from it is missing or broken."""
     try:
         yield
-    except DataError:
-        raise
-    except (OSError, ValueError, RuntimeError) as error:
-        first = str(error).strip().splitlines()[0]
-        raise DataError(f"{folder} must be a whole folder of {KINDS[task].name}; received: {first}") from error
+    except DataError as error:
+        raise DataError(f"{folder} must be a whole folder of {KINDS[task].name}; received: {error}") from error
 
 
 def list_text(entries: tuple[str, ...]) -> str:

@@ -1,8 +1,6 @@
 """Evaluate a language model on texts: in which units, of which tokens, and how they were read."""
 
-import json
 import time
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +8,11 @@ from typing import Any, TypeAlias
 
 from regard import __version__
 from regard.config.language import LanguageConfig
-from regard.config.read import read_settings
 from regard.errors import ArgumentError, DataError, near_miss
 from regard.evaluation.language import Surprise
 from regard.models.build import count_parameters
 from regard.models.language.network import LanguageNetwork
-from regard.tasks.held_out import run_of
+from regard.tasks.held_out import check_trusted, run_of
 from regard.tasks.language_model import LanguageModel
 from regard.tasks.language_signature import describe_spec
 from regard.tasks.text_corpus import Text, gather_text
@@ -106,8 +103,11 @@ def _describe(network: LanguageNetwork | None, length: int, stride: int) -> str:
     return f"in windows of {length:,} tokens, each {stride:,} after the one before; what is new in them counts"
 
 
-def find_run_text(run: str | Path, split: str = "") -> tuple[str, Text]:
-    """Give the text that a run tested with, or else validated on, or another side of it, read again; and its name."""
+def find_run_text(run: str | Path, split: str = "", *, trust: bool = False) -> tuple[str, Text]:
+    """Give the text that a run tested with, or else validated on, or another side of it, read again; and its name.
+
+    `trust` opens what config.toml names, although the run was not made here.
+    """
     folder = run_of(run)
     if folder is None:
         raise ArgumentError(
@@ -119,10 +119,8 @@ def find_run_text(run: str | Path, split: str = "") -> tuple[str, Text]:
             f"`split` must be one of {', '.join(_SIDES)} for the text of a run; received {split}."
             f"{near_miss(split, _SIDES)}"
         )
-    try:
-        data = read_settings(LanguageConfig, tomllib.loads(folder.config.read_text(encoding="utf-8"))).data
-    except (ArgumentError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{folder.config} must be what `regard train` wrote; received: {error}") from error
+    data = folder.read_settings(LanguageConfig).data
+    check_trusted(folder, [name for name in (data.text, data.valid, data.test) if name], trust=trust)
     try:
         corpus = gather_text(data)
     except (DataError, OSError) as error:
@@ -130,8 +128,7 @@ def find_run_text(run: str | Path, split: str = "") -> tuple[str, Text]:
             f"The text of {folder.path} must be there again to measure on what was held out; received: {error} Name "
             "text files behind the model."
         ) from error
-    noted = folder.path / ".data.json"
-    if noted.is_file() and json.loads(noted.read_text(encoding="utf-8")).get("fingerprint") != corpus.fingerprint:
+    if (folder.fingerprint() or corpus.fingerprint) != corpus.fingerprint:
         raise DataError(
             f"The text of {folder.path} must be what it was trained on; it has changed since, so that what is held out "
             "may have been seen in training. Put the old text back, or name text files behind the model."

@@ -16,11 +16,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
-from regard.data.compressed import read_at_most
-from regard.errors import ArgumentError, DataError, brief, describe, join_names
+from regard.errors import ArgumentError, DataError, brief, join_names
+from regard.files import flush, open_to_append, read_json, write_text
 from regard.tasks.text_lines import ByteStream, RawLine, gather_lines, split_lines
 from regard.tasks.translate_lines import LineTranslator, Tally
-from regard.training.checkpoint import flush, write_text
 from regard.training.failure import is_disk_full
 
 Watch: TypeAlias = Callable[[int, int], None]
@@ -97,15 +96,13 @@ class OutputPlace:
 
     def read(self) -> Journal | None:
         """Read the journal, if there is one."""
-        try:
-            with self.progress.open("rb") as file:
-                return Journal.from_table(json.loads(read_at_most(file, _MOST_BYTES)))
-        except FileNotFoundError:
+        if not self.progress.exists():
             return None
-        except (OSError, ValueError, RecursionError) as error:
+        try:
+            return Journal.from_table(read_json(self.progress).value)
+        except (OSError, ValueError) as error:
             raise DataError(
-                f"{self.progress} must be what `regard translate` wrote; received: {describe(error)}. "
-                "Begin anew with --overwrite."
+                f"{self.progress} must be what `regard translate` wrote; received: {error} Begin anew with --overwrite."
             ) from error
 
     def write(self, journal: Journal) -> None:
@@ -124,7 +121,7 @@ class OutputPlace:
     def opened(self) -> Iterator[BinaryIO]:
         """Open what is there so far, for this process alone."""
         with self._writing(self.partial):
-            opened = self.partial.open("ab")
+            opened = open_to_append(self.partial)
         with opened as file:
             try:
                 import fcntl

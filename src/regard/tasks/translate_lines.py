@@ -9,6 +9,7 @@ from typing import Any, Literal
 from regard.data.pharaoh import format_links
 from regard.decoding.search import Search
 from regard.errors import ArgumentError, DataError
+from regard.files import json_text
 from regard.tasks.text_lines import ByteSink, ByteStream, RawLine, split_lines, understand
 from regard.tasks.translated import Translation
 from regard.tasks.translator import BATCH_TOKENS, MAX_SOURCE_LENGTH, Translator, Unknown
@@ -152,12 +153,8 @@ def to_json(outputs: Sequence[Translation], *, weights: Looks = "mean") -> str:
         told["n_best"] = [_tell(one, weights) for one in outputs]
     try:
         return json.dumps(told, ensure_ascii=False, allow_nan=False)
-    except ValueError as error:
-        raise DataError(
-            f"The model must give numbers that JSON can write; its log-probability of an output is "
-            f"{best.log_probability}, for the line {best.source[:40]!r}. Its parameters may be damaged: load another "
-            "checkpoint, or train it again."
-        ) from error
+    except ValueError:  # a weight that is no number
+        return json_text(told)
 
 
 def _tell(one: Translation, weights: Looks) -> dict[str, Any]:

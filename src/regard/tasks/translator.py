@@ -29,8 +29,10 @@ from regard.models.folder import load_model
 from regard.models.protocol import AnyModel
 from regard.models.recurrent import RecurrentModel
 from regard.tasks.aligned import Alignment
+from regard.tasks.finite_output import check_output
 from regard.tasks.model_folder import find_device, find_model
 from regard.tasks.model_kinds import check_kind
+from regard.tasks.saved_model import check_vocabulary
 from regard.tasks.search_batches import find_reach, force_batches, look_again, search_batches
 from regard.tasks.translated import Translation, as_line
 from regard.tasks.unknown_words import replace_unknown
@@ -138,6 +140,8 @@ class Translator:
             tokens=batch_tokens,
             device=self.device,
         )
+        for index, outputs in enumerate(found):
+            check_output((one.score for one in outputs), of=texts[index])
         if weights or self.replaces_unknown:
             found = look_again(
                 self._speaker,
@@ -270,11 +274,15 @@ def load(
         check_kind(folder, "translate")
     place = find_device(device)
     loaded = [load_model(folder, device=place) for folder in folders]
+    tokenizers = _shared_tokenizers(folders)
+    for folder, one in zip(folders, loaded, strict=True):
+        check_vocabulary(folder, one.config.source_vocabulary, tokenizers.source)
+        check_vocabulary(folder, one.config.target_vocabulary, tokenizers.target)
     match loaded[0].config.model:
         case RecurrentSpec() | TransformerSpec():
             return Translator(
                 [one.model for one in loaded],
-                _shared_tokenizers(folders),
+                tokenizers,
                 loaded[0].config,
                 unknown=unknown,
                 dictionary=dictionary,

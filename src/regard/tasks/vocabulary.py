@@ -17,8 +17,8 @@ from regard.data.streamed import Pairs, StreamedPairs
 from regard.data.tokenizer import Tokenizer, TokenizerPair
 from regard.data.tokenizer_training import train_tokenizers
 from regard.errors import ArgumentError, DataError
+from regard.files import write_text
 from regard.tasks.pairs import Corpus
-from regard.training.checkpoint import write_text
 
 _SAMPLE = 500_000
 """Pairs to learn a vocabulary from; of more, every second, third, … is taken."""

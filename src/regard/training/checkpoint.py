@@ -5,13 +5,10 @@ the other two. Nothing in it is code.
 """
 
 import errno
-import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from regard.errors import DataError
+from regard.files import digest, flush, remove, write_whole
 from regard.training.failure import using
 
 _NAME = re.compile(r"step-([0-9]{8,})")
@@ -79,13 +77,14 @@ class Checkpoints:
         aside, place = self.folder / f".writing-{checkpoint.step}", self._place(checkpoint.step)
         aside.mkdir()
         try:
-            save_file({name: one.contiguous() for name, one in checkpoint.tensors.items()}, aside / _TENSORS)
+            tensors = {name: one.contiguous() for name, one in checkpoint.tensors.items()}
+            write_whole(aside / _TENSORS, lambda path: save_file(tensors, path))
             _write_json(aside / _STATE, checkpoint.state)
-            _write_json(aside / _DIGESTS, {name: _digest(aside / name) for name in (_TENSORS, _STATE)})
+            _write_json(aside / _DIGESTS, {name: digest(aside / name) for name in (_TENSORS, _STATE)})
             for path in (*aside.iterdir(), aside):
                 flush(path)
         except BaseException:
-            remove(aside)
+            remove(aside, best_effort=True)
             raise
         if os.path.lexists(place):  # of a run that was resumed before it: the same, or damaged
             place.rename(self.folder / f".replaced-{checkpoint.step}")
@@ -103,7 +102,7 @@ class Checkpoints:
         try:
             digests = json.loads((place / _DIGESTS).read_text(encoding="utf-8"))
             for name in (_TENSORS, _STATE):
-                if _digest(place / name) != digests[name]:
+                if digest(place / name) != digests[name]:
                     raise DataError(f"{place / name} must have the checksum written beside it; received another.")
             state = json.loads((place / _STATE).read_text(encoding="utf-8"))
             return Checkpoint(step, read_tensors(place / _TENSORS), state)
@@ -134,27 +133,18 @@ class Checkpoints:
                 # Under another name first, so that no half-removed folder passes for a checkpoint.
                 gone = self.folder / f".replaced-{step}"
                 with using(self.folder):
-                    remove(gone)
+                    remove(gone, best_effort=True)
                     self._place(step).rename(gone)
-                remove(gone)
+                remove(gone, best_effort=True)
 
     def sweep(self) -> None:
         """Remove what an interrupted save or removal has left."""
         for pattern in (".writing-*", ".replaced-*"):
             for path in self.folder.glob(pattern):
-                remove(path)
+                remove(path, best_effort=True)
 
     def _place(self, step: int) -> Path:
         return self.folder / f"step-{step:08d}"
-
-
-def remove(path: Path) -> None:
-    """Remove a folder with all that is in it, or a plain file or link of its name; what cannot be removed stays."""
-    if path.is_symlink() or not path.is_dir():
-        with suppress(OSError):
-            path.unlink()
-    else:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -163,32 +153,5 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         return {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a mapping)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a small file so that it is the old or the new one, never half."""
-    aside = path.with_name(f".{path.name}.writing")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        flush(aside)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    aside.replace(path)
-    flush(path.parent)
-
-
-def flush(path: Path) -> None:
-    """Make sure that a file or a folder is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(value), encoding="utf-8")
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -44,7 +44,7 @@ def smoothed_cross_entropy(
 
 
 def r_drop_penalty(
-    logits: Float[Tensor, "twice *places vocabulary"], target: Int[Tensor, "twice *places"], *, padding: int = 0
+    logits: Float[Tensor, "twice *places vocabulary"], target: Int[Tensor, " twice *places"], *, padding: int = 0
 ) -> Float[Tensor, ""]:
     r"""Sum how far two passes over the same batch, its first and second half, are apart.
 

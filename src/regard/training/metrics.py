@@ -7,8 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from regard.data.finite import finite
-from regard.training.checkpoint import write_text
+from regard.files import finite, write_text
 from regard.training.failure import is_disk_full, using
 from regard.training.watch import Measured, Validated
 

@@ -703,6 +703,12 @@ MESSAGES += [
         "`query` must be a dense tensor; received one of layout torch.sparse_coo. Write query.to_dense().",
     ),
     (
+        ask(torch.nested.nested_tensor([query[0], query[1]], layout=torch.jagged), key),
+        ArgumentTypeError,
+        "`query` must be a dense tensor; received a nested one. Pack its rows: query.values()[None] with "
+        "mask=Documents.of_lengths(lengths), or pad them and write mask=Padding(lengths).",
+    ),
+    (
         call(score=Additive(places(4))),
         ArgumentTypeError,
         "`vector` must hold floating-point numbers; received torch.int64.",

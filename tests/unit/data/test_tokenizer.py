@@ -163,7 +163,7 @@ def test_a_number_outside_the_vocabulary_is_named(trained):
 def test_a_file_that_is_no_tokenizer_is_refused(tmp_path):
     with pytest.raises(DataError, match="must be JSON of the package `tokenizers`; received"):
         Tokenizer.from_json("{}")
-    with pytest.raises(DataError, match="must be JSON; received text that is not"):
+    with pytest.raises(DataError, match=r"tokenizer\.json must be JSON; received: Expecting"):
         TokenizerPair.from_json("no")
     with pytest.raises(DataError, match=re.escape("must hold a tokenizer.json; received a folder without")):
         TokenizerPair.load(tmp_path)
@@ -187,3 +187,62 @@ def test_letters_with_marks_of_their_own_stay_in_their_word(trained):
     (_, word), *_ = trained["bpe"].backend.pre_tokenizer.pre_tokenize_str("▁हिन्दी▁में")
     assert word == (0, 7)
     assert set(trained["bpe"].encode("हिन्दी में").words) <= set(range(len(words("हिन्दी में"))))
+
+
+def changed(tokenizer, change):
+    table = json.loads(tokenizer.to_json())
+    change(table)
+    return json.dumps(table)
+
+
+@pytest.mark.parametrize("kind", ["word", "bpe", "byte", "character"])
+@pytest.mark.parametrize("number", [4_294_967_290, 2**63, 1_000_000])
+def test_a_number_far_outside_is_refused_before_memory_is_filled(trained, kind, number):
+    """`tokenizers` would list every number in between, and abort the process."""
+    message = "must number its [0-9,]+ tokens from 0 to [0-9,]+, each by another number; received numbers up to"
+    for place in ("vocab", "added"):
+
+        def change(table, place=place):
+            if place == "vocab":
+                table["model"]["vocab"]["<pad>"] = number
+            else:
+                table["added_tokens"][0]["id"] = number
+
+        with pytest.raises(DataError, match=f"{message}|whole number from 0"):
+            Tokenizer.from_json(changed(trained[kind], change))
+
+
+def test_two_tokens_of_one_number_are_refused(trained):
+    with pytest.raises(DataError, match="each by another number"):
+        Tokenizer.from_json(changed(trained["byte"], lambda table: table["model"]["vocab"].update({"<0x00>": 5})))
+
+
+def test_padding_of_a_file_is_not_followed(trained):
+    padding = {"strategy": {"Fixed": 10**9}, "direction": "Right", "pad_to_multiple_of": None}
+    padding |= {"pad_id": 0, "pad_type_id": 0, "pad_token": "<pad>"}
+    truncation = {"max_length": 1, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}
+    change = {"padding": padding, "truncation": truncation}
+    read = Tokenizer.from_json(changed(trained["byte"], lambda table: table.update(change)))
+    assert read.encode("abc").ids == trained["byte"].encode("abc").ids
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.pop("model"),
+        lambda table: table.update(model=3),
+        lambda table: table["model"].pop("vocab"),
+        lambda table: table["model"].update(vocab=[[1, 2]]),
+        lambda table: table.update(added_tokens={"id": 1}),
+        lambda table: table.update(normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA"}),
+    ],
+)
+def test_wrong_shapes_are_refused(trained, change):
+    with pytest.raises(DataError, match=r"must be JSON of the package `tokenizers`; received: .*tokenizer\.json"):
+        Tokenizer.from_json(changed(trained["byte"], change))
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path):
+    (tmp_path / "tokenizer.json").write_bytes(b"\xff{}")
+    with pytest.raises(DataError, match=r"tokenizer\.json must be text in UTF-8; received: 'utf-8' codec"):
+        Tokenizer.load(tmp_path)

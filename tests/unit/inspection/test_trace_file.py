@@ -124,3 +124,34 @@ def test_versions_and_descriptions_must_fit(tmp_path: Path) -> None:
         Trace.load(rewritten(tmp_path / "a", calls=[{}]))
     with pytest.raises(DataError, match="must be a whole trace"):
         Trace.load(rewritten(tmp_path / "a", calls=7))
+
+
+def test_a_small_file_does_not_unpack_to_a_large_one(tmp_path: Path) -> None:
+    recorded().save(tmp_path / "a")
+    packed = zipfile.ZipFile(tmp_path / "a", "a", zipfile.ZIP_DEFLATED)
+    with packed as archive, archive.open("calls/00009.safetensors", "w") as member:
+        for _ in range(300):
+            member.write(bytes(1 << 20))
+    size = r"it would unpack to 314,\d{3},\d{3} bytes, more than 268,435,456"
+    with pytest.raises(DataError, match=rf"must be a whole trace; received a damaged one, .*\({size}\)"):
+        Trace.load(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"layer": 3},
+        {"step": -1},
+        {"step": "1"},
+        {"query_labels": [3]},
+        {"query_labels": "word"},
+        {"key_labels": [["a"] * 900]},
+        {"key_labels": {"a": 1}},
+    ],
+)
+def test_a_description_of_other_types_is_damage(tmp_path: Path, changes: dict[str, object]) -> None:
+    recorded().save(tmp_path / "a")
+    with zipfile.ZipFile(tmp_path / "a") as archive:
+        calls = json.loads(archive.read("trace.json"))["calls"]
+    with pytest.raises(DataError, match="must be a whole trace; received a damaged one"):
+        Trace.load(rewritten(tmp_path / "a", calls=[calls[0] | changes, *calls[1:]]))

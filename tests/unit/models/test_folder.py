@@ -1,5 +1,7 @@
 import json
+import os
 import re
+import stat
 
 import pytest
 import torch
@@ -8,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from regard import __version__
 from regard.config.model import TransformerSpec
 from regard.config.presets import preset
-from regard.errors import DataError
+from regard.errors import DataError, NotFiniteError
 from regard.models import build_model
 from regard.models.folder import load_model, read_config, save_model, saved_tensors
 
@@ -86,7 +88,7 @@ def test_damage_is_named(folder) -> None:
     (folder / "config.json").write_text("{")
     refused(folder, "config.json must be JSON; received: ")
     (folder / "config.json").write_text("[]")
-    refused(folder, "config.json must hold a table of settings; received list.")
+    refused(folder, "config.json must hold a table of settings; received a list of 0.")
 
 
 def test_a_pickle_is_not_loaded(folder) -> None:
@@ -125,3 +127,69 @@ def test_vocabularies_of_two_sizes(tmp_path) -> None:
     loaded, config = load_model(tmp_path)
     assert (config.source_vocabulary, config.target_vocabulary) == (5, 6)
     assert loaded.output.weight.dtype == torch.float64
+
+
+def change(folder, **tensors) -> None:
+    save_file(load_file(folder / "model.safetensors") | tensors, folder / "model.safetensors")
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8, torch.bool, torch.float8_e5m2])
+def test_numbers_of_another_kind_are_refused(folder, dtype) -> None:
+    change(folder, **{"output.bias": torch.zeros(7).to(dtype)})
+    refused(folder, "model.safetensors: output.bias must be of F32 or F16 or BF16 or F64; received ")
+
+
+def test_precisions_are_not_mixed(folder) -> None:
+    change(folder, **{"output.bias": torch.zeros(7).half()})
+    refused(folder, "model.safetensors must hold numbers of one precision; received ")
+    whole = {name: one.double() for name, one in load_file(folder / "model.safetensors").items()}
+    save_file(whole, folder / "model.safetensors")
+    assert load_model(folder).model.output.weight.dtype == torch.float64
+
+
+def test_nan_is_refused_and_infinity_is_a_number(folder) -> None:
+    bias = torch.zeros(7)
+    bias[3] = -torch.inf
+    change(folder, **{"output.bias": bias})
+    assert load_model(folder).model.output.bias[3] == -torch.inf
+    bias[3] = torch.nan
+    change(folder, **{"output.bias": bias})
+    with pytest.raises(NotFiniteError, match=r"must hold numbers; received NaN in output\.bias\. The model is damaged"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"size": 60_000}, "must have the shape ("),
+        ({"num_encoder_layers": 200}, "tensors of the model; received missing: encoder.1"),
+        ({"num_encoder_layers": 10**9}, "`num_encoder_layers` must be at most 256; received 1000000000."),
+        ({"size": 10**15}, "`size` must be at most 1,048,576; received 1000000000000000."),
+        ({"size": 10**400}, "`size` must be at most 1,048,576; received an enormous number."),
+    ],
+)
+def test_sizes_are_compared_with_the_file_before_anything_is_built(folder, monkeypatch, settings, message) -> None:
+    table = json.loads((folder / "config.json").read_text())
+    table["model"] |= settings
+    (folder / "config.json").write_text(json.dumps(table))
+    monkeypatch.setattr(
+        torch.Tensor, "normal_", lambda tensor, *_, **__: tensor if tensor.is_meta else pytest.fail("memory")
+    )
+    refused(folder, message)
+
+
+def test_vocabularies_without_measure_are_refused(folder) -> None:
+    table = json.loads((folder / "config.json").read_text())
+    for size in (10**9, 10**18, 10**30):
+        (folder / "config.json").write_text(json.dumps(table | {"source_vocabulary": size, "target_vocabulary": size}))
+        refused(folder, str(folder))
+
+
+def test_nothing_waits_for_a_pipe_of_that_name(folder) -> None:
+    (folder / "model.safetensors").unlink()
+    os.mkfifo(folder / "model.safetensors")
+    refused(folder, "model.safetensors must be a plain file; received something else.")
+
+
+def test_what_is_written_may_be_read_by_others(folder) -> None:
+    assert {stat.S_IMODE(path.stat().st_mode) & 0o444 for path in folder.iterdir()} == {0o444}

@@ -61,7 +61,7 @@ def test_several_kinds_may_be_wanted(tmp_path):
         ('{"task": "sing"}', "holds a config.json that does not say what it is for."),
         ("{}", "holds a config.json that does not say what it is for."),
         ("{", "config.json must be JSON; received: "),
-        ("[1]", "config.json must hold a table of settings; received list."),
+        ("[1]", "config.json must hold a table of settings; received a list of 1."),
     ],
 )
 def test_folders_of_no_known_kind(tmp_path, text, message):

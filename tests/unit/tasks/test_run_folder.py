@@ -190,3 +190,13 @@ def test_settings_that_follow_from_others_are_told_last(tmp_path):
     )
     with pytest.raises(ArgumentError, match=message):
         folder.begin(Config(train=Train(steps=200, log_every=7)), "abc")
+
+
+def test_a_lock_that_is_a_link_is_refused_and_its_target_kept(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "precious").write_text("kept")
+    (tmp_path / "run" / ".lock").symlink_to(tmp_path / "precious")
+    message = r"whose \.lock is a plain file; .*\.lock cannot be opened \(.*\)\. Remove it, or name another folder"
+    with pytest.raises(ArgumentError, match=message), RunFolder(tmp_path / "run").locked():
+        pass
+    assert (tmp_path / "precious").read_text() == "kept"

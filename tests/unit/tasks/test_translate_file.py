@@ -13,7 +13,7 @@ import zstandard
 
 from regard.data.compressed import open_decompressed
 from regard.decoding.search import Search
-from regard.errors import ArgumentError, DataError
+from regard.errors import ArgumentError, DataError, NotFiniteError
 from regard.tasks.translate_file import OutputPlace, translate_file
 from regard.tasks.translate_lines import LineTranslator, Translate, translate_stream
 from regard.tasks.translator import load
@@ -187,6 +187,32 @@ def test_an_output_that_is_there_is_kept(translator, tmp_path):
     assert path.read_text() == "precious"
     stop(translator, path, overwrite=True)
     assert path.read_text() == "precious"
+    run(translator, path, overwrite=True)
+    assert path.read_text().count("\n") == 25
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"lines": "7"},
+        {"lines": -1},
+        {"output_bytes": None},
+        {"settings": {"beam": 5}},
+        {"settings": []},
+        {"tally": 3},
+        {"tally": {"broken_bytes": 0}},
+        {"finished": "no"},
+        {"digest": 7},
+    ],
+)
+def test_a_journal_of_other_values_is_told_and_overwriting_cures_it(translator, tmp_path, changes):
+    path = tmp_path / "out"
+    stop(translator, path)
+    journal = json.loads((tmp_path / "out.progress").read_text())
+    (tmp_path / "out.progress").write_text(json.dumps(journal | changes))
+    message = r"out\.progress must be what `regard translate` wrote; received: .* Begin anew with --overwrite\."
+    with pytest.raises(DataError, match=message):
+        run(translator, path)
     run(translator, path, overwrite=True)
     assert path.read_text().count("\n") == 25
 
@@ -438,13 +464,13 @@ def test_json_tells_everything(translator):
     assert not {"weights", "alignment"} & json.loads(text.split("\n")[0]).keys()
 
 
-def test_json_is_never_nan(tmp_path):
+@pytest.mark.parametrize("json", [True, False])
+def test_what_was_chosen_by_nan_is_no_answer(tmp_path, json):
     broken = load(make_folder(tmp_path))
     broken.model.output.bias.data[:] = float("nan")
-    with pytest.raises(
-        DataError, match=r"must give numbers that JSON can write; its .* of an output is nan, for the line 'el libro'"
-    ):
-        answer(broken, b"el libro\n", Translate(json=True, weights="none", max_length=4))
+    message = r"The model must give probabilities; received NaN for 'el libro'\. Its parameters may be damaged"
+    with pytest.raises(NotFiniteError, match=message):
+        answer(broken, b"el libro\n", Translate(json=json, weights="none", max_length=4))
 
 
 def test_every_line_begins_with_the_prefix(translator):

@@ -7,7 +7,7 @@ import torch
 
 from regard.errors import DataError
 from regard.training import checkpoint as module
-from regard.training.checkpoint import Checkpoint, Checkpoints, write_text
+from regard.training.checkpoint import Checkpoint, Checkpoints
 from regard.training.streams import capture_streams, restore_streams, seed_streams
 
 
@@ -55,7 +55,7 @@ def test_damage_is_noticed_and_the_one_before_is_used(tmp_path, name, damage):
     assert "step-00000010" in found.damaged[0]
 
 
-@pytest.mark.parametrize("moment", ["save_file", "_write_json", "_digest", "flush"])
+@pytest.mark.parametrize("moment", ["save_file", "_write_json", "digest", "flush"])
 def test_a_save_that_fails_leaves_nothing(tmp_path, monkeypatch, moment):
     checkpoints = Checkpoints(tmp_path)
     checkpoints.save(make(5))
@@ -186,20 +186,10 @@ def test_no_pickle_is_loaded(tmp_path):
     torch.save({"a": 1}, tmp_path / "step-00000005" / "tensors.safetensors")
     digests = tmp_path / "step-00000005" / "digests.json"
     values = json.loads(digests.read_text())
-    values["tensors.safetensors"] = module._digest(tmp_path / "step-00000005" / "tensors.safetensors")
+    values["tensors.safetensors"] = module.digest(tmp_path / "step-00000005" / "tensors.safetensors")
     digests.write_text(json.dumps(values))
     with pytest.raises(DataError, match="must be a whole checkpoint; received SafetensorError"):
         checkpoints.load(5)
-
-
-def test_a_small_file_is_the_old_or_the_new_one(tmp_path, monkeypatch):
-    write_text(tmp_path / "a.toml", "old")
-    write_text(tmp_path / "a.toml", "new")
-    assert (tmp_path / "a.toml").read_text() == "new"
-    monkeypatch.setattr(module, "flush", lambda _: (_ for _ in ()).throw(OSError(28, "full")))
-    with pytest.raises(OSError, match="full"):
-        write_text(tmp_path / "a.toml", "other")
-    assert [path.read_text() for path in tmp_path.iterdir()] == ["new"]
 
 
 def test_streams_differ_by_rank_and_survive_json():

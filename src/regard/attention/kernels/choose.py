@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from regard.attention.bias import Alibi
 from regard.attention.inputs import Inputs
 from regard.attention.kernels import chunked, flex, sdpa
 from regard.attention.kernels.transforms import transform_in_force
@@ -63,7 +64,7 @@ def _fastest(inputs: Inputs) -> Backend:
     if transform_in_force():
         return "reference"
     gaussian = isinstance(inputs.score, Gaussian)  # its inner form cancels where keys lie many bandwidths apart
-    spares = _sparse(inputs.mask) or isinstance(inputs.score, ChangedScore)
+    spares = _sparse(inputs.mask) or isinstance(inputs.score, ChangedScore) or isinstance(inputs.position, Alibi)
     if spares and flex.pays(inputs) and flex.refusal(inputs) is None and not gaussian:
         return "flex"
     if sdpa.refusal(inputs) is None and not gaussian:

@@ -23,7 +23,7 @@ from regard.attention.tensors import name_of
 
 #: Below this many pairs a dense mask costs less than finding the empty blocks (benchmarks/attention-h200.md).
 WORTHWHILE_PAIRS = 1 << 24
-#: The same where a function changes the scores: what else would be held are T · S numbers several times.
+#: The same where a function or ALiBi changes the scores: what else would be held are T · S numbers several times.
 WORTHWHILE_CHANGED_PAIRS = 1 << 20
 #: FlexAttention takes no narrower vectors.
 LEAST_WIDTH = 16
@@ -63,7 +63,8 @@ def refusal(inputs: Inputs) -> str | None:
 
 def pays(inputs: Inputs) -> bool:
     """Tell whether the blocks are worth finding, or the scores that a function changes worth not holding."""
-    least = WORTHWHILE_CHANGED_PAIRS if isinstance(inputs.score, ChangedScore) else WORTHWHILE_PAIRS
+    changed = isinstance(inputs.score, ChangedScore) or isinstance(inputs.position, Alibi)
+    least = WORTHWHILE_CHANGED_PAIRS if changed else WORTHWHILE_PAIRS
     return inputs.shape[-1] * inputs.shape[-2] >= least
 
 

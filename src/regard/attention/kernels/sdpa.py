@@ -72,7 +72,7 @@ def attend(inputs: Inputs, ready: Operands | None = None) -> Tensor:
     if causal and (inner.bias is not None or not inner.scale > 0):  # torch's causal kernels want a positive scale
         causal, mask = False, inputs.dense_mask()
     bias = lower_bias(inputs, query, key, inner.bias, mask)
-    dtype = inputs.dtype
+    dtype = _kernel_dtype(inputs.dtype, bias)
     query, key, value = inner.query.to(dtype), inner.key.to(dtype), value.to(dtype)
     query, key, value, bias = as_four_axes(query, key, value, bias, inputs.shape, grouped)
     fused = Fused(query, key, value, bias, causal, inner.scale, grouped)
@@ -83,6 +83,7 @@ def attend(inputs: Inputs, ready: Operands | None = None) -> Tensor:
         context = context[..., 1:, :]
     if context.size(-1) != value.size(-1):
         context = context[..., : value.size(-1)]
+    context = context.to(inputs.dtype)
     return context if len(inputs.shape) == 4 else context.reshape(*inputs.shape[:-1], value.size(-1))
 
 
@@ -164,21 +165,19 @@ def lower_bias(inputs: Inputs, query: Tensor, key: Tensor, extra: Tensor | None,
     total = parts[0]
     for part in parts[1:]:
         total = total + part
-    total = _kernel_bias(total, inputs.dtype)
+    # Rounded to half precision, numbers of size 10 would be off by 0.04, and −10⁹ would be −∞.
+    total = total.to(inputs.dtype) if inputs.dtype.itemsize >= 4 or total.dtype == inputs.dtype else total.float()
     return total if mask is None else torch.where(mask, total, -torch.inf)
 
 
-def _kernel_bias(bias: Tensor, dtype: torch.dtype) -> Tensor:
-    """Give a bias in the precision the kernel takes: float32 beside half precision on a CPU, elsewhere the call's.
+def _kernel_dtype(dtype: torch.dtype, bias: Tensor | None) -> torch.dtype:
+    """Give the precision to compute in: where a wider bias goes with half precision, the bias's.
 
-    What must be rounded stays finite: a large negative number counts little, −∞ forbids.
+    Torch's CPU kernel takes both as they are; on CUDA one refuses and another gives NaN.
     """
-    if dtype.itemsize >= 4:
-        return bias.to(dtype)
-    if bias.device.type == "cpu":
-        return bias.float()
-    limits = torch.finfo(dtype)
-    return torch.where(bias == -torch.inf, -torch.inf, bias.clamp(limits.min, limits.max)).to(dtype)
+    if bias is None or bias.dtype == torch.bool or bias.device.type == "cpu":
+        return dtype
+    return torch.promote_types(dtype, bias.dtype)
 
 
 def as_four_axes(
@@ -225,11 +224,13 @@ def run(fused: Fused, dropout: float) -> Tensor:
 
 
 def _kernel(fused: Fused, dropout: float = 0.0) -> Tensor:
-    bias = fused.bias
+    query, bias = fused.query, fused.bias
     if bias is None and not fused.causal and _few_keys(fused.key):
         bias = fused.key.new_zeros(1, fused.key.size(-2))
+    if bias is not None and bias.requires_grad and not any(one.requires_grad for one in fused[:3]):
+        query = query.detach().requires_grad_()  # torch's CUDA kernels prepare no backward pass for a bias alone
     return F.scaled_dot_product_attention(
-        fused.query,
+        query,
         fused.key,
         fused.value,
         attn_mask=bias,

@@ -9,6 +9,7 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.errors import ArgumentError
 from regard.models.language.network import History, Said
 
 
@@ -70,4 +71,9 @@ class BagModel:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> "BagModel":
         """Read what `arrays` gave."""
-        return cls(arrays["counts"].astype(np.int64), smoothing=float(arrays["smoothing"].astype(np.float64)[0]))
+        counts, smoothing = arrays["counts"], float(arrays["smoothing"].astype(np.float64)[0])
+        if counts.dtype != np.int64 or counts.ndim != 1 or (counts < 0).any():
+            raise ArgumentError("`counts` must be whole numbers, none below 0, in a row; received others.")
+        if not 0 < smoothing < np.inf:
+            raise ArgumentError(f"`smoothing` must be a finite number above 0; received {smoothing}.")
+        return cls(counts, smoothing=smoothing)

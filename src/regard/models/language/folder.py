@@ -2,10 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import torch
-from safetensors import SafetensorError
 from safetensors import numpy as arrays_file
 from safetensors.torch import save_file
 
@@ -14,12 +13,14 @@ from regard.config.language import BagSpec, LanguageSpec, NGramSpec, SavedLangua
 from regard.config.read import read_settings
 from regard.config.show import to_table
 from regard.errors import ArgumentError, DataError
-from regard.models.folder import CONFIG, PARAMETERS, fill, saved_tensors, write_whole
+from regard.files import write_text, write_whole
+from regard.models.folder import CONFIG, PARAMETERS, build_filled, open_tensors, read_table, saved_tensors
 from regard.models.language.bag import BagModel
 from regard.models.language.build import CountingModel, build_network
 from regard.models.language.network import LanguageNetwork
 from regard.models.language.ngram import NGramModel
 
+Counted = TypeVar("Counted", BagModel, NGramModel)
 AnyLanguageModel: TypeAlias = CountingModel | LanguageNetwork
 
 
@@ -41,7 +42,7 @@ def save_language_model(model: AnyLanguageModel, spec: LanguageSpec, folder: Pat
         arrays: dict[str, Any] = dict(model.arrays())
         write_whole(folder / PARAMETERS, lambda path: arrays_file.save_file(arrays, path))
     text = json.dumps(to_table(config), indent=2) + "\n"
-    write_whole(folder / CONFIG, lambda path: path.write_text(text, encoding="utf-8"))
+    write_text(folder / CONFIG, text)
 
 
 def load_language_model(folder: Path, *, device: torch.device | str = "cpu") -> LoadedLanguageModel:
@@ -49,23 +50,20 @@ def load_language_model(folder: Path, *, device: torch.device | str = "cpu") -> 
     config = read_language_config(folder)
     match config.model:
         case BagSpec():
-            return LoadedLanguageModel(BagModel.from_arrays(_arrays(folder)), config)
+            return LoadedLanguageModel(_counted(BagModel, folder, config.vocabulary_size), config)
         case NGramSpec():
-            return LoadedLanguageModel(NGramModel.from_arrays(_arrays(folder)), config)
+            return LoadedLanguageModel(_counted(NGramModel, folder, config.vocabulary_size), config)
         case spec:
-            with torch.random.fork_rng():
-                model = build_network(spec, vocabulary_size=config.vocabulary_size)
-            fill(model, folder / PARAMETERS)
+            model = build_filled(lambda: build_network(spec, vocabulary_size=config.vocabulary_size), folder)
             return LoadedLanguageModel(model.to(device).eval(), config)
 
 
 def is_language_model(folder: Path) -> bool:
     """Tell whether a model folder holds a language model."""
     try:
-        table = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_table(folder).get("task") == "language"
+    except DataError:
         return False
-    return isinstance(table, dict) and table.get("task") == "language"
 
 
 def read_language_config(folder: Path) -> SavedLanguageModel:
@@ -74,15 +72,22 @@ def read_language_config(folder: Path) -> SavedLanguageModel:
     if not is_language_model(folder):
         raise DataError(f"{path} must describe a language model; received another, or none. See `regard.load`.")
     try:
-        return read_settings(SavedLanguageModel, json.loads(path.read_text(encoding="utf-8")))
+        return read_settings(SavedLanguageModel, read_table(folder))
     except ArgumentError as error:
         raise DataError(f"{path}: {error}") from error
 
 
-def _arrays(folder: Path) -> dict[str, Any]:
+def _counted(kind: type[Counted], folder: Path, size: int) -> Counted:
+    """Read a model that counts, of so many tokens."""
     path = folder / PARAMETERS
+    with open_tensors(path):
+        pass  # it is one
     try:
-        found: dict[str, Any] = arrays_file.load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise DataError(f"{path} must be a safetensors file; received: {error}.") from error
-    return found
+        model = kind.from_arrays(arrays_file.load_file(path))
+    except (KeyError, IndexError, ValueError, TypeError, OverflowError) as error:
+        raise DataError(
+            f"{path} must hold the counts of {CONFIG}; received: {type(error).__name__}: {error}"
+        ) from error
+    if model.vocabulary_size != size:
+        raise DataError(f"{path} must be of the {size:,} tokens of {CONFIG}; received {model.vocabulary_size:,}.")
+    return model

@@ -168,14 +168,41 @@ class NGramModel:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> "NGramModel":
         """Read what `arrays` gave."""
-        order = max(int(name.split(".")[0]) for name in arrays if "." in name)
+        size = int(arrays["vocabulary_size"].astype(np.int64)[0])
+        order = sum(name.endswith(".keys") for name in arrays)
         levels = [Level(*(arrays[f"{length}.{name}"] for name in Level._fields)) for length in range(1, order + 1)]
-        return cls(levels, vocabulary_size=int(arrays["vocabulary_size"].astype(np.int64)[0]))
+        contexts = 1
+        for length, level in enumerate(levels, start=1):
+            _check_level(level, length, contexts, size)
+            contexts = len(level.keys)
+        if not levels:
+            raise ArgumentError("`arrays` must hold n-grams of length 1; received none.")
+        return cls(levels, vocabulary_size=size)
 
 
 def _shifted(numbers: Numbers) -> Numbers:
     """Give at each place what was at the one before."""
     return np.concatenate([np.full(1, -1), numbers[:-1]])
+
+
+def _check_level(level: Level, length: int, contexts: int, vocabulary_size: int) -> None:
+    """Raise where n-grams cannot have been counted: their numbers are trusted to be places in arrays."""
+    name = f"the n-grams of length {length}"
+    shapes = {"keys": (len(level.keys),), "counts": (len(level.keys),), "discounts": (4,)}
+    shapes |= {"totals": (contexts,), "left": (contexts,)}
+    for part, array in level._asdict().items():
+        kind = np.int64 if part in ("keys", "counts") else np.float64
+        if array.dtype != kind or array.shape != shapes[part]:
+            raise ArgumentError(
+                f"`{part}` of {name} must be {kind.__name__} of shape {shapes[part]}; received {array.dtype} of shape "
+                f"{array.shape}."
+            )
+        if not (np.isfinite(array).all() and (array >= 0).all()):
+            raise ArgumentError(f"`{part}` of {name} must be finite and not below 0; received others.")
+    if not len(level.keys) or (np.diff(level.keys) <= 0).any() or int(level.keys[-1]) >= contexts * vocabulary_size:
+        raise ArgumentError(
+            f"`keys` of {name} must rise from 0 to below {contexts * vocabulary_size:,}; received others."
+        )
 
 
 def _level(keys: Numbers, counts: Numbers, contexts: int, vocabulary_size: int) -> Level:

@@ -7,7 +7,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard import Alibi, Causal, Documents, Gaussian, Padding, Rotary, Window, attention, explain_backend
+from regard import (
+    Alibi,
+    Causal,
+    Documents,
+    Gaussian,
+    Padding,
+    Rotary,
+    ScoreMod,
+    Softcap,
+    Window,
+    attention,
+    explain_backend,
+)
 from regard.attention.kernels.flex import WORTHWHILE_PAIRS
 
 pytestmark = [pytest.mark.gpu, pytest.mark.compiled]
@@ -120,3 +132,64 @@ def test_second_derivatives(cuda: torch.device) -> None:
         (slope,) = torch.autograd.grad(context.square().sum(), query, create_graph=True)
         results.append(torch.autograd.grad(slope.square().sum(), (query, key)))
     torch.testing.assert_close(*results, atol=1e-2, rtol=1e-2)
+
+
+# Scores that functions change
+
+
+def test_a_soft_cap_is_fused_and_right(cuda: torch.device) -> None:
+    inputs = [draw(2, 4, 2048, 64, device=cuda) for _ in range(3)]
+    score = Softcap(5.0)
+    assert explain_backend(*inputs, score=score, mask=Causal()).chosen == "flex"
+    results = []
+    for backend in (None, "reference"):
+        context = attention(*inputs, score=score, mask=Causal(), backend=backend)
+        results.append([context, *torch.autograd.grad(context.float().square().sum(), inputs)])
+    for found, truth in zip(*results, strict=True):
+        torch.testing.assert_close(found, truth, atol=0.06, rtol=0.05)
+
+
+@pytest.mark.parametrize("position", [None, "alibi"])
+def test_a_function_of_score_and_indices_is_fused_and_right(position: str | None, cuda: torch.device) -> None:
+    inputs = [draw(2, 4, 2048, 64, device=cuda) for _ in range(3)]
+    slopes = torch.tensor([0.5, 0.25, 0.125, 0.1], device=cuda)
+    score = ScoreMod(lambda score, b, h, i, j: score - slopes[h] * (i - j).abs() / (1 + b))
+    given = {} if position is None else {"position": Alibi.of_heads(4, device=cuda)}
+    assert explain_backend(*inputs, score=score, **given).chosen == "flex"
+    results = []
+    for backend in (None, "reference"):
+        context = attention(*inputs, score=score, backend=backend, **given)
+        results.append([context, *torch.autograd.grad(context.float().square().sum(), inputs)])
+    for found, truth in zip(*results, strict=True):
+        torch.testing.assert_close(found, truth, atol=0.06, rtol=0.05)
+
+
+def test_what_a_function_holds_gets_its_gradient_or_an_error(cuda: torch.device) -> None:
+    """Never none without a word."""
+    inputs = [draw(1, 4, 2048, 64, device=cuda).detach().float() for _ in range(3)]
+    slopes = torch.tensor([0.5, 0.25, 0.125, 0.1], device=cuda, requires_grad=True)
+
+    def slope(backend: Any) -> Tensor:
+        score = ScoreMod(lambda score, b, h, i, j: score - slopes[h] * (i - j).abs() / 100)
+        context = attention(*inputs, score=score, backend=backend)
+        return torch.autograd.grad(context.square().sum(), slopes)[0]
+
+    torch.testing.assert_close(slope(None), slope("reference"), atol=1e-2, rtol=1e-2)
+
+
+@pytest.mark.parametrize("mask", [Window(16, 0), Causal()], ids=repr)
+def test_shared_inputs_have_one_first_derivative(mask: Any, cuda: torch.device) -> None:
+    x = draw(1, 2, 256, 32, device=cuda).detach().float().requires_grad_()
+    for make in (lambda: (x, x), lambda: (x, x.sin(), x), lambda: (x * 2, x)):
+        slopes = []
+        for again in (False, True):
+            context = attention(*make(), mask=mask, backend="flex")
+            slopes.append(torch.autograd.grad(context.square().sum(), x, create_graph=again)[0])
+        torch.testing.assert_close(*slopes, atol=5e-3, rtol=5e-3)
+
+
+def test_learned_slopes_learn(cuda: torch.device) -> None:
+    inputs = [draw(1, 4, LENGTH, 32, device=cuda).detach() for _ in range(3)]
+    slopes = torch.tensor([0.5, 0.25, 0.125, 0.1], device=cuda, requires_grad=True)
+    context = attention(*inputs, mask=Window(64, 0), position=Alibi(slopes=slopes))
+    assert torch.autograd.grad(context.float().square().sum(), slopes)[0].abs().min() > 0

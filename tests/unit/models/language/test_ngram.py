@@ -98,3 +98,52 @@ def test_errors():
         NGramModel.fit(np.array([1, 2]), vocabulary_size=3, order=0)
     with pytest.raises(ArgumentError, match="`tokens` must be at least `order`, 5; received 2"):
         NGramModel.fit(np.array([1, 2]), vocabulary_size=3, order=5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"1.keys": lambda one: one[:-1]},
+            r"`counts` of the n-grams of length 1 must be int64 of shape \(3,\)",
+        ),
+        ({"1.keys": lambda one: one[::-1].copy()}, r"`keys` of the n-grams of length 1 must rise from 0 to below 5;"),
+        (
+            {"2.keys": lambda one: one + 1000},
+            r"`keys` of the n-grams of length 2 must rise from 0 to below 20",
+        ),
+        ({"2.counts": lambda one: -one}, r"`counts` of the n-grams of length 2 must be finite and not below 0"),
+        (
+            {"2.totals": lambda one: one * np.nan},
+            r"`totals` of the n-grams of length 2 must be finite and not below 0",
+        ),
+        (
+            {"1.discounts": lambda one: one[:2]},
+            r"`discounts` of the n-grams of length 1 must be float64 of shape",
+        ),
+        ({"1.counts": lambda one: one.astype(np.float64)}, r"must be int64 of shape \(4,\); received float64"),
+    ],
+)
+def test_counts_that_cannot_have_been_counted_are_refused(changes, message):
+    arrays = NGramModel.fit(np.array([1, 2, 1, 3, 4]), vocabulary_size=5, order=2).arrays()
+    assert NGramModel.from_arrays(arrays).order == 2
+    changed = {name: changes.get(name, lambda one: one)(array) for name, array in arrays.items()}
+    with pytest.raises(ArgumentError, match=message):
+        NGramModel.from_arrays(changed)
+    with pytest.raises(ArgumentError, match="must hold n-grams of length 1; received none"):
+        NGramModel.from_arrays({"vocabulary_size": arrays["vocabulary_size"]})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"counts": np.array([1.0, 2.0])}, "`counts` must be whole numbers, none below 0, in a row; received others"),
+        ({"counts": np.array([[1, 2]])}, "`counts` must be whole numbers, none below 0, in a row"),
+        ({"counts": np.array([-1, 2])}, "`counts` must be whole numbers, none below 0, in a row"),
+        ({"smoothing": np.array([np.nan])}, "`smoothing` must be a finite number above 0; received nan"),
+        ({"smoothing": np.array([0.0])}, r"`smoothing` must be a finite number above 0; received 0\.0"),
+    ],
+)
+def test_a_bag_that_cannot_have_been_counted_is_refused(changes, message):
+    with pytest.raises(ArgumentError, match=message):
+        BagModel.from_arrays({"counts": np.array([1, 2]), "smoothing": np.array([1.0])} | changes)
