@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from regard.errors import ArgumentError
 from regard.models.language.network import History
 from regard.models.language.ngram import NGramModel
 from regard.models.prediction import check_lengths, check_some
@@ -131,6 +132,11 @@ class StatisticalModel(nn.Module):
         tables = self.probabilities.numel() + self.jumps.numel() + self.fertility.numel()
         return tables + sum(len(level.keys) for level in self.language.levels)
 
+    @property
+    def vocabularies(self) -> dict[str, int]:
+        """How many tokens either side has."""
+        return {"source": self.starts.numel() - 1, "target": self.language.vocabulary_size}
+
     def encode(self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"] | None = None) -> SourceTables:
         """Look up what was counted of each source word, the end included."""
         if lengths is None:
@@ -180,7 +186,9 @@ class StatisticalModel(nn.Module):
         if not state.begun:
             read[:, 0] = self.end  # in the text that was counted, a sentence begins after the end of another
         spoken = self.language.step(read, state.language)
-        repeated = memory.select(torch.arange(len(tokens), device=tokens.device) // (len(tokens) // max(memory.rows, 1)))
+        repeated = memory.select(
+            torch.arange(len(tokens), device=tokens.device) // (len(tokens) // max(memory.rows, 1))
+        )
         expected, covered, translated = state.expected, state.covered, []
         for number in range(tokens.size(1)):
             if number or state.begun:
@@ -207,16 +215,47 @@ class StatisticalModel(nn.Module):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "StatisticalModel":
-        """Read what `arrays` gave."""
+        """Read what `arrays` gave, and raise where it cannot have been counted."""
         inner = {name.removeprefix("language."): one for name, one in arrays.items() if name.startswith("language.")}
+        _check_arrays(arrays)
         language_weight, coverage_weight = arrays["weights"].tolist()
-        return cls(
+        model = cls(
             Counts(*(torch.from_numpy(arrays[name].copy()) for name in Counts._fields)),
             NGramModel.from_arrays(inner),
             end=int(arrays["end"][0]),
             language_weight=language_weight,
             coverage_weight=coverage_weight,
         )
+        size = model.language.vocabulary_size
+        if (arrays["words"] >= size).any() or not 0 <= model.end < size:
+            raise ArgumentError(f"`words` and `end` must be below the {size:,} target tokens; received others.")
+        return model
+
+
+def _check_arrays(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise where counts cannot be trusted as positions in arrays, or are no probabilities."""
+    starts, words, fertility = arrays["starts"], arrays["words"], arrays["fertility"]
+    shapes = {
+        "starts": (np.int64, (max(len(starts), 2),)),
+        "words": (np.int64, words.shape[:1]),
+        "probabilities": (np.float32, words.shape[:1]),
+        "jumps": (np.float32, (len(arrays["jumps"]) // 2 * 2 + 1,)),
+        "fertility": (np.float32, (len(starts) - 1, STEPS)),
+        "end": (np.int64, (1,)),
+        "weights": (np.float64, (2,)),
+    }
+    for name, (kind, shape) in shapes.items():
+        array = arrays[name]
+        if array.dtype != kind or array.shape != shape:
+            raise ArgumentError(
+                f"`{name}` must be {kind.__name__} of shape {shape}; received {array.dtype} of shape {array.shape}."
+            )
+        if not (np.isfinite(array).all() and (array >= 0).all()):
+            raise ArgumentError(f"`{name}` must be finite and not below 0; received others.")
+    if starts[0] != 0 or starts[-1] != len(words) or (np.diff(starts) < 0).any():
+        raise ArgumentError(f"`starts` must rise from 0 to {len(words):,}; received others.")
+    if (fertility >= 1).any() or arrays["weights"][0] >= 1:
+        raise ArgumentError("`fertility` and the first of `weights` must be below 1; received others.")
 
 
 def _move(
@@ -238,7 +277,7 @@ def _another(
     covered = covered.clamp_max(STEPS - 1)
     low = covered.floor().clamp_max(STEPS - 2).long()
     both = [fertility.take_along_dim((low + step).unsqueeze(-1), -1).squeeze(-1) for step in (0, 1)]
-    return torch.lerp(*both, covered - low)
+    return torch.lerp(both[0], both[1], covered - low)
 
 
 def _shares(weights: Float[Tensor, "rows source"]) -> Float[Tensor, "rows source"]:

@@ -156,7 +156,7 @@ def looks(
     translator: Translator, pairs: Sequence[Pair], *, words: Division, norms: bool, steps: Sequence[Step]
 ) -> Iterator[Look]:
     """Give where the model looked for each pair, in the order of lengths."""
-    model, sides = translator.model, translator.tokenizers
+    model, sides = translator.network, translator.tokenizers
     texts = [(compose(pair.source), compose(pair.target)) for pair in pairs]
     source, target = (
         sides.source.encode_batch([text for text, _ in texts]),

@@ -39,8 +39,9 @@ def inspect_translator(
             f"`model` must be one model to be inspected; received {len(translator.models)} that translate together. "
             "Inspect each alone."
         )
+    model, place = translator.network, translator.device
     found = translator.search([text], search)[0][0] if target is None else translator.force([text], [target])[0]
-    said, model, place = found.hypothesis.tokens, translator.model, translator.device
+    said = found.hypothesis.tokens
     source = torch.tensor([[*found.source_ids.tolist(), END]], device=place)
     before, spoken = (torch.tensor([ids], device=place) for ids in ([START, *said[:-1]], list(said)))
     lengths = [torch.tensor([one.size(1)], device=place) for one in (source, spoken)]
