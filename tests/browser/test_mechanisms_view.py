@@ -150,7 +150,15 @@ def test_presets_and_sizes(visit):
     page.get_by_label("Values, v5, 1").fill("16")
     more = torch.cat([key, torch.tensor([[4.0]])]), torch.cat([value, torch.tensor([[16.0]])])
     expect(page, query=query, key=more[0], value=more[1], score=Gaussian(0.5))
-    for name in ("One-hot", "Dictionary look-up", "Causal self-attention", "Additive, sparse", "Additive without tanh", "Local look", "Rotary"):
+    for name in (
+        "One-hot",
+        "Dictionary look-up",
+        "Causal self-attention",
+        "Additive, sparse",
+        "Additive without tanh",
+        "Local look",
+        "Rotary",
+    ):
         page.get_by_role("button", name=name, exact=True).click()
         page.wait_for_function(
             "() => !document.querySelector('[aria-busy]') && document.querySelector('[role=alert]').hidden"

@@ -189,6 +189,7 @@ class StatisticalSpec:
 
     def __post_init__(self) -> None:
         check_least(self, 1, "order", "iterations", "reach")
+        check_most(self, SIZES, "order", "iterations", "reach")
         check_least(self, 0, "coverage_weight")
         check_shares(self, "language_weight")
 

@@ -1,0 +1,105 @@
+"""Small translators of the built-in grammar, trained in a minute: what the experiments on translation compare."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from torch import Tensor
+
+from regard.config.model import StatisticalSpec
+from regard.config.presets import preset
+from regard.config.train import Train
+from regard.data.batches import Batch
+from regard.data.builtin import corpus
+from regard.data.pair import Pair
+from regard.data.special import END
+from regard.data.tokenizer import TokenizerPair
+from regard.data.tokenizer_training import TokenizerConfig, train_tokenizers
+from regard.decoding.search import Search
+from regard.evaluation.bleu import score
+from regard.experiments.experiment import fit
+from regard.models.build import build_model
+from regard.models.count_translator import count_translator
+from regard.models.initialize import start_from_counts
+from regard.tasks.translation_job import TranslationJob
+from regard.tasks.translator import Translator
+from regard.tasks.vocabulary import count_tokens
+from regard.training.group import Group
+
+CORPUS = "builtin:es-en"
+GREEDY = Search(beam=1)
+
+
+class Trained(NamedTuple):
+    """A translator, and what its training took."""
+
+    translator: Translator
+    seconds: float
+    losses: list[float]
+    """Cross-entropy per token, at each step."""
+    ended: list[float]
+    """Seconds since the start at which each step ended."""
+
+    @property
+    def milliseconds(self) -> float:
+        """How long a step takes, by the median: other work on the machine disturbs some."""
+        times = sorted(after - before for before, after in zip([0.0, *self.ended], self.ended, strict=False))
+        return 1000 * times[len(times) // 2]
+
+
+def draw_pairs(size: int, *, seed: int, longest: int = 20) -> list[Pair]:
+    """Draw pairs to train on, of at most so many words."""
+    return corpus(CORPUS, split="train", size=size, seed=seed, max_words=longest)
+
+
+def learn_words(pairs: Sequence[Pair]) -> TokenizerPair:
+    """Take every word as a token."""
+    return train_tokenizers(pairs, TokenizerConfig(kind="word", joint=False, min_frequency=1))
+
+
+def train_preset(
+    name: str,
+    pairs: Sequence[Pair],
+    *,
+    tokenizers: TokenizerPair,
+    steps: int,
+    learning_rate: float = 4e-3,
+    watch: Callable[[float], None] | None = None,
+) -> Trained:
+    """Train a preset of `regard train`, without dropout, on batches of about 1,000 tokens."""
+    spec = replace(preset(name, tokens=100_000, vocabulary=1_000), dropout=0.0)
+    job = TranslationJob(pairs, pairs[:1], tokenizers, Train(batch_tokens=1024), group=Group())
+    model = build_model(spec, source_vocabulary=tokenizers.source.size, target_vocabulary=tokenizers.target.size)
+    start_from_counts(model.output, count_tokens(pairs, tokenizers.target))
+    batches, begun, ended = _endless(job), time.perf_counter(), list[float]()
+
+    def loss() -> Tensor:
+        ended.append(time.perf_counter() - begun)
+        batch = next(batches)
+        return job.loss(model, batch).total / batch.num_tokens
+
+    losses = fit(model, loss, steps=steps, learning_rate=learning_rate, watch=watch)
+    ended = [*ended[1:], time.perf_counter() - begun]
+    return Trained(Translator(model, tokenizers, unknown="keep"), ended[-1], losses, ended)
+
+
+def _endless(job: TranslationJob) -> Iterator[Batch]:
+    while True:
+        yield from job.batches
+
+
+def count_preset(pairs: Sequence[Pair], *, tokenizers: TokenizerPair) -> Translator:
+    """Count the statistical translator."""
+    sides = (
+        tokenizers.source.encode_batch(pair.source for pair in pairs),
+        tokenizers.target.encode_batch(pair.target for pair in pairs),
+    )
+    source, target = ([side[index].tolist() for index in range(len(side))] for side in sides)
+    sizes = {"source_vocabulary": tokenizers.source.size, "target_vocabulary": tokenizers.target.size}
+    return Translator(count_translator(StatisticalSpec(), source, target, **sizes, end=END), tokenizers, unknown="keep")
+
+
+def bleu(translator: Translator, pairs: Sequence[Pair], search: Search = GREEDY) -> float:
+    """Score translations against the references."""
+    return score(translator.translate([pair.source for pair in pairs], search), [pair.target for pair in pairs]).bleu
