@@ -37,7 +37,7 @@ def draw_test(edges: tuple[int, ...], each: int, *, seed: int) -> dict[int, list
 
 def measure(settings: Settings) -> Result:
     """Train four models, count a fifth, and score all by length."""
-    trained_on, size, steps = settings.choose(full=((15, 25), 4_000, 400), quick=((5, 8), 200, 12))
+    trained_on, size, steps = settings.choose(full=((15, 25), 4_000, 400), quick=((5, 8), 60, 4))
     edges, each = settings.choose(full=((2, 5, 10, 15, 20, 25, 30, 35, 40), 25), quick=((2, 5, 10), 5))
     test, curves = draw_test(edges, each, seed=settings.seed), Curves()
     for place, longest in enumerate(trained_on):

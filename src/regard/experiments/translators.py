@@ -3,11 +3,13 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
+from statistics import median
 from typing import NamedTuple
 
 from torch import Tensor
 
-from regard.config.model import StatisticalSpec
+from regard.config.model import NetworkSpec, StatisticalSpec
 from regard.config.presets import preset
 from regard.config.train import Train
 from regard.data.batches import Batch
@@ -44,8 +46,7 @@ class Trained(NamedTuple):
     @property
     def milliseconds(self) -> float:
         """How long a step takes, by the median: other work on the machine disturbs some."""
-        times = sorted(after - before for before, after in zip([0.0, *self.ended], self.ended, strict=False))
-        return 1000 * times[len(times) // 2]
+        return 1000 * median(after - before for before, after in pairwise([0.0, *self.ended]))
 
 
 def draw_pairs(size: int, *, seed: int, longest: int = 20) -> list[Pair]:
@@ -59,7 +60,7 @@ def learn_words(pairs: Sequence[Pair]) -> TokenizerPair:
 
 
 def train_preset(
-    name: str,
+    name: str | NetworkSpec,
     pairs: Sequence[Pair],
     *,
     tokenizers: TokenizerPair,
@@ -67,8 +68,9 @@ def train_preset(
     learning_rate: float = 4e-3,
     watch: Callable[[float], None] | None = None,
 ) -> Trained:
-    """Train a preset of `regard train`, without dropout, on batches of about 1,000 tokens."""
-    spec = replace(preset(name, tokens=100_000, vocabulary=1_000), dropout=0.0)
+    """Train a preset of `regard train`, or what is described, without dropout, on batches of about 1,000 tokens."""
+    spec = preset(name, tokens=100_000, vocabulary=1_000) if isinstance(name, str) else name
+    spec = replace(spec, dropout=0.0)
     job = TranslationJob(pairs, pairs[:1], tokenizers, Train(batch_tokens=1024), group=Group())
     model = build_model(spec, source_vocabulary=tokenizers.source.size, target_vocabulary=tokenizers.target.size)
     start_from_counts(model.output, count_tokens(pairs, tokenizers.target))
@@ -98,6 +100,16 @@ def count_preset(pairs: Sequence[Pair], *, tokenizers: TokenizerPair) -> Transla
     source, target = ([side[index].tolist() for index in range(len(side))] for side in sides)
     sizes = {"source_vocabulary": tokenizers.source.size, "target_vocabulary": tokenizers.target.size}
     return Translator(count_translator(StatisticalSpec(), source, target, **sizes, end=END), tokenizers, unknown="keep")
+
+
+def smoothed(losses: Sequence[float], window: int = 20) -> list[float]:
+    """Take the mean of each loss and those before it, so many at most.
+
+    >>> smoothed([4.0, 2.0, 0.0], window=2)
+    [4.0, 3.0, 1.0]
+    """
+    spans = (losses[max(0, place - window + 1) : place + 1] for place in range(len(losses)))
+    return [sum(span) / len(span) for span in spans]
 
 
 def bleu(translator: Translator, pairs: Sequence[Pair], search: Search = GREEDY) -> float:

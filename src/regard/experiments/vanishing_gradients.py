@@ -161,8 +161,9 @@ def _draw(norms: Norms, trained: Trained) -> Figure:
     titles = ["gradients, all started alike", "gradients, each start chosen", "learning where gradients explode"]
     figure, (left, middle, right) = panels(1, 3, size=(4.2, 3.4), titles=titles)
     for axes, start, colors in ((left, ALIKE, PALETTE), (middle, CHOSEN, [PALETTE[1], PALETTE[4], *PALETTE[2:4]])):
+        farthest = 2 * NEAR if start == ALIKE else DISTANCES[-1]
         lines = [
-            (name, list(range(1, LENGTH)), [max(value, 1e-12) for value in found[1:]])
+            (name, list(range(1, farthest + 1)), [max(value, 1e-12) for value in found[1 : farthest + 1]])
             for name, found in norms[start].items()
         ]
         draw_lines(axes, lines, xlabel="words back", ylabel="gradient norm", log="y", colors=colors, markers=False)

@@ -39,7 +39,7 @@ TESTED = "the test pairs"
 
 def measure(settings: Settings) -> Result:
     """Train one translator with attention, count words three times, and score the links of all."""
-    size, tested, steps = settings.choose(full=(5_000, 500, 500), quick=(300, 60, 60))
+    size, tested, steps = settings.choose(full=(5_000, 500, 500), quick=(300, 60, 10))
     pairs, test = draw_pairs(size, seed=settings.seed), corpus(CORPUS, split="test", size=tested, seed=settings.seed)
     trained = train_preset(
         "bahdanau",
