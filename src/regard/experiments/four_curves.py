@@ -17,7 +17,7 @@ from regard.data.pair import Pair
 from regard.decoding.search import Search
 from regard.experiments.drawing import draw_lines
 from regard.experiments.experiment import Experiment, Result, Row, Settings
-from regard.experiments.translators import CORPUS, bleu, count_preset, draw_pairs, learn_words, train_preset
+from regard.experiments.translators import CORPUS, bleu, count_preset, draw_pairs, learn_words, telling, train_preset
 from regard.inspection.panels import PALETTE, panels
 
 PRESETS = {"attention": "bahdanau", "fixed vector": "fixed"}
@@ -50,7 +50,7 @@ def measure(settings: Settings) -> Result:
                 pairs,
                 tokenizers=tokenizers,
                 steps=steps,
-                watch=lambda share, begun=begun, doing=doing: settings.watch(begun + 0.9 * share / 4.4, doing),
+                watch=telling(settings, doing, begun, 0.9 / 4.4),
             )
             curves[name, longest] = {high: bleu(trained.translator, some) for high, some in test.items()}
     settings.watch(4 / 4.4, "counting words")
@@ -85,16 +85,17 @@ def _draw(curves: Curves) -> Figure:
 def _read(curves: Curves) -> tuple[str, str, str]:
     short, long = sorted({longest for _, longest in curves})
     farthest = max(curves["attention", long])
-    inside, beyond = (lambda name, longest: curves[name, longest][_bin(curves, short)]), farthest
+    within = _bin(curves, short)
+    fixed, attention = (curves[name, long] for name in ("fixed vector", "attention"))
     first = (
-        f"Of the models trained on up to {long} words, the fixed vector goes from {inside('fixed vector', long):.0f} "
+        f"Of the models trained on up to {long} words, the fixed vector goes from {fixed[within]:.0f} BLEU at {within} "
     )
-    first += (
-        f"BLEU at {_bin(curves, short)} words to {curves['fixed vector', long][beyond]:.0f} at {beyond}, attention "
+    first += f"words to {fixed[farthest]:.0f} at {farthest}, attention from {attention[within]:.0f} to "
+    first += f"{attention[farthest]:.0f}."
+    gains = {name: curves[name, long][farthest] - curves[name, short][farthest] for name in PRESETS}
+    second = (
+        f"At {farthest} words, longer training sentences change attention by {gains['attention']:+.0f} BLEU and the "
     )
-    first += f"from {inside('attention', long):.0f} to {curves['attention', long][beyond]:.0f}."
-    gains = {name: curves[name, long][beyond] - curves[name, short][beyond] for name in PRESETS}
-    second = f"At {beyond} words, longer training sentences change attention by {gains['attention']:+.0f} BLEU and the "
     second += f"fixed vector by {gains['fixed vector']:+.0f}: "
     second += (
         "what attention learned on short sentences carries less far than the paper's did."

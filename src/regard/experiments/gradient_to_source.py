@@ -50,7 +50,8 @@ def source_gradients(model: Model, source: Tensor, target: Tensor) -> Tensor:
         handle.remove()
     chosen = logits.log_softmax(-1).gather(-1, target.unsqueeze(-1)).squeeze(-1)
     rows = [torch.autograd.grad(chosen[:, step].sum(), caught, retain_graph=True)[0] for step in range(target.size(1))]
-    return torch.stack(rows).norm(dim=-1).mean(1)
+    found: Tensor = torch.stack(rows).norm(dim=-1).mean(1)
+    return found
 
 
 Found = dict[str, dict[int, Tensor]]

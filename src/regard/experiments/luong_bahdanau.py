@@ -23,7 +23,16 @@ from torch import nn
 from regard.data.builtin import corpus
 from regard.experiments.drawing import draw_lines
 from regard.experiments.experiment import Experiment, Result, Row, Settings
-from regard.experiments.translators import CORPUS, Trained, bleu, draw_pairs, learn_words, smoothed, train_preset
+from regard.experiments.translators import (
+    CORPUS,
+    Trained,
+    bleu,
+    draw_pairs,
+    learn_words,
+    smoothed,
+    telling,
+    train_preset,
+)
 from regard.inspection.panels import panels
 from regard.layers import AdditiveAttention, LuongAttention
 
@@ -64,7 +73,7 @@ def measure(settings: Settings) -> Result:
             pairs,
             tokenizers=tokenizers,
             steps=steps,
-            watch=lambda share, begun=number / 3.2, name=name: settings.watch(begun + share / 3.2, f"training {name}"),
+            watch=telling(settings, f"training {name}", number / 3.2, 1 / 3.2),
         )
     test = corpus(CORPUS, split="test", size=tested, seed=settings.seed)
     rows: list[Row] = [

@@ -18,7 +18,7 @@ from regard.data.builtin import corpus
 from regard.data.pair import Pair
 from regard.experiments.drawing import draw_lines
 from regard.experiments.experiment import Experiment, Result, Row, Settings
-from regard.experiments.translators import CORPUS, Trained, bleu, learn_words, smoothed, train_preset
+from regard.experiments.translators import CORPUS, Trained, bleu, learn_words, smoothed, telling, train_preset
 from regard.inspection.panels import panels
 from regard.models.build import count_parameters
 
@@ -56,9 +56,7 @@ def measure(settings: Settings) -> Result:
             tokenizers=tokenizers,
             steps=steps,
             learning_rate=RATES[name],
-            watch=lambda share, begun=0.1 + number * 0.45, name=name: settings.watch(
-                begun + 0.45 * share, f"training {name}"
-            ),
+            watch=telling(settings, f"training {name}", 0.1 + 0.45 * number, 0.45),
         )
     test = corpus(CORPUS, split="test", size=tested, seed=settings.seed)
     rows: list[Row] = [

@@ -20,7 +20,7 @@ from regard.data.tokenizer import TokenizerPair
 from regard.data.tokenizer_training import TokenizerConfig, train_tokenizers
 from regard.decoding.search import Search
 from regard.evaluation.bleu import score
-from regard.experiments.experiment import fit
+from regard.experiments.experiment import Settings, fit
 from regard.models.build import build_model
 from regard.models.count_translator import count_translator
 from regard.models.initialize import start_from_counts
@@ -84,6 +84,11 @@ def train_preset(
     losses = fit(model, loss, steps=steps, learning_rate=learning_rate, watch=watch)
     ended = [*ended[1:], time.perf_counter() - begun]
     return Trained(Translator(model, tokenizers, unknown="keep"), ended[-1], losses, ended)
+
+
+def telling(settings: Settings, doing: str, begun: float, share: float) -> Callable[[float], None]:
+    """Give what tells the settings' watcher of a part of the work: from `begun` on, `share` of the whole."""
+    return lambda done: settings.watch(begun + share * done, doing)
 
 
 def _endless(job: TranslationJob) -> Iterator[Batch]:
