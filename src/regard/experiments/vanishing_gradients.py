@@ -183,9 +183,6 @@ def _read(norms: Norms, trained: Trained) -> tuple[str, str, str]:
     plain += f"{found['GRU']:.1e} of the GRU's, {found['LSTM']:.1e} of the LSTM's and {found['attention']:.1g} of "
     plain += "attention's: "
     plain += (
-        f"{found['GRU']:.1e} in the GRU, {found['LSTM']:.1e} in the LSTM and {found['attention']:.1e} in attention: "
-    )
-    plain += (
         "gates keep more of it, attention most."
         if found["RNN"] < min(found["GRU"], found["LSTM"]) <= max(found["GRU"], found["LSTM"]) < found["attention"]
         else "which is not the order of the lecture."
