@@ -40,11 +40,11 @@ def measure(settings: Settings) -> Result:
     trained_on, size, steps = settings.choose(full=((15, 25), 4_000, 400), quick=((5, 8), 60, 4))
     edges, each = settings.choose(full=((2, 5, 10, 15, 20, 25, 30, 35, 40), 25), quick=((2, 5, 10), 5))
     test, curves = draw_test(edges, each, seed=settings.seed), Curves()
-    for place, longest in enumerate(trained_on):
+    for group, longest in enumerate(trained_on):
         pairs = draw_pairs(size, seed=settings.seed, longest=longest)
         tokenizers = learn_words(pairs)
         for number, (name, preset) in enumerate(PRESETS.items()):
-            doing, begun = f"{name}, up to {longest} words", (2 * place + number) / 4.4
+            doing, begun = f"{name}, up to {longest} words", (2 * group + number) / 4.4
             trained = train_preset(
                 preset,
                 pairs,

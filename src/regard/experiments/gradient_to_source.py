@@ -50,26 +50,28 @@ def source_gradients(model: Model, source: Tensor, target: Tensor) -> Tensor:
         handle.remove()
     chosen = logits.log_softmax(-1).gather(-1, target.unsqueeze(-1)).squeeze(-1)
     rows = [torch.autograd.grad(chosen[:, step].sum(), caught, retain_graph=True)[0] for step in range(target.size(1))]
-    found: Tensor = torch.stack(rows).norm(dim=-1).mean(1)
-    return found
+    norms: Tensor = torch.stack(rows).norm(dim=-1).mean(1)
+    return norms
 
 
-Found = dict[str, dict[int, Tensor]]
+Gradients = dict[str, dict[int, Tensor]]
 """By model, then by the words of the source: gradients, (target, source)."""
 
 
 def measure(settings: Settings) -> Result:
     """Build both models untrained, and measure gradients for sources of several lengths."""
     lengths, batch = settings.choose(full=((10, 20, 40), 64), quick=((5, 10, 20), 8))
-    found: Found = {name: {} for name in SPECS}
+    measured: Gradients = {name: {} for name in SPECS}
     for number, (name, spec) in enumerate(SPECS.items()):
         model = build_model(spec, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
         for length in lengths:
             settings.watch(number / 2, f"gradients of {name}, {length} words")
             source, target = (torch.randint(4, VOCABULARY, (batch, count)) for count in (length, length))
-            found[name][length] = source_gradients(model, source, target)
+            measured[name][length] = source_gradients(model, source, target)
     return Result(
-        tables={"Gradient of a target word at a source word": _rows(found)}, figure=_draw(found), reading=_read(found)
+        tables={"Gradient of a target word at a source word": _rows(measured)},
+        figure=_draw(measured),
+        reading=_read(measured),
     )
 
 
@@ -78,7 +80,7 @@ def first_to_last(gradients: Tensor) -> float:
     return float(gradients[0, 0] / gradients[0, -1])
 
 
-def _rows(found: Found) -> list[Row]:
+def _rows(measured: Gradients) -> list[Row]:
     return [
         {
             "model": name,
@@ -88,32 +90,32 @@ def _rows(found: Found) -> list[Row]:
             "first / last": first_to_last(gradients),
             "first word, last step": float(gradients[-1, 0]),
         }
-        for name, by_length in found.items()
+        for name, by_length in measured.items()
         for length, gradients in by_length.items()
     ]
 
 
-def _draw(found: Found) -> Figure:
-    longest = max(found[FIXED])
+def _draw(measured: Gradients) -> Figure:
+    longest = max(measured[FIXED])
     titles = [f"first target word, {longest} source words", "first source word, by target word"]
     figure, (left, right) = panels(1, 2, size=(4.7, 3.3), titles=titles)
-    places = list(range(1, longest + 1))
-    first = [(name, places, by_length[longest][0].tolist()) for name, by_length in found.items()]
-    later = [(name, places, by_length[longest][:, 0].tolist()) for name, by_length in found.items()]
+    positions = list(range(1, longest + 1))
+    first = [(name, positions, by_length[longest][0].tolist()) for name, by_length in measured.items()]
+    later = [(name, positions, by_length[longest][:, 0].tolist()) for name, by_length in measured.items()]
     draw_lines(left, first, xlabel="source word", ylabel="gradient norm", log="y", markers=False)
     draw_lines(right, later, xlabel="target word", ylabel="gradient norm", log="y", markers=False)
     return figure
 
 
-def _read(found: Found) -> tuple[str, str, str]:
-    longest, shortest = max(found[FIXED]), min(found[FIXED])
-    shares = {name: first_to_last(by_length[longest]) for name, by_length in found.items()}
+def _read(measured: Gradients) -> tuple[str, str, str]:
+    longest, shortest = max(measured[FIXED]), min(measured[FIXED])
+    shares = {name: first_to_last(by_length[longest]) for name, by_length in measured.items()}
     first = f"As the first target word is said after {longest} source words, the gradient at the first source word is "
     first += (
         f"{shares[FIXED]:.1g} of that at the last through a fixed vector and {shares[ATTENTION]:.2g} with attention."
     )
     ends = {
-        name: [float(by_length[count][-1, 0]) for count in (shortest, longest)] for name, by_length in found.items()
+        name: [float(by_length[count][-1, 0]) for count in (shortest, longest)] for name, by_length in measured.items()
     }
     second = (
         f"From the last target word back to the first source word it falls from {ends[FIXED][0]:.0e} at {shortest} "

@@ -51,12 +51,12 @@ def _layers() -> dict[str, nn.Module]:
 def milliseconds(layer: nn.Module, length: int, *, times: int) -> float:
     """Measure how long 20 queries of 8 sentences take over so many source words, at best."""
     query, memory = torch.randn(8, 20, SIZE), torch.randn(8, length, SIZE)
-    remembered, found = layer.remember(memory), []  # type: ignore[operator]
+    remembered, measured = layer.remember(memory), []  # type: ignore[operator]
     for _ in range(times):
         begun = time.perf_counter()
         layer(query, remembered)
-        found.append(time.perf_counter() - begun)
-    return 1000 * min(found)
+        measured.append(time.perf_counter() - begun)
+    return 1000 * min(measured)
 
 
 def measure(settings: Settings) -> Result:
@@ -78,12 +78,12 @@ def measure(settings: Settings) -> Result:
     rows: list[Row] = [
         {
             "model": name,
-            "milliseconds a step": one.milliseconds,
-            "seconds": one.seconds,
-            "loss": smoothed(one.losses)[-1],
-            "BLEU": bleu(one.translator, test),
+            "milliseconds a step": result.milliseconds,
+            "seconds": result.seconds,
+            "loss": smoothed(result.losses)[-1],
+            "BLEU": bleu(result.translator, test),
         }
-        for name, one in trained.items()
+        for name, result in trained.items()
     ]
     times_alone: list[Row] = [
         {"score of": name} | {f"{n} words": t for n, t in by.items()} for name, by in alone.items()
@@ -99,7 +99,7 @@ def _draw(alone: dict[str, dict[int, float]], trained: dict[str, Trained]) -> Fi
     figure, (left, right) = panels(1, 2, size=(4.7, 3.3), titles=["attention alone", "training a translator"])
     lines = [(name, list(by), list(by.values())) for name, by in alone.items()]
     draw_lines(left, lines, xlabel="source words", ylabel="milliseconds", log="xy")
-    curves = [(name, one.ended, smoothed(one.losses)) for name, one in trained.items()]
+    curves = [(name, result.ended, smoothed(result.losses)) for name, result in trained.items()]
     draw_lines(right, curves, xlabel="seconds", ylabel="loss per token", markers=False)
     return figure
 
@@ -112,21 +112,23 @@ def _read(alone: dict[str, dict[int, float]], rows: list[Row]) -> tuple[str, str
     )
     first += f"{alone[DOT][longest]:.2g} and with a matrix {alone[GENERAL][longest]:.2g}: "
     first += f"{ratio:.0f} times as long." if ratio > 1 else "no longer than a product."
-    found = {str(row["model"]): row for row in rows}
-    second = "A step of training the whole translator takes " + _list(found, "milliseconds a step", "{:.0f} ms") + ": "
+    measured = {str(row["model"]): row for row in rows}
+    second = (
+        "A step of training the whole translator takes " + _list(measured, "milliseconds a step", "{:.0f} ms") + ": "
+    )
     second += (
         "at sentences of up to 20 words the comparison is a small part of it."
-        if float(found[BAHDANAU]["milliseconds a step"]) < 1.3 * float(found[GENERAL]["milliseconds a step"])
+        if float(measured[BAHDANAU]["milliseconds a step"]) < 1.3 * float(measured[GENERAL]["milliseconds a step"])
         else "the comparison shows."
     )
-    best = max(found, key=lambda name: float(found[name]["BLEU"]))
-    third = f"After as many steps they reach {_list(found, 'BLEU', '{:.0f} BLEU')}; "
+    best = max(measured, key=lambda name: float(measured[name]["BLEU"]))
+    third = f"After as many steps they reach {_list(measured, 'BLEU', '{:.0f} BLEU')}; "
     third += f"{best} is best in this run, of one seed."
     return first, second, third
 
 
-def _list(found: dict[str, Row], column: str, form: str) -> str:
-    texts = [f"{form.format(float(row[column]))} ({name})" for name, row in found.items()]
+def _list(measured: dict[str, Row], column: str, form: str) -> str:
+    texts = [f"{form.format(float(row[column]))} ({name})" for name, row in measured.items()]
     return f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 

@@ -62,13 +62,13 @@ def measure(settings: Settings) -> Result:
     rows: list[Row] = [
         {
             "model": name,
-            "parameters": count_parameters(one.translator.network),
-            "milliseconds a step": one.milliseconds,
-            "seconds": one.seconds,
-            "loss": smoothed(one.losses)[-1],
-            "BLEU": bleu(one.translator, test),
+            "parameters": count_parameters(result.translator.network),
+            "milliseconds a step": result.milliseconds,
+            "seconds": result.seconds,
+            "loss": smoothed(result.losses)[-1],
+            "BLEU": bleu(result.translator, test),
         }
-        for name, one in trained.items()
+        for name, result in trained.items()
     ]
     times: list[Row] = [{"model": name} | {f"{n} words": t for n, t in by.items()} for name, by in at_length.items()]
     return Result(
@@ -84,7 +84,7 @@ def _draw(at_length: dict[str, dict[int, float]], trained: dict[str, Trained]) -
     lines = [(name, list(by), list(by.values())) for name, by in at_length.items()]
     draw_lines(left, lines, xlabel="words a sentence, up to", ylabel="milliseconds", limits=(0, None))
     left.set_xticks(lines[0][1])
-    curves = [(name, one.ended, smoothed(one.losses)) for name, one in trained.items()]
+    curves = [(name, result.ended, smoothed(result.losses)) for name, result in trained.items()]
     draw_lines(right, curves, xlabel="seconds", ylabel="loss per token", markers=False)
     return figure
 
@@ -102,7 +102,7 @@ def _read(at_length: dict[str, dict[int, float]], trained: dict[str, Trained], r
     second += "Transformer, on one core: here the "
     second += f"{'Transformer' if times[TRANSFORMER] < times[RNN] else 'RNN'} trains faster per token."
     reached = {str(row["model"]): float(row["BLEU"]) for row in rows}
-    seconds = {name: one.seconds for name, one in trained.items()}
+    seconds = {name: result.seconds for name, result in trained.items()}
     third = f"After as many steps, {seconds[RNN]:.0f} s of the RNN's and {seconds[TRANSFORMER]:.0f} s of the "
     third += (
         f"Transformer's, they reach {reached[RNN]:.0f} and {reached[TRANSFORMER]:.0f} BLEU: on a corpus this small, "

@@ -113,7 +113,7 @@ def smoothed(losses: Sequence[float], window: int = 20) -> list[float]:
     >>> smoothed([4.0, 2.0, 0.0], window=2)
     [4.0, 3.0, 1.0]
     """
-    spans = (losses[max(0, place - window + 1) : place + 1] for place in range(len(losses)))
+    spans = (losses[max(0, step - window + 1) : step + 1] for step in range(len(losses)))
     return [sum(span) / len(span) for span in spans]
 
 

@@ -60,7 +60,7 @@ def measure(settings: Settings) -> Result:
 def _rows(trained: Trained, pairs: list[Pair], test: list[Pair], steps: int) -> list[Row]:
     many, all_pairs = f"{len(pairs):,} training pairs", f"{len(pairs):,} training pairs and {TESTED}"
     forward, backward = (align_by_counting(some, train_on=more) for some, more in _directions(test, pairs))
-    found: list[tuple[str, str, list[Alignment]]] = [
+    aligned: list[tuple[str, str, list[Alignment]]] = [
         (DIAGONAL, "nothing", align_diagonally(test)),
         (COUNTED, TESTED, align_by_counting(test)),
         (COUNTED, many, align_counted(count_words(pairs), test)),
@@ -68,7 +68,7 @@ def _rows(trained: Trained, pairs: list[Pair], test: list[Pair], steps: int) -> 
         (BOTH_WAYS, all_pairs, join_directions(forward, backward, "grow-diag")),
         (ATTENTION, f"{many}, {steps:,} steps", align(trained.translator, test)),
     ]
-    return [_row(name, learned, links, test) for name, learned, links in found]
+    return [_row(name, learned, links, test) for name, learned, links in aligned]
 
 
 def _directions(test: list[Pair], pairs: list[Pair]) -> list[tuple[list[Pair], list[Pair]]]:
@@ -76,7 +76,7 @@ def _directions(test: list[Pair], pairs: list[Pair]) -> list[tuple[list[Pair], l
 
 
 def _row(name: str, learned: str, links: Sequence[Alignment], test: Sequence[Pair]) -> Row:
-    scores = alignment_error([one.links for one in links], [pair.links for pair in test])
+    scores = alignment_error([alignment.links for alignment in links], [pair.links for pair in test])
     return {
         "links by": name,
         "learned from": learned,

@@ -35,13 +35,13 @@ def count_translator(
     """
     if not len(sources):
         raise ArgumentError("`sources` must hold at least one sentence; received none.")
-    given, said = ([[*map(str, side), str(end)] for side in both] for both in (sources, targets))
-    table = IbmModel1.train(given, said, iterations=spec.iterations)
-    links = table.align(given, said)
+    source_texts, target_texts = ([[*map(str, side), str(end)] for side in both] for both in (sources, targets))
+    table = IbmModel1.train(source_texts, target_texts, iterations=spec.iterations)
+    links = table.align(source_texts, target_texts)
     counts = Counts(
         *_translations(table, source_vocabulary),
         torch.from_numpy(_jumps(links, spec.reach)).float(),
-        torch.from_numpy(_fertility(given, links, source_vocabulary)).float(),
+        torch.from_numpy(_fertility(source_texts, links, source_vocabulary)).float(),
     )
     text = np.concatenate([[end], *([*sentence, end] for sentence in targets)])
     return StatisticalModel(
@@ -61,8 +61,8 @@ def _translations(table: IbmModel1, source_vocabulary: int) -> tuple[torch.Tenso
     target = np.array([*map(int, table.target_words)])[word[kept]]
     order = np.argsort(source, kind="stable")
     starts = np.searchsorted(source[order], np.arange(source_vocabulary + 1))
-    found = table.probabilities[kept][order].astype(np.float32)
-    return torch.from_numpy(starts), torch.from_numpy(target[order]), torch.from_numpy(found)
+    probabilities = table.probabilities[kept][order].astype(np.float32)
+    return torch.from_numpy(starts), torch.from_numpy(target[order]), torch.from_numpy(probabilities)
 
 
 def _jumps(links: Iterable[Sequence[int | None]], reach: int) -> NDArray[np.float64]:
@@ -73,8 +73,8 @@ def _jumps(links: Iterable[Sequence[int | None]], reach: int) -> NDArray[np.floa
     """
     steps = []
     for row in links:
-        places = [-1, *(place for place in row if place is not None)]
-        steps.append(np.diff(places))
+        positions = [-1, *(position for position in row if position is not None)]
+        steps.append(np.diff(positions))
     counts = np.bincount(np.clip(np.concatenate(steps), -reach, reach) + reach, minlength=2 * reach + 1) + 1.0
     return counts / counts.sum()  # type: ignore[no-any-return]
 
@@ -85,10 +85,10 @@ def _fertility(
     """Give how often a source token with so many translations has another; of rare tokens, as of all."""
     counts = np.zeros((vocabulary, STEPS + 1))
     for source, row in zip(sources, links, strict=True):
-        given = np.bincount([place for place in row if place is not None], minlength=len(source))
-        np.add.at(counts, (np.array([*map(int, source)]), np.minimum(given, STEPS)), 1)
+        linked = np.bincount([position for position in row if position is not None], minlength=len(source))
+        np.add.at(counts, (np.array([*map(int, source)]), np.minimum(linked, STEPS)), 1)
     at_least = counts[:, ::-1].cumsum(-1)[:, ::-1]  # how often it had so many or more
     of_all = at_least.sum(0)
     usual = (of_all[1:] + 0.5) / (of_all[:-1] + 1)
-    found: NDArray[np.float64] = (at_least[:, 1:] + usual) / (at_least[:, :-1] + 1)
-    return np.minimum(found, 0.999)
+    shares: NDArray[np.float64] = (at_least[:, 1:] + usual) / (at_least[:, :-1] + 1)
+    return np.minimum(shares, 0.999)

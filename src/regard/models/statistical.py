@@ -57,7 +57,7 @@ class SourceTables(NamedTuple):
 
     def select(self, rows: Int[Tensor, " chosen"]) -> "SourceTables":
         """Take these rows, in this order."""
-        return SourceTables(*(one.index_select(0, rows) for one in self))
+        return SourceTables(*(tensor.index_select(0, rows) for tensor in self))
 
 
 class StatisticalState(NamedTuple):
@@ -142,15 +142,15 @@ class StatisticalModel(nn.Module):
         if lengths is None:
             lengths = torch.full((source.size(0),), source.size(1))
         check_lengths(lengths, source)
-        places, last = torch.arange(source.size(1), device=source.device), lengths.to(source.device)[:, None]
+        positions, last = torch.arange(source.size(1), device=source.device), lengths.to(source.device)[:, None]
         reach = self.jumps.numel() // 2
         before = torch.arange(-1, source.size(1), device=source.device)[:, None]
-        jumps = self.jumps[(places - before).clamp(-reach, reach) + reach] * (places < last)[:, None]
+        jumps = self.jumps[(positions - before).clamp(-reach, reach) + reach] * (positions < last)[:, None]
         return SourceTables(
             self._translations(source),
             jumps / jumps.sum(-1, keepdim=True).clamp_min(FLOOR),
             self.fertility[source],
-            places < last - 1,
+            positions < last - 1,
         )
 
     def _translations(self, source: Int[Tensor, "batch source"]) -> Float[Tensor, "batch source vocabulary"]:
@@ -201,22 +201,24 @@ class StatisticalModel(nn.Module):
 
     def _translated(self, expected: Tensor, covered: Tensor, memory: SourceTables) -> Float[Tensor, "rows vocabulary"]:
         """Give the logarithm of what translation and coverage say of each word."""
-        found = (expected.unsqueeze(1) @ memory.translations).squeeze(1).clamp_min(FLOOR).log()
+        scores = (expected.unsqueeze(1) @ memory.translations).squeeze(1).clamp_min(FLOOR).log()
         left = torch.where(memory.words, torch.log1p(-_another(covered, memory.fertility)), 0.0).sum(-1)
-        found[:, self.end] += self.coverage_weight / (1 - self.language_weight) * left
-        return found
+        scores[:, self.end] += self.coverage_weight / (1 - self.language_weight) * left
+        return scores
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give everything that was counted, under names."""
-        named = {name: one.cpu().numpy() for name, one in self.named_buffers()}
+        named = {name: buffer.cpu().numpy() for name, buffer in self.named_buffers()}
         named["end"] = np.array([self.end])
         named["weights"] = np.array([self.language_weight, self.coverage_weight])
-        return named | {f"language.{name}": one for name, one in self.language.arrays().items()}
+        return named | {f"language.{name}": array for name, array in self.language.arrays().items()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "StatisticalModel":
         """Read what `arrays` gave, and raise where it cannot have been counted."""
-        inner = {name.removeprefix("language."): one for name, one in arrays.items() if name.startswith("language.")}
+        inner = {
+            name.removeprefix("language."): array for name, array in arrays.items() if name.startswith("language.")
+        }
         _check_arrays(arrays)
         language_weight, coverage_weight = arrays["weights"].tolist()
         model = cls(
