@@ -30,6 +30,7 @@ from regard.experiments.translators import (
     learn_words,
     smoothed,
     telling,
+    time_steps,
     train_preset,
 )
 from regard.inspection.panels import panels
@@ -74,11 +75,12 @@ def measure(settings: Settings) -> Result:
             steps=steps,
             watch=telling(settings, f"training {name}", number / 3.2, 1 / 3.2),
         )
+    steps_alone = time_steps(trained, pairs[:400], rounds=times)
     test = corpus(CORPUS, split="test", size=tested, seed=settings.seed)
     rows: list[Row] = [
         {
             "model": name,
-            "milliseconds a step": result.milliseconds,
+            "milliseconds a step": steps_alone[name],
             "seconds": result.seconds,
             "loss": smoothed(result.losses)[-1],
             "BLEU": bleu(result.translator, test),
@@ -108,7 +110,7 @@ def _read(alone: dict[str, dict[int, float]], rows: list[Row]) -> tuple[str, str
     longest = max(alone[DOT])
     ratio = alone[BAHDANAU][longest] / alone[GENERAL][longest]
     first = (
-        f"Over {longest} source words Bahdanau's comparison takes {alone[BAHDANAU][longest]:.2g} ms, Luong's product "
+        f"Over {longest} source words Bahdanau's comparison takes {alone[BAHDANAU][longest]:.3g} ms, Luong's product "
     )
     first += f"{alone[DOT][longest]:.2g} and with a matrix {alone[GENERAL][longest]:.2g}: "
     first += f"{ratio:.0f} times as long." if ratio > 1 else "no longer than a product."

@@ -1,7 +1,7 @@
 """Small translators of the built-in grammar, trained in a minute: what the experiments on translation compare."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -84,6 +84,21 @@ def train_preset(
     losses = fit(model, loss, steps=steps, learning_rate=learning_rate, watch=watch)
     ended = [*ended[1:], time.perf_counter() - begun]
     return Trained(Translator(model, tokenizers, unknown="keep"), ended[-1], losses, ended)
+
+
+def time_steps(trained: Mapping[str, Trained], pairs: Sequence[Pair], *, rounds: int) -> dict[str, float]:
+    """Time a step of each on one batch, in milliseconds, at best; in turns, so that other work disturbs all alike."""
+    times: dict[str, list[float]] = {name: [] for name in trained}
+    for _ in range(rounds):
+        for name, result in trained.items():
+            translator = result.translator
+            job = TranslationJob(pairs, pairs[:1], translator.tokenizers, Train(batch_tokens=1024), group=Group())
+            batch = next(iter(job.batches))
+            begun = time.perf_counter()
+            job.loss(translator.network, batch).total.backward()
+            times[name].append(time.perf_counter() - begun)
+            translator.network.zero_grad()
+    return {name: 1000 * min(values) for name, values in times.items()}
 
 
 def telling(settings: Settings, doing: str, begun: float, share: float) -> Callable[[float], None]:
