@@ -54,8 +54,8 @@ TASKS = {
 }
 FAMILIES = {
     "static": ("tf-idf", "average"),
-    "learned, without attention": ("token-weights", "feed-forward", "rnn", "lstm"),
-    "attention": ("attentive-pooling", "lstm-attention", "structured", "transformer"),
+    "learned, without attention": ("token-weights", "feed-forward", "rnn", "lstm", "gru"),
+    "attention": ("attentive-pooling", "rnn-attention", "lstm-attention", "structured", "transformer"),
 }
 PROBED = 100
 """Test texts on which a model's own shares are compared with removal."""

@@ -150,7 +150,15 @@ def test_presets_and_sizes(visit):
     page.get_by_label("Values, v5, 1").fill("16")
     more = torch.cat([key, torch.tensor([[4.0]])]), torch.cat([value, torch.tensor([[16.0]])])
     expect(page, query=query, key=more[0], value=more[1], score=Gaussian(0.5))
-    for name in ("One-hot", "Dictionary look-up", "Causal self-attention", "Additive, sparse", "Local look", "Rotary"):
+    for name in (
+        "One-hot",
+        "Dictionary look-up",
+        "Causal self-attention",
+        "Additive, sparse",
+        "Additive without tanh",
+        "Local look",
+        "Rotary",
+    ):
         page.get_by_role("button", name=name, exact=True).click()
         page.wait_for_function(
             "() => !document.querySelector('[aria-busy]') && document.querySelector('[role=alert]').hidden"
@@ -159,6 +167,21 @@ def test_presets_and_sizes(visit):
         page.wait_for_timeout(300)
         exec(page.locator(".code pre").inner_text(), names)
         assert grid(page, "context") == written(names["context"])
+
+
+def test_without_the_tanh_the_page_says_that_the_query_makes_no_difference(visit):
+    page = shown(visit("mechanisms"))
+    page.get_by_role("button", name="Additive without tanh", exact=True).click()
+    page.get_by_text("Every query has the same weights").wait_for()
+    first, *others = grid(page, "weights")
+    assert others == [first, first]
+    assert "tanh" not in page.get_by_role("region", name="The score of q1 and k1").locator("math").first.text_content()
+    choose(page, Normalizer="Sigmoid")
+    page.get_by_text("Rows differ here because of the mask").wait_for()
+    choose(page, Activation="tanh")
+    page.get_by_text("go through a tanh").wait_for()
+    page.wait_for_function("() => !document.querySelector('.flow ~ .note')")
+    assert page.get_by_text("without the tanh").count() == 0
 
 
 def test_what_does_not_fit_is_said(visit):

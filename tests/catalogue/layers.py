@@ -136,6 +136,14 @@ LAYERS = [
         output_size=6,
     ),
     Row(
+        name="LuongAttention scaled dot",
+        build=lambda: LuongAttention(6, 6, score="scaled-dot"),
+        look=luong,
+        query_size=6,
+        key_size=6,
+        output_size=6,
+    ),
+    Row(
         name="LuongAttention general",
         build=lambda: LuongAttention(5, 6),
         look=luong,

@@ -264,3 +264,24 @@ def test_help_shows_an_example(run):
     assert "What the gold LINKS of --develop count from" in told["align"]
     assert "What the links of HYPOTHESES count from" in told["score-links"]
     assert "What the links of --gold count from" in told["score-links"]
+
+
+def test_ibm_1_learns_from_more_pairs_than_it_aligns(run, tmp_path):
+    (tmp_path / "a.es").write_text("negro gato\n", encoding="utf-8")
+    (tmp_path / "a.en").write_text("cat black\n", encoding="utf-8")
+    (tmp_path / "more.es").write_text("negro\ngato\n" * 3, encoding="utf-8")
+    (tmp_path / "more.en").write_text("black\ncat\n" * 3, encoding="utf-8")
+    files = ("--source", "a.es", "--target", "a.en")
+    assert run("align", "ibm-1", "--train", "more.es", "more.en", *files).stdout == "0-1 1-0\n"
+    assert run("align", "ibm-1", *files).stdout != "0-1 1-0\n"
+    joined = run("align", "diagonal", "--reverse", "ibm-1", "--train", "more.es", "more.en", "--join", "union", *files)
+    assert {"0-1", "1-0"} <= set(joined.stdout.split())
+
+
+def test_training_pairs_are_for_what_counts(run, files):
+    found = run("align", "diagonal", "--train", "a.es", "a.en", "--source", "a.es", "--target", "a.en")
+    assert found.returncode == 2
+    assert "`--train` must come with ibm-1, which counts; received diagonal. Leave it out." in " ".join(
+        found.stderr.split()
+    )
+    assert not found.stdout

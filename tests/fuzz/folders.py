@@ -12,15 +12,18 @@ import regard
 from regard.config.captions import CaptionSpec
 from regard.config.classify import RecurrentAttentionSpec, TfIdfSpec
 from regard.config.language import BagSpec, NGramSpec, RecurrentLanguageSpec, TransformerLanguageSpec
-from regard.config.model import TransformerSpec
+from regard.config.model import StatisticalSpec, TransformerSpec
 from regard.config.questions import QuestionSpec
 from regard.config.vision import ResidualSpec, VisionTransformerSpec
+from regard.data.special import END
 from regard.data.text_tokenizer import TextTokenizer
 from regard.data.tokenizer import Tokenizer
 from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
 from regard.decoding.search import Search
 from regard.inspection.hugging_face_folder import load_hugging_face
 from regard.models.classify import build_classifier
+from regard.models.count_translator import count_translator
+from regard.models.folder import save_model
 from regard.models.language.build import build_network, count_text
 from regard.models.language.folder import save_language_model
 from regard.models.vision.build import build_image_encoder
@@ -30,7 +33,7 @@ from regard.tasks.captioner import Captioner
 from regard.tasks.classifier import Classifier
 from regard.tasks.image_classifier import ImageClassifier
 from regard.tasks.question_answerer import QuestionAnswerer
-from unit.tasks.translators import BYTES, RECURRENT, make_folder
+from unit.tasks.translators import BYTES, RECURRENT, WORDS, make_folder, tokenizers
 
 TEXT = "the cat sat on the mat and the dog ran"
 GREEDY = Search(beam=1, max_length=5)
@@ -97,6 +100,16 @@ def make_captions(folder: Path) -> None:
     Captioner(model, words(), spec, image_size=SIDE, max_length=4).save(folder)
 
 
+def make_statistical(folder: Path) -> None:
+    sides = tokenizers(WORDS)
+    sizes = {"source_vocabulary": sides.source.size, "target_vocabulary": sides.target.size}
+    source, target = ([[4, 5, 6], [4, 7]], [[5, 6], [7, 4, 5]])
+    save_model(
+        count_translator(StatisticalSpec(), source, target, **sizes, end=END), StatisticalSpec(), folder, **sizes
+    )
+    sides.save(folder)
+
+
 def make_hugging_face(folder: Path) -> None:
     from unit.inspection.hugging_face_models import make_model, make_tokenizer
 
@@ -124,6 +137,7 @@ _see = loaded(lambda model: model.classify([picture().float() / 255]))
 KINDS = {
     "recurrent": Kind(lambda folder: make_folder(folder, RECURRENT, BYTES), _translate),
     "transformer": Kind(lambda folder: make_folder(folder, TRANSFORMER, BYTES), _translate),
+    "statistical": Kind(make_statistical, _translate),
     "bag": Kind(make_language(BagSpec()), _generate),
     "ngram": Kind(make_language(NGramSpec(order=3)), _generate),
     "lstm": Kind(make_language(RecurrentLanguageSpec(embedding_size=8, hidden_size=8, num_layers=1)), _generate),

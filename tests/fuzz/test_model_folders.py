@@ -73,7 +73,7 @@ def _folders() -> Iterator[tuple[str, Target]]:
         yield f"{name} model.safetensors", Target(make, "model.safetensors", use, 15 if name in slow else 25)
     for name in ("recurrent", "lstm", "classifier", "hugging-face"):
         yield f"{name} tokenizer.json", Target(KINDS[name].make, "tokenizer.json", KINDS[name].use, 25)
-    for name in ("bag", "ngram"):
+    for name in ("bag", "ngram", "statistical"):
         yield f"{name} counts", Target(KINDS[name].make, "model.safetensors", KINDS[name].use, 150)
     yield "labels", Target(KINDS["tf-idf"].make, "labels.json", KINDS["tf-idf"].use, 150)
     yield "answers", Target(KINDS["questions"].make, "answers.json", KINDS["questions"].use, 15)

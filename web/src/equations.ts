@@ -68,6 +68,7 @@ export const SCORES: Record<string, ScoreText> = {
   ScaledDot: { title: "Scaled dot product", says: "The dot product, divided by the root of the width, so that it does not grow with it.", formula: () => [over([transposed("q", "i"), k()], m("msqrt", null, mi("d")))] },
   Bilinear: { title: "General (bilinear)", says: "A learned matrix stands between query and key; their widths may differ.", formula: () => [transposed("q", "i"), mi("M"), k()] },
   Additive: { title: "Additive", says: "Query and key, already projected, are added and go through a tanh; a learned vector weighs what comes out.", formula: () => [m("msup", null, mi("v"), mo("⊤")), call("tanh", q(), mo("+"), k())] },
+  Linear: { title: "Additive without tanh", says: "As some lectures print it. Without the tanh the query adds the same to every score of its row, and the weights do not depend on it.", formula: () => [m("msup", null, mi("v"), mo("⊤")), bracket(q(), mo("+"), k())] },
   Concat: { title: "Concat", says: "Query and key, end to end, go through a layer with a tanh: additive after two projections.", formula: () => [m("msup", null, mi("v"), mo("⊤")), call("tanh", mi("W"), row(mo("["), q(), mo(";"), k(), mo("]")))] },
   Gaussian: { title: "Gaussian", says: "The nearer the key, the larger: minus the squared distance. With softmax this is kernel regression.", formula: () => [mo("−", { form: "prefix" }), over(square(norm(q(), mo("−"), k())), [m("mn", null, "2"), square(mi("σ"))])] },
   Cosine: { title: "Cosine", says: "Compares directions, whatever the lengths; a small temperature τ makes it sharp.", formula: () => [over([transposed("q", "i"), k()], [norm(q()), norm(k()), mi("τ")])] },
@@ -94,9 +95,14 @@ export const POSITIONS: Record<string, ScoreText> = {
   GaussianWindow: { title: "Gaussian window", says: "Only a window around a place p is looked at, and weights fall off from its middle; rows sum to less than one.", formula: () => [alpha(), mo("←"), alpha(), call("exp", mo("−", { form: "prefix" }), over(square(bracket(mi("j"), mo("−"), sub("p", "i"))), [m("mn", null, "2"), square(mi("σ"))]))] },
 };
 
+/** What is told of a score; the additive one without its tanh is another. */
+export function scoreText(kind: string, activation?: string): ScoreText {
+  return (activation === "identity" && kind === "Additive" ? SCORES["Linear"] : SCORES[kind]) ?? SCORES["function"]!;
+}
+
 /** e = …, in general. */
-export function scoreEquation(kind: string): HTMLElement {
-  return equation(e(), mo("="), ...(SCORES[kind] ?? SCORES["function"]!).formula());
+export function scoreEquation(kind: string, activation?: string): HTMLElement {
+  return equation(e(), mo("="), ...scoreText(kind, activation).formula());
 }
 
 /** α = …, in general. */
@@ -169,7 +175,7 @@ export function filled(pair: Pair, worked: Worked): HTMLElement[] {
       default: return sum;
     }
   };
-  const formula = (SCORES[pair.kind] ?? SCORES["function"]!).formula();
+  const formula = scoreText(pair.kind, pair.activation).formula();
   return [equation(mi("e"), mo("="), ...formula), equation(mo("="), ...shown()), equation(mo("="), num(worked.score, 6))];
 }
 

@@ -40,6 +40,10 @@ def align(
         tuple[Path, Path, Path] | None,
         typer.Option(metavar="SOURCE TARGET LINKS", help="Pairs with gold links, to choose layer, head and step by."),
     ] = None,
+    train: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="SOURCE TARGET", help="More pairs for ibm-1 to learn from, beside those it aligns."),
+    ] = None,
     words: Annotated[
         str, typer.Option(metavar="whitespace|marks", help="What links count: runs between spaces, or marks apart too.")
     ] = "whitespace",
@@ -68,16 +72,22 @@ def align(
     By hand: `--set step=read --set layer=2 --set head=0 --set norms=true --set threshold=0.2`
 
     A baseline that counts words, learned from the same two files: `regard align ibm-1 --source … --target …`
+
+    Learned from more pairs: `regard align ibm-1 --train train.es train.en --source test.es --target test.en`
     """
     division, pairs = read_division(words), read_two_files(source, target)
     check_join(join)
     if as_json and draw:
         raise ArgumentError("Either `--json` or `--draw` must be given; received both.")
     _check_choosing(model, reverse, develop, assignments)
+    if train is not None and COUNTING not in (model, reverse):
+        raise ArgumentError(f"`--train` must come with {COUNTING}, which counts; received {model}. Leave it out.")
+    more = [] if train is None else read_two_files(*train)
     # Beside a bar on the terminal, rich would send what is printed to a file to the terminal too.
     shown = None if sys.stdout.isatty() else sys.stdout
     with Watching() as watching:
         session = _Session(model, reverse, division, watching, partial(_load, device=device, respell=not as_typed))
+        session.train_on = more
         if develop is not None:
             known = read_two_files(develop[0], develop[1])
             session.choose_by_gold(read_gold(known, develop[2], base=read_base(base), words=division))
@@ -106,6 +116,8 @@ class _Session:
         self.translators = [load(name) for name in self.names]
         self.readings: list[Reading] = [PLAIN] * len(self.names)
         self.tally, self.done = Tally(), 0
+        self.train_on: Sequence[Pair] = ()
+        """Pairs that IBM Model 1 learns from, beside those it aligns."""
 
     def set(self, assignments: Sequence[str]) -> None:
         from regard.config.read import parse_assignments, read_settings
@@ -169,7 +181,8 @@ class _Session:
             watch = None if number else lambda done: self.watching("aligning", self.done + done, len(pairs))
             return partial(align, translator, reading=self.readings[number], words=self.words, watch=watch)
         if self.names[number] == COUNTING:
-            counted = count_words(turned_pairs(pairs) if number else pairs, words=self.words)
+            known = [*self.train_on, *pairs]
+            counted = count_words(turned_pairs(known) if number else known, words=self.words)
             return partial(align_counted, counted, words=self.words)
         return partial(align_diagonally, words=self.words)
 

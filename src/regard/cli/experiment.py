@@ -33,7 +33,8 @@ def experiment(
 ) -> None:
     """Run an experiment of the lectures: a table, a figure, and three sentences computed from the numbers.
 
-    Each takes under two minutes on one core. The sentences say what this run found, whichever way it falls.
+    Each takes a minute or less on one core, those that train translators a few. The sentences say what this run found,
+    whichever way it falls.
 
     Example: `regard experiment vanishing-gradients`
     """

@@ -122,11 +122,11 @@ def _preset_names(task: str) -> list[str]:
     from regard.config.captions import CAPTION_MODELS
     from regard.config.classify import CLASSIFIERS
     from regard.config.language import LANGUAGE_PRESETS
-    from regard.config.presets import PRESETS
+    from regard.config.presets import COUNTING, PRESETS
     from regard.config.questions import QUESTION_MODELS
     from regard.config.vision import IMAGE_ENCODERS
 
-    known = (PRESETS, LANGUAGE_PRESETS, CLASSIFIERS, IMAGE_ENCODERS, QUESTION_MODELS, CAPTION_MODELS)
+    known = ([*PRESETS, *COUNTING], LANGUAGE_PRESETS, CLASSIFIERS, IMAGE_ENCODERS, QUESTION_MODELS, CAPTION_MODELS)
     named = dict(zip(TASKS, map(list, known), strict=True))
     if task not in named:
         raise _unknown_task(task)
@@ -174,12 +174,21 @@ def _run(chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool) -> No
     settings = compose({**chosen, "data": to_table(corpus.data)}, corpus.size, name=preset)
     progress.say(
         f"{len(corpus.train):,} pairs to train on, {len(corpus.valid):,} to validate on, {len(corpus.test):,} to test "
-        f"with; {settings.train.steps:,} steps of {with_article(settings.model.kind)} model"
+        f"with; {_told_steps(settings.model.kind, settings.train.steps)}"
     )
     with told_how_it_ended(out, progress):
         train = partial(train_translator, count=progress.count)
         trained = carry_out(train, settings, corpus, out, fingerprint=corpus.fingerprint(), watcher=progress)
         report_run(trained, _tell, as_json=as_json)
+
+
+def _told_steps(kind: str, steps: int) -> str:
+    """Say how long a model trains; one that counts takes no steps."""
+    return (
+        "a statistical model, which counts"
+        if kind == "statistical"
+        else f"{steps:,} steps of {with_article(kind)} model"
+    )
 
 
 def _tell(figures: Mapping[str, float], side: str) -> str:

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from regard.config.checks import SIZES, check_above, check_choices, check_least, check_most
 
-LuongScore: TypeAlias = Literal["dot", "general", "concat", "location"]
+LuongScore: TypeAlias = Literal["dot", "scaled-dot", "general", "concat", "location"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +34,11 @@ class AdditiveSpec:
     kind: Literal["additive"] = "additive"
     hidden_size: int | None = None
     """Width of the tanh layer; by default that of the state."""
+    activation: Literal["tanh", "identity"] = "tanh"
+    """With "identity" there is no tanh, and the weights are the same for every state: a misprint, to compare with."""
 
     def __post_init__(self) -> None:
+        check_choices(self)
         check_least(self, 1, "hidden_size")
         check_most(self, SIZES, "hidden_size")
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.config.defaults import DataSize, defaults_for
-from regard.config.presets import preset
+from regard.config.presets import named_model
 from regard.config.read import merge, read_settings
 from regard.config.schema import Config
 from regard.config.show import to_table
@@ -19,11 +19,11 @@ def compose(chosen: Mapping[str, Any], size: DataSize, *, name: str = "") -> Con
     7
     """
     named = name or _suited(chosen, size.pairs)
-    below = to_table(preset(named)) if named else {}
+    below = to_table(named_model(named)) if named else {}
     read_settings(Config, {"model": below}, chosen)  # mistakes first
     tokenizer = read_settings(Config, defaults_for(size, chosen), {"tokenizer": chosen.get("tokenizer", {})}).tokenizer
     vocabulary = size.vocabulary if tokenizer.kind == "word" and size.vocabulary else tokenizer.vocabulary_size
-    model = to_table(preset(named, tokens=size.tokens, vocabulary=vocabulary)) if named else {}
+    model = to_table(named_model(named, tokens=size.tokens, vocabulary=vocabulary)) if named else {}
     tables = merge({"model": model}, chosen)
     return read_settings(Config, defaults_for(size, tables), tables)
 

@@ -124,7 +124,7 @@ class TransformerLanguageSpec:
     """Width of the hidden layer of a block."""
     activation: Literal["relu", "gelu", "swiglu"] = "gelu"
     """What bends it."""
-    position: Literal["learned", "rotary"] = "rotary"
+    position: Literal["sinusoidal", "learned", "rotary"] = "rotary"
     """How it knows where a word stands."""
     context: int = 128
     """Words it can look back at."""
@@ -144,6 +144,8 @@ class TransformerLanguageSpec:
         check_shares(self, "dropout", "attention_dropout")
         if self.size % self.num_heads:
             raise ArgumentError(f"`num_heads` must divide `size`, {self.size}; received {self.num_heads}.")
+        if self.position == "sinusoidal" and self.size % 2:
+            raise ArgumentError(f'`size` must be even for position "sinusoidal"; received {self.size}.')
 
 
 CountingSpec: TypeAlias = BagSpec | NGramSpec
@@ -260,6 +262,7 @@ LANGUAGE_PRESETS: Mapping[str, Callable[[], LanguageSpec]] = {
     "rnn": lambda: RecurrentLanguageSpec(cell="rnn"),
     "lstm": lambda: RecurrentLanguageSpec(cell="lstm"),
     "gru": lambda: RecurrentLanguageSpec(cell="gru"),
+    "rnn-attention": lambda: RecurrentLanguageSpec(cell="rnn", attention_span=64),
     "gru-attention": lambda: RecurrentLanguageSpec(cell="gru", attention_span=64),
     "lstm-attention": lambda: RecurrentLanguageSpec(cell="lstm", attention_span=64),
     "transformer": TransformerLanguageSpec,

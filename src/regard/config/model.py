@@ -102,7 +102,7 @@ class RecurrentSpec:
         match self.attention:
             case DotSpec() | GaussianSpec() | CosineSpec():
                 return True
-            case LuongSpec(score="dot") | LocalSpec(score="dot"):
+            case LuongSpec(score="dot" | "scaled-dot") | LocalSpec(score="dot" | "scaled-dot"):
                 return True
         return False
 
@@ -171,7 +171,31 @@ class TransformerSpec:
             )
 
 
-ModelSpec: TypeAlias = RecurrentSpec | TransformerSpec
+@dataclass(frozen=True, kw_only=True)
+class StatisticalSpec:
+    """No network: words translated by counts (IBM Model 1), reordered by counts, and an n-gram language model."""
+
+    kind: Literal["statistical"] = "statistical"
+    order: int = 3
+    """Words of the longest sequences that the language model counts."""
+    iterations: int = 5
+    """Rounds of expectation-maximization for the translations."""
+    reach: int = 7
+    """The largest distance between the sources of two neighboring words that is told apart."""
+    language_weight: float = 0.3
+    """Share of the language model in the score of a word; the rest is the translation's."""
+    coverage_weight: float = 0.5
+    """How much source words that still lack a translation count against ending."""
+
+    def __post_init__(self) -> None:
+        check_least(self, 1, "order", "iterations", "reach")
+        check_most(self, SIZES, "order", "iterations", "reach")
+        check_least(self, 0, "coverage_weight")
+        check_shares(self, "language_weight")
+
+
+NetworkSpec: TypeAlias = RecurrentSpec | TransformerSpec
+ModelSpec: TypeAlias = RecurrentSpec | TransformerSpec | StatisticalSpec
 
 
 @dataclass(frozen=True, kw_only=True)

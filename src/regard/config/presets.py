@@ -11,7 +11,7 @@ from regard.config.attention import (
     LocalSpec,
     LuongSpec,
 )
-from regard.config.model import ModelSpec, RecurrentSpec, TransformerSpec
+from regard.config.model import ModelSpec, NetworkSpec, RecurrentSpec, StatisticalSpec, TransformerSpec
 from regard.errors import ArgumentError, nearest
 
 
@@ -41,8 +41,8 @@ def suited_scale(tokens: int, vocabulary: int) -> Scale:
     return Scale(620, 1000, 4, 0.2)
 
 
-def preset(name: str, *, tokens: int = 1_000_000, vocabulary: int = 10_000) -> ModelSpec:
-    """Give a named model for so many target tokens of training text and so many different ones.
+def preset(name: str, *, tokens: int = 1_000_000, vocabulary: int = 10_000) -> NetworkSpec:
+    """Give a named network for so many target tokens of training text and so many different ones.
 
     Recurrent presets grow with the data; a Transformer's size is in its name, and only its dropout follows the data.
 
@@ -55,6 +55,15 @@ def preset(name: str, *, tokens: int = 1_000_000, vocabulary: int = 10_000) -> M
     if name not in PRESETS:
         raise ArgumentError(f'`preset` must be the name of a model; received "{name}". {nearest(name, PRESETS)}')
     return PRESETS[name](tokens, vocabulary)
+
+
+def named_model(name: str, *, tokens: int = 1_000_000, vocabulary: int = 10_000) -> ModelSpec:
+    """Give any named translator: a network, or the one that counts.
+
+    >>> named_model("statistical").kind
+    'statistical'
+    """
+    return COUNTING[name] if name in COUNTING else preset(name, tokens=tokens, vocabulary=vocabulary)
 
 
 def _fixed(tokens: int, vocabulary: int) -> RecurrentSpec:
@@ -185,11 +194,12 @@ def _transformer_dropout(tokens: int) -> float:
     return 0.3 if tokens < 10_000_000 else 0.1
 
 
-PRESETS: dict[str, Callable[[int, int], ModelSpec]] = {
+PRESETS: dict[str, Callable[[int, int], NetworkSpec]] = {
     "fixed": _fixed,
     "dot": _dot,
     "bahdanau": _bahdanau,
     "luong-dot": _luong(LuongSpec(score="dot")),
+    "luong-scaled-dot": _luong(LuongSpec(score="scaled-dot")),
     "luong-general": _luong(LuongSpec(score="general")),
     "luong-concat": _luong(LuongSpec(score="concat")),
     "luong-location": _luong(LuongSpec(score="location")),
@@ -200,3 +210,6 @@ PRESETS: dict[str, Callable[[int, int], ModelSpec]] = {
     "transformer-small": _transformer_small,
     "transformer-base": _transformer_base,
 }
+
+COUNTING: dict[str, ModelSpec] = {"statistical": StatisticalSpec()}
+"""Translators that are counted, not trained by gradients."""

@@ -1,4 +1,5 @@
-"""Experiments: what the lectures on attention rest on, each measured here and now, in under two minutes on one core.
+"""Experiments: what the lectures on attention rest on, each measured here and now, on one core: most in under
+a minute, those that train translators in a few.
 
 Each file is one of them and reads from top to bottom like a page of a lecture: the idea with its paper, what is set up
 and measured, the tables, the figure, and three sentences computed from the numbers.
@@ -7,16 +8,21 @@ and measured, the tables, the figure, and three sentences computed from the numb
 from regard.errors import ArgumentError, nearest
 from regard.experiments import (
     dissimilar,
+    four_curves,
+    gradient_to_source,
     kernel_regression,
     long_range_recall,
+    luong_bahdanau,
     penalty,
     positions,
     scaling,
     sequential_operations,
     similar_words,
     stacking,
+    transformer_rnn,
     vanishing_gradients,
     who_listens,
+    word_links,
 )
 from regard.experiments.experiment import Experiment, Result, Settings, write
 
@@ -24,8 +30,13 @@ __all__ = ["EXPERIMENTS", "Experiment", "Result", "Settings", "find", "write"]
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     vanishing_gradients.EXPERIMENT,
+    gradient_to_source.EXPERIMENT,
     long_range_recall.EXPERIMENT,
+    four_curves.EXPERIMENT,
+    word_links.EXPERIMENT,
+    luong_bahdanau.EXPERIMENT,
     sequential_operations.EXPERIMENT,
+    transformer_rnn.EXPERIMENT,
     who_listens.EXPERIMENT,
     kernel_regression.EXPERIMENT,
     dissimilar.EXPERIMENT,

@@ -6,8 +6,10 @@ $$\frac{\partial h_n}{\partial x_{n-k}} = \Big( \prod_{j=n-k+1}^{n} \frac{\parti
 \frac{\partial h_{n-k}}{\partial x_{n-k}}$$
 
 so that a factor below one vanishes with the distance $k$ and one above it explodes; gates are there to hold it near
-one. In attention, $c = \sum_j \alpha_j v_j$, every word is one step away. Clipping bounds an exploding gradient's
-length and keeps its direction: $g \leftarrow g \cdot \min(1, c / \lVert g \rVert)$.
+one. How fast it does depends on how a layer starts. So all are started alike first, as torch starts them, every number
+from $U(-1/\sqrt{d}, 1/\sqrt{d})$; and then as is usual for long texts, the RNN's matrix a rotation times a gain, the
+gates that keep the state open. In attention, $c = \sum_j \alpha_j v_j$, every word is one step away. Clipping bounds an
+exploding gradient's length and keeps its direction: $g \leftarrow g \cdot \min(1, c / \lVert g \rVert)$.
 
 Reference: Bengio, Simard and Frasconi (1994); Pascanu, Mikolov and Bengio (2013), sections 2 and 3.2, arXiv:1211.5063;
 Hochreiter and Schmidhuber (1997).
@@ -23,7 +25,7 @@ from torch import Tensor, nn
 
 from regard.experiments.drawing import draw_lines
 from regard.experiments.experiment import Experiment, Result, Row, Settings
-from regard.inspection.panels import panels
+from regard.inspection.panels import PALETTE, panels
 from regard.layers import MultiHeadAttention, RecurrentEncoder
 
 SIZE = 32
@@ -33,18 +35,26 @@ GAINS = (0.9, 2.0)
 CLIP = 1.0
 VANISHED = 1e-3
 """Share of a gradient at the farthest word, of what it is one word back, below which it is said to have vanished."""
+NEAR = 20
+"""Words back at which the layers that start alike are compared."""
 SMALL, LARGE = (f"RNN, gain {gain:g}" for gain in GAINS)
+OPEN_GRU, OPEN_LSTM = "GRU, gate open", "LSTM, gate open"
+ALIKE, CHOSEN = "torch's, alike", "chosen for each"
 
 
-def _layers() -> dict[str, nn.Module]:
-    """Make the layers as they are before training."""
+def _alike() -> dict[str, nn.Module]:
+    """Make the layers as torch starts them, before training."""
     return {
         "attention": MultiHeadAttention(SIZE, 1),
-        SMALL: _rnn(GAINS[0]),
-        LARGE: _rnn(GAINS[1]),
-        "GRU": _gated("gru"),
-        "LSTM": _gated("lstm"),
+        "RNN": RecurrentEncoder("rnn", SIZE, SIZE),
+        "GRU": RecurrentEncoder("gru", SIZE, SIZE),
+        "LSTM": RecurrentEncoder("lstm", SIZE, SIZE),
     }
+
+
+def _chosen() -> dict[str, nn.Module]:
+    """Make the recurrent layers with a start that is chosen for each."""
+    return {SMALL: _rnn(GAINS[0]), LARGE: _rnn(GAINS[1]), OPEN_GRU: _gated("gru"), OPEN_LSTM: _gated("lstm")}
 
 
 def _rnn(gain: float) -> RecurrentEncoder:
@@ -106,26 +116,33 @@ def train_on_echo(
 def measure(settings: Settings) -> Result:
     """Measure gradients against distance, then train an exploding layer with and without clipping."""
     batch_size, steps = settings.choose(full=(64, 150), quick=(16, 120))
-    norms: dict[str, list[float]] = {}
-    for number, (name, layer) in enumerate(_layers().items()):
-        settings.watch(number / 7, f"gradients of {name}")
-        norms[name] = gradient_norms(layer, batch_size=batch_size)
+    norms: Norms = {ALIKE: {}, CHOSEN: {}}
+    for number, (start, name, layer) in enumerate(
+        (start, name, layer)
+        for start, layers in ((ALIKE, _alike()), (CHOSEN, _chosen()))
+        for name, layer in layers.items()
+    ):
+        settings.watch(number / 10, f"gradients of {name}")
+        norms[start][name] = gradient_norms(layer, batch_size=batch_size)
     trained, exploding, words = {}, _rnn(GAINS[1]), torch.randn(16, 40, SIZE)
     for number, (name, clip) in enumerate((("without clipping", None), (f"clipped at {CLIP:g}", CLIP))):
-        settings.watch((5 + number) / 7, f"training {name}")
+        settings.watch((8 + number) / 10, f"training {name}")
         trained[name] = train_on_echo(deepcopy(exploding), words, clip=clip, steps=steps)
     return Result(tables=_tables(norms, trained), figure=_draw(norms, trained), reading=_read(norms, trained))
 
 
+Norms = dict[str, dict[str, list[float]]]
+"""By start and layer, the gradient's norm at each distance."""
 Trained = dict[str, tuple[list[float], list[float]]]
 
 
-def _tables(norms: dict[str, list[float]], trained: Trained) -> dict[str, list[Row]]:
+def _tables(norms: Norms, trained: Trained) -> dict[str, list[Row]]:
     gradients: list[Row] = [
-        {"layer": name}
+        {"start": start, "layer": name}
         | {f"distance {distance}": values[distance] for distance in DISTANCES}
         | {"factor per step": per_step(values)}
-        for name, values in norms.items()
+        for start, layers in norms.items()
+        for name, values in layers.items()
     ]
     training: list[Row] = [
         {
@@ -140,32 +157,38 @@ def _tables(norms: dict[str, list[float]], trained: Trained) -> dict[str, list[R
     return {"Gradient of the last state at a word so far back": gradients, "Training the exploding one": training}
 
 
-def _draw(norms: dict[str, list[float]], trained: Trained) -> Figure:
-    figure, (left, right) = panels(
-        1, 2, size=(4.7, 3.4), titles=["how far a gradient reaches", "learning where gradients explode"]
-    )
-    lines = [
-        (name, list(range(1, LENGTH)), [max(value, 1e-12) for value in found[1:]]) for name, found in norms.items()
-    ]
-    draw_lines(left, lines, xlabel="words back", ylabel="gradient norm", log="y", markers=False)
+def _draw(norms: Norms, trained: Trained) -> Figure:
+    titles = ["gradients, all started alike", "gradients, each start chosen", "learning where gradients explode"]
+    figure, (left, middle, right) = panels(1, 3, size=(4.2, 3.4), titles=titles)
+    for axes, start, colors in ((left, ALIKE, PALETTE), (middle, CHOSEN, [PALETTE[1], PALETTE[4], *PALETTE[2:4]])):
+        farthest = 2 * NEAR if start == ALIKE else DISTANCES[-1]
+        lines = [
+            (name, list(range(1, farthest + 1)), [max(value, 1e-12) for value in found[1 : farthest + 1]])
+            for name, found in norms[start].items()
+        ]
+        draw_lines(axes, lines, xlabel="words back", ylabel="gradient norm", log="y", colors=colors, markers=False)
     curves = [(name, list(range(len(losses))), losses) for name, (losses, _) in trained.items()]
     draw_lines(right, curves, xlabel="step of gradient descent", ylabel="loss", markers=False, limits=(0, None))
     return figure
 
 
-def kept(norms: dict[str, list[float]]) -> dict[str, float]:
-    """Give what is left of each gradient at the farthest word, as a share of what it is one word back."""
-    return {name: found[DISTANCES[-1]] / found[1] for name, found in norms.items()}
+def kept(norms: dict[str, list[float]], distance: int = DISTANCES[-1]) -> dict[str, float]:
+    """Give what is left of each gradient so far back, as a share of what it is one word back."""
+    return {name: found[distance] / found[1] for name, found in norms.items()}
 
 
-def _read(norms: dict[str, list[float]], trained: Trained) -> tuple[str, str, str]:
-    left = kept(norms)
-    plain = (
-        f"The gradient of the RNN with gain {GAINS[0]:g} changes by a factor of {per_step(norms[SMALL]):.2f} with "
-        f"every step back: over {DISTANCES[-1]} words it is {left[SMALL]:.0e} of what it was at one."
+def _read(norms: Norms, trained: Trained) -> tuple[str, str, str]:
+    far, found = kept(norms[CHOSEN]), kept(norms[ALIKE], NEAR)
+    plain = f"Started alike, {NEAR} words back there is {found['RNN']:.1e} of the RNN's gradient one word back, "
+    plain += f"{found['GRU']:.1e} of the GRU's, {found['LSTM']:.1e} of the LSTM's and {found['attention']:.1g} of "
+    plain += "attention's: "
+    plain += (
+        "gates keep more of it, attention most."
+        if found["RNN"] < min(found["GRU"], found["LSTM"]) <= max(found["GRU"], found["LSTM"]) < found["attention"]
+        else "which is not the order of the lecture."
     )
-    named = {"the RNN": left[SMALL], "the GRU": left["GRU"], "the LSTM": left["LSTM"], "attention": left["attention"]}
-    return plain, judge(named), _read_clipping(trained)
+    named = {"the RNN": far[SMALL], "the GRU": far[OPEN_GRU], "the LSTM": far[OPEN_LSTM]}
+    return plain, judge(named | {"attention": kept(norms[ALIKE])["attention"]}), _read_clipping(trained)
 
 
 def judge(left: dict[str, float]) -> str:
@@ -174,7 +197,8 @@ def judge(left: dict[str, float]) -> str:
     stayed = [f"{name}'s" for name, share in left.items() if share >= VANISHED]
     shares = _list([f"{share:.1g} of {name}'s" for name, share in left.items()])
     verdicts = [f"{_list(names)} {did}" for names, did in ((gone, "vanished"), (stayed, "did not")) if names]
-    text = f"What is left there is {shares}; taking less than {VANISHED:g} for none, {_list(verdicts)}: "
+    text = f"With a start chosen for each, what is left over {DISTANCES[-1]} words is {shares}; "
+    text += f"taking less than {VANISHED:g} for none, {_list(verdicts)}: "
     if max(left, key=left.__getitem__) == "attention" and left["attention"] >= VANISHED:
         return text + "attention keeps most, since every word is one step away."
     return text + "which is not what the lecture says of attention."

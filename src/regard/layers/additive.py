@@ -1,12 +1,15 @@
 """Additive attention: the first, by Bahdanau, Cho and Bengio."""
 
+from typing import get_args
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.attention import Additive, Attended, Mask, Normalizer, Padding
 from regard.attention.normalize import NormalizeFunction
-from regard.layers.arguments import check_size, check_width
+from regard.attention.score import Activation
+from regard.layers.arguments import check_choice, check_size, check_width
 from regard.layers.attend import SOFTMAX, Attend
 from regard.layers.memory import Memory, blank_padding, check_memory
 
@@ -20,6 +23,10 @@ class AdditiveAttention(nn.Module):
     where $s$ is `query`, $h$ the memory, $W_a$ is `query.weight`, $U_a$ is `key.weight` and $v_a$ is `vector`.
     $U_a h_j$ does not depend on $i$: `remember` computes it once per source.
 
+    With `activation="identity"` the tanh is left out, as some lectures print the score: then
+    $e_{ij} = v_a^\top W_a s_{i-1} + v_a^\top U_a h_j$, whose first term is the same for every $j$. The softmax drops
+    it, so the weights are the same for every query, and $W_a$ gets no gradient. It is here to be compared with.
+
     Reference: Bahdanau, Cho and Bengio (2015), section 3.1 and appendix A.1.2, arXiv:1409.0473.
     Differs: parameters are drawn as Glorot and Bengio (2010) do; `reset_as_printed` draws them as appendix B.1 does.
 
@@ -30,6 +37,10 @@ class AdditiveAttention(nn.Module):
     torch.Size([2, 1, 6])
     >>> weights[1]
     tensor([[0.3333, 0.3333, 0.3333, 0.0000, 0.0000]], grad_fn=...)
+    >>> linear = AdditiveAttention(4, 6, 8, activation="identity")
+    >>> weights = linear(torch.randn(1, 2, 4), linear.remember(torch.randn(1, 5, 6)), return_weights=True).weights
+    >>> torch.allclose(weights[0, 0], weights[0, 1])
+    True
     """
 
     def __init__(
@@ -38,12 +49,15 @@ class AdditiveAttention(nn.Module):
         key_size: int,
         hidden_size: int,
         *,
+        activation: Activation = "tanh",
         normalize: Normalizer | NormalizeFunction = SOFTMAX,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         for name, size in (("query_size", query_size), ("key_size", key_size), ("hidden_size", hidden_size)):
             check_size(name, size)
+        check_choice("activation", activation, get_args(Activation))
+        self.activation: Activation = activation
         self.query = nn.Linear(query_size, hidden_size, bias=False)
         self.key = nn.Linear(key_size, hidden_size, bias=False)
         self.vector = nn.Parameter(torch.empty(hidden_size))
@@ -88,8 +102,12 @@ class AdditiveAttention(nn.Module):
             self.query(query),
             memory.key,
             memory.value,
-            score=Additive(self.vector),
+            score=Additive(self.vector, self.activation),
             mask=memory.allowed(mask, query.size(1)),
             return_weights=return_weights,
         )
         return attended
+
+    def extra_repr(self) -> str:
+        """Show that the tanh is left out, where it is."""
+        return "" if self.activation == "tanh" else f"activation={self.activation!r}"

@@ -1,4 +1,4 @@
-"""Global attention as Luong, Pham and Manning have it: four scores, and the attentional vector."""
+"""Global attention as Luong, Pham and Manning have it: five scores, and the attentional vector."""
 
 from typing import Literal, NamedTuple, get_args
 
@@ -16,6 +16,7 @@ from regard.attention import (
     Normalizer,
     Padding,
     Position,
+    ScaledDot,
     Score,
 )
 from regard.attention.normalize import NormalizeFunction
@@ -24,7 +25,7 @@ from regard.layers.arguments import check_choice, check_size, check_width
 from regard.layers.attend import SOFTMAX, Attend
 from regard.layers.memory import Memory, blank_padding, check_memory
 
-LuongScore = Literal["dot", "general", "concat", "location"]
+LuongScore = Literal["dot", "scaled-dot", "general", "concat", "location"]
 
 
 class Attentional(NamedTuple):
@@ -42,17 +43,18 @@ class LuongAttention(nn.Module):
     r"""Look at the whole memory, then join what was seen with the state.
 
     $$a_t = \text{softmax}(e_t), \qquad e_{ts} = \begin{cases} h_t^\top \bar h_s & \text{dot} \\
-    h_t^\top W_a \bar h_s & \text{general} \\ v_a^\top \tanh(W_a [h_t; \bar h_s]) & \text{concat} \\
-    (W_a h_t)_s & \text{location} \end{cases}$$
+    h_t^\top \bar h_s / \sqrt d & \text{scaled-dot} \\ h_t^\top W_a \bar h_s & \text{general} \\
+    v_a^\top \tanh(W_a [h_t; \bar h_s]) & \text{concat} \\ (W_a h_t)_s & \text{location} \end{cases}$$
 
     $$c_t = \sum_s a_{ts} \bar h_s, \qquad \tilde h_t = \tanh(W_c [c_t; h_t])$$
 
-    where $h$ is `query`, $\bar h$ the memory and $W_c$ is `output.weight`. $W_a$ is `matrix`, (state_size, memory_size)
-    for "general" and (state_size, max_length) for "location"; for "concat" its halves are `query.weight` and
-    `key.weight`, so that the memory's half is applied once, and $v_a$ is `vector`, of `hidden_size`.
+    where $h$ is `query`, $\bar h$ the memory, $d$ the width of both and $W_c$ is `output.weight`. $W_a$ is `matrix`,
+    (state_size, memory_size) for "general" and (state_size, max_length) for "location"; for "concat" its halves are
+    `query.weight` and `key.weight`, so that the memory's half is applied once, and $v_a$ is `vector`, of `hidden_size`.
 
     Reference: Luong, Pham and Manning (2015), section 3.1 and equations 5, 7 and 8, arXiv:1508.04025.
-    Differs: "location" needs the longest source as `max_length`; its softmax runs over the real memory only.
+    Differs: "scaled-dot" is not the paper's, but Vaswani et al.'s (2017, equation 1); lectures list it beside the
+    others. "location" needs the longest source as `max_length`; its softmax runs over the real memory only.
 
     >>> layer = LuongAttention(state_size=8, memory_size=6, score="general")
     >>> vector, context, _ = layer(torch.zeros(2, 3, 8), layer.remember(torch.zeros(2, 5, 6)))
@@ -80,8 +82,8 @@ class LuongAttention(nn.Module):
         self.query: nn.Module = nn.Identity()
         self.key: nn.Module = nn.Identity()
         match score:
-            case "dot":
-                _check_equal(state_size, memory_size)
+            case "dot" | "scaled-dot":
+                _check_equal(score, state_size, memory_size)
             case "general":
                 self.matrix = nn.Parameter(torch.empty(state_size, memory_size))
             case "concat":
@@ -155,6 +157,8 @@ class LuongAttention(nn.Module):
         match self.score:
             case "dot":
                 return Dot()
+            case "scaled-dot":
+                return ScaledDot()
             case "general":
                 return Bilinear(self.matrix)
             case "concat":
@@ -167,10 +171,10 @@ class LuongAttention(nn.Module):
         return f"state_size={self.state_size}, memory_size={self.memory_size}, score={self.score!r}"
 
 
-def _check_equal(state_size: int, memory_size: int) -> None:
+def _check_equal(score: LuongScore, state_size: int, memory_size: int) -> None:
     if state_size != memory_size:
         raise ArgumentError(
-            f'`memory_size` must equal `state_size`, {state_size}, for score "dot"; received {memory_size}. '
+            f'`memory_size` must equal `state_size`, {state_size}, for score "{score}"; received {memory_size}. '
             'Score "general" or "concat" takes unequal widths.'
         )
 

@@ -16,7 +16,7 @@ from regard.config.attention import (
     LuongSpec,
     MultiHeadSpec,
 )
-from regard.config.model import ModelSpec, Normalize, RecurrentSpec, Tie, TransformerSpec
+from regard.config.model import NetworkSpec, Normalize, RecurrentSpec, Tie, TransformerSpec
 from regard.errors import ArgumentError
 from regard.layers.additive import AdditiveAttention
 from regard.layers.alibi import AlibiBias
@@ -46,12 +46,14 @@ from regard.models.input_feeding import InputFeedingDecoder
 from regard.models.previous_state import PreviousStateDecoder
 from regard.models.recurrent import RecurrentModel
 from regard.models.recurrent_decoder import RecurrentDecoder
+from regard.models.statistical import StatisticalModel
 from regard.models.transformer import TransformerModel
 
 Model = RecurrentModel | TransformerModel
+TranslationModel = Model | StatisticalModel
 
 
-def build_model(spec: ModelSpec, *, source_vocabulary: int, target_vocabulary: int) -> Model:
+def build_model(spec: NetworkSpec, *, source_vocabulary: int, target_vocabulary: int) -> Model:
     """Build what `spec` describes, for so many source and target tokens, with parameters drawn from torch's generator.
 
     >>> from regard.config.presets import preset
@@ -75,7 +77,9 @@ def build_model(spec: ModelSpec, *, source_vocabulary: int, target_vocabulary: i
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Count the numbers that are trained, shared ones once."""
+    """Count the numbers that are trained, shared ones once; of a model that counts, what it has counted."""
+    if isinstance(model, StatisticalModel):
+        return model.num_counts
     return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
 
 
@@ -187,8 +191,10 @@ def _attention(spec: RecurrentSpec) -> nn.Module:
             raise AssertionError("a fixed vector is not attended to")
         case DotSpec():
             return DotAttention(normalize=normalize, dropout=dropout)
-        case AdditiveSpec(hidden_size=hidden):
-            return AdditiveAttention(state, memory, hidden or state, normalize=normalize, dropout=dropout)
+        case AdditiveSpec(hidden_size=hidden, activation=activation):
+            return AdditiveAttention(
+                state, memory, hidden or state, activation=activation, normalize=normalize, dropout=dropout
+            )
         case BilinearSpec():
             return BilinearAttention(state, memory, normalize=normalize, dropout=dropout)
         case GaussianSpec(bandwidth=bandwidth):

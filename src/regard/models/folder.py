@@ -6,27 +6,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
+from safetensors import numpy as arrays_file
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from regard import __version__
-from regard.config.model import ModelSpec, SavedModel
+from regard.config.model import ModelSpec, SavedModel, StatisticalSpec
 from regard.config.read import read_settings
 from regard.config.show import to_table
 from regard.errors import ArgumentError, DataError, NotFiniteError, nearest
 from regard.files import SMALL, parse_json, read_bytes, write_text, write_whole
-from regard.models.build import Model, build_model
+from regard.models.build import Model, TranslationModel, build_model
+from regard.models.statistical import StatisticalModel
 
 PARAMETERS, CONFIG = "model.safetensors", "config.json"
 Built = TypeVar("Built", bound=nn.Module)
+Counted = TypeVar("Counted")
 
 
 class LoadedModel(NamedTuple):
     """A model from a folder, in evaluation mode."""
 
-    model: Model
+    model: TranslationModel
     config: SavedModel
 
 
@@ -42,8 +47,11 @@ def save_model(
     config = SavedModel(
         version=__version__, model=spec, source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary
     )
-    tensors = {name: one.detach().contiguous().cpu() for name, one in saved_tensors(model).items()}
-    write_whole(folder / PARAMETERS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
+    if isinstance(model, StatisticalModel):
+        write_arrays(folder, model.arrays())
+    else:
+        tensors = {name: one.detach().contiguous().cpu() for name, one in saved_tensors(model).items()}
+        write_whole(folder / PARAMETERS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
     text = json.dumps(to_table(config), indent=2) + "\n"
     write_text(folder / CONFIG, text)
 
@@ -54,11 +62,20 @@ def load_model(folder: str | Path, *, device: torch.device | str = "cpu") -> Loa
     Torch's random numbers are left as they were.
     """
     config = read_config(folder)
+    spec = config.model
+    if isinstance(spec, StatisticalSpec):
+        counted = load_counted(StatisticalModel.from_arrays, Path(folder))
+        sizes = {"source": config.source_vocabulary, "target": config.target_vocabulary}
+        if counted.vocabularies != sizes:
+            raise DataError(
+                f"{Path(folder) / PARAMETERS} must be of the {sizes['source']:,} source and {sizes['target']:,} target "
+                f"tokens of {CONFIG}; received {counted.vocabularies['source']:,} and "
+                f"{counted.vocabularies['target']:,}."
+            )
+        return LoadedModel(counted.to(device).eval(), config)
 
     def build() -> Model:
-        return build_model(
-            config.model, source_vocabulary=config.source_vocabulary, target_vocabulary=config.target_vocabulary
-        )
+        return build_model(spec, source_vocabulary=config.source_vocabulary, target_vocabulary=config.target_vocabulary)
 
     return LoadedModel(build_filled(build, Path(folder)).to(device).eval(), config)
 
@@ -81,6 +98,25 @@ def build_filled(build: Callable[[], Built], folder: Path) -> Built:
         model = build()
     fill(model, path)
     return model
+
+
+def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write what a model has counted."""
+    whole = {name: np.ascontiguousarray(one) for name, one in arrays.items()}
+    write_whole(folder / PARAMETERS, lambda path: arrays_file.save_file(whole, path))
+
+
+def load_counted(read: Callable[[Mapping[str, NDArray[Any]]], Counted], folder: Path) -> Counted:
+    """Read a model that counts."""
+    path = folder / PARAMETERS
+    with open_tensors(path):
+        pass  # it is one
+    try:
+        return read(arrays_file.load_file(path))
+    except (KeyError, IndexError, ValueError, TypeError, OverflowError) as error:
+        raise DataError(
+            f"{path} must hold the counts of {CONFIG}; received: {type(error).__name__}: {error}"
+        ) from error
 
 
 def read_table(folder: str | Path) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def gradient_times_input(
         embedded.append(output.detach().requires_grad_())
         return embedded[0]
 
-    model = translator.model
+    model = translator.network
     handle = model.source.register_forward_hook(catch)
     try:
         with torch.enable_grad(), without_cudnn:
@@ -105,7 +105,7 @@ def gradient_times_input(
 @torch.no_grad()
 def _uniform(translator: Translator, source: Tensor, heard: Tensor, said: Tensor) -> list[float] | None:
     """Give the log-probabilities of what was said if all looks at the source were uniform over what they may see."""
-    model = translator.model
+    model = translator.network
     names = looking_at_source(model)
     if not names:
         return None

@@ -160,7 +160,7 @@ def looks(
     translator: Translator, pairs: Sequence[Pair], *, words: Division, norms: bool, steps: Sequence[Step]
 ) -> Iterator[Look]:
     """Give where the model looked for each pair, in the order of lengths."""
-    model, sides = translator.model, translator.tokenizers
+    model, sides = translator.network, translator.tokenizers
     read = list(
         zip(
             translator.read([compose(pair.source) for pair in pairs]),

@@ -39,12 +39,13 @@ def inspect_translator(
             f"`model` must be one model to be inspected; received {len(translator.models)} that translate together. "
             "Inspect each alone."
         )
+    model, place = translator.network, translator.device
     respelled = None if target is None else translator.read([target], side="target")[0]
     if respelled is None:
         found = translator.search([text], search)[0][0]
     else:
         found = translator.force([text], [respelled.text])[0]
-    said, model, place = found.hypothesis.tokens, translator.model, translator.device
+    said = found.hypothesis.tokens
     source = torch.tensor([[*found.source_ids.tolist(), END]], device=place)
     before, spoken = (torch.tensor([ids], device=place) for ids in ([START, *said[:-1]], list(said)))
     lengths = [torch.tensor([one.size(1)], device=place) for one in (source, spoken)]

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from regard.config.attention import LocalSpec, LuongSpec
-from regard.config.model import ModelSpec, TransformerSpec
+from regard.config.model import NetworkSpec, TransformerSpec
 from regard.data.tokenizer import TokenizerPair
 from regard.errors import ArgumentError
 from regard.tasks.pairs import Corpus
@@ -19,7 +19,7 @@ class Bound(NamedTuple):
     """Whether targets are bounded too."""
 
 
-def find_bound(spec: ModelSpec) -> Bound | None:
+def find_bound(spec: NetworkSpec) -> Bound | None:
     """Say what bounds the sentences of a model, if anything does.
 
     >>> find_bound(TransformerSpec(position="learned", max_length=80))
@@ -34,7 +34,7 @@ def find_bound(spec: ModelSpec) -> Bound | None:
     return None
 
 
-def check_lengths(spec: ModelSpec, job: TranslationJob, corpus: Corpus) -> None:
+def check_lengths(spec: NetworkSpec, job: TranslationJob, corpus: Corpus) -> None:
     """Raise where a sentence of the data is longer than the model can take."""
     bound = find_bound(spec)
     if bound is None:

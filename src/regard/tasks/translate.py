@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 from regard.data.tokenizer import TokenizerPair
 from regard.decoding.search import Search
-from regard.models.build import Model
+from regard.models.build import TranslationModel
 from regard.tasks.translator import Translator
 
 
-def translate(model: Model, tokenizers: TokenizerPair, texts: Sequence[str], *, batch_tokens: int = 4096) -> list[str]:
+def translate(
+    model: TranslationModel, tokenizers: TokenizerPair, texts: Sequence[str], *, batch_tokens: int = 4096
+) -> list[str]:
     """Translate sentences greedily, as they are spelled, `<unk>` and all."""
     translator = Translator(model, tokenizers, unknown="keep", respell=False)
     found = translator.search(texts, Search(beam=1), batch_tokens=batch_tokens)

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Literal, TypeAlias, assert_never, get_args
 
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.config.model import RecurrentSpec, SavedModel, TransformerSpec
+from regard.config.model import ModelSpec, RecurrentSpec, SavedModel, StatisticalSpec, TransformerSpec
 from regard.data.batches import Examples
 from regard.data.bucketing import make_index_batches
 from regard.data.pair import Pair
@@ -26,10 +27,12 @@ from regard.decoding.search import Search
 from regard.errors import ArgumentError, ArgumentTypeError, DataError
 from regard.inspection.alignment import Reading
 from regard.inspection.inspected import Inspection
-from regard.models.build import Model, count_parameters
+from regard.models.build import Model, TranslationModel, count_parameters
 from regard.models.folder import load_model
 from regard.models.protocol import AnyModel
 from regard.models.recurrent import RecurrentModel
+from regard.models.statistical import StatisticalModel
+from regard.models.transformer import TransformerModel
 from regard.tasks.aligned import Alignment
 from regard.tasks.finite_output import check_output
 from regard.tasks.model_folder import find_device, find_model
@@ -44,6 +47,11 @@ __all__ = ["Translation", "Translator", "load"]
 Unknown: TypeAlias = Literal["replace", "keep"]
 BATCH_TOKENS = 16384
 MAX_SOURCE_LENGTH = 1024
+_KINDS: dict[type, str] = {
+    RecurrentModel: "recurrent",
+    TransformerModel: "transformer",
+    StatisticalModel: "statistical",
+}
 
 
 class Translator:
@@ -60,7 +68,7 @@ class Translator:
 
     def __init__(
         self,
-        model: Model | Sequence[Model],
+        model: TranslationModel | Sequence[TranslationModel],
         tokenizers: TokenizerPair,
         config: SavedModel | None = None,
         *,
@@ -85,14 +93,25 @@ class Translator:
         self._speaker: AnyModel = self.model if len(self.models) == 1 else Ensemble(self.models)
 
     @property
-    def model(self) -> Model:
+    def model(self) -> TranslationModel:
         """The only model, or the first."""
         return self.models[0]
 
     @property
+    def network(self) -> Model:
+        """The model, where it is a network; one that counts is an error."""
+        if isinstance(self.model, StatisticalModel):
+            raise ArgumentError(
+                "`model` must be a network that attends; received a statistical translator, which counts words and has "
+                "no attention. Train one that has: --preset bahdanau. Words are aligned by counts alone with `regard "
+                "align ibm-1`."
+            )
+        return self.model
+
+    @property
     def device(self) -> torch.device:
         """Where the model is."""
-        return next(self.model.parameters()).device
+        return next(chain(self.model.parameters(), self.model.buffers())).device
 
     def to(self, device: torch.device | str) -> "Translator":
         """Move the model, and give the translator itself."""
@@ -216,11 +235,12 @@ class Translator:
         return inspect_translator(self, text, target=target, search=search)
 
     def __repr__(self) -> str:
-        kinds = " + ".join("recurrent" if isinstance(one, RecurrentModel) else "transformer" for one in self.models)
+        kinds = " + ".join(_KINDS[type(one)] for one in self.models)
         source, target = self.tokenizers
-        size = sum(map(count_parameters, self.models))
+        size = f"{sum(map(count_parameters, self.models)):,}"
+        unit = "counts" if isinstance(self.model, StatisticalModel) else "parameters"
         tokens = f"{target.kind} tokens, {source.size:,} → {target.size:,}"
-        return f"Translator({kinds}, {size:,} parameters, {tokens}, on {self.device})"
+        return f"Translator({kinds}, {size} {unit}, {tokens}, on {self.device})"
 
     def _encode(self, texts: Sequence[Respelled], most: int | None = None) -> tuple[Ragged, list[int]]:
         """Give the tokens that are read of each text, and how many are not."""
@@ -306,22 +326,29 @@ def load(
     for folder, one in zip(folders, loaded, strict=True):
         check_vocabulary(folder, one.config.source_vocabulary, tokenizers.source)
         check_vocabulary(folder, one.config.target_vocabulary, tokenizers.target)
-    match loaded[0].config.model:
+    untrained = Untrained.common([Untrained.load(folder, tokenizers) for folder in folders])
+    tied = all(_shares_vectors(one.config.model) for one in loaded)
+    return Translator(
+        [one.model for one in loaded],
+        (untrained.merge_sides() if tied else untrained).mark(tokenizers),
+        loaded[0].config,
+        unknown=unknown,
+        dictionary=dictionary,
+        max_source_length=max_source_length,
+        respell=respell,
+        untrained=untrained,
+    )
+
+
+def _shares_vectors(spec: ModelSpec) -> bool:
+    """Tell whether source and target words have the same vectors."""
+    match spec:
         case RecurrentSpec() | TransformerSpec():
-            untrained = Untrained.common([Untrained.load(folder, tokenizers) for folder in folders])
-            tied = all(one.config.model.tie in ("embeddings", "all") for one in loaded)
-            return Translator(
-                [one.model for one in loaded],
-                (untrained.merge_sides() if tied else untrained).mark(tokenizers),
-                loaded[0].config,
-                unknown=unknown,
-                dictionary=dictionary,
-                max_source_length=max_source_length,
-                respell=respell,
-                untrained=untrained,
-            )
-        case kind:
-            assert_never(kind)
+            return spec.tie in ("embeddings", "all")
+        case StatisticalSpec():
+            return False
+        case _:
+            assert_never(spec)
 
 
 def _shared_tokenizers(folders: Sequence[Path]) -> TokenizerPair:

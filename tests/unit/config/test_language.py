@@ -78,3 +78,14 @@ def test_errors(make, message):
     with pytest.raises(ArgumentError) as caught:
         make()
     assert message in str(caught.value)
+
+
+def test_waves_come_in_pairs():
+    with pytest.raises(ArgumentError, match='`size` must be even for position "sinusoidal"; received 33'):
+        TransformerLanguageSpec(size=33, num_heads=3, position="sinusoidal")
+
+
+def test_a_plain_recurrent_model_may_attend():
+    spec = language_preset("rnn-attention")
+    assert (spec.cell, spec.attention_span) == ("rnn", 64)
+    assert language_preset("gru").cell == "gru"

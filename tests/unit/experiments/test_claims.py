@@ -5,11 +5,14 @@ import torch
 
 from regard.experiments import Result, Settings, find
 from regard.experiments.dissimilar import draw_sentences
+from regard.experiments.four_curves import _read as read_curves
+from regard.experiments.gradient_to_source import SPECS, source_gradients
 from regard.experiments.long_range_recall import draw_pairs
 from regard.experiments.penalty import BAD, GOOD, draw_reviews
 from regard.experiments.sequential_operations import KINDS, cells_read, earliest_steps, multiply_adds, path_length
 from regard.experiments.stacking import draw_bits
 from regard.experiments.vanishing_gradients import judge, per_step
+from regard.models.build import build_model
 
 pytestmark = pytest.mark.usefixtures("unchecked")  # shapes are checked where the layers are; training needs the time
 
@@ -39,7 +42,10 @@ def test_recurrent_gradients_vanish_or_explode_and_those_of_attention_do_not():
     assert found["RNN, gain 0.9"]["distance 100"] < 1e-3 * found["RNN, gain 0.9"]["distance 1"]
     assert found["RNN, gain 2"]["distance 100"] > 1e3 * found["RNN, gain 2"]["distance 1"]
     assert found["attention"]["distance 100"] == pytest.approx(found["attention"]["distance 1"], rel=0.2)
-    assert found["LSTM"]["factor per step"] > found["RNN, gain 0.9"]["factor per step"]
+    assert found["LSTM, gate open"]["factor per step"] > found["RNN, gain 0.9"]["factor per step"]
+    left = {name: row["distance 20"] / row["distance 1"] for name, row in found.items() if row["start"][0] == "t"}
+    assert left["RNN"] < 0.2 * min(left["GRU"], left["LSTM"])  # as the lecture has it, where all start alike
+    assert max(left["GRU"], left["LSTM"]) < 1e-2 < left["attention"]
     without, clipped = training
     assert clipped["last loss"] < without["last loss"]
 
@@ -79,7 +85,9 @@ def test_the_reading_says_which_gradients_of_this_run_have_vanished():
     result = run("vanishing-gradients", tables=2)
     rows = by(result.tables["Gradient of the last state at a word so far back"], "layer")
     left = {name: row["distance 100"] / row["distance 1"] for name, row in rows.items()}
-    assert left["GRU"] < 1e-3 < left["LSTM"]
+    assert left["GRU, gate open"] < 1e-3 < left["LSTM, gate open"]
+    assert result.reading[0].endswith("of attention's: gates keep more of it, attention most.")
+    assert result.reading[0].count("of the GRU's") == 1
     assert "the RNN's and the GRU's vanished and the LSTM's and attention's did not" in result.reading[1]
 
 
@@ -226,3 +234,73 @@ def test_like_words_look_at_one_another():
     [rows] = run("similar-words").tables.values()
     assert all(row["on one of its group"] > 2 * row["on one of another"] for row in rows)
     assert all(row["on itself"] > row["on one of its group"] for row in rows)
+
+
+def test_attention_leads_a_gradient_to_every_source_word_and_a_fixed_vector_does_not():
+    [rows] = run("gradient-to-source").tables.values()
+    found = by(rows, "model", "source words")
+    assert found["fixed vector", 20]["first / last"] < 0.02 < found["attention", 20]["first / last"]
+    assert found["fixed vector", 20]["first word, last step"] < 0.1 * found["attention", 20]["first word, last step"]
+
+
+def test_the_gradient_is_that_of_each_target_word_alone():
+    model = build_model(SPECS["attention"], source_vocabulary=50, target_vocabulary=50)
+    source, target = torch.randint(4, 50, (1, 4)), torch.randint(4, 50, (1, 3))
+    weights = model.source.table.weight
+    logits = model(source, torch.tensor([4]), target)
+    [gradient] = torch.autograd.grad(logits.log_softmax(-1)[0, 1, target[0, 1]], weights)
+    alone = source_gradients(model, source, target)
+    if len(set(source[0].tolist())) == 4:  # else a row of the table has the gradients of two words
+        assert torch.allclose(alone[1], gradient[source[0]].norm(dim=-1), rtol=1e-4)
+
+
+def test_links_are_scored_beside_what_was_learned_from():
+    [rows] = run("word-links").tables.values()
+    found = by(rows, "links by", "learned from")
+    assert len(found) == 6
+    both = found["IBM Model 1", "300 training pairs and the test pairs"]["error"]
+    assert both < found["IBM Model 1", "the test pairs"]["error"] < found["diagonal", "nothing"]["error"]
+    assert found["IBM Model 1, both directions", "300 training pairs and the test pairs"]["error"] < both
+
+
+def test_four_curves_and_counting_are_scored_at_every_length():
+    [rows] = run("four-curves").tables.values()
+    assert [(row["model"], row["trained on"]) for row in rows] == [
+        ("attention", "up to 5 words"),
+        ("fixed vector", "up to 5 words"),
+        ("attention", "up to 8 words"),
+        ("fixed vector", "up to 8 words"),
+        ("statistical", "up to 8 words"),
+    ]
+    assert all(0 <= row[f"up to {high}"] <= 100 for row in rows for high in (5, 10))
+
+
+CURVES = {
+    ("attention", 15): {15: 90.0, 40: 40.0},
+    ("fixed vector", 15): {15: 40.0, 40: 4.0},
+    ("attention", 25): {15: 91.0, 40: 80.0},
+    ("fixed vector", 25): {15: 45.0, 40: 10.0},
+    ("statistical", 25): {15: 60.0, 40: 30.0},
+}
+
+
+def test_the_reading_of_the_curves_follows_the_numbers():
+    first, second, third = read_curves(CURVES)
+    assert "fixed vector goes from 45 BLEU at 15 words to 10 at 40, attention from 91 to 80." in first
+    assert "change attention by +40 BLEU and the fixed vector by +6" in second
+    assert third.endswith("attention beats counting.")
+    better = CURVES | {("statistical", 25): {15: 99.0, 40: 99.0}}
+    assert read_curves(better)[2].endswith("attention does not beat counting here.")
+
+
+def test_a_comparison_by_a_layer_costs_more_than_by_a_product():
+    trained, alone = run("luong-bahdanau", tables=2).tables.values()
+    assert [row["model"] for row in trained] == [row["score of"] for row in alone]
+    assert all(row["milliseconds a step"] > 0 for row in trained)
+
+
+def test_a_transformer_and_an_rnn_of_about_one_size_are_timed_at_each_length():
+    trained, times = run("transformer-rnn", tables=2).tables.values()
+    sizes = [row["parameters"] for row in trained]
+    assert max(sizes) < 1.1 * min(sizes)
+    assert all(row[f"{words} words"] > 0 for row in times for words in (6, 12))

@@ -39,6 +39,30 @@ def test_as_printed_all_weights_start_equal() -> None:
     torch.testing.assert_close(weights, torch.full((1, 2, 5), 0.2))
 
 
+def test_without_the_tanh_every_query_has_the_same_weights_and_its_map_no_gradient() -> None:
+    layer = AdditiveAttention(3, 4, 5, activation="identity").double()
+    source, mask = torch.randn(2, 6, 4).double(), Padding(torch.tensor([6, 4]))
+    context, weights, _ = layer(torch.randn(2, 3, 3).double(), layer.remember(source, mask=mask), return_weights=True)
+    torch.testing.assert_close(weights, weights[:, :1].expand_as(weights))
+    scores = (source @ layer.key.weight.mT @ layer.vector).masked_fill(
+        ~torch.tensor([[1] * 6, [1, 1, 1, 1, 0, 0]]).bool(), -math.inf
+    )
+    torch.testing.assert_close(weights[:, 0], scores.softmax(-1))
+    context.square().sum().backward()
+    assert layer.query.weight.grad is not None
+    assert not layer.query.weight.grad.any()
+    assert layer.key.weight.grad.any()
+    assert "activation='identity'" in repr(layer)
+    assert "activation" not in repr(AdditiveAttention(3, 4, 5))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_an_unknown_activation_is_named() -> None:
+    message = '`activation` must be one of tanh, identity; received "tan". Did you mean tanh?'
+    with pytest.raises(ArgumentError, match=message.replace("?", r"\?")):
+        AdditiveAttention(3, 4, 5, activation="tan")  # type: ignore[arg-type]
+
+
 def test_values_may_be_others_than_the_keys() -> None:
     layer = AdditiveAttention(3, 4, 5)
     assert layer(torch.randn(2, 3, 3), layer.remember(torch.randn(2, 6, 4), torch.randn(2, 6, 7))).shape == (2, 3, 7)

@@ -17,6 +17,8 @@ def printed_score(layer: LuongAttention, state: Tensor, memory: Tensor, place: i
     match layer.score:
         case "dot":
             return float(state @ memory)
+        case "scaled-dot":
+            return float(state @ memory) / math.sqrt(4)
         case "general":
             return float(state @ layer.matrix @ memory)
         case "concat":
@@ -57,8 +59,10 @@ def test_parameters_start_as_printed() -> None:
 
 
 def test_bad_arguments() -> None:
-    with pytest.raises(ArgumentError, match=r'received 4. Score "general" or "concat" takes unequal widths'):
-        LuongAttention(3, 4, score="dot")
+    for score in ("dot", "scaled-dot"):
+        message = f'for score "{score}"; received 4. Score "general" or "concat" takes unequal widths'
+        with pytest.raises(ArgumentError, match=message):
+            LuongAttention(3, 4, score=score)
     with pytest.raises(ArgumentError, match='`max_length` must be the longest source, for score "location"; received'):
         LuongAttention(3, 4, score="location")
     layer = LuongAttention(3, 4, score="location", max_length=5)
@@ -70,6 +74,8 @@ def test_bad_arguments() -> None:
 
 @pytest.mark.usefixtures("unchecked")
 def test_an_unknown_score_names_the_nearest() -> None:
-    message = '`score` must be one of dot, general, concat, location; received "generel". Did you mean general?'
+    message = (
+        '`score` must be one of dot, scaled-dot, general, concat, location; received "generel". Did you mean general?'
+    )
     with pytest.raises(ArgumentError, match=message.replace("?", r"\?")):
         LuongAttention(3, 4, score="generel")  # type: ignore[arg-type]

@@ -37,10 +37,19 @@ INITIAL = FixedVectorSpec(context="initial")
         (lambda: RecurrentSpec(dropout=1.0), "`dropout` must be from 0 to below 1; received 1."),
         (lambda: RecurrentSpec(cell="gur"), '`cell` must be one of rnn, lstm, gru; received "gur". Did you mean gru?'),
         (lambda: AdditiveSpec(hidden_size=0), "`hidden_size` must be at least 1; received 0."),
+        (
+            lambda: AdditiveSpec(activation="identiti"),
+            '`activation` must be one of tanh, identity; received "identiti". Did you mean identity?',
+        ),
+        (
+            lambda: RecurrentSpec(attention=LuongSpec(score="scaled-dot"), encoder_size=100, wiring="current"),
+            '`attention` "luong" compares vectors of equal width: `hidden_size` must be that of the memory, 200; '
+            'received 256. Attention "bilinear" or "additive" takes unequal widths.',
+        ),
         (lambda: GaussianSpec(bandwidth=-1.0), "`bandwidth` must be above 0; received -1."),
         (lambda: CosineSpec(temperature=0.0), "`temperature` must be above 0; received 0."),
         (lambda: LocalSpec(half_width=0.0), "`half_width` must be above 0; received 0."),
-        (lambda: LuongSpec(score="dott"), '`score` must be one of dot, general, concat, location; received "dott".'),
+        (lambda: LuongSpec(score="dott"), "`score` must be one of dot, scaled-dot, general, concat, location"),
         (lambda: MultiHeadSpec(num_heads=0), "`num_heads` must be at least 1; received 0."),
         (
             lambda: FixedVectorSpec(context="always"),

@@ -26,6 +26,7 @@ from unit.tasks.labeled_run import LABEL_OF, make_classifier, settings, write_te
 #: too: these two are held to their shares by gradient and by removal.
 FIRST = {name: 0.9 for name in CLASSIFIERS if name not in ("average", "structured")} | {
     "rnn": 0.6,
+    "rnn-attention": 0.3,
     "lstm-attention": 0.3,
 }
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import regard
 from regard.config.compose import compose
 from regard.config.read import parse_assignments
 from regard.data.pair import Link, Pair
@@ -333,3 +334,26 @@ def test_untrained_tokens_are_those_no_pair_has_whole_or_in_the_pieces_of_an_epo
         whole = side.encode_batch([getattr(pair, name) for pair in corpus.train]).values.tolist()
         used = {*whole, *getattr(epoch, name).values.tolist()}
         assert getattr(lacking, name) == set(range(4, side.size)) - used
+
+
+def test_a_statistical_translator_is_counted_saved_and_used_like_any_other(tmp_path, corpus):
+    config = compose({"data": corpus.data}, corpus.size, name="statistical")
+    watcher = Silent()
+    trained = run(tmp_path, corpus, config, watcher=watcher)
+    assert {"valid_bleu", "valid_perplexity", "test_bleu", "parameters", "seconds"} <= trained.figures.keys()
+    assert trained.signature.startswith("task:translation|data:builtin:hi-en|model:statistical|score:ibm-1+3-gram|")
+    assert "A statistical model of" in (trained.folder.model / "README.md").read_text(encoding="utf-8")
+    translator = regard.load(tmp_path)
+    assert str(translator).startswith("Translator(statistical, ")
+    assert "counts, word tokens" in str(translator)
+    assert translator.translate([corpus.train[0].source])[0]
+    pair = corpus.test[0]
+    for use in (lambda: translator.align([pair]), lambda: translator.inspect(pair.source)):
+        with pytest.raises(ArgumentError) as caught:
+            use()
+        assert str(caught.value) == (
+            "`model` must be a network that attends; received a statistical translator, which counts words and has no "
+            "attention. Train one that has: --preset bahdanau. Words are aligned by counts alone with `regard align "
+            "ibm-1`."
+        )
+    assert run(tmp_path, corpus, config).figures == trained.figures

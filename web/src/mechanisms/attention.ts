@@ -5,7 +5,7 @@ import { code } from "../draw/code.ts";
 import { grid } from "../draw/grid.ts";
 import { fill, h, m, type Child } from "../dom.ts";
 import {
-  contextEquation, equation, filled, mi, mo, NORMALIZERS, normalizerEquation, num, POSITIONS, positionEquation, scoreEquation, SCORES, total, work,
+  contextEquation, equation, filled, mi, mo, NORMALIZERS, normalizerEquation, num, POSITIONS, positionEquation, scoreEquation, SCORES, scoreText, total, work,
 } from "../equations.ts";
 import type { Host } from "../host.ts";
 import type { State } from "../state.ts";
@@ -151,9 +151,15 @@ export class AttentionExplorer {
       const optional = part === "mask" || part === "position";
       const choices = [...(optional ? [{ value: "", text: "None" }] : []), ...KINDS[part].map((one) => ({ value: one.kind, text: TITLES[part][one.kind]!.title }))];
       const below = h("div", { class: "settings" });
+      const says = h("p", { class: "dim small" });
+      const describe = () => {
+        const own = this.chosen.kind(part);
+        says.textContent = !own ? "" : part === "score" ? scoreText(own.kind, this.state.get("activation")).says : TITLES[part][own.kind]!.says;
+      };
       const draw = () => {
         const own = this.chosen.kind(part);
-        fill(below, own ? [h("p", { class: "dim small" }, TITLES[part][own.kind]!.says), own.settings.map((setting) => this.field(setting))] : null);
+        describe();
+        fill(below, own ? [says, own.settings.map((setting) => this.field(setting, describe))] : null);
       };
       draw();
       return h("div", { class: "mechanism-part", "data-part": part }, select(labels[part], choices, this.chosen.kind(part)?.kind ?? "", (kind) => {
@@ -164,11 +170,13 @@ export class AttentionExplorer {
     }));
   }
 
-  private field(setting: Setting): HTMLElement {
+  /** A setting's control; `chosen` is told of another choice. */
+  private field(setting: Setting, chosen: () => void): HTMLElement {
     const sizes = this.chosen.sizes, { key, label } = setting;
     if (setting.kind === "choice") {
       return select(label, setting.choices!.map((one) => ({ value: one, text: one })), this.state.get(key, setting.choices![0]), (value) => {
         this.state.set({ [key]: value });
+        chosen();
         void this.ask();
       });
     }
@@ -224,6 +232,7 @@ export class AttentionExplorer {
       cell("scores", "Scores e", grid({ ...shared, values: answer.scores, caption: "Scores", signed: true, maximum: most(answer.scores), masked })),
       cell("weights", "Weights α", grid({ ...shared, values: answer.weights, caption: "Weights", masked }), h("p", { class: "dim small" }, "rows sum to ", answer.weights.map((weights) => number(weights.reduce((sum, one) => sum + one, 0), 3)).join(", "))),
       cell("context", "Context c", grid({ rows: queryNames, columns: features, values: answer.context, caption: "Context", signed: true, maximum: most(answer.context) }))),
+      this.linearNote(answer),
       answer.added || answer.factors || answer.turned ? h("details", { class: "numbers" }, h("summary", null, "What the position does"), h("div", { class: "flow" },
         answer.added ? cell("added", "Added to scores", grid({ rows: queryNames, columns: keyNames, values: answer.added, caption: "Added to scores", signed: true, maximum: most(answer.added) })) : null,
         answer.factors ? cell("factors", "Weights multiplied by", grid({ rows: queryNames, columns: keyNames, values: answer.factors, caption: "Factors of the weights" })) : null,
@@ -234,11 +243,20 @@ export class AttentionExplorer {
       panel("Python", code(answer.code, "Runs as it stands")));
   }
 
+  /** What leaving out the tanh does to these weights; nothing for any other score. */
+  private linearNote({ score, weights }: Answer): HTMLElement | null {
+    if (score[0]!.kind !== "Additive" || score[0]!.activation !== "identity") return null;
+    const same = weights.every((row) => row.every((weight, key) => Math.abs(weight - weights[0]![key]!) < 1e-6));
+    return h("p", { class: "note" }, same
+      ? "Every query has the same weights, and so the same context: without the tanh it adds v⊤q to all scores of its row alike, which normalizing drops."
+      : "Without the tanh a query adds v⊤q to all scores of its row alike. Rows differ here because of the mask, the position, or a normalizer that looks at each score by itself.");
+  }
+
   /** The chosen score with its numbers. */
   private pairPanel(answer: Answer, row: number, column: number): HTMLElement {
     const keys = build(answer.key.length, answer.key[0]!.length, (r, c) => answer.key[r]![c]!);
     const pair = pairs(answer.score[row]!, answer.query[row]!, keys)(column), worked = work(pair), place = this.chosen.kind("position");
-    return panel(`The score of q${row + 1} and k${column + 1}`, h("div", null, scoreEquation(pair.kind), worked ? filled(pair, worked).slice(1) : null, place && !answer.factors ? positionEquation(place.kind) : null,
+    return panel(`The score of q${row + 1} and k${column + 1}`, h("div", null, scoreEquation(pair.kind, pair.activation), worked ? filled(pair, worked).slice(1) : null, place && !answer.factors ? positionEquation(place.kind) : null,
       answer.added ? h("p", { class: "figures-line" }, `with what the position adds: ${number(answer.compared[row]![column]!)} + ${number(answer.added[row]![column]!)} = ${number(answer.scores[row]![column]!)}`) : null,
       answer.mask && !answer.mask[row]![column] ? h("p", { class: "note" }, "Masked: not looked at.") : null));
   }

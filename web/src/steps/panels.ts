@@ -6,7 +6,7 @@ import { shade } from "../draw/colors.ts";
 import { largest, strip } from "../draw/strip.ts";
 import { fill, h, visible, type Child } from "../dom.ts";
 import {
-  contextEquation, equation, filled, mi, mo, NORMALIZERS, normalizerEquation, num, POSITIONS, positionEquation, scoreEquation, SCORES, sub, total, work,
+  contextEquation, equation, filled, mi, mo, NORMALIZERS, normalizerEquation, num, POSITIONS, positionEquation, scoreEquation, scoreText, sub, total, work,
 } from "../equations.ts";
 import { at, number, rowOf } from "../tensor.ts";
 import { check, type Apart } from "./answer.ts";
@@ -25,7 +25,7 @@ const LEFT = new Set(["Key", "Vector", "Value v", "α · v"]);
 const MOST_KEYS = 40;
 
 export function comparePanel(apart: Apart, choosing: Choosing): HTMLElement {
-  const known = SCORES[apart.score.kind] ?? SCORES["function"]!;
+  const known = scoreText(apart.score.kind, apart.score.activation);
   const place = apart.position ? POSITIONS[apart.position] : null;
   const most = largest(apart.query, apart.keys.data);
   const says = readout("Point at a strip to read its numbers; choose a key to see its score computed.");
@@ -34,7 +34,7 @@ export function comparePanel(apart: Apart, choosing: Choosing): HTMLElement {
   const added = parts.filter(([, one]) => one !== null) as [string, Float32Array][];
   const heads = ["Key", "Vector", added.length ? "Score alone" : "Score e", ...added.map(([name]) => `+ ${name}`), ...(added.length ? ["Score e"] : [])];
   return panel("1 · Compare",
-    h("p", { class: "dim small meaning" }, h("b", null, known.title), `. ${known.says}`), scoreEquation(apart.score.kind),
+    h("p", { class: "dim small meaning" }, h("b", null, known.title), `. ${known.says}`), scoreEquation(apart.score.kind, apart.score.activation),
     place && apart.position && !apart.factors ? [h("p", { class: "dim small meaning" }, h("b", null, place.title), `. ${place.says}`), positionEquation(apart.position)] : null,
     keyTable("Scores of the keys", heads, apart, choosing, (key) => [
       h("td", { class: "wide" }, strip({ values: rowOf(apart.keys, key), label: `key ${visible(apart.keyLabels[key]!)}`, maximum: most, onpoint })),

@@ -20,6 +20,7 @@ from regard.layers.feed_forward import FeedForward
 from regard.layers.learned_positions import LearnedPositions
 from regard.layers.multi_head import MultiHeadAttention
 from regard.layers.rotary import RotaryPositions
+from regard.layers.sinusoidal import SinusoidalPositions
 from regard.models.dropout import quicken
 from regard.models.embedding import TokenEmbedding
 from regard.models.language.bag import BagModel
@@ -92,8 +93,13 @@ def _recurrent(spec: RecurrentLanguageSpec, vocabulary_size: int) -> LanguageNet
 
 
 def _transformer(spec: TransformerLanguageSpec, vocabulary_size: int) -> TransformerLanguageModel:
-    learned = LearnedPositions(spec.context, spec.size) if spec.position == "learned" else None
-    embedding = TokenEmbedding(vocabulary_size, spec.size, positions=learned, dropout=spec.dropout)
+    embedding = TokenEmbedding(
+        vocabulary_size,
+        spec.size,
+        scaled=spec.position == "sinusoidal",  # waves are of size one, and would drown vectors that start at 0.02
+        positions=_added(spec),
+        dropout=spec.dropout,
+    )
     blocks = [
         TransformerEncoderBlock(
             MultiHeadAttention(
@@ -106,6 +112,19 @@ def _transformer(spec: TransformerLanguageSpec, vocabulary_size: int) -> Transfo
         for _ in range(spec.num_layers)
     ]
     return TransformerLanguageModel(embedding, blocks, context=spec.context, tie=spec.tie)
+
+
+def _added(spec: TransformerLanguageSpec) -> nn.Module | None:
+    """Give positions that are added to the words' vectors."""
+    match spec.position:
+        case "sinusoidal":
+            return SinusoidalPositions(spec.size)
+        case "learned":
+            return LearnedPositions(spec.context, spec.size)
+        case "rotary":
+            return None
+        case _:
+            assert_never(spec.position)
 
 
 def _turning(spec: TransformerLanguageSpec) -> nn.Module | None:

@@ -2,10 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import torch
-from safetensors import numpy as arrays_file
 from safetensors.torch import save_file
 
 from regard import __version__
@@ -14,7 +13,15 @@ from regard.config.read import read_settings
 from regard.config.show import to_table
 from regard.errors import ArgumentError, DataError
 from regard.files import write_text, write_whole
-from regard.models.folder import CONFIG, PARAMETERS, build_filled, open_tensors, read_table, saved_tensors
+from regard.models.folder import (
+    CONFIG,
+    PARAMETERS,
+    build_filled,
+    load_counted,
+    read_table,
+    saved_tensors,
+    write_arrays,
+)
 from regard.models.language.bag import BagModel
 from regard.models.language.build import CountingModel, build_network
 from regard.models.language.network import LanguageNetwork
@@ -39,8 +46,7 @@ def save_language_model(model: AnyLanguageModel, spec: LanguageSpec, folder: Pat
         tensors = {name: one.detach().contiguous().cpu() for name, one in saved_tensors(model).items()}
         write_whole(folder / PARAMETERS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
     else:
-        arrays: dict[str, Any] = dict(model.arrays())
-        write_whole(folder / PARAMETERS, lambda path: arrays_file.save_file(arrays, path))
+        write_arrays(folder, model.arrays())
     text = json.dumps(to_table(config), indent=2) + "\n"
     write_text(folder / CONFIG, text)
 
@@ -79,15 +85,8 @@ def read_language_config(folder: Path) -> SavedLanguageModel:
 
 def _counted(kind: type[Counted], folder: Path, size: int) -> Counted:
     """Read a model that counts, of so many tokens."""
-    path = folder / PARAMETERS
-    with open_tensors(path):
-        pass  # it is one
-    try:
-        model = kind.from_arrays(arrays_file.load_file(path))
-    except (KeyError, IndexError, ValueError, TypeError, OverflowError) as error:
-        raise DataError(
-            f"{path} must hold the counts of {CONFIG}; received: {type(error).__name__}: {error}"
-        ) from error
+    model = load_counted(kind.from_arrays, folder)
     if model.vocabulary_size != size:
+        path = folder / PARAMETERS
         raise DataError(f"{path} must be of the {size:,} tokens of {CONFIG}; received {model.vocabulary_size:,}.")
     return model

@@ -43,7 +43,7 @@ def test_padding_changes_nothing(name):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("name", ["rnn", "lstm"])
+@pytest.mark.parametrize("name", ["rnn", "lstm", "gru"])
 def test_the_last_state_is_that_after_the_last_word(name):
     model = make(name)
     recurrence = model.reader.encoder.recurrence
@@ -56,7 +56,7 @@ def test_the_last_state_is_that_after_the_last_word(name):
 @torch.no_grad()
 def test_weights_sum_to_one_over_the_words(name):
     weights = make(name)(TOKENS, LENGTHS).weights
-    if name in ("feed-forward", "rnn", "lstm"):
+    if name in ("feed-forward", "rnn", "lstm", "gru"):
         assert weights is None
         return
     assert (weights >= 0).all()

@@ -10,7 +10,9 @@ SPECS = {
     "rnn": RecurrentLanguageSpec(**SMALL, cell="rnn"),
     "lstm": RecurrentLanguageSpec(**SMALL, cell="lstm", weight_dropout=0.3),
     "gru": RecurrentLanguageSpec(**SMALL, cell="gru", tie=False, num_layers=1),
+    "rnn-attention": RecurrentLanguageSpec(**SMALL, cell="rnn", attention_span=4),
     "gru-attention": RecurrentLanguageSpec(**SMALL, cell="gru", attention_span=5, num_heads=2),
     "transformer": TransformerLanguageSpec(**BLOCKS),
+    "transformer sinusoidal": TransformerLanguageSpec(**BLOCKS, position="sinusoidal"),
     "transformer learned": TransformerLanguageSpec(**BLOCKS, position="learned", tie=False),
 }
