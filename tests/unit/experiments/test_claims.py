@@ -245,13 +245,12 @@ def test_attention_leads_a_gradient_to_every_source_word_and_a_fixed_vector_does
 
 def test_the_gradient_is_that_of_each_target_word_alone():
     model = build_model(SPECS["attention"], source_vocabulary=50, target_vocabulary=50)
-    source, target = torch.randint(4, 50, (1, 4)), torch.randint(4, 50, (1, 3))
+    source, target = torch.tensor([[4, 9, 6, 7]]), torch.tensor([[8, 5, 30]])
     weights = model.source.table.weight
     logits = model(source, torch.tensor([4]), target)
     [gradient] = torch.autograd.grad(logits.log_softmax(-1)[0, 1, target[0, 1]], weights)
     alone = source_gradients(model, source, target)
-    if len(set(source[0].tolist())) == 4:  # else a row of the table has the gradients of two words
-        assert torch.allclose(alone[1], gradient[source[0]].norm(dim=-1), rtol=1e-4)
+    assert torch.allclose(alone[1], gradient[source[0]].norm(dim=-1), rtol=1e-4)
 
 
 def test_links_are_scored_beside_what_was_learned_from():
@@ -293,7 +292,7 @@ def test_the_reading_of_the_curves_follows_the_numbers():
     assert read_curves(better)[2].endswith("attention does not beat counting here.")
 
 
-def test_a_comparison_by_a_layer_costs_more_than_by_a_product():
+def test_luong_and_bahdanau_are_timed_alone_and_in_training():
     trained, alone = run("luong-bahdanau", tables=2).tables.values()
     assert [row["model"] for row in trained] == [row["score of"] for row in alone]
     assert all(row["milliseconds a step"] > 0 for row in trained)
