@@ -108,7 +108,7 @@ for number, part in enumerate(parts):
 # %% Draw and save: the pictures, and what is attended to.
 figure, axes = panels(2, 4, size=(2.4, 2.5), titles=[*shown, *[""] * 4])
 for place, (image, weights) in enumerate(shown.values()):
-    axes[place].imshow(image.permute(1, 2, 0))
+    axes[place].imshow(image.permute(1, 2, 0).numpy())
     axes[place].axis("off")
     draw_overlay(axes[4 + place], image, weights)
 parser = argparse.ArgumentParser(description=__doc__)
