@@ -28,12 +28,12 @@ import torch
 from regard.config.classify import CLASSIFIERS
 from regard.config.classify_run import LabeledData, LabeledSize, compose_classifier
 from regard.config.read import merge
-from regard.tasks.classification import train_classifier
-from regard.tasks.classifier import load_classifier
-from regard.tasks.labeled_texts import LabeledCorpus, gather_texts
-from regard.tasks.run import Run
-from regard.tasks.run_folder import RunFolder
+from regard.tasks.classification.data import LabeledCorpus, gather_texts
+from regard.tasks.classification.model import load_classifier
+from regard.tasks.classification.train import train_classifier
 from regard.training.group import Group, pick_device
+from regard.training.run import Run
+from regard.training.run_folder import RunFolder
 
 #: Files, columns and what suits each: long texts are cut for the networks, not for TF-IDF.
 TASKS = {

@@ -5,7 +5,7 @@ import re
 import torch
 from torch import Tensor
 
-from regard.models.build import Model
+from regard.models.sequence.build import Model
 
 #: What Joey NMT calls the parameters; the rules act one after the other.
 RENAMED = (

@@ -18,16 +18,16 @@ from torch import nn
 
 from regard.config.read import read_settings
 from regard.config.schema import Config
-from regard.data.batches import Batch, Batches, Examples, make_batch
-from regard.data.pair import Pair
-from regard.data.special import END
-from regard.data.tokenizer import TokenizerPair
+from regard.data.batches.pairs import Batch, Batches, Examples, make_batch
+from regard.data.corpora.pair import Pair
+from regard.data.text.special import END
+from regard.data.text.tokenizer import TokenizerPair
 from regard.decoding.search import Search
-from regard.models.build import Model, build_model, count_parameters
 from regard.models.folder import save_model
+from regard.models.sequence.build import Model, build_model, count_parameters
 from regard.models.word_loss import word_loss
-from regard.tasks.translation_job import TranslationJob
-from regard.tasks.translator import load
+from regard.tasks.translation.job import TranslationJob
+from regard.tasks.translation.model import load
 from regard.training.checkpoint import Checkpoints
 from regard.training.group import Group
 from regard.training.loop import Trainer

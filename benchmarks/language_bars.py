@@ -26,10 +26,10 @@ from language_runs import Curve, fit_steps, last_run, measure_model, network_fig
 
 from regard.config.language import LanguageConfig, compose_language
 from regard.config.read import merge, parse_assignments
-from regard.tasks.language import encode_corpus
-from regard.tasks.run_folder import RunFolder
-from regard.tasks.text_corpus import gather_text
+from regard.tasks.language.data import gather_text
+from regard.tasks.language.train import encode_corpus
 from regard.training.group import Group
+from regard.training.run_folder import RunFolder
 
 SHAKESPEARE = {
     "data": {"hold_out": 0.1, "length": 256},

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.config.language import BagSpec, LanguageConfig, NGramSpec
-from regard.models.build import count_parameters
 from regard.models.language.build import count_text
 from regard.models.language.network import LanguageNetwork
 from regard.models.language.ngram import NGramModel
-from regard.tasks.language import Encoded, start_network
-from regard.tasks.language_job import VALID_LANES, LanguageJob
-from regard.tasks.run_folder import RunFolder
+from regard.models.sequence.build import count_parameters
+from regard.tasks.language.job import VALID_LANES, LanguageJob
+from regard.tasks.language.train import Encoded, start_network
 from regard.training.group import Group
 from regard.training.loop import Trainer
+from regard.training.run_folder import RunFolder
 from regard.training.watch import Measured, Validated
 
 PROBE = 100

@@ -34,10 +34,10 @@ from language_runs import (
 
 from regard.config.language import BagSpec, LanguageConfig, NGramSpec, compose_language
 from regard.config.read import merge, parse_assignments
-from regard.tasks.language import Encoded, encode_corpus
-from regard.tasks.run_folder import RunFolder
-from regard.tasks.text_corpus import gather_text
+from regard.tasks.language.data import gather_text
+from regard.tasks.language.train import Encoded, encode_corpus
 from regard.training.group import Group
+from regard.training.run_folder import RunFolder
 
 Settings = dict[str, Any]
 EPOCH = 373

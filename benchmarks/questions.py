@@ -34,21 +34,21 @@ from regard.config.picture_data import BUILTIN
 from regard.config.questions import QUESTION_MODELS, compose_questions
 from regard.config.read import merge
 from regard.data.images.pixels import color_statistics
-from regard.data.tokenizer import Tokenizer
-from regard.data.tokenizer_training import train_tokenizer
-from regard.models.build import count_parameters
+from regard.data.text.tokenizer import Tokenizer
+from regard.data.text.tokenizer_training import train_tokenizer
+from regard.models.sequence.build import count_parameters
 from regard.models.vision.build_captions import build_caption_model
 from regard.models.vision.build_questions import build_question_network
-from regard.tasks.caption_data import gather_captions
-from regard.tasks.caption_job import CaptionJob, EncodedCaptions
-from regard.tasks.captioner import Captioner
-from regard.tasks.question_answerer import QuestionAnswerer
-from regard.tasks.question_data import gather_questions
-from regard.tasks.question_job import EncodedQuestions, QuestionJob
-from regard.tasks.questions import TOKENS, answer_figures
-from regard.tasks.run_folder import RunFolder
+from regard.tasks.captions.data import gather_captions
+from regard.tasks.captions.job import CaptionJob, EncodedCaptions
+from regard.tasks.captions.model import Captioner
+from regard.tasks.questions.data import gather_questions
+from regard.tasks.questions.job import EncodedQuestions, QuestionJob
+from regard.tasks.questions.model import QuestionAnswerer
+from regard.tasks.questions.train import TOKENS, answer_figures
 from regard.training.group import Group, pick_device
 from regard.training.loop import Trainer
+from regard.training.run_folder import RunFolder
 from regard.training.streams import seed_streams
 from regard.training.watch import Watchers
 

@@ -36,16 +36,16 @@ from regard.config.read import merge
 from regard.config.vision import IMAGE_ENCODERS
 from regard.data.images.labeled import LabeledImages
 from regard.data.images.pixels import color_statistics
-from regard.models.build import count_parameters
+from regard.models.sequence.build import count_parameters
 from regard.models.vision.build import ImageEncoder, build_image_encoder
-from regard.tasks.image_job import ImageJob
-from regard.tasks.labeled_images import ImageCorpus, gather_images
-from regard.tasks.run_folder import RunFolder
+from regard.tasks.images.data import ImageCorpus, gather_images
+from regard.tasks.images.job import ImageJob
 from regard.training.group import Group, pick_device
 from regard.training.loop import Trainer
 from regard.training.loss import smoothed_cross_entropy
 from regard.training.optimizer import make_optimizer
 from regard.training.precision import autocast
+from regard.training.run_folder import RunFolder
 from regard.training.streams import seed_streams
 from regard.training.watch import Watchers
 

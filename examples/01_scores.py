@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 
 from regard import Additive, Bilinear, Cosine, Dot, Gaussian, ScaledDot, attention, lookup
-from regard.inspection.figures import color_bar, draw_heatmap
-from regard.inspection.panels import INK, MUTED, PALETTE, panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap
+from regard.inspection.drawing.panels import INK, MUTED, PALETTE, panels
 
 names = ["Anna", "Bruno", "Clara", "David"]
 rooms = ["room 1", "room 2", "room 3", "room 4"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 
 from regard import Causal, Documents, Padding, Window, attention
-from regard.inspection.figures import color_bar, draw_heatmap
-from regard.inspection.panels import panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap
+from regard.inspection.drawing.panels import panels
 
 words = ["Zuko", "made", "his", "uncle", "tea"]
 count = len(words)

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 
 from regard.inspection import record
-from regard.inspection.figures import color_bar, draw_heatmap, draw_lines
-from regard.inspection.panels import panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap, draw_lines
+from regard.inspection.drawing.panels import panels
 from regard.layers import SelfAttention
 
 corpus = """

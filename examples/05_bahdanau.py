@@ -12,8 +12,8 @@ from torch.nn import functional as F
 
 from regard import Padding
 from regard.inspection import record
-from regard.inspection.figures import color_bar, draw_heatmap, draw_lines
-from regard.inspection.panels import panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap, draw_lines
+from regard.inspection.drawing.panels import panels
 from regard.layers import AdditiveAttention, ConditionalGRU, Readout, RecurrentEncoder
 
 nouns = {"cat": "gato", "dog": "perro", "bird": "pájaro", "cow": "vaca", "hen": "gallina", "sheep": "oveja"}

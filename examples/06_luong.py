@@ -12,8 +12,8 @@ from torch.nn import functional as F
 
 from regard import Padding
 from regard.inspection import record
-from regard.inspection.figures import color_bar, draw_heatmap
-from regard.inspection.panels import PALETTE, panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap
+from regard.inspection.drawing.panels import PALETTE, panels
 from regard.layers import LocalAttention, LuongAttention, Memory, Readout, RecurrentEncoder
 
 nouns = {"cat": "gato", "dog": "perro", "bird": "pájaro", "cow": "vaca", "hen": "gallina", "sheep": "oveja"}

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from regard import Window
-from regard.inspection.figures import color_bar, draw_heatmap
-from regard.inspection.panels import INK, MUTED, PALETTE, panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap
+from regard.inspection.drawing.panels import INK, MUTED, PALETTE, panels
 from regard.layers import AttentionPooling, GaussianAttention
 
 torch.manual_seed(4)

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard import Padding
-from regard.inspection.figures import color_bar, draw_heatmap
-from regard.inspection.panels import panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap
+from regard.inspection.drawing.panels import panels
 from regard.layers import RecurrentEncoder, StructuredSelfAttention
 
 kind, unkind = ["lovely", "fresh", "clean", "friendly", "warm"], ["stale", "noisy", "dirty", "rude", "cold"]

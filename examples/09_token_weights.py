@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from regard.inspection.panels import INK, PALETTE, panels
+from regard.inspection.drawing.panels import INK, PALETTE, panels
 from regard.layers import TfIdf, TokenWeights
 
 notes = [

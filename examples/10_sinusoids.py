@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
-from regard.inspection.figures import color_bar, draw_heatmap
-from regard.inspection.panels import INK, MUTED, PALETTE, panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap
+from regard.inspection.drawing.panels import INK, MUTED, PALETTE, panels
 from regard.layers import SinusoidalPositions
 
 length, size = 32, 16

@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from regard import Causal, Rotary
 from regard.errors import ArgumentError
 from regard.inspection import record
-from regard.inspection.figures import color_bar, draw_heatmap
-from regard.inspection.panels import INK, MUTED, panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap
+from regard.inspection.drawing.panels import INK, MUTED, panels
 from regard.layers import (
     AlibiBias,
     LearnedPositions,

@@ -8,8 +8,8 @@ import torch
 
 from regard import Entmax, Hard, Mean, Sigmoid, Softmax, Sparsemax
 from regard.attention.normalize import normalize
-from regard.inspection.figures import color_bar, draw_heatmap
-from regard.inspection.panels import INK, PALETTE, panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap
+from regard.inspection.drawing.panels import INK, PALETTE, panels
 
 scores = torch.tensor([[2.0, 1.6, 0.8, 0.0, -0.5, -1.5]])
 normalizers = {

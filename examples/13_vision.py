@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.inspection.figures import color_bar, draw_heatmap, draw_overlay
-from regard.inspection.panels import INK, PALETTE, panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap, draw_overlay
+from regard.inspection.drawing.panels import INK, PALETTE, panels
 from regard.layers import ConvolutionalBlockAttention, LearnedPositions, MultiHeadAttention, PatchEmbedding
 
 torch.manual_seed(0)

@@ -11,8 +11,8 @@ from torch.nn import functional as F
 
 from regard import from_torch_mha
 from regard.inspection import intervene, record
-from regard.inspection.figures import color_bar, draw_heatmap
-from regard.inspection.panels import panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap
+from regard.inspection.drawing.panels import panels
 from regard.layers import MultiHeadAttention, SinusoidalPositions, TransformerEncoderBlock
 
 torch.manual_seed(1)

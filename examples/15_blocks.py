@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 
 from regard import Causal, Padding
-from regard.inspection.figures import color_bar, draw_heatmap
-from regard.inspection.panels import MUTED, PALETTE, panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap
+from regard.inspection.drawing.panels import MUTED, PALETTE, panels
 from regard.layers import (
     AdditiveAttention,
     ConditionalGRU,

@@ -12,8 +12,8 @@ from transformers import BartConfig, BartForConditionalGeneration, PreTrainedTok
 
 import regard
 from regard.inspection import intervene, record
-from regard.inspection.figures import color_bar, draw_heatmap
-from regard.inspection.panels import panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap
+from regard.inspection.drawing.panels import panels
 
 torch.manual_seed(0)
 pad, start, end, unknown = range(4)

@@ -23,8 +23,8 @@ from regard.inspection import (
     rollout,
     weights_of,
 )
-from regard.inspection.figures import color_bar, draw_heatmap
-from regard.inspection.panels import panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap
+from regard.inspection.drawing.panels import panels
 from regard.models import build_model
 
 nouns = {"cat": "gato", "dog": "perro", "cow": "vaca", "hen": "gallina"}

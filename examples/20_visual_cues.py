@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard import attention
-from regard.inspection.figures import draw_overlay
-from regard.inspection.panels import panels
+from regard.inspection.drawing.figures import draw_overlay
+from regard.inspection.drawing.panels import panels
 from regard.layers import LearnedPositions, MultiHeadAttention, PatchEmbedding
 
 torch.manual_seed(0)

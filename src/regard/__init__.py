@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         lookup as lookup,
         merge as merge,
     )
-    from regard.inspection.inspected import inspect as inspect
+    from regard.inspection.trace.inspected import inspect as inspect
     from regard.tasks.load import load as load
 
 __version__ = "0.1.0"
@@ -91,7 +91,7 @@ _HOMES = {
         "lookup",
         "merge",
     ],
-    "regard.inspection.inspected": ["inspect"],
+    "regard.inspection.trace.inspected": ["inspect"],
     "regard.tasks.load": ["load"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -10,13 +10,13 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from browser.browsing import number, violations
-from regard.inspection.rank import kendall_tau
+from regard.inspection.readings.rank import kendall_tau
 from regard.studio.models import Models
-from regard.studio.pictures import check, read_seen
-from regard.studio.pictures_read import draw_seen
-from regard.tasks.captioner import Captioner
-from regard.tasks.image_classifier import ImageClassifier
-from regard.tasks.question_answerer import QuestionAnswerer
+from regard.studio.views.ask import check, read_seen
+from regard.studio.views.ask_read import draw_seen
+from regard.tasks.captions.model import Captioner
+from regard.tasks.images.model import ImageClassifier
+from regard.tasks.questions.model import QuestionAnswerer
 from unit.studio.seers import make_seers, opened
 from unit.studio.visiting import serving
 

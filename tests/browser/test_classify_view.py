@@ -7,10 +7,10 @@ import torch
 from playwright.sync_api import expect
 
 from browser.browsing import number, read_table, violations
-from regard.inspection.rank import kendall_tau
+from regard.inspection.readings.rank import kendall_tau
 from regard.studio.examples import PASSAGE
-from regard.tasks.classifier import Classifier
-from regard.tasks.language_model import LanguageModel
+from regard.tasks.classification.model import Classifier
+from regard.tasks.language.model import LanguageModel
 from unit.studio.seers import REVIEW, make_english, opened
 from unit.studio.visiting import serving
 

@@ -8,11 +8,11 @@ import torch
 from playwright.sync_api import expect
 
 from browser.browsing import number, save, violations
-from regard.data.special import END
-from regard.inspection.compare import divergence
-from regard.studio.looking import look, read_source
+from regard.data.text.special import END
+from regard.inspection.readings.compare import divergence
+from regard.studio.attention import look, read_source
 from regard.studio.models import Models
-from regard.tasks.translator import Translator
+from regard.tasks.translation.model import Translator
 from unit.studio.runs import make_runs, metrics, write_metrics
 from unit.studio.visiting import serving
 

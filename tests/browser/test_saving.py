@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browser.browsing import held, number, open_all, save, violations
-from regard.tasks.classifier import Classifier
+from regard.tasks.classification.model import Classifier
 from unit.studio.seers import REVIEW
 from unit.studio.visiting import serving
 

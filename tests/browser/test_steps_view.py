@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from browser.browsing import number, violations
 from regard.inspection import computation
-from regard.studio.steps_page import steps_page
+from regard.studio.views.steps_page import steps_page
 
 TEXT, TARGET = "El libro está en la mesa.", "the book"
 

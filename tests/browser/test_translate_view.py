@@ -9,14 +9,14 @@ import torch
 from playwright.sync_api import expect
 
 from browser.browsing import number, read_table, save, violations
-from regard.data.pair import words
-from regard.inspection.alignment import Reading, choose_weights, word_weights
-from regard.inspection.rank import kendall_tau
-from regard.studio.honesty import measure
-from regard.studio.looking import look, read_source
+from regard.data.corpora.pair import words
+from regard.inspection.readings.alignment import Reading, choose_weights, word_weights
+from regard.inspection.readings.rank import kendall_tau
+from regard.studio.attention import look, read_source
 from regard.studio.tensors import pack, pack_weights
-from regard.studio.translate import find
-from regard.tasks.translator import Translator
+from regard.studio.views.translate import find
+from regard.studio.views.translate_checks import measure
+from regard.tasks.translation.model import Translator
 from unit.studio.visiting import unpacked
 
 TEXT = "El libro está en la mesa."

@@ -9,16 +9,16 @@ import torch
 from playwright.sync_api import expect
 
 from browser.browsing import number, violations
-from regard.inspection.change import total_variation
-from regard.inspection.compare import divergence
-from regard.studio import what_if
-from regard.studio.looking import looking_at_source, read_source
+from regard.inspection.readings.compare import divergence
+from regard.inspection.readings.distance import total_variation
+from regard.studio.attention import looking_at_source, read_source
 from regard.studio.tensors import pack
-from regard.studio.what_if import write
-from regard.studio.what_if_decoding import Meddling, decode
-from regard.studio.what_if_label import Relabeling, relabel
-from regard.tasks.classifier import Classifier
-from regard.tasks.translator import Translator
+from regard.studio.views import whatif as what_if
+from regard.studio.views.whatif import write
+from regard.studio.views.whatif_decoding import Meddling, decode
+from regard.studio.views.whatif_label import Relabeling, relabel
+from regard.tasks.classification.model import Classifier
+from regard.tasks.translation.model import Translator
 from unit.studio.seers import REVIEW, make_english, opened
 from unit.studio.visiting import serving, unpacked
 

@@ -13,27 +13,27 @@ import torch
 from torch import Tensor, nn
 
 from regard import Causal, Padding, attention
-from regard.layers.additive import AdditiveAttention
-from regard.layers.alibi import AlibiBias
-from regard.layers.channel import ChannelAttention
-from regard.layers.conditional_gru import ConditionalGRU
-from regard.layers.convolutional_block import ConvolutionalBlockAttention
-from regard.layers.decoder_block import TransformerDecoderBlock
-from regard.layers.encoder_block import TransformerEncoderBlock
-from regard.layers.feed_forward import FeedForward
-from regard.layers.input_feeding import InputFeedingCell
-from regard.layers.learned_positions import LearnedPositions
-from regard.layers.luong import LuongAttention
-from regard.layers.multi_head import MultiHeadAttention
-from regard.layers.patches import PatchEmbedding
-from regard.layers.readout import Readout
-from regard.layers.recurrent import RecurrentEncoder
-from regard.layers.relative import RelativeBiases, RelativeBucketBiases, RelativePositions
-from regard.layers.rotary import RotaryPositions
-from regard.layers.sinusoidal import SinusoidalPositions
-from regard.layers.spatial import SpatialAttention
-from regard.layers.structural import StructuralPositions, StructuralRelations
-from regard.layers.transformer import Residual
+from regard.layers.mechanisms.additive import AdditiveAttention
+from regard.layers.mechanisms.luong import LuongAttention
+from regard.layers.mechanisms.multi_head import MultiHeadAttention
+from regard.layers.position.alibi import AlibiBias
+from regard.layers.position.learned import LearnedPositions
+from regard.layers.position.relative import RelativeBiases, RelativeBucketBiases, RelativePositions
+from regard.layers.position.rotary import RotaryPositions
+from regard.layers.position.sinusoidal import SinusoidalPositions
+from regard.layers.position.structural import StructuralPositions, StructuralRelations
+from regard.layers.recurrent.conditional_gru import ConditionalGRU
+from regard.layers.recurrent.encoder import RecurrentEncoder
+from regard.layers.recurrent.input_feeding import InputFeedingCell
+from regard.layers.recurrent.readout import Readout
+from regard.layers.transformer.decoder_block import TransformerDecoderBlock
+from regard.layers.transformer.encoder_block import TransformerEncoderBlock
+from regard.layers.transformer.feed_forward import FeedForward
+from regard.layers.transformer.residual import Residual
+from regard.layers.vision.channel import ChannelAttention
+from regard.layers.vision.convolutional_block import ConvolutionalBlockAttention
+from regard.layers.vision.patches import PatchEmbedding
+from regard.layers.vision.spatial import SpatialAttention
 
 Inputs = dict[str, Tensor]
 

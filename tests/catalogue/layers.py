@@ -30,9 +30,9 @@ from regard.layers import (
     StructuredSelfAttention,
     TokenWeights,
 )
-from regard.layers.alibi import AlibiBias
-from regard.layers.relative import RelativePositions
-from regard.layers.rotary import RotaryPositions
+from regard.layers.position.alibi import AlibiBias
+from regard.layers.position.relative import RelativePositions
+from regard.layers.position.rotary import RotaryPositions
 
 KeyMask = Tensor | Padding | None
 Look = Callable[[Any, Tensor | None, Tensor, KeyMask], tuple[Tensor, Tensor]]

@@ -9,8 +9,8 @@ import pytest
 from catalogue.models import small
 from regard.cli import main
 from regard.config.presets import preset
-from regard.data.pair import Pair
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizers
+from regard.data.corpora.pair import Pair
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizers
 from regard.errors import ArgumentError
 from regard.models import build_model
 from regard.models.folder import save_model
@@ -114,7 +114,7 @@ def test_links_are_printed_as_they_are_found(run, models, monkeypatch, more):
     whole = run("align", "there", *BOTH, *more)
     monkeypatch.setattr(sys.modules["regard.cli.align"], "AT_ONCE", 1)
     assert run("align", "there", *BOTH, *more).stdout == whole.stdout
-    from regard.tasks import alignment
+    from regard.tasks.alignment import align as alignment
 
     kept = alignment.align
 

@@ -12,7 +12,7 @@ from regard.cli.classify import paint
 from regard.cli.train_classify import print_classify_config, train_classify
 from regard.config.read import parse_assignments
 from regard.errors import ArgumentError
-from regard.tasks.classifier import Decision
+from regard.tasks.classification.model import Decision
 from unit.tasks.labeled_run import make_classifier, write_texts
 
 QUICK = ["train.steps=8", "train.validate_every=4", "train.threads=1", "train.device=cpu", "train.log_every=4"]

@@ -130,7 +130,7 @@ SMALL = ["model.widths=[4,8]", "model.num_blocks=1", "model.reduction=2", "data.
 
 
 def test_training_goes_from_pictures_to_a_classifier(run, pictures, tmp_path, monkeypatch):
-    monkeypatch.setattr("regard.tasks.images.SHOWN", 1)
+    monkeypatch.setattr("regard.tasks.images.train.SHOWN", 1)
     out = tmp_path / "run"
     words = [word for one in (*QUICK, *SMALL) for word in ("--set", one)]
     command = ["train", "--task", "images", "--preset", "resnet-channel", "--data", pictures, "--out", out, *words]

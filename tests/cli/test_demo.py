@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from regard.cli.demo import demo as run
-from regard.data.pair import Pair
+from regard.data.corpora.pair import Pair
 from regard.errors import ArgumentError
 from regard.tasks import demo
 from regard.tasks.demo import FAST, FULL, SYSTEMS, draw_pairs, training_command

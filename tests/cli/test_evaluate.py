@@ -10,7 +10,7 @@ import pytest
 from regard.cli import main, tables
 from regard.cli.draw_lengths import bar, draw_lengths
 from regard.studio.models import Models
-from regard.tasks.held_out import Choice, find_held_out
+from regard.tasks.evaluation.held_out import Choice, find_held_out
 from unit.studio.visiting import ask, visitor
 from unit.tasks.small_run import make_run, write_files
 

@@ -14,10 +14,10 @@ import regard
 from regard.cli import main
 from regard.config.classify import TfIdfSpec
 from regard.config.presets import preset
-from regard.data.special import END
+from regard.data.text.special import END
 from regard.inspection import Trace
-from regard.models.classify import TfIdfClassifier
-from regard.tasks.classifier import Classifier
+from regard.models.classification import TfIdfClassifier
+from regard.tasks.classification.model import Classifier
 from unit.inspection.hugging_face_models import make_model, make_tokenizer
 from unit.studio.seers import make_english
 from unit.tasks.translators import BYTES, make_folder
@@ -140,7 +140,7 @@ def test_a_text_too_long_is_one_paragraph_and_writes_nothing(run, english, tmp_p
 
 
 def test_what_has_no_room_is_told(run, english, tmp_path, monkeypatch):
-    monkeypatch.setattr("regard.studio.what_if_page.MAX_CHANGES", 5)
+    monkeypatch.setattr("regard.studio.views.whatif_page.MAX_CHANGES", 5)
     path = tmp_path / "page.html"
     done = run(english / "attending", REVIEW, "--out", path, "--view", "what-if")
     assert done.stderr.splitlines()[-2:] == [
@@ -215,9 +215,9 @@ def test_bytes_that_are_no_text_are_told(run, tmp_path):
 
 @pytest.mark.parametrize(("view", "verb"), [("steps", "steps/apart"), ("what-if", "whatif/change")])
 def test_a_view_can_be_chosen(run, model, tmp_path, monkeypatch, view, verb):
-    monkeypatch.setattr("regard.studio.what_if.SEARCH_STEPS", 2)
-    monkeypatch.setattr("regard.studio.what_if_page.MAX_CHANGES", 2)
-    monkeypatch.setattr("regard.studio.steps_page.MAX_LOOKS", 2)
+    monkeypatch.setattr("regard.studio.views.whatif.SEARCH_STEPS", 2)
+    monkeypatch.setattr("regard.studio.views.whatif_page.MAX_CHANGES", 2)
+    monkeypatch.setattr("regard.studio.views.steps_page.MAX_LOOKS", 2)
     done = run(model, SOURCE, "--out", tmp_path / "page.html", "--view", view)
     assert done.returncode == 0, done.stderr
     assert f'"verb":"{verb}"' in (tmp_path / "page.html").read_text()

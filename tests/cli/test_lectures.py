@@ -121,7 +121,7 @@ def test_a_studio_that_respells_nothing_marks_the_word(model):
 
 def test_the_demonstration_types_what_the_lectures_print(model):
     from regard.data.builtin import corpus
-    from regard.inspection.alignment import Reading
+    from regard.inspection.readings.alignment import Reading
     from regard.tasks.demo import FAST
 
     test = corpus(CORPUS, split="test", size=FAST.each * 3)

@@ -7,8 +7,8 @@ from rich.console import Console
 
 from regard.cli import progress as module
 from regard.cli import watching
-from regard.cli.looks import draw_looks
 from regard.cli.progress import Progress
+from regard.cli.sample_attention import draw_looks
 from regard.training.watch import Looks, Sample, Validated
 
 LOOKS = Looks(("▁Yo", "▁soy", "</s>"), ("▁I", "▁am", "</s>"), ((0.9, 0.1, 0.0), (0.3, 0.4, 0.3), (0.0, 0.0, 0.0)))

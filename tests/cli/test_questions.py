@@ -16,7 +16,7 @@ from regard.cli.train_questions import _tell_questions, print_picture_config, tr
 from regard.cli.training_run import report_run
 from regard.config.read import parse_assignments
 from regard.errors import ArgumentError
-from regard.tasks.run_folder import RunFolder
+from regard.training.run_folder import RunFolder
 from unit.tasks.picture_run import TINY, make_answerer, make_captioner
 
 

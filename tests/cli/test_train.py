@@ -15,7 +15,7 @@ import pytest
 from regard.cli import main
 from regard.cli.train import train
 from regard.errors import ArgumentError, Interrupted, TrainingError
-from regard.tasks.run_folder import RunFolder
+from regard.training.run_folder import RunFolder
 
 SMALL = {
     "data.size": 60,
@@ -203,7 +203,7 @@ def test_what_goes_wrong_while_training_is_one_paragraph(run, tmp_path, monkeypa
     def failing(*_, **__):
         raise error
 
-    monkeypatch.setattr("regard.tasks.translation.train_translator", failing)
+    monkeypatch.setattr("regard.tasks.translation.train.train_translator", failing)
     done = run(*BUILTIN, "--out", tmp_path / "run")
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.endswith(message)
@@ -215,7 +215,7 @@ def test_what_fails_after_training_is_one_paragraph_and_the_model_is_there(run, 
 
     out = tmp_path / "run"
     with monkeypatch.context() as broken:
-        broken.setattr("regard.tasks.translation.make_page", failing)
+        broken.setattr("regard.tasks.translation.train.make_page", failing)
         done = run(*BUILTIN, "--out", out)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[-1] == (

@@ -100,7 +100,7 @@ def test_json_and_settings(run):
 
 
 def test_unknown_words_and_several_models(run, model, tmp_path):
-    from regard.data.special import UNKNOWN
+    from regard.data.text.special import UNKNOWN
 
     folder = make_folder(tmp_path / "unknowing", favor=[UNKNOWN])
     (tmp_path / "words.tsv").write_text("Babieca\tthe horse\n")
@@ -150,7 +150,7 @@ def test_a_full_disk_is_one_paragraph(run, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("regard.tasks.translate_file.translate_file", full)
+    monkeypatch.setattr("regard.tasks.translation.files.translate_file", full)
     done = run("a", "--output", tmp_path / "out")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.endswith("must have room for it; it is full. Make room: the same command goes on.\n")

@@ -15,24 +15,24 @@ from regard.config.language import BagSpec, NGramSpec, RecurrentLanguageSpec, Tr
 from regard.config.model import StatisticalSpec, TransformerSpec
 from regard.config.questions import QuestionSpec
 from regard.config.vision import ResidualSpec, VisionTransformerSpec
-from regard.data.special import END
-from regard.data.text_tokenizer import TextTokenizer
-from regard.data.tokenizer import Tokenizer
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
+from regard.data.text.special import END
+from regard.data.text.text_tokenizer import TextTokenizer
+from regard.data.text.tokenizer import Tokenizer
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizer
 from regard.decoding.search import Search
-from regard.inspection.hugging_face_folder import load_hugging_face
-from regard.models.classify import build_classifier
-from regard.models.count_translator import count_translator
+from regard.inspection.hugging_face.folder import load_hugging_face
+from regard.models.classification import build_classifier
 from regard.models.folder import save_model
 from regard.models.language.build import build_network, count_text
 from regard.models.language.folder import save_language_model
+from regard.models.statistical.counts import count_translator
 from regard.models.vision.build import build_image_encoder
 from regard.models.vision.build_captions import build_caption_model
 from regard.models.vision.build_questions import build_question_network
-from regard.tasks.captioner import Captioner
-from regard.tasks.classifier import Classifier
-from regard.tasks.image_classifier import ImageClassifier
-from regard.tasks.question_answerer import QuestionAnswerer
+from regard.tasks.captions.model import Captioner
+from regard.tasks.classification.model import Classifier
+from regard.tasks.images.model import ImageClassifier
+from regard.tasks.questions.model import QuestionAnswerer
 from unit.tasks.translators import BYTES, RECURRENT, WORDS, make_folder, tokenizers
 
 TEXT = "the cat sat on the mat and the dog ran"
@@ -118,7 +118,7 @@ def make_hugging_face(folder: Path) -> None:
 
 
 def use_hugging_face(folder: Path) -> object:
-    from regard.inspection.hugging_face_folder import naming_errors
+    from regard.inspection.hugging_face.folder import naming_errors
 
     model, tokenizer = load_hugging_face(folder)
     with naming_errors(folder, "hold a model that can read this text"):

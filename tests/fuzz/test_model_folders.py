@@ -19,11 +19,11 @@ from fuzz.mutate import mutations, within
 from regard.config.schema import Config
 from regard.errors import RegardError
 from regard.inspection import record
-from regard.inspection.trace import Trace
+from regard.inspection.trace.trace import Trace
 from regard.layers import MultiHeadAttention
-from regard.tasks.held_out import Choice, find_held_out
-from regard.tasks.run_folder import RunFolder
-from regard.tasks.translate_file import Journal, OutputPlace
+from regard.tasks.evaluation.held_out import Choice, find_held_out
+from regard.tasks.translation.files import Journal, OutputPlace
+from regard.training.run_folder import RunFolder
 
 SECONDS = 5.0
 """That one case may take."""
@@ -138,7 +138,7 @@ BOMBS = {
 LIMITED = """
 import resource, sys
 from pathlib import Path
-import regard.tasks.load, regard.inspection.hugging_face_folder, torch
+import regard.tasks.load, regard.inspection.hugging_face.folder, torch
 from fuzz.folders import KINDS
 from regard.errors import RegardError
 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

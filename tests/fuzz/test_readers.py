@@ -24,23 +24,23 @@ from pyarrow import ipc, parquet
 
 from fuzz.mutate import mutations, within
 from regard.config.language import TextData
-from regard.data.corpus import find_corpus
+from regard.data.corpora.corpus import find_corpus
+from regard.data.corpora.pair import Pair
 from regard.data.formats import Parquet, SavedDataset, Tmx, TwoFiles
+from regard.data.formats.labeled import find_labels, number_labels, read_labeled, read_texts
+from regard.data.formats.lines import read_lines
+from regard.data.formats.pharaoh import Lengths, read_links
+from regard.data.formats.records import Corpus
 from regard.data.images.picture import SUFFIXES, read_picture
 from regard.data.images.read import read_images
-from regard.data.labeled import find_labels, number_labels, read_labeled, read_texts
-from regard.data.lines import read_lines
-from regard.data.pair import Pair
-from regard.data.pharaoh import Lengths, read_links
-from regard.data.records import Corpus
 from regard.data.scenes.easy_vqa import read_easy_vqa
 from regard.data.scenes.read import read_questions
 from regard.errors import RegardError
-from regard.tasks.held_out import HeldOut, read_hypotheses
-from regard.tasks.text_corpus import gather_text
+from regard.tasks.evaluation.held_out import HeldOut, read_hypotheses
+from regard.tasks.language.data import gather_text
 from regard.tasks.text_lines import split_lines, understand
-from regard.tasks.translate_file import OutputPlace, translate_file
-from regard.tasks.unknown_words import read_dictionary
+from regard.tasks.translation.files import OutputPlace, translate_file
+from regard.tasks.translation.unknown_words import read_dictionary
 from unit.data.images.pictures import cifar, idx
 from unit.tasks.translators import Upper
 
@@ -88,7 +88,7 @@ def read_columns(path: Path) -> None:
 def read_stream(folder: Path) -> None:
     """Read as `regard translate` does, and as every other reader of lines."""
     list(read_lines(folder / "a"))
-    from regard.data.compressed import open_decompressed
+    from regard.data.formats.compressed import open_decompressed
 
     with open_decompressed(folder / "a") as stream:
         for lines in split_lines(stream):

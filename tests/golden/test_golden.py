@@ -29,7 +29,7 @@ def entries(part: str) -> list[Any]:
 
 
 def differences(before: Any, now: Any, where: str = "", *, within: float = 2e-4) -> list[str]:
-    """List where `now` is not `before`; it may have more keys. Commands round to four digits, which may fall either way."""
+    """List where `now` is not `before`; it may have more keys. Commands round to four digits."""
     if isinstance(before, dict) and isinstance(now, dict):
         absent = [f"{where}.{key}: gone" for key in before if key not in now]
         pairs = [(f"{where}.{key}", one, now[key]) for key, one in before.items() if key in now]

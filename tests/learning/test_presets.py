@@ -5,10 +5,10 @@ import torch
 
 from regard.config.compose import compose
 from regard.config.read import parse_assignments
-from regard.tasks.pairs import gather_pairs
-from regard.tasks.run import Run
-from regard.tasks.run_folder import RunFolder
-from regard.tasks.translation import train_translator
+from regard.tasks.translation.data import gather_pairs
+from regard.tasks.translation.train import train_translator
+from regard.training.run import Run
+from regard.training.run_folder import RunFolder
 from unit.training.copying import Silent
 
 SETTINGS = [

@@ -14,12 +14,12 @@ from regard.cli.caption import caption
 from regard.cli.classify import classify
 from regard.cli.compare import compare
 from regard.cli.demo import demo
+from regard.cli.draw_scene import scene
 from regard.cli.evaluate import evaluate
 from regard.cli.experiment import experiment
 from regard.cli.generate import generate
 from regard.cli.inspect import inspect
 from regard.cli.outcome import Commands, ending
-from regard.cli.scene import scene
 from regard.cli.score_links import score_links
 from regard.cli.studio import studio
 from regard.cli.terminal import prepare_streams

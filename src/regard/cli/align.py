@@ -16,10 +16,10 @@ from regard.errors import ArgumentError, near_miss
 from regard.files import json_text
 
 if TYPE_CHECKING:
-    from regard.data.pair import Pair
-    from regard.data.word_spans import Division
-    from regard.inspection.alignment import Reading
-    from regard.tasks.alignment import Alignment
+    from regard.data.corpora.pair import Pair
+    from regard.data.text.word_spans import Division
+    from regard.inspection.readings.alignment import Reading
+    from regard.tasks.alignment.align import Alignment
 
 COUNTING, DIAGONAL = "ibm-1", "diagonal"
 AGREE_ON = 500
@@ -108,8 +108,8 @@ class _Session:
     def __init__(
         self, model: str, reverse: str, words: "Division", watching: Watching, load: Callable[[str], Any]
     ) -> None:
-        from regard.tasks.alignment import PLAIN
-        from regard.tasks.translate_lines import Tally
+        from regard.tasks.alignment.align import PLAIN
+        from regard.tasks.translation.lines import Tally
 
         self.names = [model, reverse] if reverse else [model]
         self.words, self.watching = words, watching
@@ -121,13 +121,13 @@ class _Session:
 
     def set(self, assignments: Sequence[str]) -> None:
         from regard.config.read import parse_assignments, read_settings
-        from regard.inspection.alignment import Reading
+        from regard.inspection.readings.alignment import Reading
 
         self.readings = [read_settings(Reading, parse_assignments(assignments))] * len(self.names)
 
     def choose_by_gold(self, pairs: "Sequence[Pair]") -> None:
-        from regard.tasks.alignment import turned_pairs
-        from regard.tasks.reading_choice import choose_by_gold
+        from regard.tasks.alignment.align import turned_pairs
+        from regard.tasks.alignment.reading_choice import choose_by_gold
 
         for number, translator in enumerate(self.translators):
             if translator is not None:
@@ -138,7 +138,7 @@ class _Session:
                 self.watching.say(f"{self.names[number]}: {choice.reading}, by gold links: {choice.scores}")
 
     def choose_by_agreement(self, pairs: "Sequence[Pair]") -> None:
-        from regard.tasks.reading_choice import choose_by_agreement
+        from regard.tasks.alignment.reading_choice import choose_by_agreement
 
         forward, backward = self.translators
         if forward is None or backward is None or not pairs:
@@ -151,7 +151,7 @@ class _Session:
 
     def align(self, pairs: "Sequence[Pair]", join: Any) -> "Iterator[Alignment]":
         """Give the alignments in order, some pairs at a time, so that memory does not grow with the files."""
-        from regard.tasks.alignment import join_directions, shorten, turned_pairs
+        from regard.tasks.alignment.align import join_directions, shorten, turned_pairs
 
         aligners = [self._aligner(number, pairs) for number in range(len(self.names))]
         for start in range(0, len(pairs), AT_ONCE):
@@ -174,7 +174,7 @@ class _Session:
             self.watching.say(f"regard: {warning}")
 
     def _aligner(self, number: int, pairs: "Sequence[Pair]") -> "Callable[[Sequence[Pair]], list[Alignment]]":
-        from regard.tasks.alignment import align, align_counted, align_diagonally, count_words, turned_pairs
+        from regard.tasks.alignment.align import align, align_counted, align_diagonally, count_words, turned_pairs
 
         translator = self.translators[number]
         if translator is not None:
@@ -193,14 +193,14 @@ class _Session:
 def _load(name: str, *, device: str, respell: bool) -> Any:
     if name in (COUNTING, DIAGONAL):
         return None
-    from regard.tasks.translator import load
+    from regard.tasks.translation.model import load
 
     return load(name, device=device, respell=respell)
 
 
 def check_join(join: str) -> None:
     """Refuse an unknown way to join."""
-    from regard.inspection.symmetrize import Join
+    from regard.inspection.readings.symmetrize import Join
 
     known = get_args(Join)
     if join not in known:
@@ -219,14 +219,14 @@ def _check_choosing(model: str, reverse: str, develop: object, assignments: obje
 
 
 def _shown(alignment: "Alignment", *, as_json: bool, draw: bool) -> str:
-    from regard.data.pharaoh import format_links
+    from regard.data.formats.pharaoh import format_links
 
     links = format_links(alignment.links)
     if as_json:
         return json_text(_described(alignment, links))
     if not draw:
         return links
-    from regard.inspection.text_matrix import draw_weights
+    from regard.inspection.drawing.text_matrix import draw_weights
 
     weights = alignment.weights[:, :-1]
     if alignment.reverse_weights is not None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.given import check_file, check_unicode, write_file, write_page
+from regard.cli.files import check_file, check_unicode, write_file, write_page
 from regard.cli.terminal import print_json, sanitize
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from regard.tasks.captioner import Captioner
-    from regard.tasks.question_answerer import Answer, QuestionAnswerer
+    from regard.tasks.captions.model import Captioner
+    from regard.tasks.questions.model import Answer, QuestionAnswerer
     from regard.tasks.word_maps import WordMaps
 
 KINDS = (".png", ".svg", ".pdf", ".html")
@@ -51,7 +51,7 @@ def ask(
     for question in questions or []:
         check_unicode("QUESTION", question)
     from regard.tasks.picture_input import read_any_picture
-    from regard.tasks.question_answerer import load_question_answerer
+    from regard.tasks.questions.model import load_question_answerer
 
     answerer = load_question_answerer(model, device=device)
     pixels = read_any_picture(picture, size=answerer.image_size)
@@ -98,7 +98,7 @@ def check_page(path: Path | None) -> None:
 def write_picture_page(path: Path, model: "QuestionAnswerer | Captioner", picture: Path, questions: list[str]) -> None:
     """Write the studio's view of a picture and what the model says of it, in one file."""
     from regard.cli.watching import Watching
-    from regard.studio.pictures_page import picture_page
+    from regard.studio.views.ask_page import picture_page
 
     with Watching() as watching:
         page = picture_page(model, picture, questions, watch=watching)
@@ -114,7 +114,7 @@ def write_figure(looks: "WordMaps", path: Path, *, title: str, page: str) -> Non
 
 
 def _draw(answers: "list[Answer]", path: Path) -> None:
-    from regard.tasks.question_page import Asking, answers_page
+    from regard.tasks.questions.page import Asking, answers_page
 
     if not answers:
         raise ArgumentError("`--figure` must have a question to draw; received none.")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.ask import check_page, check_picture_figure, write_figure, write_picture_page
-from regard.cli.given import check_unicode
+from regard.cli.files import check_unicode
 from regard.cli.terminal import print_json, sanitize
 from regard.errors import ArgumentError
 
@@ -46,8 +46,8 @@ def caption(
     if out is not None and question:
         raise ArgumentError("`--out` must go without a question, since the view describes. Use --figure maps.html.")
     check_unicode("QUESTION", question)
-    from regard.tasks.captioner import load_captioner
-    from regard.tasks.captions import captions_page
+    from regard.tasks.captions.model import load_captioner
+    from regard.tasks.captions.train import captions_page
 
     captioner = load_captioner(model, device=device)
     found = captioner.caption(picture, question=question, beam=beam, n_best=n_best)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.given import check_page, check_unicode, write_page
+from regard.cli.files import check_page, check_unicode, write_page
 from regard.cli.label_measures import measure_labels
 from regard.cli.terminal import print_json, sanitize
-from regard.data.report import shorten
+from regard.data.corpora.report import shorten
 from regard.errors import ArgumentError, DataError, plural
 
 if TYPE_CHECKING:
     from regard.evaluation.classification import ClassificationScores
-    from regard.tasks.classifier import Classifier, Decision
+    from regard.tasks.classification.model import Classifier, Decision
 
 NAMED = 3
 """Texts that a note names."""
@@ -72,8 +72,8 @@ def classify(
         raise ArgumentError("The text must come from one place; received both texts and --input. Leave out one.")
     if label and source is None:
         raise ArgumentError("`--label` must go with --input, whose column it is; received it alone.")
-    from regard.data.labeled import find_label
-    from regard.tasks.classifier import load_classifier
+    from regard.data.formats.labeled import find_label
+    from regard.tasks.classification.model import load_classifier
 
     read, gold = _without_empty(*_read(texts or [], source, text, label), given=bool(texts), source=source)
     classifier = load_classifier(model, device=device)
@@ -84,8 +84,8 @@ def classify(
 
 def _check_texts(model: Path, texts: Sequence[str], figure: Path | None) -> None:
     """Raise where pictures are given to a classifier of texts."""
+    from regard.data.formats.paths import is_file
     from regard.data.images.picture import SUFFIXES
-    from regard.data.paths import is_file
 
     pictures = [text for text in texts if text.lower().endswith(SUFFIXES) and is_file(text)]
     if figure is not None or pictures:
@@ -123,7 +123,7 @@ def _run(
 
 def _read(texts: list[str], source: Path | None, text: str, label: str) -> tuple[list[str], Sequence[str | None]]:
     """Give the texts, and their true labels where they are known."""
-    from regard.data.labeled import read_labeled, read_texts
+    from regard.data.formats.labeled import read_labeled, read_texts
 
     if source is not None and label:
         records = list(read_labeled(source, text=text, label=label))
@@ -159,7 +159,7 @@ def _without_empty(
 
 def _note_unknown(classifier: "Classifier", texts: Sequence[str]) -> None:
     """Say which texts have no word that the model knows."""
-    from regard.data.tokenizer import knows_none
+    from regard.data.text.tokenizer import knows_none
 
     strange = [text for text in texts if knows_none(classifier.tokenizer, text)]
     if strange:
@@ -175,7 +175,7 @@ def _watched(classifier: "Classifier", texts: list[str], by: str) -> "Iterator[D
     from typing import cast
 
     from regard.cli.watching import Watching
-    from regard.tasks.classifier import By
+    from regard.tasks.classification.model import By
 
     decisions = classifier.stream(texts, by=cast(By, by))
     if len(texts) < (10 if by == "removal" else 500):
@@ -204,7 +204,7 @@ def paint(decision: "Decision") -> Any:
     """Lay the words on grounds as strong as their shares, for a terminal of many colors."""
     from rich.text import Text
 
-    from regard.tasks.classify_page import shade
+    from regard.tasks.classification.page import shade
 
     line = Text()
     line.append(f"{sanitize(decision.label)} {decision.probability:.3f} ", "bold")
@@ -224,7 +224,7 @@ def _write_page(
     by: str,
     scores: "ClassificationScores | None",
 ) -> None:
-    from regard.tasks.classify_page import decisions_page
+    from regard.tasks.classification.page import decisions_page
 
     title = f"{plural(len(kept), 'text')}, classified"
     page = decisions_page(kept, kind=classifier.spec.kind, by=by, title=title, scores=scores)

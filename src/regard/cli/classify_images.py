@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from regard.cli.given import check_file, write_file, write_page
+from regard.cli.files import check_file, write_file, write_page
 from regard.cli.label_measures import measure_labels
 from regard.cli.terminal import print_json, sanitize
 from regard.errors import ArgumentError, plural
 
 if TYPE_CHECKING:
     from regard.data.images.labeled import LabeledImages
-    from regard.tasks.image_classifier import ImageClassifier, ImageDecision, ImageInspection
+    from regard.tasks.images.model import ImageClassifier, ImageDecision, ImageInspection
 
 FIGURES = (".png", ".svg", ".pdf")
 MOST_DRAWN = 100
@@ -31,7 +31,7 @@ def classify_images(
     model: Path, pictures: list[str], source: Path | None, wanted: Wanted, *, device: str = "auto"
 ) -> None:
     """Label pictures, or measure against the labels of the images `source`."""
-    from regard.data.paths import is_file
+    from regard.data.formats.paths import is_file
     from regard.errors import brief
 
     if pictures and source is not None:
@@ -46,7 +46,7 @@ def classify_images(
             )
     if wanted.figure is not None:
         _check_figure(wanted.figure, pictures)
-    from regard.tasks.image_classifier import load_image_classifier
+    from regard.tasks.images.model import load_image_classifier
 
     classifier = load_image_classifier(model, device=device)
     if source is not None:
@@ -69,9 +69,9 @@ def _check_figure(path: Path, pictures: list[str]) -> None:
 
 def _read_set(classifier: "ImageClassifier", source: Path) -> "LabeledImages":
     """Read labeled images at the size and in the colors the network knows."""
+    from regard.data.formats.paths import is_folder
     from regard.data.images.labeled import rename_labels
     from regard.data.images.read import read_images, rename_classes
-    from regard.data.paths import is_folder
 
     height, width = classifier.image_size
     images = read_images(str(source), size=height if is_folder(source) else 0, channels=classifier.channels)
@@ -115,7 +115,7 @@ def _show_all(
             elif not quiet:
                 _show(name, inspection.decision)
             if wanted.html is not None and len(sections) < MOST_DRAWN:
-                from regard.tasks.image_page import inspection_html
+                from regard.tasks.images.page import inspection_html
 
                 sections.append(inspection_html(name, inspection, gold))
             if wanted.figure is not None:
@@ -123,7 +123,7 @@ def _show_all(
             if quiet and number % 100 == 0:
                 watching("classifying", number, total)
     if wanted.html is not None:
-        from regard.tasks.image_page import inspections_page
+        from regard.tasks.images.page import inspections_page
 
         title = f"{plural(len(decisions), 'image')}, classified"
         write_page(wanted.html, inspections_page(sections, title=title), option="--html")
@@ -150,6 +150,6 @@ def as_table(inspection: "ImageInspection") -> dict[str, Any]:
 
 
 def _show(name: str, decision: "ImageDecision") -> None:
-    from regard.tasks.image_page import chances
+    from regard.tasks.images.page import chances
 
     print(f"{sanitize(decision.label)}\t{decision.probability:.4f}\t{sanitize(chances(decision))}\t{sanitize(name)}")

@@ -12,8 +12,8 @@ from regard.cli.watching import Watching
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from regard.tasks.comparison import Comparison
-    from regard.tasks.evaluation import Evaluation
+    from regard.tasks.evaluation.comparison import Comparison
+    from regard.tasks.evaluation.evaluate import Evaluation
 
 
 def compare(
@@ -42,8 +42,8 @@ def compare(
 
     With output of another system: `regard compare runs/a out.txt --source test.es --target test.en`
     """
-    from regard.tasks.comparison import compare, evaluate_systems
-    from regard.tasks.length_figure import check_figure, save_length_figure
+    from regard.tasks.evaluation.comparison import compare, evaluate_systems
+    from regard.tasks.evaluation.length_figure import check_figure, save_length_figure
 
     settings = read_evaluating(
         data=data,

@@ -167,7 +167,7 @@ def _tell(found: "Demonstrated") -> None:
 
 def _sentence(shown: "Shown", width: int) -> list[str]:
     """Write a sentence with both translations and, where it fits, the matrix of its attention."""
-    from regard.inspection.text_matrix import draw_weights
+    from regard.inspection.drawing.text_matrix import draw_weights
 
     lines = [f"    {shown.source}", f"  = {shown.reference}"]
     if shown.read_as:

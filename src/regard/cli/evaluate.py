@@ -17,8 +17,8 @@ from regard.errors import ArgumentError, brief
 from regard.files import json_text
 
 if TYPE_CHECKING:
-    from regard.tasks.evaluation import Evaluating, Evaluation
-    from regard.tasks.text_evaluation import MeasuringText
+    from regard.tasks.evaluation.evaluate import Evaluating, Evaluation
+    from regard.tasks.evaluation.texts import MeasuringText
 
 ALL_HEADS = 12
 """Heads that are shown one by one; of more, each layer's mean."""
@@ -112,7 +112,7 @@ def evaluate(
 
 def _read_measuring(assignments: list[str] | None) -> "MeasuringText":
     from regard.config.read import parse_assignments, read_settings
-    from regard.tasks.text_evaluation import MeasuringText
+    from regard.tasks.evaluation.texts import MeasuringText
 
     return read_settings(MeasuringText, parse_assignments(assignments or []))
 
@@ -120,7 +120,7 @@ def _read_measuring(assignments: list[str] | None) -> "MeasuringText":
 def read_evaluating(*, bins: str, tokenized: str, assignments: list[str] | None, **data: str | bool) -> "Evaluating":
     """Read the flags that `evaluate` and `compare` share."""
     from regard.config.read import parse_assignments, read_settings
-    from regard.tasks.evaluation import Evaluating
+    from regard.tasks.evaluation.evaluate import Evaluating
 
     flags: dict[str, Any] = {}
     named = {"corpus" if name == "data" else name: value for name, value in data.items() if value}
@@ -139,10 +139,10 @@ def read_evaluating(*, bins: str, tokenized: str, assignments: list[str] | None,
 
 
 def _evaluate(settings: "Evaluating", model: Path | None, hypotheses: Path | None, watching: Watching) -> "Evaluation":
-    from regard.tasks.comparison import system_names
-    from regard.tasks.evaluation import Outputs, assess, evaluate
-    from regard.tasks.held_out import find_held_out, read_hypotheses
-    from regard.tasks.translator import load
+    from regard.tasks.evaluation.comparison import system_names
+    from regard.tasks.evaluation.evaluate import Outputs, assess, evaluate
+    from regard.tasks.evaluation.held_out import find_held_out, read_hypotheses
+    from regard.tasks.translation.model import load
 
     if model is None:
         assert hypotheses is not None
@@ -161,8 +161,8 @@ def _keep(found: "Evaluation", settings: "Evaluating", model: Path | None) -> No
     Only what was measured in the usual way is kept: the studio shows it beside that of other runs.
     """
     from regard.files import write_text
-    from regard.tasks.evaluation import Evaluating
-    from regard.tasks.held_out import Choice, run_of
+    from regard.tasks.evaluation.evaluate import Evaluating
+    from regard.tasks.evaluation.held_out import Choice, run_of
 
     run = None if model is None or replace(settings.data, trust=False) != Choice() else run_of(model)
     if run is None:
@@ -194,13 +194,13 @@ def _check_model(model: Path) -> None:
 
 
 def _check_figure(path: Path) -> None:
-    from regard.tasks.length_figure import check_figure
+    from regard.tasks.evaluation.length_figure import check_figure
 
     check_figure(path)
 
 
 def _save(evaluations: Sequence["Evaluation"], path: Path) -> None:
-    from regard.tasks.length_figure import save_length_figure
+    from regard.tasks.evaluation.length_figure import save_length_figure
 
     save_length_figure(evaluations, path)
 

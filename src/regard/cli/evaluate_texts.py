@@ -5,21 +5,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.cli.given import check_unicode
+from regard.cli.files import check_unicode
 from regard.cli.tables import print_table
 from regard.cli.terminal import print_json
 from regard.cli.watching import Watching
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from regard.tasks.text_corpus import Text
-    from regard.tasks.text_evaluation import MeasuringText, TextEvaluation
+    from regard.tasks.evaluation.texts import MeasuringText, TextEvaluation
+    from regard.tasks.language.data import Text
 
 
 def is_language(model: Path) -> bool:
     """Tell whether a path is that of a language model or of its run; one that is nothing at all is not."""
     from regard.models.language.folder import is_language_model
-    from regard.tasks.run_folder import RunFolder
+    from regard.training.run_folder import RunFolder
 
     return is_language_model(model) or is_language_model(RunFolder(model).model)
 
@@ -44,9 +44,9 @@ def measure_texts(
     as_json: bool = False,
 ) -> None:
     """Measure a language model on files, or on what its run held out, and print the result."""
-    from regard.tasks.comparison import system_names
-    from regard.tasks.language_model import load_language
-    from regard.tasks.text_evaluation import evaluate_texts, find_run_text
+    from regard.tasks.evaluation.comparison import system_names
+    from regard.tasks.evaluation.texts import evaluate_texts, find_run_text
+    from regard.tasks.language.model import load_language
 
     if paths and split:
         raise ArgumentError(f"`--split` must be left out with text files, which are read whole; received {split}.")
@@ -63,8 +63,8 @@ def measure_texts(
 def read_text(path: Path) -> tuple[str, "Text"]:
     """Find a text file, the files of a folder, or the test of a built-in text, and name it; `-` is what is piped in."""
     from regard.data.builtin.stories import stories
-    from regard.data.catalogue import check_builtin, is_builtin
-    from regard.tasks.text_corpus import Text, find_files
+    from regard.data.corpora.catalogue import check_builtin, is_builtin
+    from regard.tasks.language.data import Text, find_files
 
     if str(path) == "-":
         lines = tuple(line.rstrip("\n") for line in sys.stdin)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.given import check_unicode
+from regard.cli.files import check_unicode
 from regard.cli.terminal import print_json, sanitize
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from regard.data.text_tokenizer import TextKind, TextTokenizer
-    from regard.tasks.language_model import Next
+    from regard.data.text.text_tokenizer import TextKind, TextTokenizer
+    from regard.tasks.language.model import Next
 
 NAMED = 5
 """Unknown words that a note names."""
@@ -52,7 +52,7 @@ def generate(
             "`--next` must go without --max-tokens, --temperature, --top-k, --top-p and --seed: it shows what the "
             "model holds likely, before anything is drawn; received it with one of them. Leave out one or the other."
         )
-    from regard.tasks.language_model import load_language
+    from regard.tasks.language.model import load_language
 
     loaded = load_language(model, device=device)
     prompt = _read_prompt() if prompt is None else prompt
@@ -115,7 +115,7 @@ def _print_bars(title: str, rows: list[tuple[str, float]], kind: "TextKind") -> 
         print(title)
     from rich.cells import cell_len
 
-    from regard.data.spelling import spell
+    from regard.data.text.spelling import spell
 
     shown = [(spell(text, kind=kind), value) for text, value in rows]
     width = max((cell_len(text) for text, _ in shown), default=0)

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast, get_args
 
 import typer
 
+from regard.cli.files import check_file, check_unicode, write_file, write_page
 from regard.cli.flags import AsTyped
-from regard.cli.given import check_file, check_unicode, write_file, write_page
 from regard.cli.inspect_page import View, check_view, record_view, usual_view
 from regard.cli.terminal import print_json
 from regard.cli.watching import Watching
 from regard.errors import ArgumentError, nearest
 
 if TYPE_CHECKING:
-    from regard.inspection.inspected import Inspection
-    from regard.inspection.map import Map
-    from regard.inspection.picture import Picture
+    from regard.inspection.drawing.map import Map
+    from regard.inspection.drawing.picture import Picture
+    from regard.inspection.trace.inspected import Inspection
     from regard.studio.single_file import Recorded
 
 TRACE, PAGE, FIGURES = ".trace", ".html", (".png", ".svg", ".pdf")
@@ -118,14 +118,14 @@ def _open(
     model: Path, text: str, *, target: str | None, view: str | None, respell: bool, device: str
 ) -> tuple[Any, Callable[[], "Inspection"]]:
     """Give the model, none where it is not one of ours, and how to see where it looks."""
-    from regard.inspection.hugging_face_folder import is_hugging_face, load_hugging_face, naming_errors
-    from regard.inspection.inspected import inspect as inspect_model
-    from regard.tasks.classifier import Classifier
-    from regard.tasks.language_model import LanguageModel
+    from regard.inspection.hugging_face.folder import is_hugging_face, load_hugging_face, naming_errors
+    from regard.inspection.trace.inspected import inspect as inspect_model
+    from regard.tasks.classification.model import Classifier
+    from regard.tasks.language.model import LanguageModel
     from regard.tasks.load import load
     from regard.tasks.model_folder import find_device, find_model
     from regard.tasks.model_kinds import check_kind
-    from regard.tasks.translator import Translator
+    from regard.tasks.translation.model import Translator
 
     if is_hugging_face(model):
         if view is not None:
@@ -149,7 +149,7 @@ def _attends(loaded: Any) -> bool:
     """Say whether there is anything to see of a model."""
     from torch import nn
 
-    from regard.studio.attending import attending
+    from regard.studio.recording import attending
 
     return loaded is None or not isinstance(loaded.model, nn.Module) or bool(attending(loaded.model))
 
@@ -205,10 +205,10 @@ def _write(path: Path, found: "Inspection | None", choice: Choice, recorded: "Re
 
 
 def _show(found: "Inspection", choice: Choice, loaded: object) -> None:
-    from regard.data.spelling import spell
-    from regard.inspection.text_matrix import draw_weights, legend
-    from regard.inspection.words import readable
-    from regard.tasks.language_model import LanguageModel
+    from regard.data.text.spelling import spell
+    from regard.inspection.drawing.text_matrix import draw_weights, legend
+    from regard.inspection.drawing.words import readable
+    from regard.tasks.language.model import LanguageModel
 
     written: Callable[[str], str] = readable
     if isinstance(loaded, LanguageModel):
@@ -230,9 +230,9 @@ def _show(found: "Inspection", choice: Choice, loaded: object) -> None:
 
 def _show_pronouns(found: "Inspection", loaded: object) -> None:
     """Write which words each pronoun of a text attends to: the mean of all heads, and each head."""
-    from regard.inspection.words import readable
-    from regard.tasks.classifier import Classifier
-    from regard.tasks.language_model import LanguageModel
+    from regard.inspection.drawing.words import readable
+    from regard.tasks.classification.model import Classifier
+    from regard.tasks.language.model import LanguageModel
     from regard.tasks.pronouns import attend_from_pronouns, divide
 
     if not isinstance(loaded, Classifier | LanguageModel):
@@ -249,7 +249,7 @@ def _show_pronouns(found: "Inspection", loaded: object) -> None:
 
 def _show_respelled(words: Mapping[str, str]) -> None:
     """Write which words were read with other accents or case."""
-    from regard.inspection.words import readable
+    from regard.inspection.drawing.words import readable
 
     if words:
         print("read: " + ", ".join(f"{readable(typed)} as {readable(read)}" for typed, read in words.items()))
@@ -257,8 +257,8 @@ def _show_respelled(words: Mapping[str, str]) -> None:
 
 def _show_unattended(loaded: Any, text: str) -> None:
     """Write what a model says that does not attend: a translation, or the label and the words that were weighed."""
-    from regard.inspection.words import readable
-    from regard.tasks.translator import Translator
+    from regard.inspection.drawing.words import readable
+    from regard.tasks.translation.model import Translator
 
     print("regard: this model does not attend: there is no map of it.", file=sys.stderr)
     if isinstance(loaded, Translator):

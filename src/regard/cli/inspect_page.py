@@ -17,10 +17,10 @@ def usual_view(loaded: object, text: str, target: str | None) -> View | None:
     It is Translate for a translation that the model finds, Classify for a classifier, and Step by step for a language
     model that attends.
     """
-    from regard.studio.steps_page import can_take_apart
-    from regard.tasks.classifier import Classifier
-    from regard.tasks.language_model import LanguageModel
-    from regard.tasks.translator import Translator
+    from regard.studio.views.steps_page import can_take_apart
+    from regard.tasks.classification.model import Classifier
+    from regard.tasks.language.model import LanguageModel
+    from regard.tasks.translation.model import Translator
 
     if isinstance(loaded, Translator):
         return "translate" if target is None else None
@@ -31,9 +31,9 @@ def usual_view(loaded: object, text: str, target: str | None) -> View | None:
 
 def check_view(view: str, loaded: object, target: str | None) -> None:
     """Raise where a model has no such view; `loaded` is none for a Hugging Face model."""
-    from regard.tasks.classifier import Classifier
-    from regard.tasks.language_model import LanguageModel
-    from regard.tasks.translator import Translator
+    from regard.tasks.classification.model import Classifier
+    from regard.tasks.language.model import LanguageModel
+    from regard.tasks.translation.model import Translator
 
     fitting: tuple[str, ...]
     match loaded:
@@ -53,11 +53,11 @@ def check_view(view: str, loaded: object, target: str | None) -> None:
 
 def record_view(view: View, loaded: Any, text: str, *, target: str | None = None, watch: "Watch") -> "Recorded":
     """Ask a model whatever a visitor of the view may ask of this text."""
-    from regard.studio.classify_page import record_classification
-    from regard.studio.page import record_translation
-    from regard.studio.steps_page import record_steps
-    from regard.studio.what_if_page import record_relabeling, record_what_if
-    from regard.tasks.classifier import Classifier
+    from regard.studio.views.classify_page import record_classification
+    from regard.studio.views.steps_page import record_steps
+    from regard.studio.views.translate_page import record_translation
+    from regard.studio.views.whatif_page import record_relabeling, record_what_if
+    from regard.tasks.classification.model import Classifier
 
     match view:
         case "translate":

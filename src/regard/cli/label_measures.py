@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from regard.evaluation.classification import ClassificationScores
-    from regard.tasks.classifier import Decision
-    from regard.tasks.image_classifier import ImageDecision
+    from regard.tasks.classification.model import Decision
+    from regard.tasks.images.model import ImageDecision
 
 
 def measure_labels(
@@ -54,7 +54,7 @@ def _score(
     """Score labels, those that the model does not have too, which it gives no probability."""
     import numpy as np
 
-    from regard.data.labeled import Labeled, number_labels
+    from regard.data.formats.labeled import Labeled, number_labels
     from regard.evaluation.classification import score_labels
 
     known = np.array([label in labels for label in gold])

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, get_args
 from regard.errors import ArgumentError, DataError, near_miss
 
 if TYPE_CHECKING:
-    from regard.data.pair import Pair
-    from regard.data.pharaoh import Base, Lengths
-    from regard.data.word_spans import Division
+    from regard.data.corpora.pair import Pair
+    from regard.data.formats.pharaoh import Base, Lengths
+    from regard.data.text.word_spans import Division
 
 
 def read_two_files(source: Path, target: Path) -> "list[Pair]":
     """Read two files, line n of one the translation of line n of the other."""
-    from regard.data.pair import Pair
+    from regard.data.corpora.pair import Pair
 
     pairs, counts = [], [0, 0]
     for sides in zip_longest(_read(source), _read(target)):
@@ -32,8 +32,8 @@ def read_two_files(source: Path, target: Path) -> "list[Pair]":
 
 
 def _read(path: Path) -> Iterator[str]:
-    from regard.data.lines import read_lines
-    from regard.data.records import BadLine
+    from regard.data.formats.lines import read_lines
+    from regard.data.formats.records import BadLine
 
     for line in read_lines(path):
         if isinstance(line, BadLine):
@@ -43,7 +43,7 @@ def _read(path: Path) -> Iterator[str]:
 
 def read_division(words: str) -> "Division":
     """Read `--words`."""
-    from regard.data.word_spans import Division
+    from regard.data.text.word_spans import Division
 
     known: tuple[Division, ...] = get_args(Division)
     for one in known:
@@ -62,15 +62,15 @@ def read_base(base: int | None, *, flag: str = "--base") -> "Base | None":
 
 def lengths_of(pairs: "Sequence[Pair]", words: "Division") -> "list[Lengths]":
     """Count the words of each pair."""
-    from regard.data.pharaoh import Lengths
-    from regard.data.word_spans import divide
+    from regard.data.formats.pharaoh import Lengths
+    from regard.data.text.word_spans import divide
 
     return [Lengths(len(divide(pair.source, words)), len(divide(pair.target, words))) for pair in pairs]
 
 
 def read_gold(pairs: "Sequence[Pair]", path: Path, *, base: "Base | None", words: "Division") -> "list[Pair]":
     """Put the links of a file to their pairs."""
-    from regard.data.pharaoh import read_links
+    from regard.data.formats.pharaoh import read_links
 
     links = read_links(path, base=base, lengths=lengths_of(pairs, words))
     return [replace(pair, links=own) for pair, own in zip(pairs, links, strict=True)]

@@ -9,7 +9,7 @@ from rich.progress import Progress as Bar
 from rich.status import Status
 from rich.text import Text
 
-from regard.cli.looks import draw_looks
+from regard.cli.sample_attention import draw_looks
 from regard.cli.terminal import sanitize
 from regard.training.watch import Measured, Validated
 

@@ -32,7 +32,7 @@ def score_links(
 
     Example: `regard score-links out.links --gold test.links --source test.es --target test.en`
     """
-    from regard.data.pharaoh import has_zero, read_links
+    from regard.data.formats.pharaoh import has_zero, read_links
     from regard.evaluation.alignment_error import alignment_error
 
     if (source is None) != (target is None):

@@ -111,7 +111,7 @@ def _find_task(task: str) -> tuple[Callable[..., None], Callable[..., None]]:
 def _print_builtins() -> None:
     """Show the built-in corpora of every task."""
     from regard.cli.tables import print_table
-    from regard.data.catalogue import BUILTINS
+    from regard.data.corpora.catalogue import BUILTINS
 
     rows = [[one.name, ", ".join(one.tasks), one.about] for one in BUILTINS]
     print_table(["--data", "--task", "what it is"], rows, words=(0, 1, 2))
@@ -148,7 +148,7 @@ def _print_config(chosen: dict[str, Any], preset: str) -> None:
     size = DataSize(pairs=100_000, words=1_000_000)
     compose(chosen, size, name=preset)  # mistakes before any work
     if chosen.get("data", {}).get("corpus") or chosen.get("data", {}).get("source"):
-        from regard.tasks.pairs import gather_pairs
+        from regard.tasks.translation.data import gather_pairs
 
         corpus = gather_pairs(chosen["data"])
         size, chosen = corpus.size, {**chosen, "data": to_table(corpus.data)}
@@ -159,11 +159,11 @@ def _run(chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool) -> No
     from regard.config.compose import compose
     from regard.config.defaults import DataSize
     from regard.config.show import to_table
-    from regard.tasks.pairs import gather_pairs
+    from regard.tasks.translation.data import gather_pairs
 
     compose(chosen, DataSize(pairs=100_000, words=1_000_000), name=preset)  # mistakes before any work
     from regard.cli.progress import Progress
-    from regard.tasks.translation import train_translator
+    from regard.tasks.translation.train import train_translator
 
     progress = Progress(quiet=is_quiet())
     progress.say("reading the data")

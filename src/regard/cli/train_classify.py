@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def print_classify_config(chosen: dict[str, Any], preset: str) -> None:
     """Show the settings of a run on this data, or on 10,000 texts of 20 words where none is named."""
-    from regard.tasks.labeled_texts import gather_texts
+    from regard.tasks.classification.data import gather_texts
 
     print_composed(lambda size: _compose(chosen, preset, size), None, gather_texts)
 
@@ -22,8 +22,8 @@ def train_classify(chosen: dict[str, Any], preset: str, out: Path, *, as_json: b
     """Train a classifier with the settings `chosen` laid over those of `preset`, into the run folder `out`."""
     config = _compose(chosen, preset)  # mistakes first
     from regard.cli.label_progress import LabelProgress
-    from regard.tasks.classification import train_classifier
-    from regard.tasks.labeled_texts import gather_texts
+    from regard.tasks.classification.data import gather_texts
+    from regard.tasks.classification.train import train_classifier
 
     progress = LabelProgress(quiet=is_quiet())
     progress.say("reading the data")

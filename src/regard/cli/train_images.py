@@ -12,7 +12,7 @@ from regard.errors import with_article
 def print_images_config(chosen: dict[str, Any], preset: str) -> None:
     """Show the settings of a run on this data, or on 5,000 small pictures where none is named."""
     from regard.config.image_run import TYPICAL, compose_images
-    from regard.tasks.labeled_images import gather_images
+    from regard.tasks.images.data import gather_images
 
     print_composed(lambda size: compose_images(chosen, size, name=preset), TYPICAL, gather_images)
 
@@ -23,8 +23,8 @@ def train_images(chosen: dict[str, Any], preset: str, out: Path, *, as_json: boo
 
     config = compose_images(chosen, TYPICAL, name=preset)  # mistakes first
     from regard.cli.label_progress import LabelProgress
-    from regard.tasks.images import train_image_classifier
-    from regard.tasks.labeled_images import gather_images
+    from regard.tasks.images.data import gather_images
+    from regard.tasks.images.train import train_image_classifier
 
     progress = LabelProgress(quiet=is_quiet(), unit="images")
     progress.say("reading the data")

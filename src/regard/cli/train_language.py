@@ -16,8 +16,8 @@ def train_language(chosen: Mapping[str, Any], preset: str, out: Path, *, as_json
     """Train a language model on a text: settings `chosen` over those of `preset`, into the run folder `out`."""
     settings = read_language_settings(chosen, preset)  # mistakes before any work
     from regard.cli.progress import Progress
-    from regard.tasks.language import TrainedLanguage, train_language_model
-    from regard.tasks.text_corpus import gather_text
+    from regard.tasks.language.data import gather_text
+    from regard.tasks.language.train import TrainedLanguage, train_language_model
 
     progress = Progress(quiet=is_quiet())
     count = partial(progress.count, unit="lines")

@@ -18,8 +18,8 @@ def train_on_pictures(task: str, chosen: dict[str, Any], preset: str, out: Path,
     """Train with the settings `chosen` laid over those of `preset`, into the run folder `out`."""
     config = _compose(task, chosen, preset)  # mistakes first
     from regard.cli.picture_progress import PictureProgress
-    from regard.data.catalogue import is_builtin
-    from regard.tasks.question_data import scene_counts
+    from regard.data.corpora.catalogue import is_builtin
+    from regard.tasks.questions.data import scene_counts
 
     unit = "questions" if task == "questions" else "words"
     progress = PictureProgress(unit=unit, quiet=is_quiet())
@@ -56,15 +56,15 @@ def _compose(task: str, chosen: dict[str, Any], preset: str, size: Any = None) -
 
 
 def _gather(task: str, data: Any, count: Any = None) -> Any:
-    from regard.tasks.caption_data import gather_captions
-    from regard.tasks.question_data import gather_questions
+    from regard.tasks.captions.data import gather_captions
+    from regard.tasks.questions.data import gather_questions
 
     return (gather_questions if task == "questions" else gather_captions)(data, count=count)
 
 
 def _trainer(task: str) -> Any:
-    from regard.tasks.captions import train_captions
-    from regard.tasks.questions import train_questions
+    from regard.tasks.captions.train import train_captions
+    from regard.tasks.questions.train import train_questions
 
     return train_questions if task == "questions" else train_captions
 
@@ -84,7 +84,7 @@ def _tell(first: str, figures: Mapping[str, float], side: str) -> str:
 
 def _print_kinds(figures: Mapping[str, float], side: str) -> None:
     from regard.cli.tables import print_table
-    from regard.tasks.question_page import kind_rows
+    from regard.tasks.questions.page import kind_rows
 
     start = f"{side}_accuracy_"
     kinds = [name.removeprefix(start) for name in figures if name.startswith(start)]

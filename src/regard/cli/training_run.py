@@ -15,8 +15,8 @@ from regard.errors import ArgumentError, Interrupted, RegardError, TrainingError
 
 if TYPE_CHECKING:
     from regard.config.train import Train
-    from regard.tasks.language import TrainedLanguage
-    from regard.tasks.run import Run, Trained
+    from regard.tasks.language.train import TrainedLanguage
+    from regard.training.run import Run, Trained
     from regard.training.watch import Watcher
 
 Result, Corpus = TypeVar("Result"), TypeVar("Corpus")
@@ -100,10 +100,10 @@ def carry_out(
     watcher: "Watcher",
 ) -> Result:
     """Join the processes of torchrun, if any, let the first begin the folder, or all refuse it, and train in it."""
-    from regard.tasks.run import Run
-    from regard.tasks.run_folder import RunFolder
     from regard.training.group import joined_group
     from regard.training.interruption import listening
+    from regard.training.run import Run
+    from regard.training.run_folder import RunFolder
 
     folder = RunFolder(out)
     with joined_group(settings.train.device) as group, folder.locked() if group.leads else nullcontext():

@@ -17,7 +17,7 @@ from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
     from regard.tasks.text_lines import ByteStream
-    from regard.tasks.translate_lines import LineTranslator, Translate
+    from regard.tasks.translation.lines import LineTranslator, Translate
 
 _SEARCH, _SAMPLING = "Search", "Sampling instead of search"
 
@@ -94,7 +94,7 @@ def translate(
 
 def _read(chosen: dict[str, Any], assignments: list[str]) -> "Translate":
     from regard.config.read import parse_assignments, read_settings
-    from regard.tasks.translate_lines import Translate
+    from regard.tasks.translation.lines import Translate
 
     return read_settings(Translate, chosen, parse_assignments(assignments))
 
@@ -109,10 +109,10 @@ def _run(
     dictionary: Path | None,
     device: str,
 ) -> None:
-    from regard.tasks.translate_file import OutputPlace
-    from regard.tasks.translate_lines import LineTranslator, translate_stream
-    from regard.tasks.translator import load
-    from regard.tasks.unknown_words import read_dictionary
+    from regard.tasks.translation.files import OutputPlace
+    from regard.tasks.translation.lines import LineTranslator, translate_stream
+    from regard.tasks.translation.model import load
+    from regard.tasks.translation.unknown_words import read_dictionary
 
     if output is not None:
         OutputPlace(output).check()
@@ -149,8 +149,8 @@ def _into_file(
     source: Path | None,
 ) -> None:
     from regard.cli.line_progress import LineProgress
-    from regard.data.paths import PACKED
-    from regard.tasks.translate_file import CHUNK_LINES, translate_file
+    from regard.data.formats.paths import PACKED
+    from regard.tasks.translation.files import CHUNK_LINES, translate_file
     from regard.training.failure import is_disk_full
 
     plain = source is not None and source.is_file() and source.suffix not in PACKED
@@ -188,7 +188,7 @@ def _lines(texts: list[str], source: Path | None) -> "Iterator[ByteStream]":
     if texts:
         yield io.BytesIO(b"".join(os.fsencode(text) + b"\n" for text in texts))
     elif source is not None:
-        from regard.data.compressed import open_decompressed
+        from regard.data.formats.compressed import open_decompressed
 
         with open_decompressed(source) as stream:
             yield stream

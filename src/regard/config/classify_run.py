@@ -9,8 +9,8 @@ from regard.config.classify import ClassifierSpec, RecurrentAttentionSpec, TfIdf
 from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Train
-from regard.data.split import Fractions
-from regard.data.tokenizer_training import TokenizerConfig
+from regard.data.corpora.split import Fractions
+from regard.data.text.tokenizer_training import TokenizerConfig
 from regard.errors import ArgumentError
 
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regard.data.cleaning import Cleaning
-from regard.data.split import Fractions
+from regard.data.corpora.cleaning import Cleaning
+from regard.data.corpora.split import Fractions
 from regard.errors import ArgumentError
 
 

@@ -10,7 +10,7 @@ from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Train
 from regard.config.vision import ImageEncoderSpec, ResidualSpec, image_preset
-from regard.data.split import Fractions
+from regard.data.corpora.split import Fractions
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from regard.config.checks import LAYERS, SIZES, check_choices, check_least, chec
 from regard.config.read import merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Cosine, Train
-from regard.data.text_tokenizer import TextTokenizerConfig
+from regard.data.text.text_tokenizer import TextTokenizerConfig
 from regard.errors import ArgumentError, nearest
 
 

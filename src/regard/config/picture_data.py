@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from regard.config.checks import check_least
 from regard.config.read import chosen_whole
-from regard.data.split import Fractions
+from regard.data.corpora.split import Fractions
 
 BUILTIN = "builtin:shapes"
 SIMPLE = "builtin:simple-shapes"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from regard.config.data import Data
 from regard.config.model import ModelSpec, RecurrentSpec
 from regard.config.train import Train
-from regard.data.tokenizer_training import TokenizerConfig
+from regard.data.text.tokenizer_training import TokenizerConfig
 from regard.errors import ArgumentError
 
 

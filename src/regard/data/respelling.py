@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.data.pair import words
-from regard.data.special import SPECIAL_TOKENS, UNKNOWN
-from regard.data.tokenizer import SPACE, Tokenizer, unknown_words
-from regard.data.word_spans import compose, word_spans
+from regard.data.corpora.pair import words
+from regard.data.text.special import SPECIAL_TOKENS, UNKNOWN
+from regard.data.text.tokenizer import SPACE, Tokenizer, unknown_words
+from regard.data.text.word_spans import compose, word_spans
 
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 
@@ -43,7 +43,7 @@ class Respeller:
 
     `unused` are tokens of the vocabulary that this side of the training data does not have.
 
-    >>> from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
+    >>> from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizer
     >>> spanish = train_tokenizer(["Soy de Canadá."] * 2, TokenizerConfig(kind="word"))
     >>> print(Respeller(spanish)(["soy de canada", "Soy de Peru"]))
     [Respelled(text='Soy de Canadá', words={'soy': 'Soy', 'canada': 'Canadá'}), Respelled(text='Soy de Peru', words={})]

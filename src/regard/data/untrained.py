@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.batches import Examples
-from regard.data.special import SPECIAL_TOKENS
-from regard.data.tokenizer import TokenizerPair
+from regard.data.batches.pairs import Examples
+from regard.data.text.special import SPECIAL_TOKENS
+from regard.data.text.tokenizer import TokenizerPair
 from regard.files import LARGE, Entry, json_text, read_json, write_text
 
 FILE = "untrained.json"
@@ -30,9 +30,9 @@ class Untrained(NamedTuple):
     def of_corpora(cls, corpora: Iterable[Examples], tokenizers: TokenizerPair) -> "Untrained":
         """List the tokens that no corpus has. Special tokens count as trained.
 
-        >>> from regard.data.pair import Pair
-        >>> from regard.data.ragged import Ragged
-        >>> from regard.data.tokenizer_training import TokenizerConfig, train_tokenizers
+        >>> from regard.data.corpora.pair import Pair
+        >>> from regard.data.batches.ragged import Ragged
+        >>> from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizers
         >>> both = train_tokenizers([Pair(source="sí", target="yes")] * 2, TokenizerConfig(kind="word"))
         >>> sides = [Ragged.from_lists([side.encode(word).ids]) for side, word in zip(both, ("sí", "yes"))]
         >>> untrained = Untrained.of_corpora([Examples(source=sides[0], target=sides[1])], both)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.decoding.explore import explore
+from regard.decoding.beam import explore
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.search import Search
-from regard.models.protocol import AnyModel
+from regard.models.sequence.protocol import AnyModel
 
 
 def decode(

@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.errors import ArgumentError
-from regard.models.protocol import AnyModel, Stepped
+from regard.models.sequence.protocol import AnyModel, Stepped
 
 
 class Members(NamedTuple):

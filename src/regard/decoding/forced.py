@@ -5,7 +5,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.decoding.hypothesis import Hypothesis
-from regard.models.protocol import AnyModel
+from regard.models.sequence.protocol import AnyModel
 
 
 @torch.no_grad()

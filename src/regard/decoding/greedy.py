@@ -5,7 +5,7 @@ from torch import Tensor
 
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.one_path import follow
-from regard.models.protocol import AnyModel
+from regard.models.sequence.protocol import AnyModel
 
 
 def greedy(

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.decoding.hypothesis import Hypothesis
 from regard.errors import ArgumentError
-from regard.models.protocol import AnyModel
+from regard.models.sequence.protocol import AnyModel
 
 #: Chooses a token for each row from the log-probabilities of all.
 Choose = Callable[[Tensor], Tensor]

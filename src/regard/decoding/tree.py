@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.decoding.explore import explore
+from regard.decoding.beam import explore
 from regard.decoding.search import Search
-from regard.models.protocol import AnyModel
+from regard.models.sequence.protocol import AnyModel
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from regard.data.pair import Link
+from regard.data.corpora.pair import Link
 from regard.errors import ArgumentError
 
 

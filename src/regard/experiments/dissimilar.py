@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from regard.attention import Attended
 from regard.experiments.drawing import draw_bars
 from regard.experiments.experiment import Experiment, Result, Row, Settings, fit
-from regard.inspection.figures import draw_heatmap
-from regard.inspection.panels import MUTED, PALETTE, panels
+from regard.inspection.drawing.figures import draw_heatmap
+from regard.inspection.drawing.panels import MUTED, PALETTE, panels
 from regard.layers import SelfAttention
 
 Task = Literal["alike", "opposite"]

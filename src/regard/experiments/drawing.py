@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from regard.inspection.panels import FAINT, MUTED, PALETTE
-from regard.inspection.quality_by_length import spread
+from regard.inspection.drawing.panels import FAINT, MUTED, PALETTE
+from regard.inspection.drawing.quality_by_length import spread
 
 _LINE = 0.17  # inches that a line of text needs
 

@@ -13,12 +13,12 @@ from itertools import pairwise
 from matplotlib.figure import Figure
 
 from regard.data.builtin import corpus
-from regard.data.pair import Pair
+from regard.data.corpora.pair import Pair
 from regard.decoding.search import Search
 from regard.experiments.drawing import draw_lines
 from regard.experiments.experiment import Experiment, Result, Row, Settings
 from regard.experiments.translators import CORPUS, bleu, count_preset, draw_pairs, learn_words, telling, train_preset
-from regard.inspection.panels import PALETTE, panels
+from regard.inspection.drawing.panels import PALETTE, panels
 
 PRESETS = {"attention": "bahdanau", "fixed vector": "fixed"}
 STATISTICAL = "statistical"

@@ -21,8 +21,8 @@ from regard.config.attention import AdditiveSpec, FixedVectorSpec
 from regard.config.model import RecurrentSpec
 from regard.experiments.drawing import draw_lines
 from regard.experiments.experiment import Experiment, Result, Row, Settings
-from regard.inspection.panels import panels
-from regard.models.build import Model, build_model
+from regard.inspection.drawing.panels import panels
+from regard.models.sequence.build import Model, build_model
 
 SIZE = 32
 VOCABULARY = 50

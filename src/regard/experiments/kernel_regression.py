@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from regard.experiments.drawing import dress, name_lines
 from regard.experiments.experiment import Experiment, Result, Row, Settings, fit
-from regard.inspection.figures import draw_heatmap
-from regard.inspection.panels import MUTED, PALETTE, panels
+from regard.inspection.drawing.figures import draw_heatmap
+from regard.inspection.drawing.panels import MUTED, PALETTE, panels
 from regard.layers import AttentionPooling
 
 NOISE = 0.5

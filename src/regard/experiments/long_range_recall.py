@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from regard.experiments.drawing import draw_lines
 from regard.experiments.experiment import Experiment, Result, Row, Settings, fit
-from regard.inspection.panels import MUTED, panels
+from regard.inspection.drawing.panels import MUTED, panels
 from regard.layers import AdditiveAttention, RecurrentEncoder
 
 Task = Literal["copy", "recall"]

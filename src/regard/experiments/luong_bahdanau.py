@@ -33,7 +33,7 @@ from regard.experiments.translators import (
     time_steps,
     train_preset,
 )
-from regard.inspection.panels import panels
+from regard.inspection.drawing.panels import panels
 from regard.layers import AdditiveAttention, LuongAttention
 
 SIZE = 128

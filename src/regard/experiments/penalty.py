@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from regard.attention import Attended
 from regard.experiments.experiment import Experiment, Result, Row, Settings, fit
-from regard.inspection.figures import color_bar, draw_heatmap
-from regard.inspection.panels import panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap
+from regard.inspection.drawing.panels import panels
 from regard.layers import StructuredSelfAttention
 
 GOOD = ("delicious", "friendly", "cheap")

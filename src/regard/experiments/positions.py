@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from regard.attention import Causal, Mask
 from regard.experiments.drawing import draw_bars, draw_lines
 from regard.experiments.experiment import Experiment, Result, Row, Settings, fit
-from regard.inspection.panels import FAINT, MUTED, PALETTE, panels
+from regard.inspection.drawing.panels import FAINT, MUTED, PALETTE, panels
 from regard.layers import (
     AlibiBias,
     FeedForward,

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from regard.attention import Dot, ScaledDot, Score, attention
 from regard.experiments.drawing import draw_lines
 from regard.experiments.experiment import Experiment, Result, Row, Settings
-from regard.inspection.panels import panels
+from regard.inspection.drawing.panels import panels
 
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 NUM_KEYS = 32

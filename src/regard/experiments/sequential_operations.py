@@ -24,8 +24,8 @@ from torch import Tensor, nn
 
 from regard.experiments.drawing import draw_lines
 from regard.experiments.experiment import Experiment, Result, Row, Settings
-from regard.inspection.figures import WEIGHTS
-from regard.inspection.panels import INK, MUTED, panels
+from regard.inspection.drawing.figures import WEIGHTS
+from regard.inspection.drawing.panels import INK, MUTED, panels
 from regard.layers import MultiHeadAttention, RecurrentEncoder
 
 Kind = Literal["attention", "recurrent", "convolution", "dilated convolution"]

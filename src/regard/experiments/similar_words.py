@@ -26,8 +26,8 @@ from torch import Tensor
 from regard.attention import Attended
 from regard.data.builtin import corpus
 from regard.experiments.experiment import Experiment, Result, Row, Settings
-from regard.inspection.figures import color_bar, draw_heatmap
-from regard.inspection.panels import panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap
+from regard.inspection.drawing.panels import panels
 from regard.layers import SelfAttention
 
 GROUPS = {

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from regard.attention import Mean, Softmax
 from regard.experiments.drawing import draw_lines
 from regard.experiments.experiment import Experiment, Result, Row, Settings, fit
-from regard.inspection.panels import panels
+from regard.inspection.drawing.panels import panels
 from regard.layers import FeedForward, MultiHeadAttention
 
 SIZE, NUM_HEADS, LENGTH = 32, 4, 7

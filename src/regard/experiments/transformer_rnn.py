@@ -15,12 +15,12 @@ from matplotlib.figure import Figure
 from regard.config.model import NetworkSpec, TransformerSpec
 from regard.config.presets import preset
 from regard.data.builtin import corpus
-from regard.data.pair import Pair
+from regard.data.corpora.pair import Pair
 from regard.experiments.drawing import draw_lines
 from regard.experiments.experiment import Experiment, Result, Row, Settings
 from regard.experiments.translators import CORPUS, Trained, bleu, learn_words, smoothed, telling, train_preset
-from regard.inspection.panels import panels
-from regard.models.build import count_parameters
+from regard.inspection.drawing.panels import panels
+from regard.models.sequence.build import count_parameters
 
 RNN, TRANSFORMER = "RNN, attention", "Transformer"
 SPECS: dict[str, NetworkSpec] = {

@@ -11,21 +11,21 @@ from torch import Tensor
 from regard.config.model import NetworkSpec, StatisticalSpec
 from regard.config.presets import preset
 from regard.config.train import Train
-from regard.data.batches import Batch
+from regard.data.batches.pairs import Batch
 from regard.data.builtin import corpus
-from regard.data.pair import Pair
-from regard.data.special import END
-from regard.data.tokenizer import TokenizerPair
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizers
+from regard.data.corpora.pair import Pair
+from regard.data.text.special import END
+from regard.data.text.tokenizer import TokenizerPair
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizers
 from regard.decoding.search import Search
 from regard.evaluation.bleu import score
 from regard.experiments.experiment import Settings, fit
-from regard.models.build import build_model
-from regard.models.count_translator import count_translator
 from regard.models.initialize import start_from_counts
-from regard.tasks.translation_job import TranslationJob
-from regard.tasks.translator import Translator
-from regard.tasks.vocabulary import count_tokens
+from regard.models.sequence.build import build_model
+from regard.models.statistical.counts import count_translator
+from regard.tasks.translation.job import TranslationJob
+from regard.tasks.translation.model import Translator
+from regard.tasks.translation.tokenizers import count_tokens
 from regard.training.group import Group
 
 CORPUS = "builtin:es-en"

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from regard.experiments.drawing import draw_lines
 from regard.experiments.experiment import Experiment, Result, Row, Settings
-from regard.inspection.panels import PALETTE, panels
+from regard.inspection.drawing.panels import PALETTE, panels
 from regard.layers import MultiHeadAttention, RecurrentEncoder
 
 SIZE = 32

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from regard.attention import Causal
 from regard.experiments.experiment import Experiment, Result, Row, Settings
-from regard.inspection.figures import color_bar, draw_heatmap
-from regard.inspection.panels import panels
+from regard.inspection.drawing.figures import color_bar, draw_heatmap
+from regard.inspection.drawing.panels import panels
 from regard.layers import MultiHeadAttention, RecurrentEncoder
 
 SIZE = 16

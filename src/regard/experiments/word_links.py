@@ -16,14 +16,13 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from regard.data.builtin import corpus
-from regard.data.pair import Pair
+from regard.data.corpora.pair import Pair
 from regard.evaluation.alignment_error import alignment_error
 from regard.experiments.drawing import draw_bars
 from regard.experiments.experiment import Experiment, Result, Row, Settings
 from regard.experiments.translators import CORPUS, Trained, draw_pairs, learn_words, train_preset
-from regard.inspection.panels import PALETTE, panels
-from regard.tasks.aligned import Alignment
-from regard.tasks.alignment import (
+from regard.inspection.drawing.panels import PALETTE, panels
+from regard.tasks.alignment.align import (
     align,
     align_by_counting,
     align_counted,
@@ -32,6 +31,7 @@ from regard.tasks.alignment import (
     join_directions,
     turned_pairs,
 )
+from regard.tasks.alignment.result import Alignment
 
 DIAGONAL, COUNTED, BOTH_WAYS, ATTENTION = "diagonal", "IBM Model 1", "IBM Model 1, both directions", "attention"
 TESTED = "the test pairs"

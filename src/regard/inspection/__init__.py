@@ -15,26 +15,26 @@ draw; they are imported on first use, since matplotlib takes half a second.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from regard.inspection.compare import compare, difference, divergences, rank_correlations
-from regard.inspection.computation import computation
-from regard.inspection.flow import flow
-from regard.inspection.gradient import gradient_weighted
-from regard.inspection.intervene import intervene
-from regard.inspection.joined import joined
-from regard.inspection.leave_one_out import hide_each, leave_one_out
-from regard.inspection.map import Map, weights_of
-from regard.inspection.norm_weighted import norm_weighted
-from regard.inspection.other_distributions import another_distribution
-from regard.inspection.rank import kendall_tau
-from regard.inspection.record import record
-from regard.inspection.rollout import rollout
-from regard.inspection.seam import attention_layers
-from regard.inspection.spread import coverage, entropy, uniform
-from regard.inspection.trace import Call, Trace
-from regard.inspection.value_zeroing import value_zeroing
+from regard.inspection.drawing.map import Map, weights_of
+from regard.inspection.readings.compare import compare, difference, divergences, rank_correlations
+from regard.inspection.readings.flow import flow
+from regard.inspection.readings.gradient import gradient_weighted
+from regard.inspection.readings.joined import joined
+from regard.inspection.readings.leave_one_out import hide_each, leave_one_out
+from regard.inspection.readings.norm_weighted import norm_weighted
+from regard.inspection.readings.other_distributions import another_distribution
+from regard.inspection.readings.rank import kendall_tau
+from regard.inspection.readings.rollout import rollout
+from regard.inspection.readings.spread import coverage, entropy, uniform
+from regard.inspection.readings.value_zeroing import value_zeroing
+from regard.inspection.trace.attention_layers import attention_layers
+from regard.inspection.trace.computation import computation
+from regard.inspection.trace.intervene import intervene
+from regard.inspection.trace.record import record
+from regard.inspection.trace.trace import Call, Trace
 
 if TYPE_CHECKING:
-    from regard.inspection.figures import (
+    from regard.inspection.drawing.figures import (
         alignment_lines,
         bars,
         computation_figure,
@@ -85,4 +85,4 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _FIGURES:
         raise AttributeError(f"module 'regard.inspection' has no attribute '{name}'")
-    return getattr(import_module("regard.inspection.figures"), name)
+    return getattr(import_module("regard.inspection.drawing.figures"), name)

@@ -5,45 +5,51 @@ often as they like, `layer(query, memory)`. All call the operator through one ch
 `regard.inspection` looks on.
 """
 
-from regard.layers.additive import AdditiveAttention
-from regard.layers.alibi import AlibiBias
 from regard.layers.attend import Attend
-from regard.layers.bilinear import BilinearAttention
-from regard.layers.channel import ChannelAttention, Gated
-from regard.layers.conditional_gru import ConditionalGRU
-from regard.layers.convolutional_block import BlockGated, ConvolutionalBlockAttention
-from regard.layers.cosine import CosineAttention
-from regard.layers.decoder_block import DecoderBlockOutput, DecoderBlockStep, TransformerDecoderBlock
-from regard.layers.encoder_block import EncoderBlockOutput, EncoderBlockStep, TransformerEncoderBlock
-from regard.layers.feed_forward import FeedForward
-from regard.layers.gaussian import GaussianAttention
-from regard.layers.input_feeding import Fed, FedState, InputFeedingCell
-from regard.layers.learned_positions import LearnedPositions
-from regard.layers.local import LocalAttention
-from regard.layers.luong import Attentional, LuongAttention
+from regard.layers.mechanisms.additive import AdditiveAttention
+from regard.layers.mechanisms.bilinear import BilinearAttention
+from regard.layers.mechanisms.cosine import CosineAttention
+from regard.layers.mechanisms.gaussian import GaussianAttention
+from regard.layers.mechanisms.learned_score import (
+    LearnedAdditive,
+    LearnedBilinear,
+    LearnedCosine,
+    LearnedGaussian,
+    LearnedScore,
+)
+from regard.layers.mechanisms.local import LocalAttention
+from regard.layers.mechanisms.luong import Attentional, LuongAttention
+from regard.layers.mechanisms.multi_head import MultiHeadAttention
+from regard.layers.mechanisms.pooling import AttentionPooling, Pooled
+from regard.layers.mechanisms.self_attention import SelfAttention
+from regard.layers.mechanisms.sink import LearnedSink
+from regard.layers.mechanisms.structured import StructuredSelfAttention
+from regard.layers.mechanisms.tf_idf import TfIdf
+from regard.layers.mechanisms.token_weights import TokenWeights
 from regard.layers.memory import Memory
-from regard.layers.multi_head import MultiHeadAttention
-from regard.layers.patches import PatchEmbedding, Patches
-from regard.layers.pooling import AttentionPooling, Pooled
-from regard.layers.readout import Readout
-from regard.layers.recurrent import Encoded, RecurrentEncoder
-from regard.layers.relative import RelativeBiases, RelativeBucketBiases, RelativePositions
-from regard.layers.rotary import RotaryPositions
-from regard.layers.score import LearnedAdditive, LearnedBilinear, LearnedCosine, LearnedGaussian, LearnedScore
-from regard.layers.self_attention import SelfAttention
-from regard.layers.sink import LearnedSink
-from regard.layers.sinusoidal import SinusoidalPositions, sinusoids
-from regard.layers.spatial import SpatialAttention
-from regard.layers.structural import (
+from regard.layers.position.alibi import AlibiBias
+from regard.layers.position.learned import LearnedPositions
+from regard.layers.position.relative import RelativeBiases, RelativeBucketBiases, RelativePositions
+from regard.layers.position.rotary import RotaryPositions
+from regard.layers.position.sinusoidal import SinusoidalPositions, sinusoids
+from regard.layers.position.structural import (
     StructuralPositions,
     StructuralRelations,
     tree_depths,
     tree_distances,
     tree_relations,
 )
-from regard.layers.structured import StructuredSelfAttention
-from regard.layers.tf_idf import TfIdf
-from regard.layers.token_weights import TokenWeights
+from regard.layers.recurrent.conditional_gru import ConditionalGRU
+from regard.layers.recurrent.encoder import Encoded, RecurrentEncoder
+from regard.layers.recurrent.input_feeding import Fed, FedState, InputFeedingCell
+from regard.layers.recurrent.readout import Readout
+from regard.layers.transformer.decoder_block import DecoderBlockOutput, DecoderBlockStep, TransformerDecoderBlock
+from regard.layers.transformer.encoder_block import EncoderBlockOutput, EncoderBlockStep, TransformerEncoderBlock
+from regard.layers.transformer.feed_forward import FeedForward
+from regard.layers.vision.channel import ChannelAttention, Gated
+from regard.layers.vision.convolutional_block import BlockGated, ConvolutionalBlockAttention
+from regard.layers.vision.patches import PatchEmbedding, Patches
+from regard.layers.vision.spatial import SpatialAttention
 
 __all__ = [
     "AdditiveAttention",

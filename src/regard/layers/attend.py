@@ -7,7 +7,7 @@ from regard.attention import Attended, Mask, Normalizer, Position, Score, Softma
 from regard.attention.normalize import NormalizeFunction
 from regard.attention.score import ScoreFunction
 from regard.errors import ArgumentError
-from regard.layers.sink import LearnedSink
+from regard.layers.mechanisms.sink import LearnedSink
 
 SOFTMAX = Softmax()
 

@@ -13,7 +13,7 @@ from regard.attention.kernels.blank import blank
 from regard.attention.kernels.transforms import transform_in_force
 from regard.attention.mask import And, Dense, Harmless, Not, Or, as_mask
 from regard.errors import ArgumentError, ArgumentTypeError
-from regard.layers.room import Room, gather, may_write, new_buffer, put, write
+from regard.layers.cache import Room, gather, may_write, new_buffer, put, write
 
 
 class Memory(NamedTuple):

@@ -4,17 +4,17 @@
 `encode`, `start`, `step`, and a training `forward` that gives the same numbers.
 """
 
-from regard.models.build import Model, build_model, count_parameters
-from regard.models.current_state import CurrentStateDecoder
-from regard.models.dot import DotAttention
-from regard.models.fixed_vector import FixedVectorDecoder
-from regard.models.input_feeding import InputFeedingDecoder
-from regard.models.prediction import Predicted, Read
-from regard.models.previous_state import PreviousStateDecoder
-from regard.models.protocol import AnyModel, GeneratingModel, Stepped
-from regard.models.recurrent import RecurrentModel, RecurrentStep
-from regard.models.recurrent_decoder import RecurrentDecoder, RecurrentMemory, RecurrentState
-from regard.models.transformer import TransformerMemory, TransformerModel, TransformerState, TransformerStep
+from regard.models.sequence.build import Model, build_model, count_parameters
+from regard.models.sequence.current_state import CurrentStateDecoder
+from regard.models.sequence.dot import DotAttention
+from regard.models.sequence.fixed_vector import FixedVectorDecoder
+from regard.models.sequence.input_feeding import InputFeedingDecoder
+from regard.models.sequence.prediction import Predicted, Read
+from regard.models.sequence.previous_state import PreviousStateDecoder
+from regard.models.sequence.protocol import AnyModel, GeneratingModel, Stepped
+from regard.models.sequence.recurrent import RecurrentModel, RecurrentStep
+from regard.models.sequence.recurrent_decoder import RecurrentDecoder, RecurrentMemory, RecurrentState
+from regard.models.sequence.transformer import TransformerMemory, TransformerModel, TransformerState, TransformerStep
 
 __all__ = [
     "AnyModel",

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError, ArgumentTypeError
-from regard.layers.arguments import check_size
+from regard.layers.checks import check_size
 from regard.models.dropout import Dropout, drop_words
 
 

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.layers.arguments import check_choice, check_size
+from regard.layers.checks import check_choice, check_size
 
 FeatureKind = Literal["maxout", "linear", "joined", "attentional", "state"]
 

@@ -20,8 +20,8 @@ from regard.config.read import read_settings
 from regard.config.show import to_table
 from regard.errors import ArgumentError, DataError, NotFiniteError, nearest
 from regard.files import SMALL, parse_json, read_bytes, write_text, write_whole
-from regard.models.build import Model, TranslationModel, build_model
-from regard.models.statistical import StatisticalModel
+from regard.models.sequence.build import Model, TranslationModel, build_model
+from regard.models.statistical.translator import StatisticalModel
 
 PARAMETERS, CONFIG = "model.safetensors", "config.json"
 Built = TypeVar("Built", bound=nn.Module)

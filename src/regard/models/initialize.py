@@ -6,15 +6,15 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from regard.layers.additive import AdditiveAttention
-from regard.layers.conditional_gru import ConditionalGRU
-from regard.layers.luong import LuongAttention
-from regard.models.conditional import ConditionalRNN
+from regard.layers.mechanisms.additive import AdditiveAttention
+from regard.layers.mechanisms.luong import LuongAttention
+from regard.layers.recurrent.conditional_gru import ConditionalGRU
 from regard.models.embedding import TokenEmbedding
 from regard.models.features import Features
-from regard.models.recurrent import RecurrentModel
-from regard.models.recurrent_decoder import DecoderStart
-from regard.models.transformer import TransformerModel
+from regard.models.sequence.conditional import ConditionalRNN
+from regard.models.sequence.recurrent import RecurrentModel
+from regard.models.sequence.recurrent_decoder import DecoderStart
+from regard.models.sequence.transformer import TransformerModel
 
 Initialization = Literal["glorot", "uniform", "bahdanau"]
 

@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 from regard.data.builtin.stories import PASSAGE
-from regard.data.pair import words
-from regard.data.special import UNKNOWN
-from regard.tasks.classifier import Classifier
-from regard.tasks.language_model import LanguageModel
-from regard.tasks.translator import Translator
+from regard.data.corpora.pair import words
+from regard.data.text.special import UNKNOWN
+from regard.tasks.classification.model import Classifier
+from regard.tasks.language.model import LanguageModel
+from regard.tasks.translation.model import Translator
 
 
 class Example(NamedTuple):

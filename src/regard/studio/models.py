@@ -10,17 +10,17 @@ from typing import Any, NamedTuple, TypeVar
 from starlette.requests import Request
 
 from regard.errors import ArgumentError, DataError, RegardError, nearest, with_article
-from regard.inspection.hugging_face_folder import is_hugging_face
+from regard.inspection.hugging_face.folder import is_hugging_face
 from regard.models.folder import CONFIG
 from regard.studio.examples import examples_for
 from regard.studio.preparing import Preparation
 from regard.studio.turns import Answer, Turns
-from regard.tasks.classifier import Classifier
-from regard.tasks.language_model import LanguageModel
+from regard.tasks.classification.model import Classifier
+from regard.tasks.language.model import LanguageModel
 from regard.tasks.load import load
 from regard.tasks.model_kinds import KINDS, saved_task
-from regard.tasks.run_folder import RunFolder
-from regard.tasks.translator import Translator
+from regard.tasks.translation.model import Translator
+from regard.training.run_folder import RunFolder
 
 Thing = TypeVar("Thing")
 

@@ -11,8 +11,8 @@ from regard import __version__
 from regard.errors import RegardError
 from regard.models.folder import CONFIG
 from regard.tasks.demo import FAST, draw_pairs, training_command, write_pairs
-from regard.tasks.run_folder import RunFolder
 from regard.training.metrics import last_report
+from regard.training.run_folder import RunFolder
 
 SYSTEM = "bahdanau"
 

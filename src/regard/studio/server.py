@@ -9,11 +9,14 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from regard.errors import RegardError
-from regard.studio import classify, compare, mechanisms, passage, pictures, steps, translate, what_if, what_if_label
 from regard.studio.guard import LOOPBACK, Guard
 from regard.studio.models import Models
 from regard.studio.single_file import empty_page, read_static
 from regard.studio.turns import VisitorGone
+from regard.studio.views import ask as pictures
+from regard.studio.views import classify, compare, mechanisms, passage, steps, translate
+from regard.studio.views import whatif as what_if
+from regard.studio.views import whatif_label as what_if_label
 
 ROUTERS: tuple[Callable[[Models], APIRouter], ...] = (
     translate.router,

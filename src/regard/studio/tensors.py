@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from regard.inspection.packed import pack_levels
+from regard.inspection.trace.packed import pack_levels
 
 EXACT = 2**20
 """Weights that are sent exactly; of more, a page asks for the rows it shows in numbers."""

@@ -12,16 +12,16 @@ from torch import Tensor
 
 from regard.data.builtin import corpus
 from regard.data.builtin.sampling import normalize
-from regard.data.pair import Pair
+from regard.data.corpora.pair import Pair
 from regard.decoding.search import Search
 from regard.evaluation.alignment_error import AlignmentScores, alignment_error
 from regard.files import write_text
-from regard.inspection.alignment import Reading
-from regard.tasks.alignment import align, align_by_counting, align_diagonally
-from regard.tasks.evaluation import Evaluating, Evaluation, Watch, evaluate
-from regard.tasks.held_out import HeldOut
-from regard.tasks.reading_choice import choose_by_gold
-from regard.tasks.translator import Translator, load
+from regard.inspection.readings.alignment import Reading
+from regard.tasks.alignment.align import align, align_by_counting, align_diagonally
+from regard.tasks.alignment.reading_choice import choose_by_gold
+from regard.tasks.evaluation.evaluate import Evaluating, Evaluation, Watch, evaluate
+from regard.tasks.evaluation.held_out import HeldOut
+from regard.tasks.translation.model import Translator, load
 
 CORPUS = "builtin:es-en"
 SYSTEMS = ("fixed", "bahdanau")

@@ -3,7 +3,7 @@
 import io
 from html import escape
 
-from regard.inspection.quality_by_length import Curve, quality_by_length
+from regard.inspection.drawing.quality_by_length import Curve, quality_by_length
 from regard.tasks.demo import CORPUS, Demonstrated, Shown
 from regard.tasks.page import make_html, weights_table
 

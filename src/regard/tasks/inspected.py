@@ -6,24 +6,24 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from regard.data.open_character import OpenCharacter
-from regard.data.special import END, SPECIAL_TOKENS, START
-from regard.data.text_tokenizer import TextTokenizer
-from regard.data.tokenizer import Tokenizer
+from regard.data.text.open_character import OpenCharacter
+from regard.data.text.special import END, SPECIAL_TOKENS, START
+from regard.data.text.text_tokenizer import TextTokenizer
+from regard.data.text.tokenizer import Tokenizer
 from regard.decoding.forced import force
 from regard.decoding.search import Search
 from regard.errors import ArgumentError, with_article
-from regard.inspection.inspected import Inspection, Likely, main_layer
-from regard.inspection.joined import joined
-from regard.inspection.merged import Spelling
-from regard.inspection.record import record
-from regard.inspection.trace import Call, Trace
+from regard.inspection.readings.joined import joined
+from regard.inspection.readings.words_of_tokens import Spelling
+from regard.inspection.trace.inspected import Inspection, Likely, main_layer
+from regard.inspection.trace.record import record
+from regard.inspection.trace.trace import Call, Trace
 from regard.layers import Attend
 from regard.models.language.network import LanguageNetwork
-from regard.tasks.classifier import Classifier
-from regard.tasks.language_model import LanguageModel
+from regard.tasks.classification.model import Classifier
+from regard.tasks.language.model import LanguageModel
 from regard.tasks.token_labels import name_tokens
-from regard.tasks.translator import Translator
+from regard.tasks.translation.model import Translator
 
 SHOWN = 10
 """Tokens listed as likely."""

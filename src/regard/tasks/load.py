@@ -6,15 +6,15 @@ from typing import assert_never
 
 import torch
 
-from regard.tasks import translator
-from regard.tasks.captioner import Captioner, load_captioner
-from regard.tasks.classifier import Classifier, load_classifier
-from regard.tasks.image_classifier import ImageClassifier, load_image_classifier
-from regard.tasks.language_model import LanguageModel, load_language
+from regard.tasks.captions.model import Captioner, load_captioner
+from regard.tasks.classification.model import Classifier, load_classifier
+from regard.tasks.images.model import ImageClassifier, load_image_classifier
+from regard.tasks.language.model import LanguageModel, load_language
 from regard.tasks.model_folder import find_model
 from regard.tasks.model_kinds import saved_task
-from regard.tasks.question_answerer import QuestionAnswerer, load_question_answerer
-from regard.tasks.translator import MAX_SOURCE_LENGTH, Translator, Unknown
+from regard.tasks.questions.model import QuestionAnswerer, load_question_answerer
+from regard.tasks.translation import model as translator
+from regard.tasks.translation.model import MAX_SOURCE_LENGTH, Translator, Unknown
 
 
 def load(

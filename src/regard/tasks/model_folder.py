@@ -8,7 +8,7 @@ import torch
 from regard.data.untrained import FILE
 from regard.errors import ArgumentError, DataError, nearest
 from regard.models.folder import CONFIG, PARAMETERS
-from regard.tasks.run_folder import RunFolder
+from regard.training.run_folder import RunFolder
 
 
 def find_model(path: str | Path) -> Path:

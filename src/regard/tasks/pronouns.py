@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.builtin.stories import PASSAGE, READINGS
-from regard.data.pair import words as divide_words
-from regard.data.special import END, UNKNOWN
-from regard.inspection.trace import Trace
-from regard.tasks.classifier import Classifier
-from regard.tasks.language_model import LanguageModel
+from regard.data.corpora.pair import words as divide_words
+from regard.data.text.special import END, UNKNOWN
+from regard.inspection.trace.trace import Trace
+from regard.tasks.classification.model import Classifier
+from regard.tasks.language.model import LanguageModel
 
 PRONOUNS = frozenset({"it", "its", "they", "them", "their", "he", "him", "his", "she", "her"})
 MAX_PRONOUNS = 8

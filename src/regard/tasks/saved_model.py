@@ -11,7 +11,7 @@ from torch import nn
 
 from regard.config.read import read_settings
 from regard.config.show import to_table
-from regard.data.tokenizer import FILE, Tokenizer
+from regard.data.text.tokenizer import FILE, Tokenizer
 from regard.errors import ArgumentError, DataError
 from regard.files import read_json, write_text, write_whole
 from regard.models.folder import CONFIG, PARAMETERS, Built, build_filled, read_table

@@ -1,6 +1,7 @@
 r"""The lines of a stream of bytes, as they come: a line ends at "\n" and nowhere else, and none is ever lost.
 
-Unlike a corpus to learn from (`regard.data.lines`), where a broken line is left out, every line has its answer here.
+Unlike a corpus to learn from (`regard.data.formats.lines`), where a broken line is left out, every line has its answer
+here.
 """
 
 import codecs

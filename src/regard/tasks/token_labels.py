@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from functools import partial
 
-from regard.data.pair import words
-from regard.data.special import SPECIAL_TOKENS, UNKNOWN
-from regard.data.text_tokenizer import TextTokenizer
-from regard.data.tokenizer import SPACE, Tokenizer
+from regard.data.corpora.pair import words
+from regard.data.text.special import SPECIAL_TOKENS, UNKNOWN
+from regard.data.text.text_tokenizer import TextTokenizer
+from regard.data.text.tokenizer import SPACE, Tokenizer
 
 
 def name_tokens(tokenizer: Tokenizer | TextTokenizer, text: str, ids: Sequence[int]) -> list[str]:

@@ -47,8 +47,8 @@ class WordMaps:
 
     def figure(self, *, title: str | None = None) -> "Figure":
         """Draw the picture, and once more for each word with its map over it."""
-        from regard.inspection.figures import color_bar, draw_overlay
-        from regard.inspection.panels import panels
+        from regard.inspection.drawing.figures import color_bar, draw_overlay
+        from regard.inspection.drawing.panels import panels
 
         titles = ["the picture", *self.words]
         down = -(-len(titles) // _ACROSS)

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from regard.data.batches import Batch
+from regard.data.batches.pairs import Batch
 from regard.training.loss import Loss
 from regard.training.watch import Validated
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from regard.layers.decoder_block import TransformerDecoderBlock
-from regard.layers.encoder_block import TransformerEncoderBlock
+from regard.layers.transformer.decoder_block import TransformerDecoderBlock
+from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 
 if TYPE_CHECKING:
     from torch.distributed.tensor import DTensor

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data.batches import Batches, Examples, make_batch
-from regard.data.pair import Link
-from regard.data.ragged import Ragged
-from regard.data.special import END, PAD, START
+from regard.data.batches.pairs import Batches, Examples, make_batch
+from regard.data.batches.ragged import Ragged
+from regard.data.corpora.pair import Link
+from regard.data.text.special import END, PAD, START
 from regard.errors import ArgumentError, DataError
 
 torch.set_num_threads(1)

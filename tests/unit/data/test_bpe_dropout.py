@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from tokenizers import models
 
-from regard.data.bpe_dropout import BpeDropout
-from regard.data.special import SPECIAL_TOKENS
-from regard.data.tokenizer import Tokenizer, make_backend
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
+from regard.data.text.bpe_dropout import BpeDropout
+from regard.data.text.special import SPECIAL_TOKENS
+from regard.data.text.tokenizer import Tokenizer, make_backend
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizer
 from regard.errors import ArgumentError
 
 
@@ -87,8 +87,8 @@ def test_another_seed_epoch_or_number_divides_differently(dropout, change):
 
 def test_every_process_divides_alike():
     program = (
-        "from regard.data.bpe_dropout import BpeDropout\n"
-        "from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer\n"
+        "from regard.data.text.bpe_dropout import BpeDropout\n"
+        "from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizer\n"
         "texts = ['low lower lowest slow'] * 9\n"
         "dropout = BpeDropout.of(train_tokenizer(texts, TokenizerConfig(vocabulary_size=280)))\n"
         "print(dropout.encode_batch(texts, probability=0.5, seed=1, epoch=1).values.tolist())\n"

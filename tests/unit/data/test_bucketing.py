@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from regard.data.bucketing import make_index_batches, padding_efficiency, share_batches
+from regard.data.batches.bucketing import make_index_batches, padding_efficiency, share_batches
 from regard.errors import ArgumentError, DataError
 
 

@@ -1,8 +1,8 @@
 import pytest
 
-from regard.data.cleaning import Cleaning, clean, count_words
-from regard.data.pair import Pair
-from regard.data.report import Report
+from regard.data.corpora.cleaning import Cleaning, clean, count_words
+from regard.data.corpora.pair import Pair
+from regard.data.corpora.report import Report
 from regard.errors import ArgumentError
 
 

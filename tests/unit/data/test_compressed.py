@@ -9,7 +9,7 @@ import tracemalloc
 import pytest
 import zstandard
 
-from regard.data.compressed import FREE_EXPANSION, open_decompressed, read_at_most
+from regard.data.formats.compressed import FREE_EXPANSION, open_decompressed, read_at_most
 from regard.errors import DataError, MissingExtraError
 
 TEXT = "Ein Hund läuft.\nZwei Hunde laufen.\n".encode() * 5000
@@ -165,7 +165,7 @@ def test_a_small_file_that_unpacks_to_little_may_be_of_one_letter(tmp_path, pack
 
 
 def test_a_step_of_zstd_is_bounded_by_what_it_is_given(bombs):
-    from regard.data.compressed import _PIECE
+    from regard.data.formats.compressed import _PIECE
 
     whole = (bombs / "zstd").read_bytes()
     frame = zstandard.ZstdDecompressor().decompressobj()

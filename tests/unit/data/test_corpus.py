@@ -5,10 +5,10 @@ import tracemalloc
 
 import pytest
 
-from regard.data.corpus import find_corpus, read_pairs
+from regard.data.corpora.corpus import find_corpus, read_pairs
+from regard.data.corpora.pair import Pair
+from regard.data.corpora.report import Report
 from regard.data.formats import HuggingFace, JsonLines, Tmx, Tsv, TwoFiles
-from regard.data.pair import Pair
-from regard.data.report import Report
 from regard.errors import DataError
 
 TMX = """<?xml version="1.0"?>

@@ -1,7 +1,7 @@
 import pytest
 
-from regard.data.detokenize import join_words
-from regard.data.pair import words
+from regard.data.corpora.pair import words
+from regard.data.text.detokenize import join_words
 
 SENTENCES = [
     "A man, a plan; a canal: Panama!",

@@ -2,7 +2,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import regard.data.corpus
+import regard.data.corpora.corpus
 
 PROGRAM = """
 import importlib, sys
@@ -17,7 +17,7 @@ BATCHES = ("batches", "text_batches", "token_files")
 
 
 def test_only_batches_need_torch_and_nothing_needs_an_extra_to_be_imported():
-    folder = Path(regard.data.corpus.__file__).parent
+    folder = Path(regard.data.corpora.corpus.__file__).parent
     names = [path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", *BATCHES)]
     assert "tokenizer" in names
     run = subprocess.run([sys.executable, "-c", PROGRAM, *names, "formats"], capture_output=True, text=True)

@@ -5,7 +5,9 @@ import re
 
 import pytest
 
-from regard.data.labeled import (
+from regard.data.corpora.report import Report
+from regard.data.corpora.split import Fractions
+from regard.data.formats.labeled import (
     Labeled,
     drop_held_out,
     find_label,
@@ -15,8 +17,6 @@ from regard.data.labeled import (
     read_texts,
     split_labeled,
 )
-from regard.data.report import Report
-from regard.data.split import Fractions
 from regard.errors import DataError
 
 

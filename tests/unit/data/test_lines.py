@@ -6,15 +6,15 @@ import pytest
 
 import regard
 from regard.cli.pair_files import read_two_files
+from regard.data.corpora.pair import Pair
 from regard.data.formats import JsonLines, Tsv, TwoFiles
-from regard.data.labeled import read_labeled, read_texts
-from regard.data.lines import LONGEST_LINE, read_lines
-from regard.data.pair import Pair
-from regard.data.pharaoh import read_links
-from regard.data.records import BadLine
+from regard.data.formats.labeled import read_labeled, read_texts
+from regard.data.formats.lines import LONGEST_LINE, read_lines
+from regard.data.formats.pharaoh import read_links
+from regard.data.formats.records import BadLine
 from regard.errors import DataError
-from regard.tasks.held_out import HeldOut, read_hypotheses
-from regard.tasks.unknown_words import read_dictionary
+from regard.tasks.evaluation.held_out import HeldOut, read_hypotheses
+from regard.tasks.translation.unknown_words import read_dictionary
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_the_last_line_needs_no_line_feed(lines):
 
 def test_a_line_of_more_than_its_limit_is_an_error(tmp_path, monkeypatch):
     assert LONGEST_LINE == 16_777_216
-    monkeypatch.setattr("regard.data.lines.LONGEST_LINE", 1000)
+    monkeypatch.setattr("regard.data.formats.lines.LONGEST_LINE", 1000)
     path = tmp_path / "text"
     for content in (b"a\n" + b"b" * 1001, b"a\n" + b"b" * 5000 + b"\nc\n"):
         path.write_bytes(content)

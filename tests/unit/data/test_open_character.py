@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from regard.data.open_character import OpenCharacter
-from regard.data.special import END
-from regard.data.text_tokenizer import TextTokenizer, TextTokenizerConfig, train_text_tokenizer
+from regard.data.text.open_character import OpenCharacter
+from regard.data.text.special import END
+from regard.data.text.text_tokenizer import TextTokenizer, TextTokenizerConfig, train_text_tokenizer
 
 FIRST = 4
 """The number of the byte zero."""

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.corpus import find_corpus
+from regard.data.corpora.corpus import find_corpus
+from regard.data.formats.labeled import read_labeled
+from regard.data.formats.lines import read_lines
+from regard.data.formats.paths import is_file, is_folder, list_folder, missing_file, open_file, what_is_there
+from regard.data.formats.pharaoh import read_links
 from regard.data.images.folder import read_image_folder
 from regard.data.images.read import read_images
-from regard.data.labeled import read_labeled
-from regard.data.lines import read_lines
-from regard.data.paths import is_file, is_folder, list_folder, missing_file, open_file, what_is_there
-from regard.data.pharaoh import read_links
 from regard.data.scenes.read import read_questions
 from regard.errors import DataError
-from regard.tasks.text_corpus import find_files
-from regard.tasks.unknown_words import read_dictionary
+from regard.tasks.language.data import find_files
+from regard.tasks.translation.unknown_words import read_dictionary
 from unit.data.images.pictures import write_folder
 
 READERS = {
@@ -115,5 +115,5 @@ def test_names_of_other_kinds_are_not_looked_for(name):
 def test_a_folder_of_very_many_files_is_not_compared_with_all(tmp_path, monkeypatch):
     for number in range(30):
         (tmp_path / f"{number}.es").touch()
-    monkeypatch.setattr("regard.data.paths._COMPARED", 9)
+    monkeypatch.setattr("regard.data.formats.paths._COMPARED", 9)
     assert missing_file(tmp_path / "corpus.es").count(".es") <= 9 + 1

@@ -2,8 +2,8 @@
 
 import pytest
 
-from regard.data.pair import Link
-from regard.data.pharaoh import Lengths, format_links, has_zero, parse_links, read_links, write_links
+from regard.data.corpora.pair import Link
+from regard.data.formats.pharaoh import Lengths, format_links, has_zero, parse_links, read_links, write_links
 from regard.errors import ArgumentError, DataError
 
 FOUR = [Lengths(4, 4), Lengths(3, 2)]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from regard.data.ragged import Ragged
+from regard.data.batches.ragged import Ragged
 
 
 def test_lists_go_in_and_come_out():

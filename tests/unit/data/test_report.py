@@ -1,4 +1,4 @@
-from regard.data.report import Report, shorten
+from regard.data.corpora.report import Report, shorten
 
 
 def test_the_table_lists_each_reason_with_its_share_and_examples():

@@ -2,9 +2,9 @@
 
 import pytest
 
-from regard.data.pair import words
+from regard.data.corpora.pair import words
 from regard.data.respelling import Respeller, bare
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizer
 
 TEXTS = ["Él es de Canadá.", "La rosa es de Ana.", "el té, TU casa y la casa", "¿Qué? la Casa Rosada", "Straße"]
 

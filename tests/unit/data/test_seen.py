@@ -2,7 +2,7 @@ import random
 
 import numpy as np
 
-from regard.data.seen import Seen
+from regard.data.corpora.hash_set import Seen
 
 
 def test_it_answers_as_a_set_would():

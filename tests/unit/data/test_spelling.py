@@ -2,8 +2,8 @@
 
 import pytest
 
-from regard.data.spelling import spell
-from regard.data.text_tokenizer import TextTokenizer, TextTokenizerConfig, train_text_tokenizer
+from regard.data.text.spelling import spell
+from regard.data.text.text_tokenizer import TextTokenizer, TextTokenizerConfig, train_text_tokenizer
 
 TEXT = ["A a\tb \u23ce \u2423 \u2581 </p> <0x41> \u202e 0x41 é"] * 3
 

@@ -7,9 +7,9 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from regard.data.pair import Pair
-from regard.data.report import Report
-from regard.data.split import Fractions, assign_sides, comparable, drop_leaks, split
+from regard.data.corpora.pair import Pair
+from regard.data.corpora.report import Report
+from regard.data.corpora.split import Fractions, assign_sides, comparable, drop_leaks, split
 from regard.errors import ArgumentError, DataError
 
 
@@ -96,7 +96,7 @@ def test_a_tangle_always_trains():
 
 def test_the_hash_seed_of_python_plays_no_part():
     program = (
-        "from regard.data.split import *; from regard.data.pair import Pair\n"
+        "from regard.data.corpora.split import *; from regard.data.corpora.pair import Pair\n"
         "pairs = [Pair(source=f's{n % 70}', target=f't{n % 90}') for n in range(100)]\n"
         "print(assign_sides(pairs, Fractions(valid=0.3, test=0.3, largest=9)).tolist())"
     )

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from regard.data.pair import Pair
-from regard.data.streamed import StreamedPairs
+from regard.data.corpora.pair import Pair
+from regard.data.corpora.streamed import StreamedPairs
 from regard.errors import DataError
 
 

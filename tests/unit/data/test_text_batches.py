@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data.text_batches import Lanes, TextBatch, Windows
+from regard.data.batches.text import Lanes, TextBatch, Windows
 from regard.errors import ArgumentError, DataError
 
 TEXT = np.arange(1, 103, dtype=np.int32)

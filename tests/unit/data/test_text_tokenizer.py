@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from regard.data.special import END, PAD, START, UNKNOWN
-from regard.data.text_tokenizer import TextTokenizer, TextTokenizerConfig, train_text_tokenizer
-from regard.data.token_stream import TokenStream
+from regard.data.corpora.token_stream import TokenStream
+from regard.data.text.special import END, PAD, START, UNKNOWN
+from regard.data.text.text_tokenizer import TextTokenizer, TextTokenizerConfig, train_text_tokenizer
 from regard.errors import ArgumentError, DataError
 
 LINES = ["The cat  sat.", "", " on the <unk> mat", "Ünder é"]

@@ -3,9 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from regard.data.batches import Batches, Examples
-from regard.data.ragged import Ragged
-from regard.data.token_files import TokenFiles
+from regard.data.batches.pairs import Batches, Examples
+from regard.data.batches.ragged import Ragged
+from regard.data.corpora.token_files import TokenFiles
 
 PORTIONS = [
     (Ragged.from_lists([[5, 6], []]), Ragged.from_lists([[7], [8, 9]])),

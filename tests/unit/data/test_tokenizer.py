@@ -7,10 +7,10 @@ import tokenizers
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from regard.data.pair import Pair, words
-from regard.data.special import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
-from regard.data.tokenizer import Tokenizer, TokenizerPair
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer, train_tokenizers
+from regard.data.corpora.pair import Pair, words
+from regard.data.text.special import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
+from regard.data.text.tokenizer import Tokenizer, TokenizerPair
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizer, train_tokenizers
 from regard.errors import DataError
 
 TEXTS = [
@@ -176,7 +176,7 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path):
 @example(text="'s ’s Ana's 'tis dogs' well-known- -x don't’s a_b 10² ½ x-'s")
 @settings(max_examples=300, deadline=None)
 def test_the_borders_are_those_of_words(trained, text):
-    """The pattern stands here for `tokenizers` and in `regard.data.pair` for Python: they must not drift apart."""
+    """The pattern stands here for `tokenizers` and in `corpora.pair` for Python: they must not drift apart."""
     tokenizer = trained["word"]
     text = tokenizer.normalize(text)
     found = [word for word, _ in tokenizer.backend.pre_tokenizer.pre_tokenize_str(text)]

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from regard.data.pair import Pair
-from regard.data.special import UNKNOWN
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer, train_tokenizers
+from regard.data.corpora.pair import Pair
+from regard.data.text.special import UNKNOWN
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizer, train_tokenizers
 from regard.errors import ArgumentError, DataError
 
 TEXTS = ["low lower lowest slow slower slowest", "new newer newest", "a wide and wider sea"] * 5
@@ -93,7 +93,7 @@ def test_the_order_of_the_texts_plays_no_part(kind):
 
 PROGRAM = """
 import hashlib, random
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizer
 draw = random.Random(3)
 words = ["".join(draw.choices("abcdefgh", k=draw.randint(2, 7))) for _ in range(800)]
 texts = [" ".join(draw.choices(words, k=8)) for _ in range(400)]

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models
 
-from regard.data import unigram
-from regard.data.unigram import _digamma, _expect, _lattice, train_unigram
+from regard.data.text import unigram
+from regard.data.text.unigram import _digamma, _expect, _lattice, train_unigram
 
 COUNTS = {"▁low": 50, "▁lower": 20, "▁lowest": 20, "▁new": 40, "▁newer": 15, "▁newest": 15, "▁slow": 9, "▁wide": 7}
 

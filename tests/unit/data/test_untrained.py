@@ -5,12 +5,12 @@ import pickle
 
 import pytest
 
-from regard.data.batches import Examples
-from regard.data.pair import Pair
-from regard.data.ragged import Ragged
-from regard.data.special import UNKNOWN
-from regard.data.tokenizer import TokenizerPair
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizers
+from regard.data.batches.pairs import Examples
+from regard.data.batches.ragged import Ragged
+from regard.data.corpora.pair import Pair
+from regard.data.text.special import UNKNOWN
+from regard.data.text.tokenizer import TokenizerPair
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizers
 from regard.data.untrained import FILE, Untrained
 from regard.errors import DataError
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
-from regard.data.word_spans import compose, divide, token_words, word_spans
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizer
+from regard.data.text.word_spans import compose, divide, token_words, word_spans
 
 TEXTS = ["A dog isn't running; Ana's dogs are.", "¿Qué hace el perro? ¡Corre mucho!", "3.5 well-known dogs (all)."] * 4
 KINDS = ["word", "character", "byte", "bpe", "unigram"]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.decoding import Hypothesis, Sampling, Search, decode, greedy
-from regard.decoding.draw import draw, uniform_numbers
+from regard.decoding.sampling import draw, uniform_numbers
 from unit.decoding.table import END, LENGTHS, SOURCE, START, Table
 
 PROBABILITIES = torch.tensor([0.05, 0.4, 0.15, 0.3, 0.1])

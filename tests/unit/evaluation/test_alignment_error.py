@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.data.pair import Link
+from regard.data.corpora.pair import Link
 from regard.errors import ArgumentError
 from regard.evaluation.alignment_error import alignment_error
 

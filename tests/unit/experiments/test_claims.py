@@ -12,7 +12,7 @@ from regard.experiments.penalty import BAD, GOOD, draw_reviews
 from regard.experiments.sequential_operations import KINDS, cells_read, earliest_steps, multiply_adds, path_length
 from regard.experiments.stacking import draw_bits
 from regard.experiments.vanishing_gradients import judge, per_step
-from regard.models.build import build_model
+from regard.models.sequence.build import build_model
 
 pytestmark = pytest.mark.usefixtures("unchecked")  # shapes are checked where the layers are; training needs the time
 

@@ -13,7 +13,7 @@ from regard.errors import ArgumentError, DataError
 from regard.experiments import EXPERIMENTS, Experiment, Result, Settings, find, write
 from regard.experiments.drawing import draw_bars, draw_lines
 from regard.experiments.experiment import columns, fit
-from regard.inspection.panels import panels
+from regard.inspection.drawing.panels import panels
 
 
 def result() -> Result:

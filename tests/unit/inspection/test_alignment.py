@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from regard.data.pair import Link
+from regard.data.corpora.pair import Link
 from regard.errors import ArgumentError
-from regard.inspection.alignment import (
+from regard.inspection.readings.alignment import (
     Reading,
     choose_weights,
     diagonal_links,

@@ -13,8 +13,8 @@ from torch import Tensor
 from regard import Causal, Padding
 from regard.errors import ArgumentError
 from regard.inspection import alignment_lines, figure_of, head_grid, heatmap, image_overlay, record
-from regard.inspection.figures import OVERLAY, WEIGHTS, draw_heatmap
-from regard.inspection.panels import panels
+from regard.inspection.drawing.figures import OVERLAY, WEIGHTS, draw_heatmap
+from regard.inspection.drawing.panels import panels
 from regard.layers import MultiHeadAttention, SelfAttention
 
 

@@ -15,8 +15,8 @@ from transformers.models.bert import modeling_bert
 import regard
 from regard.errors import ArgumentError, ArgumentTypeError, DataError, MissingExtraError
 from regard.inspection import attention_layers, intervene, record
-from regard.inspection.hugging_face_folder import is_hugging_face, load_hugging_face
-from regard.inspection.joined import joined
+from regard.inspection.hugging_face.folder import is_hugging_face, load_hugging_face
+from regard.inspection.readings.joined import joined
 from unit.inspection.hugging_face_models import END, KINDS, SIZE, START, make_batch, make_model, make_tokenizer
 
 NAMES = ("bert", "gpt2", "llama", "t5", "bart")

@@ -10,8 +10,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from regard.errors import DataError, NotFiniteError
-from regard.inspection.hugging_face_folder import load_hugging_face
-from regard.inspection.hugging_face_stage import staged
+from regard.inspection.hugging_face.folder import load_hugging_face
+from regard.inspection.hugging_face.stage import staged
 from unit.inspection.hugging_face_models import make_model, make_tokenizer
 
 

@@ -8,8 +8,8 @@ from tokenizers import models as backends
 
 import regard
 from regard.errors import ArgumentError
-from regard.inspection.map import Map
-from regard.inspection.merged import Spelling, Words, merge_words
+from regard.inspection.drawing.map import Map
+from regard.inspection.readings.words_of_tokens import Spelling, Words, merge_words
 from unit.inspection.hugging_face_models import make_model
 
 SPECIAL = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]"]

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from regard import Causal
 from regard.errors import ArgumentError
 from regard.inspection import another_distribution, intervene, record
-from regard.inspection.other_distributions import shuffled_distributions, uniform_distribution
+from regard.inspection.readings.other_distributions import shuffled_distributions, uniform_distribution
 from regard.layers import SelfAttention
 
 

@@ -11,7 +11,7 @@ import torch
 from regard import Causal
 from regard.errors import ArgumentError, DataError
 from regard.inspection import Call
-from regard.inspection.packed import LARGEST_ERROR, exact_row, pack, pack_all, unpack, unpack_mask
+from regard.inspection.trace.packed import LARGEST_ERROR, exact_row, pack, pack_all, unpack, unpack_mask
 
 
 def call(weights: torch.Tensor, mask: torch.Tensor | None = None) -> Call:

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from regard import Causal
 from regard.errors import ArgumentError
 from regard.inspection import alignment_lines, bars, head_grid, heatmap, image_overlay
-from regard.inspection.page import MOST_CELLS, MOST_SPOTS
-from regard.inspection.panels import panels
+from regard.inspection.drawing.page import MOST_CELLS, MOST_SPOTS
+from regard.inspection.drawing.panels import panels
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [
@@ -138,8 +138,8 @@ def test_a_page_says_what_it_is_of_and_fits_a_phone_and_the_dark() -> None:
 
 def test_large_maps_tell_the_largest_numbers_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_SPOTS > MOST_CELLS  # what has no table can still be pointed at
-    monkeypatch.setattr("regard.inspection.page.MOST_SPOTS", 1_500)
-    monkeypatch.setattr("regard.inspection.page.MOST_CELLS", 1_000)
+    monkeypatch.setattr("regard.inspection.drawing.page.MOST_SPOTS", 1_500)
+    monkeypatch.setattr("regard.inspection.drawing.page.MOST_CELLS", 1_000)
     weights = some(40, 40)
     page = heatmap(weights).to_html()
     assert page.count("<polygon") == 1_500

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.text import Text
 
 from regard.errors import ArgumentError
-from regard.inspection.quality_by_length import Curve, quality_by_length, spread
+from regard.inspection.drawing.quality_by_length import Curve, quality_by_length, spread
 
 
 def make_curve(name, *values):

@@ -23,8 +23,8 @@ from regard.inspection import (
     uniform,
     value_zeroing,
 )
-from regard.inspection.change import cosine_distance, total_variation
-from regard.inspection.value_norms import value_norms
+from regard.inspection.readings.distance import cosine_distance, total_variation
+from regard.inspection.readings.value_norms import value_norms
 from regard.layers import MultiHeadAttention, SelfAttention
 from regard.models import build_model
 

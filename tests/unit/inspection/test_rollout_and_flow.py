@@ -11,8 +11,8 @@ from regard import Causal, Padding
 from regard.config.presets import preset
 from regard.errors import ArgumentError
 from regard.inspection import Call, Trace, flow, joined, record, rollout
-from regard.inspection.max_flow import Network
-from regard.inspection.mixing import mixing
+from regard.inspection.readings.max_flow import Network
+from regard.inspection.readings.mixing import mixing
 from regard.layers import MultiHeadAttention
 from regard.models import build_model
 

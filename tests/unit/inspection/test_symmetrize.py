@@ -6,8 +6,8 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.pair import Link
-from regard.inspection.symmetrize import Join, symmetrize
+from regard.data.corpora.pair import Link
+from regard.inspection.readings.symmetrize import Join, symmetrize
 
 NEIGHBORS = [(-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)]
 SIZE = 4

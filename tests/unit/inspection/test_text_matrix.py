@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from regard.errors import ArgumentError
-from regard.inspection.text_matrix import draw_weights, legend
+from regard.inspection.drawing.text_matrix import draw_weights, legend
 
 WORDS = st.lists(st.text(alphabet="abcde日本é-", min_size=1, max_size=20), min_size=1, max_size=25)
 

@@ -3,7 +3,7 @@ import torch
 
 from regard import Causal, attention
 from regard.errors import ArgumentError
-from regard.layers.alibi import AlibiBias
+from regard.layers.position.alibi import AlibiBias
 
 
 def test_it_is_the_papers_for_eight_heads():

@@ -10,9 +10,9 @@ from regard import Alibi, Causal, Padding, RelativeBias, Rotary, Shaw, Window
 from regard.attention import Mask, Position
 from regard.errors import ArgumentError
 from regard.layers import LearnedAdditive, Memory, MultiHeadAttention
-from regard.layers.alibi import AlibiBias
-from regard.layers.relative import RelativeBiases, RelativePositions
-from regard.layers.rotary import RotaryPositions
+from regard.layers.position.alibi import AlibiBias
+from regard.layers.position.relative import RelativeBiases, RelativePositions
+from regard.layers.position.rotary import RotaryPositions
 
 POSITIONS: dict[str, Callable[[], Position | nn.Module | None]] = {
     "none": lambda: None,

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError
-from regard.layers.channel import ChannelAttention
+from regard.layers.vision.channel import ChannelAttention
 
 
 def excite(layer, vector):

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from regard.errors import ArgumentError
-from regard.layers.conditional_gru import ConditionalGRU
+from regard.layers.recurrent.conditional_gru import ConditionalGRU
 
 
 def parts(gru):

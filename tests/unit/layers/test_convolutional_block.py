@@ -1,6 +1,6 @@
 import torch
 
-from regard.layers.convolutional_block import ConvolutionalBlockAttention
+from regard.layers.vision.convolutional_block import ConvolutionalBlockAttention
 
 
 def test_it_is_channel_then_spatial():

@@ -7,12 +7,12 @@ from torch import nn
 
 from regard import Causal, Padding, from_torch_mha
 from regard.errors import ArgumentError, ArgumentTypeError
-from regard.layers.additive import AdditiveAttention
-from regard.layers.decoder_block import TransformerDecoderBlock
-from regard.layers.feed_forward import FeedForward
-from regard.layers.luong import LuongAttention
-from regard.layers.multi_head import MultiHeadAttention
-from regard.layers.rotary import RotaryPositions
+from regard.layers.mechanisms.additive import AdditiveAttention
+from regard.layers.mechanisms.luong import LuongAttention
+from regard.layers.mechanisms.multi_head import MultiHeadAttention
+from regard.layers.position.rotary import RotaryPositions
+from regard.layers.transformer.decoder_block import TransformerDecoderBlock
+from regard.layers.transformer.feed_forward import FeedForward
 
 SIZE = 8
 

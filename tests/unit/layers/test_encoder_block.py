@@ -8,17 +8,17 @@ from torch.nn import functional as F
 
 from regard import Causal, Padding, from_torch_mha
 from regard.errors import ArgumentError, ArgumentTypeError
-from regard.layers.additive import AdditiveAttention
-from regard.layers.alibi import AlibiBias
-from regard.layers.encoder_block import TransformerEncoderBlock
-from regard.layers.feed_forward import FeedForward
-from regard.layers.gaussian import GaussianAttention
-from regard.layers.luong import LuongAttention
-from regard.layers.multi_head import MultiHeadAttention
-from regard.layers.relative import RelativeBiases, RelativePositions
-from regard.layers.rotary import RotaryPositions
-from regard.layers.self_attention import SelfAttention
-from regard.layers.structural import StructuralRelations
+from regard.layers.mechanisms.additive import AdditiveAttention
+from regard.layers.mechanisms.gaussian import GaussianAttention
+from regard.layers.mechanisms.luong import LuongAttention
+from regard.layers.mechanisms.multi_head import MultiHeadAttention
+from regard.layers.mechanisms.self_attention import SelfAttention
+from regard.layers.position.alibi import AlibiBias
+from regard.layers.position.relative import RelativeBiases, RelativePositions
+from regard.layers.position.rotary import RotaryPositions
+from regard.layers.position.structural import StructuralRelations
+from regard.layers.transformer.encoder_block import TransformerEncoderBlock
+from regard.layers.transformer.feed_forward import FeedForward
 
 SIZE = 8
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError
-from regard.layers.feed_forward import FeedForward
+from regard.layers.transformer.feed_forward import FeedForward
 
 
 def test_relu_is_the_papers():

@@ -6,10 +6,10 @@ from torch import nn
 
 from regard import Padding
 from regard.errors import ArgumentError
-from regard.layers.additive import AdditiveAttention
-from regard.layers.input_feeding import InputFeedingCell
-from regard.layers.local import LocalAttention
-from regard.layers.luong import LuongAttention
+from regard.layers.mechanisms.additive import AdditiveAttention
+from regard.layers.mechanisms.local import LocalAttention
+from regard.layers.mechanisms.luong import LuongAttention
+from regard.layers.recurrent.input_feeding import InputFeedingCell
 
 PEERS = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
 

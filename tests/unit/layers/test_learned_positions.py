@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError
-from regard.layers.learned_positions import LearnedPositions
+from regard.layers.position.learned import LearnedPositions
 
 
 def test_it_adds_the_row_of_each_position():

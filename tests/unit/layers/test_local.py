@@ -7,7 +7,7 @@ import torch
 from regard import Padding
 from regard.errors import ArgumentError
 from regard.layers import LocalAttention
-from regard.layers.luong import LuongScore
+from regard.layers.mechanisms.luong import LuongScore
 from unit.layers.test_luong import printed_score
 
 

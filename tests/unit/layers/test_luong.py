@@ -8,7 +8,7 @@ from torch import Tensor
 from regard import Padding
 from regard.errors import ArgumentError
 from regard.layers import LuongAttention
-from regard.layers.luong import LuongScore
+from regard.layers.mechanisms.luong import LuongScore
 
 
 @torch.no_grad()

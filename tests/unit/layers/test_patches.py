@@ -5,7 +5,7 @@ import torch
 
 from regard import attention
 from regard.errors import ArgumentError
-from regard.layers.patches import PatchEmbedding
+from regard.layers.vision.patches import PatchEmbedding
 
 
 @pytest.mark.parametrize("patch_size", [2, (2, 3)])

@@ -4,7 +4,7 @@ import torch
 from regard import Padding
 from regard.errors import ArgumentError
 from regard.layers import AttentionPooling
-from regard.layers.pooling import PoolingKind
+from regard.layers.mechanisms.pooling import PoolingKind
 
 QUERY = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(1))
 KEY = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(2))

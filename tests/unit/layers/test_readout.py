@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from regard.errors import ArgumentError
-from regard.layers.readout import Readout
+from regard.layers.recurrent.readout import Readout
 
 SIZES = {"state_size": 4, "embedding_size": 3, "context_size": 5}
 

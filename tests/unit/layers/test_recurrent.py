@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError, ArgumentTypeError
-from regard.layers.recurrent import RecurrentEncoder
+from regard.layers.recurrent.encoder import RecurrentEncoder
 
 CELLS = ["rnn", "lstm", "gru"]
 

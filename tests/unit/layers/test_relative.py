@@ -6,7 +6,7 @@ import torch
 
 from regard import attention
 from regard.errors import ArgumentError
-from regard.layers.relative import RelativeBiases, RelativePositions
+from regard.layers.position.relative import RelativeBiases, RelativePositions
 
 
 def shaw_by_hand(query, key, value, keys, values, reach):

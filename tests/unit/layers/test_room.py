@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard import Padding
 from regard.layers import Memory, MultiHeadAttention
-from regard.layers.room import Room, gather, new_buffer
+from regard.layers.cache import Room, gather, new_buffer
 
 LENGTHS = [[2, 2, 2], [3, 1, 2]]
 

@@ -6,7 +6,7 @@ import torch
 
 from regard import Rotary, attention
 from regard.errors import ArgumentError
-from regard.layers.rotary import RotaryPositions
+from regard.layers.position.rotary import RotaryPositions
 
 
 def turned(vector: list[float], place: int, layout: str) -> list[float]:

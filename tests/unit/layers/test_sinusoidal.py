@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError
-from regard.layers.sinusoidal import SinusoidalPositions, sinusoids
+from regard.layers.position.sinusoidal import SinusoidalPositions, sinusoids
 
 
 def by_hand(position: int, size: int, order: str) -> list[float]:

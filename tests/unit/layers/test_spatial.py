@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError
-from regard.layers.spatial import SpatialAttention
+from regard.layers.vision.spatial import SpatialAttention
 
 
 @pytest.mark.parametrize("kernel_size", [1, 3, 7])

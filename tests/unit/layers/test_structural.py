@@ -6,7 +6,7 @@ import torch
 
 from regard import attention
 from regard.errors import ArgumentError, ArgumentTypeError
-from regard.layers.structural import (
+from regard.layers.position.structural import (
     StructuralPositions,
     StructuralRelations,
     tree_depths,

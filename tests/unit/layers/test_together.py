@@ -10,7 +10,7 @@ from torch._dynamo import eval_frame
 
 from regard.inspection import intervene, record
 from regard.layers import SelfAttention
-from regard.layers.together import Together, eager, without_cudnn
+from regard.layers.process_switches import Together, eager, without_cudnn
 
 
 def stance() -> str:

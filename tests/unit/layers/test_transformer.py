@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from regard.errors import ArgumentError
-from regard.layers.additive import AdditiveAttention
-from regard.layers.multi_head import MultiHeadAttention
-from regard.layers.transformer import Residual, takes_positions, width_of
+from regard.layers.mechanisms.additive import AdditiveAttention
+from regard.layers.mechanisms.multi_head import MultiHeadAttention
+from regard.layers.transformer.residual import Residual, takes_positions, width_of
 
 
 def normalized(x, norm):

@@ -4,7 +4,7 @@ import torch
 from regard.attention import Attended, Padding
 from regard.errors import ArgumentError
 from regard.layers import AdditiveAttention, LocalAttention, MultiHeadAttention
-from regard.models.hypotheses import CrossAttention, fold, look_for_each, unfold
+from regard.models.sequence.hypotheses import CrossAttention, fold, look_for_each, unfold
 
 LENGTHS = torch.tensor([5, 2])
 

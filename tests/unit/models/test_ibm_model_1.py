@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from regard.errors import ArgumentError
-from regard.models import ibm_model_1
-from regard.models.ibm_model_1 import IbmModel1
+from regard.models.statistical import ibm_model_1
+from regard.models.statistical.ibm_model_1 import IbmModel1
 
 SOURCES = [text.split() for text in ("das Haus", "das Buch ist ein Buch", "ein Buch", "das alte Haus", "das")]
 TARGETS = [text.split() for text in ("the house", "the book is a book", "a book", "the old old house", "")]

@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from regard.config.model import StatisticalSpec
-from regard.data.special import END, START
+from regard.data.text.special import END, START
 from regard.decoding.decode import decode
 from regard.decoding.search import Search
 from regard.errors import ArgumentError, DataError
-from regard.models.count_translator import count_translator
 from regard.models.folder import load_model, save_model
-from regard.models.statistical import FLOOR, STEPS, StatisticalModel
+from regard.models.statistical.counts import count_translator
+from regard.models.statistical.translator import FLOOR, STEPS, StatisticalModel
 
 SOURCES = [[4, 5, 6], [4, 7], [5, 6, 7], [6, 4]] * 3
 TARGETS = [[9, 8, 7, 6], [9, 5], [7, 8, 5], [8, 9]] * 3

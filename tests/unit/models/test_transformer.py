@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from regard.config.model import TransformerSpec
 from regard.errors import ArgumentError
 from regard.models import TransformerModel, build_model
-from regard.models.transformer import CAPACITY
+from regard.models.sequence.transformer import CAPACITY
 
 LENGTHS = torch.tensor([5, 2, 4])
 

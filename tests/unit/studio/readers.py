@@ -8,16 +8,16 @@ import regard
 from regard.config.classify import AverageSpec, StructuredSpec
 from regard.config.language import SavedLanguageModel, TransformerLanguageSpec
 from regard.config.presets import preset
-from regard.data.special import END
-from regard.data.text_tokenizer import TextTokenizer
-from regard.models.classify import build_classifier
+from regard.data.text.special import END
+from regard.data.text.text_tokenizer import TextTokenizer
+from regard.models.classification import build_classifier
 from regard.models.embedding import TokenEmbedding
 from regard.models.language.build import build_network
 from regard.models.language.recurrent import RecurrentStack
 from regard.models.language.recurrent_attention import AttendingLanguageModel
 from regard.studio.models import Models
-from regard.tasks.classifier import Classifier
-from regard.tasks.language_model import LanguageModel
+from regard.tasks.classification.model import Classifier
+from regard.tasks.language.model import LanguageModel
 from unit.tasks.translators import LOCATION, RECURRENT, WORDS, make_folder, tokenizers
 
 TEXT = "El libro es azul."

@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-from regard.tasks.run_folder import RunFolder
+from regard.training.run_folder import RunFolder
 from unit.tasks.small_run import make_run, write_files
 
 

@@ -15,22 +15,22 @@ from regard.config.classify import (
 from regard.config.language import SavedLanguageModel, TransformerLanguageSpec
 from regard.config.questions import QuestionSpec
 from regard.config.vision import ResidualSpec, VisionTransformerSpec
-from regard.data.pair import words
+from regard.data.corpora.pair import words
 from regard.data.scenes import draw_captions, draw_questions
-from regard.data.text_tokenizer import TextTokenizer
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
-from regard.models.classify import build_classifier
+from regard.data.text.text_tokenizer import TextTokenizer
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizer
+from regard.models.classification import build_classifier
 from regard.models.language.build import build_network
 from regard.models.vision.build import build_image_encoder
 from regard.models.vision.build_captions import build_caption_model
 from regard.models.vision.build_questions import build_question_network
 from regard.studio.examples import PASSAGE
 from regard.studio.models import Models
-from regard.tasks.captioner import Captioner
-from regard.tasks.classifier import Classifier
-from regard.tasks.image_classifier import ImageClassifier
-from regard.tasks.language_model import LanguageModel
-from regard.tasks.question_answerer import QuestionAnswerer
+from regard.tasks.captions.model import Captioner
+from regard.tasks.classification.model import Classifier
+from regard.tasks.images.model import ImageClassifier
+from regard.tasks.language.model import LanguageModel
+from regard.tasks.questions.model import QuestionAnswerer
 
 REVIEW = "A good book, though too long."
 IMAGE = ResidualSpec(widths=(4, 4, 6, 8), num_blocks=1)

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from regard.inspection.intervene import intervene
-from regard.studio.classify import MAX_MAPPED, MAX_REMOVED
+from regard.inspection.trace.intervene import intervene
 from regard.studio.models import Models
+from regard.studio.views.classify import MAX_MAPPED, MAX_REMOVED
 from unit.studio.seers import REVIEW, make_english, opened
 from unit.studio.visiting import ask, refused, unpacked, visitor
 

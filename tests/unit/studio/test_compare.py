@@ -9,14 +9,15 @@ import pytest
 import torch
 
 import regard
-from regard.data.special import END, START
+from regard.data.text.special import END, START
 from regard.decoding.search import Search
 from regard.models.folder import CONFIG
-from regard.studio import compare_curves, compare_lengths, looking
+from regard.studio import attention as looking
 from regard.studio.models import Models
-from regard.tasks.evaluation import Evaluating, evaluate
-from regard.tasks.held_out import Choice, find_held_out
-from regard.tasks.run_folder import RunFolder
+from regard.studio.views import compare_curves, compare_lengths
+from regard.tasks.evaluation.evaluate import Evaluating, evaluate
+from regard.tasks.evaluation.held_out import Choice, find_held_out
+from regard.training.run_folder import RunFolder
 from unit.studio.runs import make_runs, metrics, write_metrics
 from unit.studio.visiting import ask, refused, unpacked, visitor
 from unit.tasks.small_run import make_run, write_files

@@ -10,9 +10,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 import regard
-from regard.studio import what_if
 from regard.studio.models import Models
 from regard.studio.server import create_app
+from regard.studio.views import whatif as what_if
 from unit.studio.readers import make_readers
 from unit.studio.runs import make_runs
 from unit.studio.seers import make_english, make_seers

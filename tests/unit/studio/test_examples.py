@@ -2,7 +2,7 @@
 
 from regard.data.builtin import corpus
 from regard.studio.examples import EXAMPLES, examples_for
-from regard.tasks.translator import Translator
+from regard.tasks.translation.model import Translator
 
 
 def test_the_lectures_sentences_are_those_of_the_corpora():

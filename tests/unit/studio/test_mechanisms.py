@@ -7,8 +7,8 @@ import regard
 from regard import attention
 from regard.attention import Mask, Normalizer, Position, Score
 from regard.layers import SinusoidalPositions
-from regard.studio.mechanism_choices import Masking, Normalizing, Positioning, Scoring
 from regard.studio.models import Models
+from regard.studio.views.mechanism_choices import Masking, Normalizing, Positioning, Scoring
 from unit.studio.visiting import ask, refused, visitor
 
 TABLES = {

@@ -10,9 +10,9 @@ import regard
 from regard.errors import ArgumentError, DataError
 from regard.studio.models import Models
 from regard.studio.preparing import Preparation
-from regard.tasks.classifier import Classifier
-from regard.tasks.image_classifier import ImageClassifier
-from regard.tasks.translator import Translator
+from regard.tasks.classification.model import Classifier
+from regard.tasks.images.model import ImageClassifier
+from regard.tasks.translation.model import Translator
 from unit.studio.visiting import ask, visitor
 
 

@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 from regard.errors import ArgumentError
-from regard.studio.classify_page import classification_page, record_classification
 from regard.studio.examples import PASSAGE
-from regard.studio.pictures_page import picture_page, record_picture
+from regard.studio.views.ask_page import picture_page, record_picture
+from regard.studio.views.classify_page import classification_page, record_classification
 from unit.studio.seers import REVIEW, make_english, make_seers, opened
 from unit.studio.visiting import ask, visitor
 

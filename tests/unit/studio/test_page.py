@@ -6,10 +6,10 @@ from functools import partial
 
 import pytest
 
-from regard.studio.page import record_translation, translation_page
 from regard.studio.single_file import Answer, Recorded, empty_page, make_page
 from regard.studio.tensors import pack_weights
-from regard.tasks.translator import Translator
+from regard.studio.views.translate_page import record_translation, translation_page
+from regard.tasks.translation.model import Translator
 from unit.studio.visiting import ask
 
 TEXT = "El libro </script><img src=x onerror=alert(1)>"
@@ -63,8 +63,8 @@ def test_the_studio_gives_the_file_without_answers(client, thing):
 
 def test_rows_of_rounded_maps_are_exact_as_far_as_there_is_room(models, client, monkeypatch):
     thing = models.find("recurrent", Translator).thing
-    monkeypatch.setattr("regard.studio.page.EXACT", 3)
-    monkeypatch.setattr("regard.studio.translate.pack_weights", partial(pack_weights, exact=3))
+    monkeypatch.setattr("regard.studio.views.translate_page.EXACT", 3)
+    monkeypatch.setattr("regard.studio.views.translate.pack_weights", partial(pack_weights, exact=3))
     recorded = record_translation(thing, "El libro", beam=1)
     best = recorded.answers[0].answer["outputs"][0]["tokens"]
     rows = [one for one in recorded.answers if one.verb == "translate/row"]
@@ -74,13 +74,13 @@ def test_rows_of_rounded_maps_are_exact_as_far_as_there_is_room(models, client, 
     for one in rows:
         assert one.body["tokens"] == best
         assert ask(client, one.verb, **one.body | {"model": "recurrent"}) == one.answer
-    monkeypatch.setattr("regard.studio.page.MAX_BYTES", 1)
+    monkeypatch.setattr("regard.studio.views.translate_page.MAX_BYTES", 1)
     assert not [one for one in record_translation(thing, "El libro", beam=1).answers if one.verb == "translate/row"]
 
 
 def test_hypotheses_that_have_no_room_are_counted(thing, monkeypatch):
     whole = record_translation(thing, "El libro", beam=3)
-    monkeypatch.setattr("regard.studio.page.MAX_PATHS", 1)
+    monkeypatch.setattr("regard.studio.views.translate_page.MAX_PATHS", 1)
     cut = record_translation(thing, "El libro", beam=3)
     looks = [sum(one.verb == "translate/look" for one in recorded.answers) for recorded in (whole, cut)]
     assert whole.left_out == 0

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.data.builtin.stories import PASSAGE, READINGS
-from regard.data.pair import words
+from regard.data.corpora.pair import words
 from regard.studio.examples import examples_for
 from regard.tasks.pronouns import divide
 from unit.studio.seers import REVIEW, make_english, make_seers, opened

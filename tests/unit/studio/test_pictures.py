@@ -14,14 +14,14 @@ import pytest
 import torch
 from PIL import Image
 
-from regard.data.special import END
+from regard.data.text.special import END
 from regard.errors import ArgumentError
-from regard.inspection.change import total_variation
-from regard.studio import pictures_read
+from regard.inspection.readings.distance import total_variation
 from regard.studio.models import Models
-from regard.studio.pictures import ANY_SCENE
-from regard.studio.pictures_checks import check_answer, check_caption, check_label, covering, gradient_of_covering
-from regard.studio.pictures_read import MAX_FILE, MAX_PIXELS, draw_seen, read_file, read_seen
+from regard.studio.views import ask_read as pictures_read
+from regard.studio.views.ask import ANY_SCENE
+from regard.studio.views.ask_checks import check_answer, check_caption, check_label, covering, gradient_of_covering
+from regard.studio.views.ask_read import MAX_FILE, MAX_PIXELS, draw_seen, read_file, read_seen
 from unit.studio.seers import make_seers, opened
 from unit.studio.visiting import ask, refused, unpacked, visitor
 

@@ -12,8 +12,8 @@ from regard.cli.inspect_page import record_view, usual_view
 from regard.errors import ArgumentError
 from regard.studio.models import Models
 from regard.studio.single_file import watch_nothing
-from regard.studio.steps import MAX_TOKENS, count_tokens
-from regard.studio.steps_page import can_take_apart, record_steps
+from regard.studio.views.steps import MAX_TOKENS, count_tokens
+from regard.studio.views.steps_page import can_take_apart, record_steps
 from unit.studio.readers import RECURRENTS, TEXT, make_readers
 from unit.studio.visiting import ask, refused, unpacked, visitor
 
@@ -186,7 +186,7 @@ def test_a_recording_holds_what_the_view_asks(readers, monkeypatch):
     layer = next(one for one in read.answer["layers"] if one["name"] == read.answer["layer"])
     places = [(one.body["head"], one.body["query"]) for one in looks]
     assert sorted(places) == [(head, query) for head in range(2) for query in range(len(layer["queries"]))]
-    monkeypatch.setattr("regard.studio.steps_page.MAX_LOOKS", 3)
+    monkeypatch.setattr("regard.studio.views.steps_page.MAX_LOOKS", 3)
     assert len(record_steps(thing, TEXT, target=TARGET).answers) == 4
 
 
@@ -225,10 +225,10 @@ def test_a_file_holds_looks_as_far_as_there_is_room(readers, monkeypatch):
     looks = len(whole.answers) - 1
     assert (looks > 2, whole.left_out) == (True, 0)
     with monkeypatch.context() as small:
-        small.setattr("regard.studio.steps_page.MAX_LOOKS", 2)
+        small.setattr("regard.studio.views.steps_page.MAX_LOOKS", 2)
         cut = record_steps(thing, TEXT)
     assert (len(cut.answers), cut.left_out) == (3, looks - 2)
-    monkeypatch.setattr("regard.studio.steps_page.MAX_BYTES", len(json.dumps(whole.answers[0].answer)))
+    monkeypatch.setattr("regard.studio.views.steps_page.MAX_BYTES", len(json.dumps(whole.answers[0].answer)))
     cut = record_steps(thing, TEXT)
     assert (len(cut.answers), cut.left_out) == (2, looks - 1)
 

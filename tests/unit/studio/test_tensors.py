@@ -7,7 +7,7 @@ import zlib
 import pytest
 import torch
 
-from regard.inspection.packed import LARGEST_ERROR
+from regard.inspection.trace.packed import LARGEST_ERROR
 from regard.studio.tensors import pack, pack_weights
 from unit.studio.visiting import unpacked
 

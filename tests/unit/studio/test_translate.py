@@ -10,14 +10,16 @@ from fastapi.testclient import TestClient
 
 import regard
 from regard.config.presets import preset
-from regard.data.special import END, START
+from regard.data.text.special import END, START
 from regard.decoding.search import Search
 from regard.inspection import intervene, record
-from regard.inspection.leave_one_out import leave_one_out
-from regard.inspection.value_norms import value_norms
-from regard.studio import honesty, looking, translate
+from regard.inspection.readings.leave_one_out import leave_one_out
+from regard.inspection.readings.value_norms import value_norms
+from regard.studio import attention as looking
 from regard.studio.models import Models
 from regard.studio.server import create_app
+from regard.studio.views import translate
+from regard.studio.views import translate_checks as honesty
 from unit.studio.visiting import ADDRESS, ask, refused, unpacked, visitor
 from unit.tasks.translators import RECURRENT, make_folder
 

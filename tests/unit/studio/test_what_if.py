@@ -6,14 +6,14 @@ import pytest
 import torch
 
 import regard
-from regard.data.special import END, START, UNKNOWN
+from regard.data.text.special import END, START, UNKNOWN
 from regard.decoding.greedy import greedy
-from regard.inspection.change import total_variation
-from regard.inspection.compare import divergence
-from regard.inspection.intervene import intervene
-from regard.studio import what_if
-from regard.studio.looking import looking_at_source
-from regard.studio.what_if_decoding import Meddling, decode, pin
+from regard.inspection.readings.compare import divergence
+from regard.inspection.readings.distance import total_variation
+from regard.inspection.trace.intervene import intervene
+from regard.studio.attention import looking_at_source
+from regard.studio.views import whatif as what_if
+from regard.studio.views.whatif_decoding import Meddling, decode, pin
 from unit.studio.visiting import ask, refused, unpacked
 
 TEXT = "El libro está en la mesa."

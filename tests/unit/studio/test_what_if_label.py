@@ -5,8 +5,8 @@ import re
 import pytest
 import torch
 
-from regard.inspection.intervene import intervene
-from regard.studio.what_if_page import record_relabeling, relabeling_page
+from regard.inspection.trace.intervene import intervene
+from regard.studio.views.whatif_page import record_relabeling, relabeling_page
 from unit.studio.seers import REVIEW, make_english, opened
 from unit.studio.visiting import ask, refused, visitor
 

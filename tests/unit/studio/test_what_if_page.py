@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 import pytest
 
 from regard.errors import ArgumentError
-from regard.studio import what_if
-from regard.studio.what_if_page import record_relabeling, record_what_if, relabeling_page, what_if_page
-from regard.tasks.translator import Translator
+from regard.studio.views import whatif as what_if
+from regard.studio.views.whatif_page import record_relabeling, record_what_if, relabeling_page, what_if_page
+from regard.tasks.translation.model import Translator
 from unit.studio.seers import REVIEW, make_english
 from unit.studio.visiting import ask
 
@@ -39,7 +39,7 @@ def test_answers_are_those_of_the_studio(models, client, name, text):
 
 
 def test_changes_are_bounded(models, monkeypatch):
-    monkeypatch.setattr("regard.studio.what_if_page.MAX_CHANGES", 3)
+    monkeypatch.setattr("regard.studio.views.whatif_page.MAX_CHANGES", 3)
     with models.borrow("recurrent", Translator) as thing:
         recorded = record_what_if(thing, TEXT)
         verbs = [one.verb for one in recorded.answers]
@@ -69,11 +69,11 @@ def test_changes_of_a_classifier_are_bounded_by_count_and_by_size(monkeypatch):
     places = len(whole.answers[0].answer["tokens"])
     assert (len(whole.answers), whole.left_out) == (1 + 3 * places, 0)
     with monkeypatch.context() as small:
-        small.setattr("regard.studio.what_if_page.MAX_CHANGES", 5)
+        small.setattr("regard.studio.views.whatif_page.MAX_CHANGES", 5)
         cut = record_relabeling(thing, REVIEW)
         assert "whatif/label" in relabeling_page(thing, REVIEW)
     assert (cut.answers, cut.left_out) == (whole.answers[:5], 3 * places - 4)
-    monkeypatch.setattr("regard.studio.what_if_page.MAX_BYTES", 2 * len(json.dumps(whole.answers[0].answer)))
+    monkeypatch.setattr("regard.studio.views.whatif_page.MAX_BYTES", 2 * len(json.dumps(whole.answers[0].answer)))
     cut = record_relabeling(thing, REVIEW)
     assert 2 <= len(cut.answers) <= 4
     assert cut.left_out == len(whole.answers) - len(cut.answers)

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from regard.cli.studio import listen
 from regard.config.presets import preset
-from regard.data.special import END
+from regard.data.text.special import END
 from regard.studio.connections import make_server
 from regard.studio.models import Models
 from regard.studio.server import create_app

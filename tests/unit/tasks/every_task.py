@@ -15,21 +15,21 @@ from regard.config.image_run import TYPICAL, compose_images
 from regard.config.language import compose_language
 from regard.config.questions import compose_questions
 from regard.config.read import merge
-from regard.tasks.caption_data import gather_captions
-from regard.tasks.captions import train_captions
-from regard.tasks.classification import train_classifier
-from regard.tasks.images import train_image_classifier
-from regard.tasks.labeled_images import gather_images
-from regard.tasks.labeled_texts import gather_texts
-from regard.tasks.language import train_language_model
-from regard.tasks.pairs import gather_pairs
-from regard.tasks.question_data import gather_questions
-from regard.tasks.questions import train_questions
-from regard.tasks.run import Run
-from regard.tasks.run_folder import RunFolder
-from regard.tasks.text_corpus import gather_text
-from regard.tasks.translation import train_translator
+from regard.tasks.captions.data import gather_captions
+from regard.tasks.captions.train import train_captions
+from regard.tasks.classification.data import gather_texts
+from regard.tasks.classification.train import train_classifier
+from regard.tasks.images.data import gather_images
+from regard.tasks.images.train import train_image_classifier
+from regard.tasks.language.data import gather_text
+from regard.tasks.language.train import train_language_model
+from regard.tasks.questions.data import gather_questions
+from regard.tasks.questions.train import train_questions
+from regard.tasks.translation.data import gather_pairs
+from regard.tasks.translation.train import train_translator
 from regard.training.group import Group, pick_device
+from regard.training.run import Run
+from regard.training.run_folder import RunFolder
 from unit.data.images.pictures import write_folder
 from unit.tasks.labeled_run import write_texts
 from unit.tasks.picture_run import SIZE, TINY

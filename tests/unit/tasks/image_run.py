@@ -4,10 +4,10 @@ from unittest import mock
 
 from regard.config.image_run import TYPICAL, compose_images
 from regard.config.read import merge
-from regard.tasks.images import train_image_classifier
-from regard.tasks.labeled_images import gather_images
-from regard.tasks.run import Run
-from regard.tasks.run_folder import RunFolder
+from regard.tasks.images.data import gather_images
+from regard.tasks.images.train import train_image_classifier
+from regard.training.run import Run
+from regard.training.run_folder import RunFolder
 
 SIZES = {
     "resnet": {"widths": [8, 16], "num_blocks": 1, "reduction": 4},
@@ -33,5 +33,5 @@ def make_images(out, folder, preset, **changes):
     config, corpus = settings(folder, preset, **changes)
     run = RunFolder(out)
     run.begin(config, corpus.fingerprint())
-    with mock.patch("regard.tasks.images.SHOWN", 1):  # figures take longer than the training
+    with mock.patch("regard.tasks.images.train.SHOWN", 1):  # figures take longer than the training
         return train_image_classifier(config, corpus, Run(folder=run, command="regard train")), corpus

@@ -4,10 +4,10 @@ import random
 
 from regard.config.classify_run import LabeledSize, compose_classifier
 from regard.config.read import merge
-from regard.tasks.classification import train_classifier
-from regard.tasks.labeled_texts import gather_texts
-from regard.tasks.run import Run
-from regard.tasks.run_folder import RunFolder
+from regard.tasks.classification.data import gather_texts
+from regard.tasks.classification.train import train_classifier
+from regard.training.run import Run
+from regard.training.run_folder import RunFolder
 
 KEYWORDS = {"fruit": ("apple", "pear"), "metal": ("bolt", "nut"), "pet": ("cat", "dog")}
 LABEL_OF = {word: label for label, words in KEYWORDS.items() for word in words}

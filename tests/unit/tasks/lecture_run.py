@@ -2,10 +2,10 @@
 
 from regard.config.compose import compose
 from regard.config.read import parse_assignments
-from regard.tasks.pairs import gather_pairs
-from regard.tasks.run import Run
-from regard.tasks.run_folder import RunFolder
-from regard.tasks.translation import train_translator
+from regard.tasks.translation.data import gather_pairs
+from regard.tasks.translation.train import train_translator
+from regard.training.run import Run
+from regard.training.run_folder import RunFolder
 from unit.training.copying import Silent
 
 PEOPLE = {"Yo soy": "I am", "Él es": "He is", "Ana es": "Ana is", "Ella es": "She is", "Tú eres": "You are"}

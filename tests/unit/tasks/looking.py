@@ -5,10 +5,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.data.pair import Pair
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizers
-from regard.models.recurrent import RecurrentModel
-from regard.tasks.translator import Translator
+from regard.data.corpora.pair import Pair
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizers
+from regard.models.sequence.recurrent import RecurrentModel
+from regard.tasks.translation.model import Translator
 
 
 class Sentences(NamedTuple):

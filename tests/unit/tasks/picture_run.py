@@ -6,12 +6,12 @@ from regard.config.captions import compose_captions
 from regard.config.picture_data import PictureSize
 from regard.config.questions import compose_questions
 from regard.config.read import merge
-from regard.tasks.caption_data import gather_captions
-from regard.tasks.captions import train_captions
-from regard.tasks.question_data import gather_questions
-from regard.tasks.questions import train_questions
-from regard.tasks.run import Run
-from regard.tasks.run_folder import RunFolder
+from regard.tasks.captions.data import gather_captions
+from regard.tasks.captions.train import train_captions
+from regard.tasks.questions.data import gather_questions
+from regard.tasks.questions.train import train_questions
+from regard.training.run import Run
+from regard.training.run_folder import RunFolder
 
 IMAGE = {"kind": "residual", "widths": (4, 4, 6, 8), "num_blocks": 1}
 TINY = {
@@ -27,7 +27,7 @@ def make_answerer(path, *, preset="", **changes):
     config = compose_questions(merge(TINY, changes), SIZE, name=preset)
     corpus, folder = gather_questions(config.data), RunFolder(path)
     folder.begin(config, corpus.fingerprint())
-    with mock.patch("regard.tasks.questions.SHOWN", 2):  # figures take longer than the training
+    with mock.patch("regard.tasks.questions.train.SHOWN", 2):  # figures take longer than the training
         return train_questions(config, corpus, Run(folder=folder, command="regard train")), corpus
 
 
@@ -36,5 +36,5 @@ def make_captioner(path, **changes):
     config = compose_captions(merge(TINY, changes), SIZE)
     corpus, folder = gather_captions(config.data), RunFolder(path)
     folder.begin(config, corpus.fingerprint())
-    with mock.patch("regard.tasks.captions.SHOWN", 2):
+    with mock.patch("regard.tasks.captions.train.SHOWN", 2):
         return train_captions(config, corpus, Run(folder=folder, command="regard train")), corpus

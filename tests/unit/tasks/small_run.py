@@ -4,11 +4,11 @@ import torch
 
 from regard.config.compose import compose
 from regard.config.read import parse_assignments
-from regard.data.tokenizer_training import train_tokenizers
-from regard.models.build import build_model
+from regard.data.text.tokenizer_training import train_tokenizers
 from regard.models.folder import save_model
-from regard.tasks.pairs import gather_pairs
-from regard.tasks.run_folder import RunFolder
+from regard.models.sequence.build import build_model
+from regard.tasks.translation.data import gather_pairs
+from regard.training.run_folder import RunFolder
 
 
 def write_files(folder, count=300):

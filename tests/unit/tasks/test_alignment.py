@@ -5,14 +5,14 @@ import torch
 
 from catalogue.models import small
 from regard.config.presets import preset
-from regard.data.pair import Link, Pair, words
-from regard.data.tokenizer import TokenizerPair
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizers
+from regard.data.corpora.pair import Link, Pair, words
+from regard.data.text.tokenizer import TokenizerPair
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizers
 from regard.errors import ArgumentError
-from regard.inspection.alignment import Reading
+from regard.inspection.readings.alignment import Reading
 from regard.models import build_model
-from regard.models.ibm_model_1 import IbmModel1
-from regard.tasks.alignment import (
+from regard.models.statistical.ibm_model_1 import IbmModel1
+from regard.tasks.alignment.align import (
     align,
     align_by_counting,
     align_diagonally,
@@ -20,7 +20,7 @@ from regard.tasks.alignment import (
     shorten,
     turned_pairs,
 )
-from regard.tasks.translator import Translator
+from regard.tasks.translation.model import Translator
 from unit.tasks.looking import looking_translator
 
 PAIRS = [

@@ -9,9 +9,9 @@ import regard
 from regard.config.captions import caption_preset
 from regard.config.picture_data import PictureData
 from regard.errors import ArgumentError, DataError
-from regard.tasks.caption_data import gather_captions
-from regard.tasks.captioner import Captioner, load_captioner
-from regard.tasks.captions import captions_page
+from regard.tasks.captions.data import gather_captions
+from regard.tasks.captions.model import Captioner, load_captioner
+from regard.tasks.captions.train import captions_page
 from unit.tasks.picture_run import make_captioner
 
 

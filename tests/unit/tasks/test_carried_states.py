@@ -5,7 +5,7 @@ import torch
 
 from regard.errors import DataError
 from regard.models.language.build import build_network
-from regard.tasks.carried_states import CarriedStates
+from regard.tasks.language.carried_states import CarriedStates
 from unit.models.language.networks import SPECS
 
 ALL = torch.arange(4)

@@ -10,14 +10,14 @@ import torch
 from regard.config.classify import CLASSIFIERS
 from regard.config.classify_run import LabeledData
 from regard.errors import ArgumentError, ArgumentTypeError, DataError, Interrupted, TrainingError
-from regard.tasks.classification import describe_classifier, train_classifier
-from regard.tasks.classification_job import ClassificationJob
-from regard.tasks.classifier import Classifier, Decision, load_classifier
-from regard.tasks.classify_page import decisions_page, shade
-from regard.tasks.labeled_texts import gather_texts
-from regard.tasks.run import Run
-from regard.tasks.run_folder import RunFolder
+from regard.tasks.classification.data import gather_texts
+from regard.tasks.classification.job import ClassificationJob
+from regard.tasks.classification.model import Classifier, Decision, load_classifier
+from regard.tasks.classification.page import decisions_page, shade
+from regard.tasks.classification.train import describe_classifier, train_classifier
 from regard.training.interruption import Interruption
+from regard.training.run import Run
+from regard.training.run_folder import RunFolder
 from regard.training.watch import Watchers
 from unit.tasks.labeled_run import LABEL_OF, make_classifier, settings, write_texts
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from regard.data.special import END
-from regard.data.text_tokenizer import TextTokenizer
+from regard.data.text.special import END
+from regard.data.text.text_tokenizer import TextTokenizer
 from regard.decoding.search import Sampling
 from regard.models.language.bag import BagModel
-from regard.tasks.continuation import continue_tokens
+from regard.tasks.language.continuation import continue_tokens
 
 BYTES = TextTokenizer("byte")
 COUNTS = np.bincount([END, *BYTES.encode("to be or not")], minlength=BYTES.size).astype(np.int64)

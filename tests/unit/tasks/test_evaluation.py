@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from regard.data.pair import Pair
+from regard.data.corpora.pair import Pair
 from regard.decoding.search import Search
 from regard.errors import ArgumentError, DataError
 from regard.evaluation.bleu import score
-from regard.tasks.comparison import common_held_out, compare, evaluate_systems, system_names
-from regard.tasks.evaluation import Evaluating, Outputs, assess, evaluate
-from regard.tasks.held_out import Choice, HeldOut, find_held_out
-from regard.tasks.length_figure import save_length_figure
-from regard.tasks.translator import load
+from regard.tasks.evaluation.comparison import common_held_out, compare, evaluate_systems, system_names
+from regard.tasks.evaluation.evaluate import Evaluating, Outputs, assess, evaluate
+from regard.tasks.evaluation.held_out import Choice, HeldOut, find_held_out
+from regard.tasks.evaluation.length_figure import save_length_figure
+from regard.tasks.translation.model import load
 from unit.tasks.small_run import make_run, write_files
 
 GREEDY = Evaluating(search=Search(beam=1), samples=40)

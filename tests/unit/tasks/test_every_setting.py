@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 import regard
 from regard.config.train import Schedule, Train
 from regard.errors import Interrupted
-from regard.tasks.classification_job import ClassificationJob
+from regard.tasks.classification.job import ClassificationJob
 from regard.training.metrics import read_metrics
 from unit.tasks.every_task import SHORT, TASKS, run_task
 from unit.tasks.test_going_on import stop_after

@@ -7,9 +7,9 @@ import torch
 from safetensors.torch import load_file
 
 from regard.errors import Interrupted, TrainingError
-from regard.tasks.run_folder import RunFolder
 from regard.training.interruption import Interruption
 from regard.training.metrics import read_metrics
+from regard.training.run_folder import RunFolder
 from unit.tasks.every_task import TASKS, run_task
 from unit.training.copying import Silent
 

@@ -13,16 +13,16 @@ from PIL import Image
 import regard
 from regard.config.image_run import TYPICAL, ImageData, compose_images
 from regard.config.vision import IMAGE_ENCODERS
+from regard.data.corpora.split import Fractions
 from regard.data.images.pixels import color_statistics
-from regard.data.split import Fractions
 from regard.errors import ArgumentError, ArgumentTypeError, DataError, Interrupted
-from regard.tasks.image_classifier import ImageClassifier, load_image_classifier
-from regard.tasks.images import describe_images, train_image_classifier
-from regard.tasks.labeled_images import gather_images
-from regard.tasks.run import Run
-from regard.tasks.run_folder import RunFolder
+from regard.tasks.images.data import gather_images
+from regard.tasks.images.model import ImageClassifier, load_image_classifier
+from regard.tasks.images.train import describe_images, train_image_classifier
 from regard.training.interruption import Interruption
 from regard.training.metrics import read_metrics
+from regard.training.run import Run
+from regard.training.run_folder import RunFolder
 from unit.data.images.pictures import COLORS, cifar, paint, write_folder, write_idx
 from unit.tasks.image_run import make_images, settings
 
@@ -130,7 +130,7 @@ class Stop(Interruption):
 
 @pytest.mark.usefixtures("unchecked")  # for speed
 def test_a_stopped_run_goes_on_bit_for_bit(pictures, tmp_path, monkeypatch):
-    monkeypatch.setattr("regard.tasks.images.SHOWN", 1)
+    monkeypatch.setattr("regard.tasks.images.train.SHOWN", 1)
     change = {"train": {"steps": 12, "validate_every": 6}, "data": {"flip": True, "shift": 2}}
     whole, _ = make_images(tmp_path / "whole", pictures, "resnet-channel", **change)
     config, corpus = settings(pictures, "resnet-channel", **change)

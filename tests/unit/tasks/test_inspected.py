@@ -10,21 +10,21 @@ import regard
 from regard.config.classify import AverageSpec, StructuredSpec, TfIdfSpec, TransformerEncoderSpec
 from regard.config.language import SavedLanguageModel
 from regard.config.presets import preset
-from regard.data.text_tokenizer import TextTokenizer
+from regard.data.text.text_tokenizer import TextTokenizer
 from regard.decoding.search import Search
 from regard.errors import ArgumentError, ArgumentTypeError
 from regard.inspection import intervene
-from regard.inspection.alignment import word_weights
-from regard.models.classify import build_classifier
-from regard.models.classify.tf_idf import TfIdfClassifier
+from regard.inspection.readings.alignment import word_weights
+from regard.models.classification import build_classifier
+from regard.models.classification.tf_idf import TfIdfClassifier
 from regard.models.embedding import TokenEmbedding
 from regard.models.language.bag import BagModel
 from regard.models.language.build import build_network
 from regard.models.language.recurrent import RecurrentStack
 from regard.models.language.recurrent_attention import AttendingLanguageModel
-from regard.tasks.classifier import Classifier
-from regard.tasks.language_model import LanguageModel
-from regard.tasks.translator import Translator
+from regard.tasks.classification.model import Classifier
+from regard.tasks.language.model import LanguageModel
+from regard.tasks.translation.model import Translator
 from unit.tasks.translators import BYTES, LEARNED, RECURRENT, WORDS, make_folder, tokenizers
 
 TRANSFORMER = replace(preset("transformer-tiny"), size=8, num_heads=2, feed_forward_size=8)

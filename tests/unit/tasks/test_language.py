@@ -10,25 +10,25 @@ import torch
 
 import regard
 from regard.config.language import LANGUAGE_PRESETS, TextData
-from regard.data.open_character import OpenCharacter
-from regard.data.special import END
-from regard.data.text_tokenizer import TextTokenizer
+from regard.data.text.open_character import OpenCharacter
+from regard.data.text.special import END
+from regard.data.text.text_tokenizer import TextTokenizer
 from regard.decoding.search import Sampling
 from regard.errors import ArgumentError, ArgumentTypeError, DataError, Interrupted
 from regard.models.language.build import build_network
 from regard.models.language.folder import read_language_config
-from regard.tasks.continuation import continue_tokens
-from regard.tasks.language import encode_corpus, start_network, train_language_model
-from regard.tasks.language_job import LanguageJob
-from regard.tasks.language_model import LanguageModel
-from regard.tasks.run import Run
-from regard.tasks.run_folder import RunFolder
-from regard.tasks.text_corpus import Text, count_tokens, encode_text, find_files, gather_text
-from regard.tasks.translator import load as load_translator
+from regard.tasks.language.continuation import continue_tokens
+from regard.tasks.language.data import Text, count_tokens, encode_text, find_files, gather_text
+from regard.tasks.language.job import LanguageJob
+from regard.tasks.language.model import LanguageModel
+from regard.tasks.language.train import encode_corpus, start_network, train_language_model
+from regard.tasks.translation.model import load as load_translator
 from regard.training.checkpoint import read_tensors
 from regard.training.group import Group
 from regard.training.interruption import Interruption
 from regard.training.job import Carrying, JobOf, cells, halve
+from regard.training.run import Run
+from regard.training.run_folder import RunFolder
 from regard.training.watch import Watchers
 from unit.tasks.texts import settings, write_text
 
@@ -149,7 +149,7 @@ def test_samples_of_training_are_cut_between_characters(tmp_path, monkeypatch):
         prompts.append(prompt)
         return continue_tokens(model, tokenizer, prompt, **more)
 
-    monkeypatch.setattr("regard.tasks.language_job.continue_tokens", spy)
+    monkeypatch.setattr("regard.tasks.language.job.continue_tokens", spy)
     for number in range(3):
         job._sample(model, number)
     assert [OpenCharacter(data.tokenizer, prompt).begun for prompt in prompts] == [b""] * 3

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from regard.config.language import LANGUAGE_PRESETS, NGramSpec, compose_language
-from regard.tasks.language_signature import describe_language, describe_spec
+from regard.tasks.language.signature import describe_language, describe_spec
 
 
 def test_a_signature_names_the_run():

@@ -6,14 +6,14 @@ import re
 import pytest
 
 from regard.errors import DataError
-from regard.tasks import translator
-from regard.tasks.captioner import load_captioner
-from regard.tasks.classifier import load_classifier
-from regard.tasks.image_classifier import load_image_classifier
-from regard.tasks.language_model import load_language
+from regard.tasks.captions.model import load_captioner
+from regard.tasks.classification.model import load_classifier
+from regard.tasks.images.model import load_image_classifier
+from regard.tasks.language.model import load_language
 from regard.tasks.load import load
 from regard.tasks.model_kinds import KINDS, check_kind, saved_task
-from regard.tasks.question_answerer import load_question_answerer
+from regard.tasks.questions.model import load_question_answerer
+from regard.tasks.translation import model as translator
 
 LOADERS = {
     "translate": translator.load,

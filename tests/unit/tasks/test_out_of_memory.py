@@ -7,14 +7,14 @@ from PIL import Image
 from torch import nn
 
 from regard.errors import TrainingError
-from regard.tasks.caption_job import CaptionJob
-from regard.tasks.image_job import ImageJob
-from regard.tasks.language import train_language_model
-from regard.tasks.language_job import LanguageJob
-from regard.tasks.question_job import QuestionJob
-from regard.tasks.run import Run
-from regard.tasks.run_folder import RunFolder
-from regard.tasks.text_corpus import gather_text
+from regard.tasks.captions.job import CaptionJob
+from regard.tasks.images.job import ImageJob
+from regard.tasks.language.data import gather_text
+from regard.tasks.language.job import LanguageJob
+from regard.tasks.language.train import train_language_model
+from regard.tasks.questions.job import QuestionJob
+from regard.training.run import Run
+from regard.training.run_folder import RunFolder
 from unit.tasks.every_task import TASKS, run_task
 from unit.tasks.image_run import make_images
 from unit.tasks.picture_run import make_answerer, make_captioner

@@ -2,10 +2,10 @@
 
 import pytest
 
-from regard.data.pair import Link, Pair
-from regard.data.streamed import StreamedPairs
+from regard.data.corpora.pair import Link, Pair
+from regard.data.corpora.streamed import StreamedPairs
 from regard.errors import ArgumentError, DataError
-from regard.tasks.pairs import gather_pairs
+from regard.tasks.translation.data import gather_pairs
 
 
 def write_files(folder, count=400):
@@ -117,7 +117,7 @@ def test_no_list_of_all_pairs_is_ever_held(tmp_path, monkeypatch):
             nonlocal alive
             alive -= 1
 
-    monkeypatch.setattr("regard.data.records.Pair", Counted)
+    monkeypatch.setattr("regard.data.formats.records.Pair", Counted)
     for module in ("data.cleaning", "data.streamed", "tasks.intake"):
         monkeypatch.setattr(f"regard.{module}._AT_ONCE", 512)
     table, counted = write_files(tmp_path, 3000) | {"hold_out": {"valid": 0.005, "test": 0.005}}, []

@@ -10,12 +10,12 @@ from regard.config.picture_data import PictureSize
 from regard.config.questions import compose_questions
 from regard.data.scenes import caption_scene, draw_scene, paint_scene
 from regard.data.scenes.sides import Asked, CaptionSide, QuestionSide
-from regard.tasks.caption_data import CaptionCorpus
-from regard.tasks.captions import train_captions
-from regard.tasks.question_data import QuestionCorpus
-from regard.tasks.questions import train_questions
-from regard.tasks.run import Run
-from regard.tasks.run_folder import RunFolder
+from regard.tasks.captions.data import CaptionCorpus
+from regard.tasks.captions.train import train_captions
+from regard.tasks.questions.data import QuestionCorpus
+from regard.tasks.questions.train import train_questions
+from regard.training.run import Run
+from regard.training.run_folder import RunFolder
 
 SMALL = {
     "data": {"corpus": "builtin:shapes", "image_size": 32},

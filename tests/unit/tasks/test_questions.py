@@ -14,13 +14,13 @@ from regard.config.picture_data import PictureData
 from regard.config.questions import QuestionConfig, compose_questions, question_preset
 from regard.errors import ArgumentError, ArgumentTypeError, DataError, Interrupted
 from regard.tasks.picture_input import read_any_picture
-from regard.tasks.question_answerer import QuestionAnswerer, load_question_answerer
-from regard.tasks.question_data import gather_questions
-from regard.tasks.questions import train_questions
-from regard.tasks.run import Run, Trained
-from regard.tasks.run_folder import RunFolder
+from regard.tasks.questions.data import gather_questions
+from regard.tasks.questions.model import QuestionAnswerer, load_question_answerer
+from regard.tasks.questions.train import train_questions
 from regard.training.interruption import Interruption
 from regard.training.metrics import read_metrics
+from regard.training.run import Run, Trained
+from regard.training.run_folder import RunFolder
 from unit.tasks.picture_run import SIZE, TINY, make_answerer
 
 

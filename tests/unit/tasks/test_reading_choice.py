@@ -2,12 +2,12 @@
 
 import pytest
 
-from regard.data.pair import Link, Pair
+from regard.data.corpora.pair import Link, Pair
 from regard.errors import ArgumentError
 from regard.evaluation.alignment_error import alignment_error
-from regard.inspection.alignment import Reading
-from regard.tasks.alignment import align, turned_pairs
-from regard.tasks.reading_choice import choose_by_agreement, choose_by_gold
+from regard.inspection.readings.alignment import Reading
+from regard.tasks.alignment.align import align, turned_pairs
+from regard.tasks.alignment.reading_choice import choose_by_agreement, choose_by_gold
 from unit.tasks.looking import looking_translator
 
 TEXTS = [("el perro negro corre", "the dog black runs"), ("un gato", "a cat"), ("el gato negro", "the cat black")]

@@ -3,7 +3,7 @@
 from html.parser import HTMLParser
 
 from regard.tasks.card import TRANSLATE, Card, write_card
-from regard.tasks.report_page import make_page
+from regard.tasks.translation.page import make_page
 
 EVIL = '<script>alert("x")</script> & more'
 METRICS = [

@@ -7,10 +7,10 @@ import signal
 import pytest
 
 from regard.errors import DataError, Interrupted, TrainingError
-from regard.tasks.run import Run
-from regard.tasks.run_folder import RunFolder
 from regard.training.group import Group
 from regard.training.interruption import Interruption
+from regard.training.run import Run
+from regard.training.run_folder import RunFolder
 from regard.training.watch import Watchers
 
 

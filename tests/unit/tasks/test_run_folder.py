@@ -11,7 +11,7 @@ from regard.config.questions import QuestionConfig
 from regard.config.schema import Config
 from regard.config.train import Train
 from regard.errors import ArgumentError, DataError
-from regard.tasks.run_folder import RunFolder
+from regard.training.run_folder import RunFolder
 
 
 def test_the_same_run_goes_on(tmp_path):

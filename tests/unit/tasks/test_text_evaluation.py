@@ -6,11 +6,11 @@ import pytest
 
 import regard
 from regard.errors import ArgumentError, DataError
-from regard.tasks.language import train_language_model
-from regard.tasks.run import Run
-from regard.tasks.run_folder import RunFolder
-from regard.tasks.text_corpus import Text, gather_text
-from regard.tasks.text_evaluation import evaluate_texts, find_run_text
+from regard.tasks.evaluation.texts import evaluate_texts, find_run_text
+from regard.tasks.language.data import Text, gather_text
+from regard.tasks.language.train import train_language_model
+from regard.training.run import Run
+from regard.training.run_folder import RunFolder
 from unit.tasks.texts import settings, write_text
 
 A, B = Text(lines=("the dog barks",)), Text(lines=("a bird sings", "é"))

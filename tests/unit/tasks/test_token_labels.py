@@ -5,11 +5,11 @@ import torch
 
 import regard
 from regard.config.classify import StructuredSpec
-from regard.data.special import END
-from regard.data.text_tokenizer import TextTokenizer, TextTokenizerConfig, train_text_tokenizer
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizer
-from regard.models.classify import build_classifier
-from regard.tasks.classifier import Classifier
+from regard.data.text.special import END
+from regard.data.text.text_tokenizer import TextTokenizer, TextTokenizerConfig, train_text_tokenizer
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizer
+from regard.models.classification import build_classifier
+from regard.tasks.classification.model import Classifier
 from regard.tasks.token_labels import name_tokens
 from unit.tasks.translators import WORDS, make_folder, tokenizers
 

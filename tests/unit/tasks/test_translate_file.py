@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from regard.data.compressed import open_decompressed
+from regard.data.formats.compressed import open_decompressed
 from regard.decoding.search import Search
 from regard.errors import ArgumentError, DataError, NotFiniteError
-from regard.tasks.translate_file import OutputPlace, translate_file
-from regard.tasks.translate_lines import LineTranslator, Translate, translate_stream
-from regard.tasks.translator import load
+from regard.tasks.translation.files import OutputPlace, translate_file
+from regard.tasks.translation.lines import LineTranslator, Translate, translate_stream
+from regard.tasks.translation.model import load
 from unit.tasks.translators import Upper, make_folder, pairs
 
 GREEDY = Translate(beam=1, max_length=8)

@@ -11,25 +11,25 @@ import torch
 import regard
 from regard.config.compose import compose
 from regard.config.read import parse_assignments
-from regard.data.pair import Link, Pair
-from regard.data.streamed import StreamedPairs
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizers
+from regard.data.corpora.pair import Link, Pair
+from regard.data.corpora.streamed import StreamedPairs
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizers
 from regard.errors import ArgumentError, DataError, Interrupted, TrainingError
-from regard.models.build import build_model
 from regard.models.folder import load_model
-from regard.tasks.encoding import TrainingFiles, encode_training
-from regard.tasks.lengths import check_lengths
-from regard.tasks.links import gold_weights, token_links
-from regard.tasks.pairs import gather_pairs
-from regard.tasks.run import Run
-from regard.tasks.run_folder import RunFolder
-from regard.tasks.samples import make_samples
-from regard.tasks.translate import translate
-from regard.tasks.translation import train_translator
-from regard.tasks.translation_job import TranslationJob
-from regard.tasks.vocabulary import sample
+from regard.models.sequence.build import build_model
+from regard.tasks.translation.data import gather_pairs
+from regard.tasks.translation.encoding import TrainingFiles, encode_training
+from regard.tasks.translation.greedy import translate
+from regard.tasks.translation.job import TranslationJob
+from regard.tasks.translation.lengths import check_lengths
+from regard.tasks.translation.links import gold_weights, token_links
+from regard.tasks.translation.samples import make_samples
+from regard.tasks.translation.tokenizers import sample
+from regard.tasks.translation.train import train_translator
 from regard.training.group import Group
 from regard.training.interruption import Interruption
+from regard.training.run import Run
+from regard.training.run_folder import RunFolder
 from unit.training.copying import Silent
 
 SMALL = [
@@ -209,7 +209,7 @@ def test_a_full_disk_at_the_end_loses_nothing(tmp_path, corpus, monkeypatch):
     config = make_config(corpus)
     with monkeypatch.context() as context:
         full = OSError(28, "No space left on device")
-        context.setattr("regard.tasks.translation.save_model", lambda *_, **__: (_ for _ in ()).throw(full))
+        context.setattr("regard.tasks.translation.train.save_model", lambda *_, **__: (_ for _ in ()).throw(full))
         with pytest.raises(
             TrainingError, match=r"must have room for the model; it is full. Make room, and give the same"
         ):

@@ -7,18 +7,18 @@ import pytest
 import torch
 
 import regard
-from regard.data.pair import words
-from regard.data.special import END, START, UNKNOWN
-from regard.data.tokenizer_training import TokenizerConfig
+from regard.data.corpora.pair import words
+from regard.data.text.special import END, START, UNKNOWN
+from regard.data.text.tokenizer_training import TokenizerConfig
 from regard.data.untrained import Untrained
 from regard.decoding.decode import decode
 from regard.decoding.search import Sampling, Search
 from regard.errors import ArgumentError, ArgumentTypeError, DataError
 from regard.tasks.model_folder import digest_model
-from regard.tasks.search_batches import plan_by_cells
-from regard.tasks.translated import word_numbers
-from regard.tasks.translator import Translator, load
-from regard.tasks.unknown_words import read_dictionary
+from regard.tasks.translation.model import Translator, load
+from regard.tasks.translation.result import word_numbers
+from regard.tasks.translation.search_batches import plan_by_cells
+from regard.tasks.translation.unknown_words import read_dictionary
 from unit.tasks.lecture_run import train_lectures
 from unit.tasks.translators import BYTES, LEARNED, LOCATION, RECURRENT, WORDS, make_folder, pairs, tokenizers
 

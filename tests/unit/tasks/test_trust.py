@@ -9,11 +9,11 @@ import pytest
 from regard.config.data import Data
 from regard.config.schema import Config
 from regard.errors import ArgumentError, DataError
-from regard.studio.compare_pairs import find_common
-from regard.tasks.held_out import Choice, find_held_out
-from regard.tasks.run_folder import RunFolder
-from regard.tasks.text_corpus import gather_text
-from regard.tasks.text_evaluation import find_run_text
+from regard.studio.views.compare_pairs import find_common
+from regard.tasks.evaluation.held_out import Choice, find_held_out
+from regard.tasks.evaluation.texts import find_run_text
+from regard.tasks.language.data import gather_text
+from regard.training.run_folder import RunFolder
 from unit.tasks.small_run import make_run, write_files
 from unit.tasks.texts import settings, write_text
 

@@ -9,10 +9,10 @@ import torch
 from regard.config.model import TransformerSpec
 from regard.config.presets import preset
 from regard.data.builtin import stream
-from regard.data.tokenizer_training import TokenizerConfig, train_tokenizers
-from regard.models.build import build_model
+from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizers
 from regard.models.folder import save_model
-from regard.tasks.translate_lines import LineTranslator, Tally
+from regard.models.sequence.build import build_model
+from regard.tasks.translation.lines import LineTranslator, Tally
 
 RECURRENT = replace(preset("bahdanau"), embedding_size=8, hidden_size=8)
 LOCATION = replace(preset("luong-location"), embedding_size=8, hidden_size=8)

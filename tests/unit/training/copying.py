@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from regard.config.train import Constant, Train
-from regard.data.batches import Batch, Batches, Examples
-from regard.data.ragged import Ragged
+from regard.data.batches.pairs import Batch, Batches, Examples
+from regard.data.batches.ragged import Ragged
 from regard.training.checkpoint import Checkpoints
 from regard.training.group import Group
 from regard.training.interruption import Interruption

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from regard.errors import DataError, Interrupted
-from regard.tasks.report_page import make_page
+from regard.tasks.translation.page import make_page
 from regard.training.metrics import MetricsFile, last_report, read_metrics
 from regard.training.watch import Looks, Measured, Sample, Validated, Watchers
 from unit.training.copying import SETTINGS, Copying, make_trainer

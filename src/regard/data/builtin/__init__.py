@@ -24,7 +24,7 @@ from typing import get_args
 
 from regard.data.builtin import es_en, hi_en, sampling
 from regard.data.builtin.sampling import SHORT, Grammar, Split
-from regard.data.pair import Pair
+from regard.data.corpora.pair import Pair
 from regard.errors import ArgumentError, DataError, near_miss
 
 __all__ = ["CORPORA", "Split", "corpus", "stream"]

@@ -20,8 +20,8 @@ from itertools import islice
 
 from regard.data.builtin.draw import Draw
 from regard.data.builtin.sampling import Split, draw_texts
-from regard.data.catalogue import check_builtin
-from regard.data.labeled import Labeled
+from regard.data.corpora.catalogue import check_builtin
+from regard.data.formats.labeled import Labeled
 from regard.errors import DataError
 
 _TOPICS = {

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from regard.data.builtin.draw import Draw
 from regard.data.builtin.synchrony import Phrase, Words, make_pair
-from regard.data.pair import Pair
+from regard.data.corpora.pair import Pair
 from regard.data.respelling import bare
 
 Split: TypeAlias = Literal["train", "valid", "test", "long", "lectures"]

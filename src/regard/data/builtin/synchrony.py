@@ -13,7 +13,7 @@ No como → I do not eat | 0-2 1?0 1?1 1-3
 
 from typing import NamedTuple, TypeAlias
 
-from regard.data.pair import Link, Pair, detokenize
+from regard.data.corpora.pair import Link, Pair, detokenize
 
 
 class Word(NamedTuple):

@@ -1,4 +1,4 @@
-"""The file formats pairs come in, one module each; every class streams records (`regard.data.records.Corpus`)."""
+"""The file formats pairs come in, one module each; every class streams records (`records.Corpus`)."""
 
 from regard.data.formats.hugging_face import HuggingFace
 from regard.data.formats.jsonl import JsonLines

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from regard.data.formats.records import Record
 from regard.data.formats.rows import read_rows
-from regard.data.records import Record
 from regard.errors import DataError, MissingExtraError, describe
 
 PREFIX = "hf:"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from regard.data.formats.lines import read_lines
+from regard.data.formats.records import BadLine, Record
 from regard.data.formats.rows import Sides, find_sides, make_row_record, unknown_sides
-from regard.data.lines import read_lines
-from regard.data.records import BadLine, Record
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.data.compressed import FREE_EXPANSION, MOST_EXPANSION
+from regard.data.formats.compressed import FREE_EXPANSION, MOST_EXPANSION
+from regard.data.formats.paths import is_folder, list_folder, open_file
+from regard.data.formats.records import Record
 from regard.data.formats.rows import read_rows
-from regard.data.paths import is_folder, list_folder, open_file
-from regard.data.records import Record
 from regard.errors import DataError, MissingExtraError, describe
 
 _HELD = 2**30

@@ -6,8 +6,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
 
-from regard.data.lines import read_lines
-from regard.data.records import BadLine, Record, make_record
+from regard.data.formats.lines import read_lines
+from regard.data.formats.records import BadLine, Record, make_record
 
 
 @dataclass(frozen=True, kw_only=True)

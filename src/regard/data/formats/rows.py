@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from regard.data.records import BadLine, Record, make_record
+from regard.data.formats.records import BadLine, Record, make_record
 from regard.errors import brief, join_names, nearest
 
 Row: TypeAlias = Mapping[str, object]

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.data.compressed import read_at_most
+from regard.data.formats.compressed import read_at_most
 from regard.data.formats.parquet import check_count, load_pyarrow
+from regard.data.formats.paths import is_file, open_file
+from regard.data.formats.records import Record
 from regard.data.formats.rows import read_rows
-from regard.data.paths import is_file, open_file
-from regard.data.records import Record
 from regard.errors import DataError, brief, describe, nearest
 
 _STATE, _SPLITS = "state.json", "dataset_dict.json"

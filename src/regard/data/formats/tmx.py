@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Literal, NoReturn
 from xml.parsers import expat
 
-from regard.data.compressed import open_decompressed
-from regard.data.lines import LONGEST_LINE
-from regard.data.records import BadLine, Record, make_record
+from regard.data.formats.compressed import open_decompressed
+from regard.data.formats.lines import LONGEST_LINE
+from regard.data.formats.records import BadLine, Record, make_record
 from regard.errors import DataError, brief, describe, join_names
 
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut"})

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from regard.data.lines import read_lines
-from regard.data.records import BadLine, Record, make_record
+from regard.data.formats.lines import read_lines
+from regard.data.formats.records import BadLine, Record, make_record
 from regard.errors import DataError, brief, nearest
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Int, UInt8
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.epochs import EvenEpochs
+from regard.data.batches.epochs import EvenEpochs
 from regard.data.images.augment import augment
 from regard.data.images.labeled import LabeledImages
 

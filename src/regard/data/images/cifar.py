@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.compressed import open_decompressed, read_at_most
+from regard.data.formats.compressed import open_decompressed, read_at_most
 from regard.data.images.labeled import LabeledImages
 from regard.errors import DataError
 

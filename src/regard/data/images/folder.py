@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.data.corpora.report import Report
+from regard.data.formats.labeled import Bad
+from regard.data.formats.paths import is_file, is_folder, list_folder
 from regard.data.images.labeled import LabeledImages
 from regard.data.images.picture import SUFFIXES, read_picture
-from regard.data.labeled import Bad
-from regard.data.paths import is_file, is_folder, list_folder
-from regard.data.report import Report
 from regard.errors import DataError
 
 

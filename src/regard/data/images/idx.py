@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Shaped
 from numpy.typing import NDArray
 
-from regard.data.compressed import open_decompressed, read_at_most
+from regard.data.formats.compressed import open_decompressed, read_at_most
+from regard.data.formats.paths import PACKED, is_file
 from regard.data.images.labeled import LabeledImages
-from regard.data.paths import PACKED, is_file
 from regard.errors import DataError
 
 UNSIGNED_BYTES = 0x08

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int64, UInt8
 
+from regard.data.corpora.report import Report
+from regard.data.corpora.split import Fractions
 from regard.data.images.pixels import digest_pixels, divide_pixels, find_shared
-from regard.data.report import Report
-from regard.data.split import Fractions
 from regard.errors import DataError, nearest
 
 

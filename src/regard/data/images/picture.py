@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from jaxtyping import UInt8
 
-from regard.data.paths import open_file
+from regard.data.formats.paths import open_file
 from regard.errors import ArgumentError, DataError, describe
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
-from regard.data.split import Fractions
+from regard.data.corpora.split import Fractions
 from regard.errors import DataError
 
 

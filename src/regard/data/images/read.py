@@ -5,15 +5,15 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.compressed import open_decompressed
+from regard.data.corpora.report import Report
+from regard.data.formats.compressed import open_decompressed
+from regard.data.formats.labeled import FORMATS, Bad, label_number
+from regard.data.formats.paths import file_kind, is_file, is_folder, name_of_none, offer_folders, shown, what_is_there
 from regard.data.images.cifar import read_cifar
 from regard.data.images.folder import read_image_folder
 from regard.data.images.idx import read_idx_images
 from regard.data.images.labeled import LabeledImages
 from regard.data.images.picture import SUFFIXES, resize_images
-from regard.data.labeled import FORMATS, Bad, label_number
-from regard.data.paths import file_kind, is_file, is_folder, name_of_none, offer_folders, shown, what_is_there
-from regard.data.report import Report
 from regard.errors import DataError, brief
 
 _WANTED = "a folder with a sub-folder of pictures for each class, an IDX file or a CIFAR file"

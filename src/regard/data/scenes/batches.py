@@ -12,9 +12,9 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.epochs import EvenEpochs
-from regard.data.ragged import Ragged
-from regard.data.special import END, PAD, START
+from regard.data.batches.epochs import EvenEpochs
+from regard.data.batches.ragged import Ragged
+from regard.data.text.special import END, PAD, START
 
 
 class QuestionBatch(NamedTuple):

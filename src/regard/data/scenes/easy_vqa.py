@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from regard.data.compressed import Readable, open_decompressed, read_at_most
+from regard.data.formats.compressed import Readable, open_decompressed, read_at_most
+from regard.data.formats.paths import is_file, is_folder, list_folder, open_file
 from regard.data.images.picture import read_picture
-from regard.data.paths import is_file, is_folder, list_folder, open_file
 from regard.data.scenes.kinds import guess_kind
 from regard.data.scenes.sides import Asked, QuestionSide
 from regard.errors import DataError, brief, describe

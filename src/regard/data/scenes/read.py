@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
+from regard.data.formats.lines import read_lines
+from regard.data.formats.paths import is_file, is_folder, list_folder, name_of_none, offer_folders, shown, what_is_there
+from regard.data.formats.records import BadLine
 from regard.data.images.picture import read_picture
-from regard.data.lines import read_lines
-from regard.data.paths import is_file, is_folder, list_folder, name_of_none, offer_folders, shown, what_is_there
-from regard.data.records import BadLine
 from regard.data.scenes.easy_vqa import find_easy_vqa, read_easy_vqa
 from regard.data.scenes.kinds import guess_kind
 from regard.data.scenes.sides import Asked, QuestionSide

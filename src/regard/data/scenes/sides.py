@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int64, UInt8
 
+from regard.data.corpora.split import Fractions
 from regard.data.images.labeled import LabeledImages
 from regard.data.images.pixels import digest_pixels, divide_pixels, find_shared
 from regard.data.scenes.captions import caption_scene
 from regard.data.scenes.paint import paint_scene
 from regard.data.scenes.questions import Asker, Question
 from regard.data.scenes.scene import SHAPES, Scene, Style, draw_scene
-from regard.data.split import Fractions
 
 Count = Callable[[int], None]
 ROUNDS = 3

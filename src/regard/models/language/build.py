@@ -15,12 +15,12 @@ from regard.config.language import (
     RecurrentLanguageSpec,
     TransformerLanguageSpec,
 )
-from regard.layers.encoder_block import TransformerEncoderBlock
-from regard.layers.feed_forward import FeedForward
-from regard.layers.learned_positions import LearnedPositions
-from regard.layers.multi_head import MultiHeadAttention
-from regard.layers.rotary import RotaryPositions
-from regard.layers.sinusoidal import SinusoidalPositions
+from regard.layers.mechanisms.multi_head import MultiHeadAttention
+from regard.layers.position.learned import LearnedPositions
+from regard.layers.position.rotary import RotaryPositions
+from regard.layers.position.sinusoidal import SinusoidalPositions
+from regard.layers.transformer.encoder_block import TransformerEncoderBlock
+from regard.layers.transformer.feed_forward import FeedForward
 from regard.models.dropout import quicken
 from regard.models.embedding import TokenEmbedding
 from regard.models.language.bag import BagModel

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.layers.arguments import check_size
+from regard.layers.checks import check_size
 from regard.models.dropout import Dropout
 from regard.models.language.network import Heard, History, LanguageNetwork
 

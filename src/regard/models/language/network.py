@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.models.protocol import Rows
+from regard.models.sequence.protocol import Rows
 
 Itself = TypeVar("Itself", bound="CarriedState")
 

@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.layers.arguments import check_choice, check_size
-from regard.layers.recurrent import Cell
+from regard.layers.checks import check_choice, check_size
+from regard.layers.recurrent.encoder import Cell
 from regard.models.dropout import Dropout
 from regard.models.embedding import TokenEmbedding
 from regard.models.language.network import Heard, LanguageNetwork

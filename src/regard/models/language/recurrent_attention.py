@@ -8,8 +8,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention import Attended
-from regard.layers.arguments import check_size
-from regard.layers.multi_head import MultiHeadAttention
+from regard.layers.checks import check_size
+from regard.layers.mechanisms.multi_head import MultiHeadAttention
 from regard.models.dropout import Dropout
 from regard.models.embedding import TokenEmbedding
 from regard.models.language.network import Heard, LanguageNetwork

@@ -10,8 +10,8 @@ from torch.nn import functional as F
 
 from regard.attention import Causal
 from regard.errors import ArgumentError
-from regard.layers.encoder_block import TransformerEncoderBlock
 from regard.layers.memory import Memory
+from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
 from regard.models.language.network import Heard, LanguageNetwork
 

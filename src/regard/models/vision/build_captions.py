@@ -3,7 +3,7 @@
 from torch import nn
 
 from regard.config.captions import CaptionSpec
-from regard.layers.sinusoidal import SinusoidalPositions
+from regard.layers.position.sinusoidal import SinusoidalPositions
 from regard.models.embedding import TokenEmbedding
 from regard.models.vision.build_questions import build_looking_block, build_places
 from regard.models.vision.captions import CaptionModel

@@ -5,13 +5,13 @@ from torch import nn
 
 from regard.config.questions import QuestionSpec
 from regard.config.vision import ImageEncoderSpec
-from regard.layers.decoder_block import TransformerDecoderBlock
-from regard.layers.encoder_block import TransformerEncoderBlock
-from regard.layers.feed_forward import FeedForward
-from regard.layers.multi_head import MultiHeadAttention
-from regard.layers.sinusoidal import SinusoidalPositions
+from regard.layers.mechanisms.multi_head import MultiHeadAttention
+from regard.layers.position.sinusoidal import SinusoidalPositions
+from regard.layers.transformer.decoder_block import TransformerDecoderBlock
+from regard.layers.transformer.encoder_block import TransformerEncoderBlock
+from regard.layers.transformer.feed_forward import FeedForward
 from regard.models.embedding import TokenEmbedding
-from regard.models.hypotheses import CrossAttention
+from regard.models.sequence.hypotheses import CrossAttention
 from regard.models.vision.build import build_image_encoder
 from regard.models.vision.places import Look, Places
 from regard.models.vision.questions import AttentiveWords, QuestionNetwork, RecurrentWords

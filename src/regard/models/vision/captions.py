@@ -7,10 +7,10 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.layers.decoder_block import TransformerDecoderBlock
+from regard.layers.transformer.decoder_block import TransformerDecoderBlock
 from regard.models.embedding import TokenEmbedding
-from regard.models.prediction import Read
-from regard.models.transformer import TransformerDecoder, TransformerMemory
+from regard.models.sequence.prediction import Read
+from regard.models.sequence.transformer import TransformerDecoder, TransformerMemory
 from regard.models.vision.places import Places
 
 

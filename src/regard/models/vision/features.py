@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.layers.arguments import check_size
+from regard.layers.checks import check_size
 
 
 class ImageFeatures(NamedTuple):

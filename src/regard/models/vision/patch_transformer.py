@@ -5,11 +5,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.layers.encoder_block import EncoderBlockOutput, TransformerEncoderBlock
-from regard.layers.feed_forward import FeedForward
-from regard.layers.learned_positions import LearnedPositions
-from regard.layers.multi_head import MultiHeadAttention
-from regard.layers.patches import PatchEmbedding
+from regard.layers.mechanisms.multi_head import MultiHeadAttention
+from regard.layers.position.learned import LearnedPositions
+from regard.layers.transformer.encoder_block import EncoderBlockOutput, TransformerEncoderBlock
+from regard.layers.transformer.feed_forward import FeedForward
+from regard.layers.vision.patches import PatchEmbedding
 from regard.models.vision.features import ImageFeatures, Looked, PlaceWeights, Standardize
 
 

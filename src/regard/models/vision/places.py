@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.layers.learned_positions import LearnedPositions
+from regard.layers.position.learned import LearnedPositions
 from regard.models.vision.build import ImageEncoder
 from regard.models.vision.features import ImageFeatures
 

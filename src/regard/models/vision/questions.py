@@ -8,11 +8,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention import Padding
-from regard.layers.decoder_block import DecoderBlockOutput, TransformerDecoderBlock
-from regard.layers.encoder_block import TransformerEncoderBlock
-from regard.layers.recurrent import RecurrentEncoder
+from regard.layers.recurrent.encoder import RecurrentEncoder
+from regard.layers.transformer.decoder_block import DecoderBlockOutput, TransformerDecoderBlock
+from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
-from regard.models.prediction import check_lengths, check_some
+from regard.models.sequence.prediction import check_lengths, check_some
 from regard.models.vision.places import Places
 
 

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.errors import ArgumentError
-from regard.layers.arguments import check_choice, check_size
-from regard.layers.channel import ChannelAttention
-from regard.layers.spatial import SpatialAttention
+from regard.layers.checks import check_choice, check_size
+from regard.layers.vision.channel import ChannelAttention
+from regard.layers.vision.spatial import SpatialAttention
 from regard.models.vision.features import ChannelWeights, ImageFeatures, Looked, PlaceWeights, Standardize, lay_out
 
 ImageAttention: TypeAlias = Literal["none", "channel", "spatial", "both"]

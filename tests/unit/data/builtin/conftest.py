@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from regard.data.pair import Link, Pair
+from regard.data.corpora.pair import Link, Pair
 
 Draw = Callable[..., list[Pair]]
 

@@ -1,7 +1,7 @@
 import pytest
 
 from regard.data.builtin.es_en.verbs import SPANISH
-from regard.data.pair import Pair, words
+from regard.data.corpora.pair import Pair, words
 from unit.data.builtin.lexicon import ADJECTIVE_FORMS, NOUN_FORMS, PROPER
 
 MARKS = frozenset(".,;?¿")

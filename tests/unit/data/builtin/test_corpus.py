@@ -10,7 +10,7 @@ import pytest
 import regard.data.builtin as builtin
 from regard.data.builtin import CORPORA, Split, corpus, sampling, stream
 from regard.data.builtin.sampling import normalize, split_of
-from regard.data.pair import Pair, words
+from regard.data.corpora.pair import Pair, words
 from regard.errors import ArgumentError, DataError
 
 Draw = Callable[..., list[Pair]]

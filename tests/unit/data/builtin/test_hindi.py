@@ -8,7 +8,7 @@ import pytest
 from regard.data.builtin.hi_en.group import Agreement, Tense, conjugate
 from regard.data.builtin.hi_en.lexicon import GO, NOUNS, READ, decline
 from regard.data.builtin.hi_en.nominal import agree
-from regard.data.pair import Pair, words
+from regard.data.corpora.pair import Pair, words
 
 LAST = re.compile(
     r"(hai|hain|huun|ho|thaa|the|thii|thiin)$"  # is, was

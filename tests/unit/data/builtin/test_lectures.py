@@ -4,7 +4,7 @@ import pytest
 
 from regard.data.builtin import CORPORA, Split, corpus
 from regard.data.builtin.sampling import normalize
-from regard.data.pair import Pair
+from regard.data.corpora.pair import Pair
 
 Draw = Callable[..., list[Pair]]
 

@@ -1,6 +1,6 @@
 import pytest
 
-from regard.data.pair import Link, Pair, detokenize, words
+from regard.data.corpora.pair import Link, Pair, detokenize, words
 
 
 @pytest.mark.parametrize(

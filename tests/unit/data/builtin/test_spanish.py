@@ -13,7 +13,7 @@ from regard.data.builtin.es_en.nouns import NOUNS, pluralize
 from regard.data.builtin.es_en.spelling import smooth as smooth_spanish
 from regard.data.builtin.es_en.verbs import ENGLISH, SPANISH, conjugate
 from regard.data.builtin.synchrony import Unit, make_pair
-from regard.data.pair import Pair, words
+from regard.data.corpora.pair import Pair, words
 from unit.data.builtin.lexicon import FORMS, NOUN_FORMS, PROPER, VERB_FORMS
 
 CLITICS = frozenset(["me", "te", "nos", "lo", "la", "los", "las", "le", "les", "se"])

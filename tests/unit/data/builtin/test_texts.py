@@ -7,7 +7,7 @@ import pytest
 
 from regard.data.builtin.labeled_texts import labeled_texts
 from regard.data.builtin.stories import PASSAGE, READINGS, stories
-from regard.data.catalogue import BUILTINS, check_builtin
+from regard.data.corpora.catalogue import BUILTINS, check_builtin
 from regard.errors import ArgumentError, DataError
 
 SPLITS = ("train", "valid", "test")

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from regard.data.corpus import read_pairs
+from regard.data.corpora.corpus import read_pairs
 from regard.data.formats import HuggingFace
 from regard.errors import DataError, MissingExtraError
 

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from regard.data.corpus import read_pairs
+from regard.data.corpora.corpus import read_pairs
+from regard.data.corpora.report import Report
 from regard.data.formats import JsonLines
-from regard.data.report import Report
 from regard.errors import DataError
 
 

@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from regard.data.corpus import find_corpus, read_pairs
+from regard.data.corpora.corpus import find_corpus, read_pairs
+from regard.data.corpora.report import Report
 from regard.data.formats import Parquet
-from regard.data.report import Report
 from regard.errors import DataError, MissingExtraError
 
 

@@ -1,9 +1,9 @@
 import pytest
 
-from regard.data.corpus import read_pairs
+from regard.data.corpora.corpus import read_pairs
+from regard.data.corpora.pair import Pair
+from regard.data.corpora.report import Report
 from regard.data.formats import TwoFiles
-from regard.data.pair import Pair
-from regard.data.report import Report
 from regard.errors import DataError
 
 

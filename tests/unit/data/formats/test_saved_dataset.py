@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.corpus import find_corpus, read_pairs
+from regard.data.corpora.corpus import find_corpus, read_pairs
+from regard.data.corpora.report import Report
 from regard.data.formats import SavedDataset
 from regard.data.formats.parquet import check_count
-from regard.data.report import Report
 from regard.errors import DataError
 
 datasets = pytest.importorskip("datasets")

@@ -3,9 +3,9 @@ import tracemalloc
 
 import pytest
 
-from regard.data.corpus import read_pairs
+from regard.data.corpora.corpus import read_pairs
+from regard.data.corpora.report import Report
 from regard.data.formats import Tmx
-from regard.data.report import Report
 from regard.errors import DataError
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>

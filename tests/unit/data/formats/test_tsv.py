@@ -2,9 +2,9 @@ import re
 
 import pytest
 
-from regard.data.corpus import read_pairs
+from regard.data.corpora.corpus import read_pairs
+from regard.data.corpora.report import Report
 from regard.data.formats import Tsv
-from regard.data.report import Report
 from regard.errors import DataError
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from regard.data.corpora.report import Report
+from regard.data.corpora.split import Fractions
 from regard.data.images.augment import augment
 from regard.data.images.batches import ImageBatches
 from regard.data.images.labeled import LabeledImages, drop_held_out_images, rename_labels, split_images
-from regard.data.report import Report
-from regard.data.split import Fractions
 from regard.errors import DataError
 from regard.training.job import Divisible
 

@@ -10,13 +10,13 @@ import pytest
 from PIL import Image
 
 import regard
+from regard.data.corpora.report import Report
 from regard.data.images.cifar import read_cifar
 from regard.data.images.folder import read_image_folder
 from regard.data.images.idx import read_idx, read_idx_images
 from regard.data.images.labeled import LabeledImages
 from regard.data.images.picture import SUFFIXES, fit_picture, picture_size, read_picture, resize_images
 from regard.data.images.read import join_images, read_images, rename_classes
-from regard.data.report import Report
 from regard.errors import ArgumentError, DataError
 from unit.data.images.pictures import cifar, idx, write_folder, write_idx
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from regard.data.ragged import Ragged
+from regard.data.batches.ragged import Ragged
 from regard.data.scenes.batches import CaptionBatches, QuestionBatches
 
 OWNERS = [0, 0, 1, 3, 3, 3]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from regard.data.corpora.split import Fractions
 from regard.data.scenes.read import read_questions
 from regard.data.scenes.sides import Asked, drop_shared, split_questions
-from regard.data.split import Fractions
 from regard.errors import DataError
 
 

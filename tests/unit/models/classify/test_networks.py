@@ -11,8 +11,8 @@ from torch import nn
 
 from regard.config.classify import CLASSIFIERS, SavedClassifier, TransformerEncoderSpec, classifier_preset
 from regard.errors import ArgumentError, MissingExtraError
-from regard.layers.structured import StructuredSelfAttention
-from regard.models.classify import Network, TfIdfClassifier, build_classifier, fit_tf_idf, gradient_shares
+from regard.layers.mechanisms.structured import StructuredSelfAttention
+from regard.models.classification import Network, TfIdfClassifier, build_classifier, fit_tf_idf, gradient_shares
 
 TRAINED = [name for name in CLASSIFIERS if name != "tf-idf"]
 TOKENS = torch.tensor([[4, 5, 6, 7, 4], [8, 9, 0, 0, 0], [0, 0, 0, 0, 0]])

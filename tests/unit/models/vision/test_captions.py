@@ -7,7 +7,7 @@ from regard.config.captions import CaptionSpec
 from regard.config.vision import ResidualSpec
 from regard.decoding import Search, decode, greedy
 from regard.errors import ArgumentError
-from regard.models.protocol import GeneratingModel
+from regard.models.sequence.protocol import GeneratingModel
 from regard.models.vision.build_captions import build_caption_model
 from regard.models.vision.captions import as_source
 

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from regard.config.vision import IMAGE_ENCODERS, ResidualSpec, VisionTransformerSpec
 from regard.errors import ArgumentError
 from regard.inspection import record
-from regard.models.build import count_parameters
+from regard.models.sequence.build import count_parameters
 from regard.models.vision.build import build_image_encoder
 from regard.models.vision.features import Standardize, lay_out
 from regard.models.vision.patch_transformer import VisionTransformer, roll_out

@@ -1,0 +1,64 @@
+"""Batches one epoch after another, in an order that can be taken up where it stopped."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.batches.bucketing import share_batches
+
+Made = TypeVar("Made")
+
+
+class Epochs(ABC, Generic[Made]):
+    """Iterating goes from where we stand to the end of the epoch, and stands at the next one then.
+
+    We move on before a batch is handed over: saved after a step, the position is that of the step after it.
+    """
+
+    def __init__(self) -> None:
+        self._epoch, self._batch = 0, 0
+
+    @abstractmethod
+    def plan(self, epoch: int) -> list[NDArray[np.int64]]:
+        """Give what is in each batch of an epoch, by number."""
+
+    @abstractmethod
+    def make(self, indices: NDArray[np.int64], *, epoch: int, number: int) -> Made:
+        """Put these into batch `number` of an epoch."""
+
+    def __iter__(self) -> Iterator[Made]:
+        epoch, plan = self._epoch, self.plan(self._epoch)
+        for number in range(self._batch, len(plan)):
+            last = number + 1 == len(plan)
+            self._epoch, self._batch = (epoch + 1, 0) if last else (epoch, number + 1)
+            yield self.make(plan[number], epoch=epoch, number=number)
+
+    def state(self) -> dict[str, int]:
+        """Say where we stand, in plain numbers for a checkpoint."""
+        return {"epoch": self._epoch, "batch": self._batch}
+
+    def restore(self, state: Mapping[str, int]) -> None:
+        """Go to where `state` was taken."""
+        self._epoch, self._batch = int(state["epoch"]), int(state["batch"])
+
+
+class EvenEpochs(Epochs[Made]):
+    """Things of one size, shuffled anew in each epoch, in batches of as equal a size as can be."""
+
+    def __init__(
+        self, count: int, *, size: int, seed: int = 0, shuffle: bool = True, rank: int = 0, ranks: int = 1
+    ) -> None:
+        super().__init__()
+        self._count, self._size, self._seed, self._shuffle = count, size, seed, shuffle
+        self._rank, self._ranks = rank, ranks
+
+    def plan(self, epoch: int) -> list[NDArray[np.int64]]:
+        """Give what is in each batch of an epoch that this process takes."""
+        order = np.arange(self._count)
+        if self._shuffle:  # raw draws: numpy keeps those the same in every version
+            order = np.argsort(np.random.PCG64([self._seed, epoch]).random_raw(self._count), kind="stable")
+        batches = np.array_split(order, max(1, -(-self._count // self._size)))
+        return share_batches(batches, rank=self._rank, ranks=self._ranks)

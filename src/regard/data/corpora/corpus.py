@@ -1,0 +1,172 @@
+"""From "these files" to a stream of pairs: find the format by looking, then read it, counting what is bad."""
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from regard.data.corpora.pair import Pair
+from regard.data.corpora.report import Report
+from regard.data.formats import HuggingFace, JsonLines, Parquet, SavedDataset, Tmx, Tsv, TwoFiles
+from regard.data.formats.compressed import open_decompressed
+from regard.data.formats.hugging_face import PREFIX
+from regard.data.formats.paths import (
+    file_kind,
+    is_file,
+    is_folder,
+    list_folder,
+    name_of_none,
+    offer_folders,
+    shown,
+    what_is_there,
+)
+from regard.data.formats.records import Corpus
+from regard.data.formats.saved_dataset import is_saved_dataset
+from regard.errors import DataError, join_names
+
+AnyCorpus: TypeAlias = TwoFiles | Tsv | JsonLines | Tmx | Parquet | SavedDataset | HuggingFace
+
+_START = 1 << 16
+_WANTED = "a file of pairs, a folder of them, or builtin:es-en"
+_KINDS = (".tsv", ".jsonl", ".ndjson", ".json", ".tmx", ".parquet")
+_NUMBER = re.compile("[0-9]{1,9}")
+_OTHER_TASKS = {
+    ".csv": " Is it for --task classify?",
+    ".jsonl": " Is it for --task classify?",
+    ".txt": " Is it for --task language?",
+}
+
+
+def read_pairs(
+    corpus: Corpus, *, bad: Literal["skip", "refuse"] = "skip", report: Report | None = None
+) -> Iterator[Pair]:
+    """Stream the pairs of `corpus`, leaving out bad lines and counting them in `report`, or refusing the first.
+
+    A corpus whose lines are all bad is refused in any case: something else is wrong with it.
+
+    >>> report = Report(title="reading")
+    >>> pairs = list(read_pairs(find_corpus("de.txt", "en.txt"), report=report))  # doctest: +SKIP
+    """
+    if bad not in ("skip", "refuse"):
+        raise DataError(f'`bad` must be "skip" or "refuse"; received {bad!r}.')
+    report = Report(title="reading") if report is None else report
+    kept_before, first_bad, count = report.kept, None, 0
+    for record in corpus.records():
+        if isinstance(record, Pair):
+            report.keep()
+            yield record
+            continue
+        if bad == "refuse":
+            raise DataError(f'{record} Correct it, or skip such lines: bad="skip".')
+        report.drop(record.kind, place=record.place, text=record.text or record.received)
+        first_bad, count = first_bad or record, count + 1
+    if first_bad is not None and report.kept == kept_before:
+        raise DataError(f"The corpus must have at least one usable pair; received {count:,} bad lines. {first_bad}")
+
+
+def find_corpus(
+    path: str | Path,
+    second: str | Path | None = None,
+    *,
+    source: str | int | None = None,
+    target: str | int | None = None,
+    split: str = "train",
+    configuration: str | None = None,
+) -> AnyCorpus:
+    """Say what `path` is: one of two plain files, or by its content TSV, JSON Lines, TMX, Parquet or a saved dataset.
+
+    Only `hf:name` and `hf:owner/name` are data sets of the Hugging Face hub, and use the network. `source` and `target`
+    are columns, keys or languages, by name or by number from 1; `split` chooses in a folder and on the hub,
+    `configuration` concerns the hub only.
+    """
+    if second is not None:
+        return TwoFiles(source=Path(path), target=Path(second))
+    source, target = _number(source), _number(target)
+    if str(path).startswith(PREFIX):
+        name = str(path).removeprefix(PREFIX)
+        return HuggingFace(name=name, configuration=configuration, split=split, source=source, target=target)
+    path = Path(path)
+    if is_folder(path):
+        if is_saved_dataset(path):
+            return SavedDataset(path=path, split=split, source=source, target=target)
+        if any(entry.suffix == ".parquet" for entry in list_folder(path)):
+            return Parquet(path=path, source=source, target=target)
+        path = _find_split(path, split)
+    match _sniff(path):
+        case "parquet":
+            return Parquet(path=path, source=source, target=target)
+        case "tmx":
+            return Tmx(path=path, source=_language(source), target=_language(target))
+        case "jsonl":
+            return JsonLines(path=path, source=source, target=target)
+        case "tsv":
+            return Tsv(path=path, source=source, target=target)
+
+
+def _find_split(folder: Path, split: str) -> Path:
+    """Find the one file of a folder that is named after a split, such as train.jsonl."""
+    files = [entry for entry in list_folder(folder) if file_kind(entry) in _KINDS]
+    named = [entry for entry in files if entry.name.partition(".")[0] == split]
+    if len(named) == 1:
+        return named[0]
+    received = (
+        f"{len(named)} files of that name" if named else join_names(entry.name for entry in files[:3]) or "no file"
+    )
+    raise DataError(
+        f"{folder} must hold *.parquet files, a data set saved by `datasets`, or one file of pairs called {split}, "
+        f"such as {split}.tsv; received {received}. Name a file in it."
+    )
+
+
+def _missing(path: Path) -> str:
+    """Say that there is nothing under this path, and what was probably meant."""
+    if elsewhere := name_of_none(path):
+        return f"{path} must be {_WANTED}; received {elsewhere}"
+    advice = offer_folders(path, kinds=(*_KINDS, ""))
+    return (
+        f"{shown(path)} must be {_WANTED}; received {what_is_there(path)}. {advice} A data set of the Hugging Face hub "
+        "is written hf:NAME."
+    )
+
+
+def _sniff(path: Path) -> Literal["parquet", "tmx", "jsonl", "tsv"]:
+    if not is_file(path):
+        raise DataError(_missing(path))
+    with open_decompressed(path) as stream:
+        start = stream.read(_START)
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):  # UTF-16: of the text formats only XML may be
+        return "tmx"
+    text = start.decode("utf-8", errors="replace").removeprefix("\ufeff").lstrip()
+    if text.startswith(("<?xml", "<!DOCTYPE tmx", "<tmx")):
+        return "tmx"
+    if text.startswith("{") and any(_is_object(line) for line in islice(text.split("\n"), 20)):
+        return "jsonl"
+    if any("\t" in line for line in islice(text.split("\n"), 20)):
+        return "tsv"
+    raise DataError(
+        f"{path} must be TSV, JSON Lines, TMX or Parquet when it comes alone; received neither a tab nor a JSON object "
+        f"in its first lines: {text[:40]!r}. For two plain files, name both.{_OTHER_TASKS.get(file_kind(path), '')}"
+    )
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _number(column: str | int | None) -> str | int | None:
+    if isinstance(column, str) and _NUMBER.fullmatch(column):
+        return int(column)
+    return column
+
+
+def _language(language: str | int | None) -> str | None:
+    if isinstance(language, int):
+        raise DataError(f"A TMX file is read by language, such as de or en-GB; received the number {language}.")
+    return language

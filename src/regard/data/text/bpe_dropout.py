@@ -1,0 +1,132 @@
+"""BPE-dropout: divide a text differently in every epoch, by leaving out merges at random, and repeatably.
+
+`tokenizers` has BPE-dropout, but its random numbers cannot be seeded. Here every decision is a hash of the seed, the
+epoch, the number of the sentence, the place in it and the step, so that a sentence is divided the same way whatever
+is encoded with it, in whatever order, by however many processes. All words are worked on at once, in numpy.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import tokenizers
+from numpy.typing import NDArray
+
+from regard.data.batches.ragged import Ragged
+from regard.data.text.tokenizer import Tokenizer
+from regard.errors import ArgumentError
+
+Integers: TypeAlias = NDArray[np.int64]
+Hashes: TypeAlias = NDArray[np.uint64]
+
+_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BpeDropout:
+    """The merges of a BPE tokenizer, laid out for looking up many pairs at once.
+
+    Reference: Provilkov, Emelianenko and Voita (2020), algorithm 1, arXiv:1910.13267.
+    """
+
+    characters: tokenizers.Tokenizer
+    """The same tokenizer without its merges."""
+    pairs: Integers
+    """left * size + right, sorted."""
+    ranks: Integers
+    """When each pair is merged: earlier first."""
+    merged: Integers
+    """What it becomes."""
+    size: int
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> "BpeDropout":
+        """Take the merges of `tokenizer`, which must be of kind bpe."""
+        if tokenizer.kind != "bpe":
+            raise ArgumentError(
+                f"`tokenizer` must be of kind 'bpe'; received {tokenizer.kind!r}. Only merges can be dropped."
+            )
+        layout = json.loads(tokenizer.to_json())
+        vocabulary, merges = layout["model"]["vocab"], layout["model"]["merges"]
+        layout["model"]["merges"] = []
+        table = np.array([[vocabulary[left], vocabulary[right], vocabulary[left + right]] for left, right in merges])
+        pairs = table[:, 0] * tokenizer.size + table[:, 1]
+        order = np.argsort(pairs)
+        characters = tokenizers.Tokenizer.from_str(json.dumps(layout))
+        characters.encode_special_tokens = True
+        return cls(characters=characters, pairs=pairs[order], ranks=order, merged=table[order, 2], size=tokenizer.size)
+
+    def encode_batch(
+        self, texts: Sequence[str], *, probability: float, seed: int, epoch: int, indices: Sequence[int] | None = None
+    ) -> Ragged:
+        """Divide `texts`, each merge left out with `probability`; `indices` number the sentences, from 0 by default.
+
+        With probability 0 the result is that of the tokenizer itself, with 1 it is single characters.
+        """
+        if not 0 <= probability <= 1:
+            raise ArgumentError(f"`probability` must be from 0 to 1; received {probability}.")
+        numbers = np.arange(len(texts)) if indices is None else np.asarray(indices)
+        if len(numbers) != len(texts):
+            raise ArgumentError(
+                f"`indices` must number the {len(texts)} texts; received {len(numbers)}. Give one for each."
+            )
+        keys = _mix(np.array([seed % 2**64], dtype=np.uint64))
+        keys = _mix(_mix(keys + np.uint64(epoch)) + numbers.astype(np.uint64))
+        parts = []
+        for start in range(0, len(texts), _AT_ONCE):
+            here = slice(start, start + _AT_ONCE)
+            parts.append(self._encode(texts[here], keys[here], probability))
+        return Ragged.concatenate(parts)
+
+    def _encode(self, texts: Sequence[str], keys: Hashes, probability: float) -> Ragged:
+        encodings = self.characters.encode_batch(list(texts))
+        ids = Ragged.from_lists(one.ids for one in encodings)
+        word_ids = Ragged.from_lists([number or 0 for number in one.word_ids] for one in encodings)
+        sentence = np.repeat(np.arange(len(texts)), ids.lengths)
+        place = np.arange(len(sentence)) - ids.offsets[sentence]
+        key = _mix(keys[sentence] + place.astype(np.uint64))
+        border = (np.diff(sentence, prepend=-1) != 0) | (np.diff(word_ids.values, prepend=-1) != 0)
+        symbols, places = self._merge(ids.values.astype(np.int64), np.cumsum(border) - 1, key, probability)
+        lengths = np.bincount(sentence[places], minlength=len(texts))
+        return Ragged(values=symbols.astype(np.int32), offsets=np.concatenate([[0], np.cumsum(lengths)]))
+
+    def _merge(self, symbols: Integers, word: Integers, key: Hashes, probability: float) -> tuple[Integers, Integers]:
+        """Merge one pair of every word at each step until none is left; give the symbols and where each began."""
+        place = np.arange(len(symbols))
+        done: list[tuple[Integers, Integers]] = []
+        step = 0
+        while len(symbols):
+            pairs = symbols[:-1] * self.size + symbols[1:]
+            entry = np.minimum(np.searchsorted(self.pairs, pairs), len(self.pairs) - 1)
+            candidate = np.flatnonzero((self.pairs[entry] == pairs) & (word[:-1] == word[1:]))
+            candidate = candidate[_uniform(key[candidate] + np.uint64(step)) >= probability]
+            # The earliest merge of each word, the leftmost where it occurs twice.
+            heads = np.flatnonzero(np.diff(word[candidate], prepend=-1))
+            order = self.ranks[entry[candidate]] * len(symbols) + candidate
+            chosen = np.minimum.reduceat(order, heads) % len(symbols) if len(order) else candidate
+            symbols[chosen] = self.merged[entry[chosen]]
+            goes_on = np.zeros(int(word[-1]) + 1, dtype=bool)
+            goes_on[word[chosen]] = True
+            active = goes_on[word]
+            done.append((place[~active], symbols[~active]))
+            active[chosen + 1] = False
+            symbols, word, key, place = symbols[active], word[active], key[active], place[active]
+            step += 1
+        places = np.concatenate([np.zeros(0, dtype=np.int64), *(one for one, _ in done)])
+        merged = np.concatenate([np.zeros(0, dtype=np.int64), *(one for _, one in done)])
+        order = np.argsort(places)
+        return merged[order], places[order]
+
+
+def _uniform(value: Hashes) -> NDArray[np.float64]:
+    return (_mix(value) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _mix(value: Hashes) -> Hashes:
+    """Hash 64 bits to 64 bits (the finalizer of SplitMix64; Steele, Lea and Flood, 2014)."""
+    value = value + np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))

@@ -1,0 +1,56 @@
+"""Where the words of a text lie, by either way of counting them, and which word each token is part of."""
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from regard.data.corpora.pair import words
+from regard.data.text.tokenizer import Tokenizer
+
+Division: TypeAlias = Literal["whitespace", "marks"]
+"""How words are counted: by the white space between them, as files of links do, or as
+`regard.data.corpora.pair.words` does, where every mark stands alone."""
+
+
+class Span(NamedTuple):
+    """A word of a text: `text[start:end]`."""
+
+    start: int
+    end: int
+
+
+def divide(text: str, by: Division) -> list[str]:
+    """Divide text into the words that links count.
+
+    >>> divide("A fork, please.", "whitespace"), divide("A fork, please.", "marks")
+    (['A', 'fork,', 'please.'], ['A', 'fork', ',', 'please', '.'])
+    """
+    return text.split() if by == "whitespace" else words(compose(text))
+
+
+def word_spans(text: str, by: Division) -> list[Span]:
+    """Find the words that links count in `text`, which must be composed (see `compose`)."""
+    found: list[Span] = []
+    for word in divide(text, by):
+        start = text.index(word, found[-1].end if found else 0)
+        found.append(Span(start, start + len(word)))
+    return found
+
+
+def compose(text: str) -> str:
+    """Write letters with marks of their own as one character each, as tokenizers do: Unicode NFC."""
+    return unicodedata.normalize("NFC", text)
+
+
+def token_words(tokenizer: Tokenizer, text: str, spans: Sequence[Span]) -> list[int]:
+    """Say for each token of `text` which of the words `spans` it is part of, by the characters it covers.
+
+    A space belongs to the word after it. No token crosses the border of a word, since none crosses that of a mark.
+    """
+    ends = np.array([span.end for span in spans], dtype=np.int64)
+    last = np.array([end - 1 for _, end in tokenizer.backend.encode(text).offsets], dtype=np.int64)
+    found = np.searchsorted(ends, last, side="right")
+    numbers: list[int] = np.minimum(found, max(len(spans) - 1, 0)).tolist()
+    return numbers

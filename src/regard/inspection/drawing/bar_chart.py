@@ -1,0 +1,121 @@
+"""Bars: one number for every token."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+from torch import Tensor
+
+from regard.errors import ArgumentError
+from regard.inspection.drawing.map import Map
+from regard.inspection.drawing.panels import FAINT, INK, MUTED, PALETTE, WordTicks, panels
+from regard.inspection.drawing.picture import Picture, Spot, show, told
+from regard.inspection.drawing.words import check_labels, inches
+
+HATCHED = "#b4bac3"
+
+
+def draw_bars(
+    axes: Axes,
+    values: Float[Tensor, " token"],
+    *,
+    labels: Sequence[str] | None = None,
+    mask: Bool[Tensor, " token"] | None = None,
+    limits: tuple[float, float] = (0.0, 1.0),
+    axis: Literal["query", "key"] = "key",
+) -> None:
+    """Draw lying bars, a row for each token, with its number where there is room; masked tokens are hatched throughout.
+
+    What is no number has no bar and is written –; what lies outside `limits`, the ends of the scale, is an error.
+    """
+    numbers = _numbers(values, limits)
+    count = len(numbers)
+    words = check_labels(axis, labels, count)
+    open_places = [True] * count if mask is None else mask.tolist()
+    low, high = limits
+    for place, (number, open_place) in enumerate(zip(numbers.tolist(), open_places, strict=True)):
+        middle = place + 0.5
+        if not open_place:
+            axes.barh(
+                middle, high - low, left=low, height=0.72, color="white", edgecolor=HATCHED, hatch="//////", linewidth=0
+            )
+        elif number == number:  # not NaN
+            axes.barh(middle, number, height=0.72, color=PALETTE[0] if number >= 0 else PALETTE[1])
+        if count <= 40:
+            text = "masked" if not open_place else _written(number)
+            spot = (high, middle)
+            axes.annotate(text, spot, xytext=(5, 0), textcoords="offset points", va="center", fontsize=8, color=MUTED)
+    WordTicks(words).put_on(axes.yaxis)
+    axes.set(xlim=limits, ylim=(count, 0))
+    axes.set_ylabel(axis)
+    axes.xaxis.set_major_locator(MaxNLocator(2))
+    axes.grid(axis="x", color=FAINT, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.axvline(0.0, color=INK, linewidth=0.8)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    _show(axes, numbers, words, mask, limits, axis)
+
+
+def _numbers(values: Tensor, limits: tuple[float, float]) -> Float[Tensor, " token"]:
+    numbers = values.detach().to(device="cpu", dtype=torch.float64)
+    if numbers.ndim != 1 or not numbers.numel():
+        raise ArgumentError(
+            f"`values` must be one number for each of some tokens; received shape {tuple(values.shape)}."
+        )
+    known = numbers[~numbers.isnan()]
+    if known.numel() and not (limits[0] - 1e-4 <= float(known.min()) and float(known.max()) <= limits[1] + 1e-4):
+        raise ArgumentError(
+            f"`values` must lie within the scale, {limits[0]:g} to {limits[1]:g}; received numbers from "
+            f"{float(known.min()):.4g} to {float(known.max()):.4g}. Give limits=(low, high)."
+        )
+    return numbers
+
+
+def _written(number: float) -> str:
+    return "–" if number != number else "0" if number == 0 else f"{number:.2f}".replace("-", "−")
+
+
+def _show(
+    axes: Axes,
+    numbers: Tensor,
+    words: list[str],
+    mask: Tensor | None,
+    limits: tuple[float, float],
+    axis: Literal["query", "key"],
+) -> None:
+    """Tell the picture what is drawn, and what each row says when pointed at."""
+    map = Map(
+        name=axes.get_title(), values=numbers, axes=(axis,), labels=(tuple(words),), caveat="", mask=mask, limits=limits
+    )
+
+    def spots() -> Iterator[Spot]:
+        for place, (word, number) in enumerate(zip(words, numbers.tolist(), strict=True)):
+            corners = ((limits[0], place), (limits[1], place), (limits[1], place + 1), (limits[0], place + 1))
+            closed = mask is not None and not bool(mask[place])
+            yield Spot(corners, f"{word}: {'masked' if closed else told(number)}")
+
+    show(axes, map, spots)
+
+
+def bars(
+    values: Float[Tensor, " token"],
+    *,
+    labels: Sequence[str] | None = None,
+    mask: Bool[Tensor, " token"] | None = None,
+    title: str | None = None,
+    limits: tuple[float, float] = (0.0, 1.0),
+    axis: Literal["query", "key"] = "key",
+) -> Picture:
+    """Draw a bar for every token. See `draw_bars`.
+
+    >>> figure = bars(torch.tensor([0.2, 0.7, 0.1]), labels=["the", "black", "dog"])
+    """
+    width = 3.6 + inches(labels or ["99"])
+    figure, [axes] = panels(
+        size=(min(width, 10.0), min(0.9 + 0.26 * values.numel(), 12.0)), titles=[] if title is None else [title]
+    )
+    draw_bars(axes, values, labels=labels, mask=mask, limits=limits, axis=axis)
+    return figure

@@ -1,0 +1,1 @@
+"""Models of `transformers`, inspected like our own."""

@@ -1,0 +1,1 @@
+"""Numbers read from attention, each with its caveat."""

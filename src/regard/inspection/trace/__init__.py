@@ -1,0 +1,1 @@
+"""What a model computed: recorded calls, interventions, traces and their files."""

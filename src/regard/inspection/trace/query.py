@@ -1,0 +1,51 @@
+"""Place: one query of one head of one example, and what lies there in the tensors of a call."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention import Score
+from regard.attention.score import ScoreFunction
+from regard.inspection.drawing.map import check_place
+from regard.inspection.trace.attention_layers import four_axes
+
+#: Axes that a score's parameter has for one head.
+_AXES = {"matrix": 2, "vector": 1}
+
+
+class Place:
+    """One query of one head of one example, in tensors that may share heads or examples; all it gives are copies."""
+
+    def __init__(self, shape: Sequence[int], example: int, head: int, query: int) -> None:
+        self.shape, self.lead = tuple(shape), tuple(shape[:-2])
+        counts = four_axes(torch.empty(self.shape, device="meta")).shape
+        for name, number, count in zip(("example", "head", "query"), (example, head, query), counts, strict=False):
+            check_place(name, number, count)
+        self.example, self.head, self.query = example, head, query
+
+    def row(self, tensor: Tensor) -> Tensor:
+        """Take the query's row of (*batch, query, anything)."""
+        return self.table(tensor)[self.query]
+
+    def table(self, tensor: Tensor) -> Tensor:
+        """Take what the head sees of (*batch, anything, anything)."""
+        return four_axes(tensor.detach().expand(*self.lead, -1, -1))[self.example, self.head].cpu().clone()
+
+    def score(self, score: Score | ScoreFunction) -> Score | ScoreFunction:
+        """Give the score with the parameters of this head alone."""
+        if not isinstance(score, Score):
+            return score
+        changed: dict[str, Any] = {}
+        for one in fields(score):  # type: ignore[arg-type]
+            parameter = getattr(score, one.name)
+            if not isinstance(parameter, Tensor):
+                continue
+            if one.name in _AXES:
+                own = parameter[self.head] if parameter.ndim > _AXES[one.name] else parameter
+                changed[one.name] = own.detach().cpu().clone()
+            else:  # a factor: a number, or one per row
+                changed[one.name] = float(self.row(parameter.detach().expand(*self.shape[:-1], 1)))
+        return replace(score, **changed) if changed else score  # type: ignore[type-var]

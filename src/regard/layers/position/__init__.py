@@ -1,0 +1,1 @@
+"""Positions of tokens: sinusoidal, learned, rotary, relative, ALiBi and structural."""

@@ -1,0 +1,1 @@
+"""Recurrent encoders and cells, and what is read from a decoder's state."""

@@ -1,0 +1,1 @@
+"""Blocks of the Transformer and their parts."""

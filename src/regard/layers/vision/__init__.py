@@ -1,0 +1,1 @@
+"""Attention over channels and positions of images, and patches."""

@@ -1,0 +1,19 @@
+"""Classifiers: from the tokens of a text to a label, and how much each token was heard."""
+
+from regard.models.classification.build import build_classifier
+from regard.models.classification.network import Classified, Network, Sentence, Summary
+from regard.models.classification.removal import removal_shares
+from regard.models.classification.saliency import gradient_shares
+from regard.models.classification.tf_idf import TfIdfClassifier, fit_tf_idf
+
+__all__ = [
+    "Classified",
+    "Network",
+    "Sentence",
+    "Summary",
+    "TfIdfClassifier",
+    "build_classifier",
+    "fit_tf_idf",
+    "gradient_shares",
+    "removal_shares",
+]

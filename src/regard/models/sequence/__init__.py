@@ -1,0 +1,1 @@
+"""Models from sequence to sequence: recurrent with and without attention, and the Transformer."""

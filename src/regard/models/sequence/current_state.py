@@ -1,0 +1,91 @@
+"""The decoder of Luong and of the lectures: the state after the step asks, and the word is read from both."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.attention import Padding
+from regard.layers.mechanisms.local import LocalAttention
+from regard.layers.mechanisms.luong import LuongAttention
+from regard.layers.memory import Memory
+from regard.layers.recurrent.encoder import Encoded
+from regard.models.features import FeatureKind, Features
+from regard.models.sequence.hypotheses import look_for_each
+from regard.models.sequence.recurrent_decoder import (
+    Cell,
+    DecoderStart,
+    Heard,
+    RecurrentDecoder,
+    RecurrentMemory,
+    RecurrentState,
+    fused_stack,
+    run_stack,
+)
+
+
+class CurrentStateDecoder(RecurrentDecoder):
+    r"""Step, then look with the new state.
+
+    $$s_i = f(e_{i-1}, s_{i-1}), \qquad c_i = \text{attention}(s_i, h)$$
+
+    and the word is read from $[c_i; s_i]$ in one of the ways of `Features`; a `LuongAttention` or `LocalAttention`
+    joins the two itself, $\tilde h_i = \tanh(W_c [c_i; s_i])$. What was seen does not reach the next step (that is
+    `InputFeedingDecoder`), so all words go through torch's fused layers at once, and then look all at once.
+
+    Reference: Luong, Pham and Manning (2015), section 3, arXiv:1508.04025.
+    """
+
+    def __init__(
+        self,
+        attention: nn.Module,
+        cell: Cell,
+        *,
+        embedding_size: int,
+        state_size: int,
+        context_size: int,
+        start_size: int,
+        num_layers: int = 1,
+        copy: bool = False,
+        output: FeatureKind = "joined",
+        maxout_size: int = 1,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.begin = DecoderStart(start_size, state_size, num_layers=num_layers, cell=cell, copy=copy)
+        self.recurrence = fused_stack(cell, embedding_size, state_size, num_layers=num_layers, dropout=dropout)
+        self.attention = attention
+        self.asks_for_step = isinstance(attention, LocalAttention)
+        self.features: Features | None = None
+        if not isinstance(attention, LuongAttention):
+            self.features = Features(
+                output,
+                state_size=state_size,
+                embedding_size=embedding_size,
+                context_size=context_size,
+                hidden_size=maxout_size,
+            )
+        self.feature_size = state_size if self.features is None else self.features.size
+
+    def remember(self, encoded: Encoded, mask: Bool[Tensor, "batch source"] | Padding | None) -> RecurrentMemory:
+        """Project the memory, and start every layer from the encoder's."""
+        state, cell = self.begin(encoded.state, encoded.cell)
+        source: Memory = self.attention.remember(encoded.memory, mask=mask)  # type: ignore[operator]
+        return RecurrentMemory(source, None, state, cell)
+
+    def hear(
+        self,
+        embedding: Float[Tensor, "rows new size"],
+        state: RecurrentState,
+        memory: RecurrentMemory,
+        *,
+        weights: bool = False,
+    ) -> Heard:
+        """Hear the next words, all at once."""
+        assert memory.source is not None
+        places = None
+        if self.asks_for_step:
+            places = state.position[:, None] + torch.arange(embedding.size(1), device=embedding.device)
+        states, state = run_stack(self.recurrence, embedding, state)
+        seen = look_for_each(self.attention, states, memory.source, positions=places, weights=weights)  # s_i asks
+        features = seen.context if self.features is None else self.features(states, embedding, seen.context)
+        return Heard(features, state, seen.weights)

@@ -1,0 +1,139 @@
+"""The decoder of Luong with input feeding: what attention decided at one step is part of the next step's input."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.attention import Padding
+from regard.layers.mechanisms.local import LocalAttention
+from regard.layers.mechanisms.luong import LuongAttention
+from regard.layers.memory import Memory
+from regard.layers.recurrent.encoder import Encoded
+from regard.layers.recurrent.input_feeding import InputFeedingCell
+from regard.models.sequence.conditional import gru_gates, lstm_gates
+from regard.models.sequence.hypotheses import look_for_each
+from regard.models.sequence.previous_state import side_by_side
+from regard.models.sequence.recurrent_decoder import (
+    Cell,
+    DecoderStart,
+    Heard,
+    RecurrentDecoder,
+    RecurrentMemory,
+    RecurrentState,
+)
+
+
+class InputFeedingDecoder(RecurrentDecoder):
+    r"""Step, look with the new state, and feed what came of it to the next step.
+
+    $$s_i = f([e_{i-1}; \tilde h_{i-1}], s_{i-1}), \qquad \tilde h_i = \tanh(W_c [\text{attention}(s_i, h); s_i])$$
+
+    `cell`, an `InputFeedingCell`, owns the parameters and is the definition; `hear` computes the same with the words'
+    share of the first layer's gates taken out of the loop.
+
+    Reference: Luong, Pham and Manning (2015), section 3.3, arXiv:1508.04025.
+    """
+
+    def __init__(
+        self,
+        attention: nn.Module,
+        cell: Cell,
+        *,
+        embedding_size: int,
+        state_size: int,
+        context_size: int,
+        start_size: int,
+        num_layers: int = 1,
+        copy: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.begin = DecoderStart(start_size, state_size, num_layers=num_layers, cell=cell, copy=copy)
+        self.cell = InputFeedingCell(
+            attention,
+            cell,
+            embedding_size=embedding_size,
+            state_size=state_size,
+            context_size=None if isinstance(attention, LuongAttention) else context_size,
+            num_layers=num_layers,
+            dropout=dropout,
+        )
+        self.kind: Cell = cell
+        self.asks_for_step = isinstance(attention, LocalAttention)
+        self.feature_size = state_size
+
+    def remember(self, encoded: Encoded, mask: Bool[Tensor, "batch source"] | Padding | None) -> RecurrentMemory:
+        """Project the memory, and start every layer from the encoder's."""
+        state, cell = self.begin(encoded.state, encoded.cell)
+        source: Memory = self.cell.attention.remember(encoded.memory, mask=mask)  # type: ignore[operator]
+        return RecurrentMemory(source, None, state, cell)
+
+    def start(self, memory: RecurrentMemory) -> RecurrentState:
+        """Begin, with nothing heard and nothing fed."""
+        return super().start(memory)._replace(fed=torch.zeros_like(memory.state[:, 0]))
+
+    def hear(
+        self,
+        embedding: Float[Tensor, "rows new size"],
+        state: RecurrentState,
+        memory: RecurrentMemory,
+        *,
+        weights: bool = False,
+    ) -> Heard:
+        """Hear the next words, one after the other."""
+        assert memory.source is not None
+        assert state.fed is not None
+        fed, states = state.fed, list(state.state.unbind(1))
+        cells = None if state.cell is None else list(state.cell.unbind(1))
+        vectors, looks = [], []
+        stack = self._stack()
+        first = stack[0]
+        of_word, of_fed = first.weight_ih.split([self.cell.embedding_size, self.cell.state_size], dim=1)
+        projected = nn.functional.linear(embedding.transpose(0, 1), of_word, first.bias_ih)  # all words at once
+        for step, word in enumerate(projected.unbind(0)):
+            below = torch.addmm(word, fed, of_fed.mT)
+            for layer in range(len(stack)):
+                below = self._climb(stack, layer, below, states, cells)
+            places = state.position[:, None] + step if self.asks_for_step else None
+            top = states[-1].unsqueeze(1)  # s_i asks
+            seen = look_for_each(self.cell.attention, top, memory.source, positions=places, weights=weights)
+            fed = self._join(seen.context.squeeze(1), states[-1])
+            vectors.append(fed)
+            looks.append(seen.weights)
+        kept = RecurrentState(
+            torch.stack(states, dim=1),
+            None if cells is None else torch.stack(cells, dim=1),
+            fed,
+            state.position + embedding.size(1),
+        )
+        return Heard(torch.stack(vectors, dim=1), kept, side_by_side(looks))
+
+    def _stack(self) -> list[nn.RNNCellBase]:
+        return [one for one in self.cell.cells if isinstance(one, nn.RNNCellBase)]
+
+    def _climb(
+        self,
+        stack: list[nn.RNNCellBase],
+        layer: int,
+        below: Tensor,
+        states: list[Tensor],
+        cells: list[Tensor] | None,
+    ) -> Tensor:
+        """Take one layer's step from what it hears of the layer below; give what the layer above will hear."""
+        module, state = stack[layer], states[layer]
+        own = nn.functional.linear(state, module.weight_hh, module.bias_hh)
+        if cells is not None:
+            states[layer], cells[layer] = lstm_gates(below + own, cells[layer])
+        elif self.kind == "gru":
+            states[layer] = gru_gates(below, own, state)
+        else:
+            states[layer] = torch.tanh(below + own)
+        if layer + 1 == len(stack):
+            return below
+        above = stack[layer + 1]
+        return nn.functional.linear(self.cell.dropout(states[layer]), above.weight_ih, above.bias_ih)
+
+    def _join(self, context: Tensor, top: Tensor) -> Tensor:
+        if self.cell.join is None:
+            return context  # the attention has joined them itself
+        return torch.tanh(self.cell.join(torch.cat([context, top], dim=-1)))

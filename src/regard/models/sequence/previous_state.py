@@ -1,0 +1,115 @@
+"""The decoder of Bahdanau: the state before the step asks, and every gate of the step hears the answer."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.attention import Padding
+from regard.layers.memory import Memory
+from regard.layers.recurrent.conditional_gru import ConditionalGRU
+from regard.layers.recurrent.encoder import Encoded
+from regard.models.features import FeatureKind, Features
+from regard.models.sequence.conditional import ConditionalLSTM, ConditionalRNN
+from regard.models.sequence.hypotheses import look_for_each
+from regard.models.sequence.recurrent_decoder import (
+    Cell,
+    DecoderStart,
+    Heard,
+    RecurrentDecoder,
+    RecurrentMemory,
+    RecurrentState,
+)
+
+CONDITIONAL: dict[Cell, type[ConditionalGRU] | type[ConditionalRNN]] = {
+    "rnn": ConditionalRNN,
+    "lstm": ConditionalLSTM,
+    "gru": ConditionalGRU,
+}
+
+
+class PreviousStateDecoder(RecurrentDecoder):
+    r"""Look with the last state, then step with what was seen.
+
+    $$c_i = \text{attention}(s_{i-1}, h), \qquad s_i = f(e_{i-1}, s_{i-1}, c_i), \qquad s_0 = \tanh(W_s
+    \overleftarrow{h}_1)$$
+
+    where $f$ is a `ConditionalGRU`, or the like of an LSTM or plain network. `output="maxout"` reads the state *before*
+    the step, $s_{i-1}$, as the paper's appendix prints it; every other output reads $s_i$.
+
+    The words' share of all gates is computed before the loop, the keys' share of attention once per source, and the
+    output of all steps after the loop.
+
+    Reference: Bahdanau, Cho and Bengio (2015), sections 3.1, A.2.2, arXiv:1409.0473.
+    """
+
+    def __init__(
+        self,
+        attention: nn.Module,
+        cell: Cell,
+        *,
+        embedding_size: int,
+        state_size: int,
+        context_size: int,
+        start_size: int,
+        copy: bool = False,
+        output: FeatureKind = "maxout",
+        maxout_size: int = 1,
+    ) -> None:
+        super().__init__()
+        self.start_size = start_size
+        self.begin = DecoderStart(start_size, state_size, num_layers=1, cell=cell, copy=copy)
+        self.attention = attention
+        self.cell: ConditionalGRU | ConditionalRNN = CONDITIONAL[cell](embedding_size, state_size, context_size)
+        self.features = Features(
+            output,
+            state_size=state_size,
+            embedding_size=embedding_size,
+            context_size=context_size,
+            hidden_size=maxout_size,
+        )
+        self.feature_size = self.features.size
+
+    def remember(self, encoded: Encoded, mask: Bool[Tensor, "batch source"] | Padding | None) -> RecurrentMemory:
+        """Project the keys, and start from the state that has read back to the first word: the backward half."""
+        cell = None if encoded.cell is None else encoded.cell[:, -1:, -self.start_size :]
+        state, cell = self.begin(encoded.state[:, -1:, -self.start_size :], cell)
+        source: Memory = self.attention.remember(encoded.memory, mask=mask)  # type: ignore[operator]
+        return RecurrentMemory(source, None, state, cell)
+
+    def hear(
+        self,
+        embedding: Float[Tensor, "rows new size"],
+        state: RecurrentState,
+        memory: RecurrentMemory,
+        *,
+        weights: bool = False,
+    ) -> Heard:
+        """Hear the next words, one after the other: each step waits for what the one before it looked at."""
+        assert memory.source is not None
+        now, cell = state.state[:, 0], None if state.cell is None else state.cell[:, 0]
+        states, contexts, looks = [now], [], []
+        for projected in self.cell.project(embedding.transpose(0, 1)).unbind(0):
+            seen = look_for_each(self.attention, now.unsqueeze(1), memory.source, weights=weights)  # s_{i−1} asks
+            context = seen.context.squeeze(1)
+            if isinstance(self.cell, ConditionalLSTM):
+                assert cell is not None
+                now, cell = self.cell.step_with_cell(projected, now, cell, context)
+            else:
+                now = self.cell.step(projected, now, context)
+            states.append(now)
+            contexts.append(context)
+            looks.append(seen.weights)
+        read = states[:-1] if self.features.kind == "maxout" else states[1:]  # s_{i−1} or s_i
+        features = self.features(torch.stack(read, dim=1), embedding, torch.stack(contexts, dim=1))
+        kept = state._replace(
+            state=now.unsqueeze(1),
+            cell=None if cell is None else cell.unsqueeze(1),
+            position=state.position + embedding.size(1),
+        )
+        return Heard(features, kept, side_by_side(looks))
+
+
+def side_by_side(looks: list[Tensor | None]) -> Tensor | None:
+    """Lay the weights of several steps along one axis."""
+    given = [one for one in looks if one is not None]
+    return torch.cat(given, dim=2) if given else None

@@ -1,0 +1,227 @@
+"""The Transformer: reads a sentence at once, then says another word by word, looking at both."""
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, overload
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attention import Padding
+from regard.layers.memory import Memory
+from regard.layers.transformer.decoder_block import DecoderBlockOutput, TransformerDecoderBlock
+from regard.layers.transformer.encoder_block import TransformerEncoderBlock
+from regard.models.embedding import TokenEmbedding
+from regard.models.sequence.prediction import Predicted, Read, check_lengths, check_same_rows, check_some
+
+#: Room that a decoder starts with, unless told; it doubles whenever it is full.
+CAPACITY = 16
+
+
+class TransformerMemory(NamedTuple):
+    """The source as each block of the decoder looks at it, one row per sentence."""
+
+    blocks: tuple[Memory, ...]
+    """Keys and values, for each block its own."""
+
+    @property
+    def rows(self) -> int:
+        """How many sentences."""
+        return self.blocks[0].key.size(0)
+
+    def select(self, rows: Int[Tensor, " chosen"]) -> "TransformerMemory":
+        """Take these sentences, in this order."""
+        return TransformerMemory(tuple(one.select(rows) for one in self.blocks))
+
+
+class TransformerState(NamedTuple):
+    """The target so far as each block of the decoder looks at it, one row per hypothesis."""
+
+    blocks: tuple[Memory, ...]
+    """Keys and values, for each block its own, in a fixed capacity."""
+    heard: int
+    """How many tokens every row holds: known without asking the device."""
+
+    @property
+    def rows(self) -> int:
+        """How many hypotheses."""
+        return self.blocks[0].key.size(0)
+
+    def select(self, rows: Int[Tensor, " chosen"]) -> "TransformerState":
+        """Take these hypotheses, in this order; one may come twice."""
+        return TransformerState(tuple(one.select(rows, filled=self.heard) for one in self.blocks), self.heard)
+
+    def with_room(self, more: int) -> "TransformerState":
+        """Make room for `more` tokens where there is none, by doubling."""
+        capacity, needed = self.blocks[0].capacity, self.heard + more
+        if needed <= capacity:
+            return self
+        room = max(needed, 2 * capacity)
+        return TransformerState(tuple(one.reserve(room) for one in self.blocks), self.heard)
+
+    def next_positions(self, count: int) -> Int[Tensor, "..."]:
+        """Say where the next `count` tokens stand, the same in all rows."""
+        if torch.compiler.is_compiling():
+            return self.blocks[0].next_positions(count)
+        return torch.arange(self.heard, self.heard + count, device=self.blocks[0].key.device)
+
+
+class TransformerStep(NamedTuple):
+    """What one step gives."""
+
+    log_probabilities: Float[Tensor, "rows new vocabulary"]
+    """Of every word, after each of the new tokens."""
+    state: TransformerState
+    """For the next step."""
+    weights: Float[Tensor, "rows layers heads new source"] | None
+    """How much each new token looked at each source token, if asked for."""
+
+
+class TransformerDecoder(nn.Module):
+    """What says a target word by word while it looks at a memory, whatever the memory was made of.
+
+    Whoever inherits makes the four parts, and the memory.
+    """
+
+    target: TokenEmbedding
+    decoder: nn.ModuleList
+    decoder_norm: nn.Module
+    output: nn.Linear
+
+    def _decoder(self) -> Iterable[TransformerDecoderBlock]:
+        for block in self.decoder:
+            assert isinstance(block, TransformerDecoderBlock)
+            yield block
+
+    def start(self, memory: TransformerMemory, *, capacity: int | None = None) -> TransformerState:
+        """Begin, with nothing said and room for `capacity` tokens."""
+        room = CAPACITY if capacity is None else capacity
+        return TransformerState(tuple(block.start(memory.rows, room) for block in self._decoder()), 0)
+
+    def step(
+        self,
+        tokens: Int[Tensor, "rows new"],
+        state: TransformerState,
+        memory: TransformerMemory,
+        *,
+        weights: bool = False,
+    ) -> TransformerStep:
+        """Hear the next tokens, one or more, and say what may follow each."""
+        check_some("tokens", tokens)
+        state = state.with_room(tokens.size(1))
+        filled = None if torch.compiler.is_compiling() else state.heard  # compiled code keeps its shapes
+        states = self.target(tokens, state.next_positions(tokens.size(1)))
+        kept, looks = [], []
+        for block, own, source in zip(self._decoder(), state.blocks, memory.blocks, strict=True):
+            states, own, _, look = block.step(states, own, source, filled=filled, return_weights=weights)
+            kept.append(own)
+            looks.append(look)
+        log_probabilities = self.output(self.decoder_norm(states)).log_softmax(-1)
+        heard = TransformerState(tuple(kept), state.heard + tokens.size(1))
+        return TransformerStep(log_probabilities, heard, _by_layer(looks))
+
+    def read_along(
+        self, memory: TransformerMemory, target: Int[Tensor, "batch target"], *, weights: bool = False
+    ) -> Read:
+        """Read whole targets, each along its memory, up to the output matrix."""
+        check_some("target", target)
+        states, looks = self.target(target), []
+        for block, own in zip(self._decoder(), memory.blocks, strict=True):
+            given = block(states, own, return_weights=weights)
+            states = given.states if isinstance(given, DecoderBlockOutput) else given
+            looks.append(given.cross_weights if isinstance(given, DecoderBlockOutput) else None)
+        return Read(self.decoder_norm(states), _by_layer(looks))
+
+
+class TransformerModel(TransformerDecoder):
+    r"""Wire embeddings and blocks into a sequence-to-sequence model.
+
+    $$p(y_i \mid y_{<i}, x) = \text{softmax}(W_o\, \text{decoder}(y_{<i}, \text{encoder}(x)))$$
+
+    where $W_o$ is `output`. With blocks that normalize first (`norm="pre"`) a last norm follows the encoder and the
+    decoder: `final_norm`.
+
+    - `forward` reads whole targets, for training; `encode`, `start` and `step` are `GeneratingModel`'s. A step computes
+      the new tokens alone: keys and values of the others are in the state.
+
+    Reference: Vaswani et al. (2017), section 3, arXiv:1706.03762; Xiong et al. (2020), table 1, arXiv:2002.04745.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: TokenEmbedding,
+        encoder: Iterable[TransformerEncoderBlock],
+        target: TokenEmbedding,
+        decoder: Iterable[TransformerDecoderBlock],
+        vocabulary_size: int,
+        final_norm: bool,
+    ) -> None:
+        super().__init__()
+        self.source = source
+        self.encoder = nn.ModuleList(encoder)
+        self.target = target
+        self.decoder = nn.ModuleList(decoder)
+        size = target.table.embedding_dim
+        self.encoder_norm = nn.LayerNorm(size) if final_norm else nn.Identity()
+        self.decoder_norm = nn.LayerNorm(size) if final_norm else nn.Identity()
+        self.output = nn.Linear(size, vocabulary_size)
+
+    def encode(
+        self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"] | None = None
+    ) -> TransformerMemory:
+        """Read the source, of which `lengths` tokens count in each row, and project it for each block."""
+        padding = None if lengths is None else _padding(lengths, source)
+        states = self.source(source)
+        for block in self.encoder:
+            states = block(states, mask=padding)
+        states = self.encoder_norm(states)
+        return TransformerMemory(tuple(block.remember(states, mask=padding) for block in self._decoder()))
+
+    def read(
+        self,
+        source: Int[Tensor, "batch source"],
+        source_lengths: Int[Tensor, " batch"] | None,
+        target: Int[Tensor, "batch target"],
+        *,
+        weights: bool = False,
+    ) -> Read:
+        """Read whole targets along their sources, up to the output matrix: `output(features)` are the logits."""
+        check_some("target", target)
+        check_same_rows(source, target)
+        return self.read_along(self.encode(source, source_lengths), target, weights=weights)
+
+    @overload
+    def forward(
+        self, source: Tensor, source_lengths: Tensor | None, target: Tensor, *, weights: Literal[False] = ...
+    ) -> Tensor: ...
+    @overload
+    def forward(
+        self, source: Tensor, source_lengths: Tensor | None, target: Tensor, *, weights: Literal[True]
+    ) -> Predicted: ...
+    def forward(
+        self,
+        source: Int[Tensor, "batch source"],
+        source_lengths: Int[Tensor, " batch"] | None,
+        target: Int[Tensor, "batch target"],
+        *,
+        weights: bool = False,
+    ) -> Float[Tensor, "batch target vocabulary"] | Predicted:
+        """Give the logits of the word after each target token, for training: `target` starts with `<s>`."""
+        read = self.read(source, source_lengths, target, weights=weights)
+        logits: Tensor = self.output(read.features)
+        return Predicted(logits, read.weights) if weights else logits
+
+
+def _padding(lengths: Tensor, source: Tensor) -> Padding | None:
+    """Give the mask, or none where no row has padding, which leaves the kernels their quicker paths."""
+    check_lengths(lengths, source)
+    if source.device.type == "cpu" and not torch.compiler.is_compiling() and bool((lengths == source.size(1)).all()):
+        return None
+    return Padding(lengths.to(source.device))
+
+
+def _by_layer(looks: list[Tensor | None]) -> Tensor | None:
+    """Stack the weights of all blocks: (rows, layers, heads, new, source)."""
+    given = [one for one in looks if one is not None]
+    return torch.stack(given, dim=1) if given else None

@@ -1,0 +1,1 @@
+"""The studio's views, one file each, named as its address."""

@@ -1,0 +1,113 @@
+"""Training curves: the figures of a run, read on from where they were read last, while it may still be going."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from regard.errors import DataError
+from regard.files import read_toml
+from regard.models.folder import CONFIG
+from regard.studio.models import Models
+from regard.studio.preparing import SYSTEM
+from regard.tasks.evaluation.held_out import run_of
+from regard.training.metrics import is_number
+from regard.training.run_folder import RunFolder
+
+PORTION = 256 * 2**10
+"""Bytes read at once."""
+QUIET = 180.0
+"""Seconds without a line after which a run counts as stopped."""
+
+
+def run_folders(models: Models) -> dict[str, RunFolder]:
+    """Name the runs that the studio was started with, and the one that it trains itself. Nothing else can be read."""
+    found = {}
+    for name, path in list(models.folders.items()):
+        run = run_of(path)
+        if run is not None and run.metrics.is_file():
+            found[name] = run
+    preparation = models.preparation
+    if preparation is not None:
+        found.setdefault(SYSTEM, RunFolder(preparation.folder / SYSTEM))
+    return found
+
+
+def state_of(name: str, run: RunFolder) -> dict[str, Any]:
+    """Tell whether a run is going on, and how far it is to go."""
+    written = _modified(run.metrics)
+    finished = _modified(run.model / CONFIG) >= written > 0
+    going = not finished and time.time() - written < QUIET
+    return {
+        "run": name,
+        "state": "finished" if finished else "going" if going else "stopped" if written else "begun",
+        "steps": _steps(run.config),
+    }
+
+
+def read_on(path: Path, offset: int, file: str) -> dict[str, Any]:
+    """Read the lines that were written after `offset`; from the start where the file is not the one it was.
+
+    A run that is resumed writes the file anew. `more` tells that there are lines left to read at once.
+    """
+    try:
+        with path.open("rb") as opened:
+            status = os.fstat(opened.fileno())
+            known = file == f"{status.st_dev}-{status.st_ino}" and offset <= status.st_size
+            start = offset if known else 0
+            opened.seek(start)
+            lines = _whole_lines(opened)
+    except OSError:
+        return {"lines": [], "offset": 0, "file": "", "anew": file != "", "more": False}
+    end = start + len(lines)
+    return {
+        "lines": [line for line in map(_figures, lines.split(b"\n")) if line],
+        "offset": end,
+        "file": f"{status.st_dev}-{status.st_ino}",
+        "anew": not known,
+        "more": len(lines) >= PORTION // 2 and end < status.st_size,
+    }
+
+
+def _whole_lines(file: BinaryIO) -> bytes:
+    """Read a portion up to the end of a line; a line that is still being written is left for the next time."""
+    portion = file.read(PORTION)
+    if len(portion) == PORTION:
+        portion += file.readline()
+    return portion[: portion.rfind(b"\n") + 1]
+
+
+def _figures(line: bytes) -> dict[str, Any]:
+    """Keep the event and its numbers, and the words of a note; what is no line of figures gives nothing."""
+    try:
+        table = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(table, dict) or table.get("event") not in ("train", "valid", "note"):
+        return {}
+    found: dict[str, Any] = {name: _number(value) for name, value in table.items() if isinstance(value, int | float)}
+    if table["event"] == "note":
+        found["text"] = str(table.get("text", ""))[:500]
+    return {"event": table["event"], **found}
+
+
+def _number(value: float) -> float | None:
+    """Give a number, or a flag; older files hold NaN, and JSON for pages knows no infinity."""
+    return value if isinstance(value, bool) or is_number(value) else None
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _steps(config: Path) -> int | None:
+    try:
+        table = read_toml(config)
+    except (OSError, DataError):
+        return None
+    steps = table.get("train", {}).get("steps") if isinstance(table.get("train", {}), dict) else None
+    return steps if isinstance(steps, int) else None

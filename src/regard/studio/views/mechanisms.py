@@ -1,0 +1,165 @@
+"""The view Mechanisms: any score, normalizer, mask and position on small tables, by the operator itself."""
+
+from typing import Annotated, Any
+
+import torch
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from regard.attention import Cosine, Gaussian, attention, lookup
+from regard.inspection import computation
+from regard.layers.attend import Attend
+from regard.layers.position.sinusoidal import SinusoidalPositions
+from regard.studio.models import Models
+from regard.studio.views.mechanism_choices import Masking, Normalizing, Positioning, Scoring, Table, as_tensor
+from regard.studio.views.steps import tell_score
+
+Word = Annotated[str, Field(max_length=60)]
+
+
+class Attending(BaseModel):
+    """Small tables, and how to compare, mask, place and normalize."""
+
+    model_config = ConfigDict(extra="forbid")
+    query: Table
+    key: Table
+    value: Table
+    score: Annotated[Scoring, Field(discriminator="kind")]
+    normalizer: Annotated[Normalizing, Field(discriminator="kind")]
+    mask: Annotated[Masking, Field(discriminator="kind")] | None = None
+    position: Annotated[Positioning, Field(discriminator="kind")] | None = None
+
+
+class Waves(BaseModel):
+    """A table of sinusoidal positions."""
+
+    model_config = ConfigDict(extra="forbid")
+    length: int = Field(48, ge=2, le=128)
+    size: int = Field(16, ge=2, le=64)
+    base: float = Field(10000.0, le=1e9)
+
+
+class Looking(BaseModel):
+    """A dictionary of words or numbers, and what to look up; `temperature` says how soft."""
+
+    model_config = ConfigDict(extra="forbid")
+    query: Word
+    keys: list[Word] = Field(min_length=1, max_length=8)
+    values: list[Word] = Field(min_length=1, max_length=8)
+    temperature: float = Field(ge=1e-3, le=1000)
+
+
+def router(models: Models) -> APIRouter:
+    """Give the view's verbs; none needs a model."""
+    del models
+    made = APIRouter(prefix="/mechanisms")
+
+    @made.post("/attend")
+    def attend(asked: Attending) -> dict[str, Any]:
+        return attend_small(asked)
+
+    @made.post("/waves")
+    def waves(asked: Waves) -> dict[str, Any]:
+        positions = SinusoidalPositions(asked.size, base=asked.base)
+        return {"table": positions.table(asked.length).tolist()}
+
+    @made.post("/lookup")
+    def look_up(asked: Looking) -> dict[str, Any]:
+        return look_up_word(asked)
+
+    return made
+
+
+def attend_small(asked: Attending) -> dict[str, Any]:
+    """Compute the call by the operator, and each row's steps, which agree with it."""
+    query, key, value = (torch.tensor(table) for table in (asked.query, asked.key, asked.value))
+    attend = Attend(normalize=asked.normalizer.build()).eval()
+    given = {
+        "score": asked.score.build(),
+        "mask": None if asked.mask is None else asked.mask.build(),
+        "position": None if asked.position is None else asked.position.build(),
+    }
+    found = attention(query, key, value, **given, normalize=attend.normalize, return_weights=True)
+    rows = [
+        computation(attend, lambda: attend(query, key, value, **given), layer="Attend", query=row)
+        for row in range(len(query))
+    ]
+
+    def listed(name: str) -> list[Any] | None:
+        parts = [getattr(one, name) for one in rows]
+        return None if parts[0] is None else [part.tolist() for part in parts]
+
+    parts = ("query", "compared", "added", "scores", "mask", "normalized", "factors", "extra")
+    return {name: listed(name) for name in parts} | {
+        "key": rows[0].keys.tolist(),
+        "weights": found.weights.tolist(),
+        "context": found.context.tolist(),
+        "turned": rows[0].unturned is not None,
+        "score": [tell_score(one) for one in rows],
+        "code": code_of(asked),
+    }
+
+
+def code_of(asked: Attending) -> str:
+    """Write the call as Python that can be run."""
+    named = {"score": asked.score, "mask": asked.mask, "position": asked.position, "normalize": asked.normalizer}
+    chosen = {name: one for name, one in named.items() if one is not None}
+    imports = sorted({one.name for one in chosen.values()})
+    tables = [f"{name} = {as_tensor(getattr(asked, name))}" for name in ("query", "key", "value")]
+    arguments = [f"    {name}={one.code()}," for name, one in chosen.items()]
+    return "\n".join(
+        [
+            "import torch",
+            f"from regard import {', '.join(imports)}, attention",
+            "",
+            *tables,
+            "context, weights, _ = attention(",
+            "    query, key, value,",
+            *arguments,
+            "    return_weights=True,",
+            ")",
+            "",
+        ]
+    )
+
+
+def look_up_word(asked: Looking) -> dict[str, Any]:
+    """Look a word up in a dictionary exactly and softly; numbers are compared by nearness, words by their letters."""
+    points, values = _numbers([asked.query, *asked.keys]), _numbers(asked.values)
+    table: Any = asked.values if values is None else torch.tensor(values)
+    query: Any = asked.query if points is None else torch.tensor(points[:1])
+    keys: Any = asked.keys if points is None else torch.tensor(points[1:])[:, None]
+    score = Cosine(asked.temperature) if points is None else Gaussian(asked.temperature)
+    found = lookup(query, keys, table, exact=False, score=score)
+    try:
+        exact = lookup(query, keys, table)
+    except KeyError:
+        exact = None
+    return {
+        "by": str(score),
+        "mixes": values is not None,
+        "exact": _plain(exact),
+        "value": _plain(found.value),
+        "weights": found.weights.tolist(),
+        "code": f"""import torch
+from regard import {score}, lookup
+
+query = {repr(asked.query) if points is None else as_tensor(points[:1])}
+keys = {repr(asked.keys) if points is None else f"{as_tensor(points[1:])}[:, None]"}
+values = {repr(asked.values) if values is None else as_tensor(values)}
+value, weights = lookup(query, keys, values, exact=False, score={score}({asked.temperature!r}))
+""",
+    }
+
+
+def _numbers(texts: list[str]) -> list[float] | None:
+    """Read all as numbers, or none."""
+    try:
+        found = [float(text) for text in texts]
+    except ValueError:
+        return None
+    return found if all(abs(one) < 1e6 for one in found) else None
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, torch.Tensor) else value

@@ -1,0 +1,56 @@
+"""Which words "it" and "their" attend to, as the page asks for it."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+from torch import nn
+
+from regard.errors import ArgumentError, with_article
+from regard.studio.models import Models, Opened
+from regard.studio.recording import attending
+from regard.studio.views.steps import MAX_TOKENS, find_reader
+from regard.tasks.classification.model import Classifier
+from regard.tasks.language.model import LanguageModel
+from regard.tasks.pronouns import Pronouns, attend_from_pronouns, divide, pronoun_positions
+
+
+class Text(BaseModel):
+    """A text for a classifier or a language model."""
+
+    model_config = ConfigDict(extra="forbid")
+    model: str = Field("", max_length=200)
+    text: str = Field(max_length=50_000)
+
+
+def router(models: Models) -> APIRouter:
+    """Give its verb."""
+    made = APIRouter(prefix="/passage")
+
+    @made.post("/look")
+    async def look(asked: Text, request: Request) -> dict[str, Any]:
+        opened = find_reader(models, asked.model)
+        return await opened.ask(request, lambda _: look_from_pronouns(opened, asked.text))
+
+    return made
+
+
+def look_from_pronouns(opened: Opened, text: str) -> dict[str, Any]:
+    """Give what the pronouns of a text attend to, or why there is nothing to give."""
+    thing = opened.thing
+    if not isinstance(thing, Classifier | LanguageModel):
+        raise ArgumentError(
+            f"`model` must be a classifier or a language model; received {opened.name}, {with_article(opened.kind)}."
+        )
+    divided = divide(thing, text)
+    if not pronoun_positions(divided):
+        return _as_answer(Pronouns([], 0, "no pronoun"))
+    if len(divided.word_of) > MAX_TOKENS:
+        return _as_answer(Pronouns([], 0, f"Not measured for more than {MAX_TOKENS} tokens."))
+    if not isinstance(thing.model, nn.Module) or not attending(thing.model):
+        return _as_answer(Pronouns([], 0, "This model does not attend."))
+    return _as_answer(attend_from_pronouns(thing, thing.inspect(text).trace, divided))
+
+
+def _as_answer(pronouns: Pronouns) -> dict[str, Any]:
+    return {**pronouns._asdict(), "unknown": list(pronouns.unknown)}

@@ -1,0 +1,270 @@
+"""The view What if: force weights, hide or replace source words, and see what the model would say instead."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from fastapi import APIRouter, Request
+from jaxtyping import Float
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor
+
+from regard.data.text.special import END, START, UNKNOWN
+from regard.errors import ArgumentError
+from regard.inspection.readings.distance import total_variation
+from regard.inspection.readings.other_distributions import CAVEAT, Other, another_distribution, uniform_distribution
+from regard.inspection.trace.intervene import intervene
+from regard.models.sequence.protocol import AnyModel
+from regard.studio.attention import Side, look, looking_at_source, read_source, read_target
+from regard.studio.models import Models
+from regard.studio.tensors import pack
+from regard.studio.views.translate import MAX_OUTPUT, Place, Sentence, Token, side, tell
+from regard.studio.views.whatif_decoding import Meddling, decode, read_prefix
+from regard.tasks.token_labels import name_tokens
+from regard.tasks.translation.model import Translator
+from regard.tasks.translation.result import as_line
+
+CANDIDATES = 6
+"""Likeliest tokens that are shown, before and after."""
+SEARCH_STEPS = 200
+SUGGESTIONS = 20
+
+
+class Pin(BaseModel):
+    """The share of a row's weight that a source place gets."""
+
+    model_config = ConfigDict(extra="forbid")
+    place: Place
+    share: float = Field(ge=0, le=1)
+
+
+class Replacement(BaseModel):
+    """What is read at a source place instead."""
+
+    model_config = ConfigDict(extra="forbid")
+    place: Place
+    text: str = Field(min_length=1, max_length=200)
+
+
+class Step(Sentence):
+    """A step of decoding: the place of the token that is about to be said."""
+
+    tokens: list[Token] = Field(max_length=MAX_OUTPUT)
+    step: Place
+    layer: Token = -1
+    """Which of the layers that look at the source; −1 for all."""
+
+
+class Change(Step):
+    """What is done to it."""
+
+    head: Token = -1
+    """Which head; −1 for all."""
+    pinned: list[Pin] = Field(default_factory=list, max_length=600)
+    hidden: list[Token] = Field(default_factory=list, max_length=600)
+    replaced: list[Replacement] = Field(default_factory=list, max_length=600)
+    onward: bool = False
+
+
+class Searching(Step):
+    """How far the prediction may move while other weights are looked for."""
+
+    tolerance: float = Field(0.01, gt=0, le=1)
+
+
+class Beginning(Sentence):
+    """The beginning of a token."""
+
+
+def router(models: Models) -> APIRouter:
+    """Give the view's verbs."""
+    made = APIRouter(prefix="/whatif")
+
+    @made.post("/begin")
+    async def begin_with(asked: Sentence, request: Request) -> dict[str, Any]:
+        opened = models.find(asked.model, Translator)
+        return await opened.ask(request, lambda translator: begin(translator, asked.text))
+
+    @made.post("/change")
+    async def change(asked: Change, request: Request) -> dict[str, Any]:
+        opened = models.find(asked.model, Translator)
+        return await opened.ask(request, lambda translator: meddle(translator, asked))
+
+    @made.post("/another")
+    async def another(asked: Searching, request: Request) -> dict[str, Any]:
+        opened = models.find(asked.model, Translator)
+        return await opened.ask(request, lambda translator: search(translator, asked))
+
+    @made.post("/tokens")
+    async def tokens(asked: Beginning, request: Request) -> dict[str, Any]:
+        opened = models.find(asked.model, Translator)
+        return await opened.ask(request, lambda translator: {"tokens": suggest(translator, asked.text)})
+
+    return made
+
+
+def begin(translator: Translator, text: str) -> dict[str, Any]:
+    """Translate greedily and undisturbed, and write where the model looked."""
+    source, cut = read_source(translator, text)
+    tokens = decode(translator, source.ids, []).tokens
+    told = tell(look(translator, source, tokens), translator)
+    return {"look": told, "tokens": tokens, "text": write(translator, tokens), "cut": cut}
+
+
+def meddle(translator: Translator, asked: Change) -> dict[str, Any]:
+    """Decode from the step on, once undisturbed and once as asked, and write both."""
+    source, prefix = _read(translator, asked)
+    names = _layers(translator, asked.layer)
+    for name, places in (("pinned", [one.place for one in asked.pinned]), ("hidden", asked.hidden)):
+        _check_places(name, places, len(source.ids))
+    read = replace_tokens(translator, source, asked.replaced)
+    meddling = Meddling(
+        pinned={one.place: one.share for one in asked.pinned},
+        hidden=tuple(asked.hidden),
+        layers=tuple(names),
+        head=None if asked.head < 0 else asked.head,
+        onward=asked.onward,
+    )
+    before = decode(translator, source.ids, prefix, to_end=False)
+    if before.weights is not None and asked.head >= before.weights.size(1):
+        raise ArgumentError(f"`head` must be from 0 to {before.weights.size(1) - 1}, or −1; received {asked.head}.")
+    after = decode(translator, read.ids, prefix, meddling)
+    return {
+        "source": side(read),
+        "candidates": _candidates(translator, before.log_probabilities, after.log_probabilities),
+        "change": float(total_variation(before.log_probabilities, after.log_probabilities)),
+        "own": None if before.weights is None else pack(before.weights),
+        "weights": None if after.weights is None else pack(after.weights),
+        "before": _said(translator, asked.tokens),
+        "after": _said(translator, after.tokens),
+    }
+
+
+def search(translator: Translator, asked: Searching) -> dict[str, Any]:
+    """Look for weights far from the model's own that leave its prediction as it is; and try uniform ones."""
+    source, prefix = _read(translator, asked)
+    names = _layers(translator, asked.layer)
+    layer = names[max(len(names) - 2, 0)]  # where several are chosen, the one an alignment is read from
+    model: AnyModel = translator.model
+    with torch.no_grad():
+        memory, state = read_prefix(translator, source.ids, prefix)
+    last = torch.tensor([[START, *prefix][-1:]], device=translator.device)
+
+    def run() -> Tensor:
+        log_probabilities: Tensor = model.step(last, state, memory)[0]
+        return log_probabilities[0]
+
+    with torch.no_grad():
+        weights = model.step(last, state, memory, weights=True)[2]
+        before = run()[-1].cpu()
+    assert weights is not None
+    place = looking_at_source(translator.model).index(layer)
+    found = another_distribution(
+        translator.model, run, layer=layer, tolerance=asked.tolerance, steps=SEARCH_STEPS, seed=0
+    )
+    with torch.no_grad(), intervene(translator.model, weights={layer: found.forced}):
+        after = run()[-1].cpu()
+    flat = uniform_distribution(translator.model, run, layer=layer, tolerance=asked.tolerance)
+    return {
+        "layer": place,
+        "own": pack(weights[0, place, :, -1]),
+        "other": pack(found.forced[0, :, -1]),
+        "steps": SEARCH_STEPS,
+        "caveat": CAVEAT,
+        "candidates": _candidates(translator, before, after),
+        "uniform": _figures(flat),
+    } | _figures(found)
+
+
+def write(translator: Translator, tokens: Sequence[int]) -> str:
+    """Write tokens as a line of text."""
+    return as_line(translator.tokenizers.target.decode(list(tokens)))
+
+
+def replace_tokens(translator: Translator, source: Side, replaced: Sequence[Replacement]) -> Side:
+    """Put other tokens at some places; each text must be one token, in a sentence or in the vocabulary."""
+    _check_places("replaced", [one.place for one in replaced], len(source.ids) - 1)
+    ids, tokens, tokenizer = list(source.ids), list(source.tokens), translator.tokenizers.source
+    for one in replaced:
+        text = translator.read([one.text])[0].text
+        exact = tokenizer.backend.token_to_id(text)
+        encoded = tokenizer.encode(text).ids
+        if len(encoded) == 1:
+            ids[one.place] = encoded[0]
+        elif exact is not None:
+            ids[one.place] = UNKNOWN if exact in tokenizer.untrained else exact
+        else:
+            parts = ", ".join(tokenizer.pieces(encoded[:8])) or "nothing"
+            raise ArgumentError(
+                f'`replaced` must be one token of the model; received "{one.text[:40]}", which is {len(encoded)}: '
+                f"{parts}. Take one that is suggested."
+            )
+        tokens[one.place] = name_tokens(tokenizer, text, [ids[one.place]])[0]
+    return source._replace(ids=ids, tokens=tokens)
+
+
+def suggest(translator: Translator, begun: str) -> list[str]:
+    """Give tokens of the source vocabulary that begin so, shortest first; `▁`, a space, need not be typed."""
+    begun = begun.strip().casefold()
+    tokenizer = translator.tokenizers.source
+    names = [name for name, number in tokenizer.backend.get_vocab().items() if number not in tokenizer.untrained]
+    found = [name for name in names if name.removeprefix("▁").casefold().startswith(begun)]
+    return sorted(found, key=lambda name: (len(name), name))[:SUGGESTIONS]
+
+
+def _read(translator: Translator, asked: Step) -> tuple[Side, list[int]]:
+    """Give the source and what was said before the step."""
+    source, _ = read_source(translator, asked.text)
+    read_target(translator, asked.tokens)  # which refuses what is no translation
+    if asked.step > len(asked.tokens) or asked.tokens[: asked.step][-1:] == [END]:
+        raise ArgumentError(
+            f"`step` must be one of the {len(asked.tokens)} steps of the translation; received {asked.step}."
+        )
+    longest = translator.reach.target
+    if longest is not None and asked.step >= longest:
+        raise ArgumentError(f"`step` must be below {longest}, as many as the model can say; received {asked.step}.")
+    return source, asked.tokens[: asked.step]
+
+
+def _layers(translator: Translator, layer: int) -> list[str]:
+    """Name the layers that are meant."""
+    names = looking_at_source(translator.model)
+    if not names:
+        raise ArgumentError("`model` must attend to its source; received one that reads it into a fixed vector.")
+    if layer >= len(names):
+        raise ArgumentError(f"`layer` must be from 0 to {len(names) - 1}, or −1 for all; received {layer}.")
+    return names if layer < 0 else [names[layer]]
+
+
+def _check_places(name: str, places: Sequence[int], length: int) -> None:
+    wrong = [place for place in places if not 0 <= place < length]
+    if wrong:
+        raise ArgumentError(f"`{name}` must be source places from 0 to {length - 1}; received {wrong[0]}.")
+
+
+def _candidates(
+    translator: Translator, before: Float[Tensor, " vocabulary"], after: Float[Tensor, " vocabulary"]
+) -> list[dict[str, Any]]:
+    """Give the likeliest tokens of both predictions, with both probabilities, likeliest before first."""
+    count = min(CANDIDATES, before.numel())
+    chosen = dict.fromkeys([*before.topk(count).indices.tolist(), *after.topk(count).indices.tolist()])
+    ids = list(chosen)
+    pieces = translator.tokenizers.target.pieces(ids)
+    first, second = before.exp(), after.exp()
+    return [
+        {"id": number, "token": name, "before": float(first[number]), "after": float(second[number])}
+        for number, name in zip(ids, pieces, strict=True)
+    ]
+
+
+def _said(translator: Translator, tokens: list[int]) -> dict[str, Any]:
+    return {"tokens": translator.tokenizers.target.pieces(tokens), "ids": tokens, "text": write(translator, tokens)}
+
+
+def _figures(found: Other) -> dict[str, Any]:
+    return {
+        "divergence": found.divergence,
+        "change": found.change,
+        "tolerance": found.tolerance,
+        "found": found.found,
+    }

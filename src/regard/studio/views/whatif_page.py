@@ -1,0 +1,96 @@
+"""What if as one file: each weight of a step forced, each word masked, one at a time, without a model."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+from regard.errors import ArgumentError
+from regard.studio.models import describe
+from regard.studio.single_file import MAX_BYTES, Answer, Recorded, Watch, check_letters, make_page, watch_nothing
+from regard.studio.views.classify import MAX_LETTERS as MAX_CLASSIFIED
+from regard.studio.views.translate import MAX_LETTERS
+from regard.studio.views.whatif import Change, Searching, begin, meddle, search
+from regard.studio.views.whatif_label import Relabeling, relabel
+from regard.tasks.classification.model import Classifier
+from regard.tasks.translation.model import Translator
+
+MAX_CHANGES = 400
+"""Changes that are recorded: each is a decoding to the end."""
+TOLERANCE = 0.01
+"""How far the prediction may move while other weights are looked for, as the view has it at first."""
+
+
+def what_if_page(translator: Translator, text: str, *, step: int = 0, watch: Watch = watch_nothing) -> str:
+    """Give a page on which a step of a translation can be meddled with, as in the view What if."""
+    return make_page(record_what_if(translator, text, step=step, watch=watch))
+
+
+def record_what_if(translator: Translator, text: str, *, step: int = 0, watch: Watch = watch_nothing) -> Recorded:
+    """Do all that a visitor may do at the step `step`, one thing at a time; the other steps stay undisturbed.
+
+    Each word is masked, each weight forced to zero and to one, in all layers and heads and at this step alone; and
+    other weights with the same prediction are looked for. Of more than `MAX_CHANGES`, or of answers that come to more
+    than `MAX_BYTES`, the last are left out.
+    """
+    check_letters("text", text, most=MAX_LETTERS)
+    asked: dict[str, Any] = {"model": "", "text": text}
+    begun = begin(translator, text)
+    if not begun["tokens"] or not 0 <= step < len(begun["tokens"]):
+        raise ArgumentError(
+            f"`step` must be one of the {len(begun['tokens'])} steps of the translation; received {step}."
+        )
+    at = asked | {"tokens": begun["tokens"], "step": step, "layer": -1}
+    unchanged = at | {"head": -1, "onward": False, "hidden": [], "pinned": [], "replaced": []}
+    bodies = [unchanged | change for change in _changes(begun)]
+    tried = _try("whatif/change", bodies, lambda body: meddle(translator, Change(**body)), watch)
+    watch("looking for other weights", len(tried), len(tried))
+    body = at | {"tolerance": TOLERANCE}
+    another = Answer("whatif/another", body, search(translator, Searching(**body)))
+    answers = [Answer("whatif/begin", asked, begun), *tried, another]
+    address = f"whatif?{urlencode({'text': text, 'step': step})}"
+    return Recorded("whatif", address, [describe("model", translator)], answers, len(bodies) - len(tried))
+
+
+def relabeling_page(classifier: Classifier, text: str, *, watch: Watch = watch_nothing) -> str:
+    """Give a page on which the weights that sum a text up can be pulled at, as in the view What if."""
+    return make_page(record_relabeling(classifier, text, watch=watch))
+
+
+def record_relabeling(classifier: Classifier, text: str, *, watch: Watch = watch_nothing) -> Recorded:
+    """Mask each token, and force each weight to zero and to one, one at a time; the last are left out as above."""
+    check_letters("text", text, most=MAX_CLASSIFIED)
+    asked: dict[str, Any] = {"model": "model", "text": text, "hidden": [], "pinned": []}
+    places = range(len(relabel(classifier, Relabeling(**asked))["tokens"]))
+    bodies = [asked, *(asked | {"hidden": [place]} for place in places)]
+    bodies += [asked | {"pinned": [{"place": place, "share": share}]} for share in (0, 1) for place in places]
+    tried = _try("whatif/label", bodies, lambda body: relabel(classifier, Relabeling(**body)), watch)
+    address = f"whatif?{urlencode({'text': text})}"
+    return Recorded("whatif", address, [describe("model", classifier)], tried, len(bodies) - len(tried))
+
+
+def _try(
+    verb: str, bodies: list[dict[str, Any]], answer: Callable[[dict[str, Any]], dict[str, Any]], watch: Watch
+) -> list[Answer]:
+    """Ask one after another, as far as there is room."""
+    tried: list[Answer] = []
+    size, total = 0, min(len(bodies), MAX_CHANGES)
+    for done, body in enumerate(bodies[:MAX_CHANGES]):
+        if size > MAX_BYTES:
+            break
+        watch("trying changes", done, total)
+        tried.append(Answer(verb, body, answer(body)))
+        size += len(json.dumps(tried[-1].answer))
+    return tried
+
+
+def _changes(begun: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """List the changes of a step, most wanted first."""
+    source = begun["look"]["source"]
+    places = range(len(source["tokens"]))
+    yield {}
+    for word in range(len(source["words"])):
+        yield {"hidden": [place for place in places if source["word_of"][place] == word]}
+    yield from ({"pinned": [{"place": place, "share": 0}]} for place in places)
+    yield from ({"step": step} for step in range(len(begun["tokens"])))
+    yield from ({"pinned": [{"place": place, "share": 1}]} for place in places)

@@ -1,0 +1,1 @@
+"""Word alignment: links between the words of sentence pairs."""

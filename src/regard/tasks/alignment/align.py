@@ -1,0 +1,271 @@
+"""Word alignment: force a translation through a model and read links off where it looked."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.data.batches.pairs import Examples, make_batch
+from regard.data.corpora.pair import Link, Pair
+from regard.data.respelling import Respelled
+from regard.data.text.tokenizer import Tokenizer
+from regard.data.text.word_spans import Division, compose, divide, token_words, word_spans
+from regard.decoding.forced import force
+from regard.errors import ArgumentError
+from regard.inspection.readings.alignment import (
+    Reading,
+    Step,
+    choose_weights,
+    diagonal_links,
+    link_matrix,
+    links_of,
+    word_weights,
+)
+from regard.inspection.readings.symmetrize import Join, symmetrize
+from regard.inspection.readings.value_norms import value_norms
+from regard.models.statistical.ibm_model_1 import IbmModel1, likeliest
+from regard.tasks.alignment.result import Alignment
+from regard.tasks.translation.model import Translator
+from regard.tasks.translation.search_batches import plan_by_cells
+
+__all__ = [
+    "Alignment",
+    "align",
+    "align_by_counting",
+    "align_counted",
+    "align_diagonally",
+    "count_words",
+    "join_directions",
+    "looks",
+    "shorten",
+    "turned_pairs",
+]
+
+BATCH_TOKENS = 4096
+PLAIN = Reading()
+
+
+class _Reader(NamedTuple):
+    """How a translator reads a side, or says it."""
+
+    tokenizer: Tokenizer
+    most: int
+    """Tokens, without `</s>`."""
+
+
+class Look(NamedTuple):
+    """Where a model looked while it said one given translation, by words."""
+
+    number: int
+    """Which pair it was."""
+    source: list[str]
+    target: list[str]
+    by_step: dict[Step, Float[Tensor, "layers heads target source_and_end"]]
+    """For each reading step asked for."""
+    read_as: Mapping[str, str]
+    """Words that the model read with other accents or case."""
+
+
+def align(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    *,
+    reading: Reading = PLAIN,
+    words: Division = "marks",
+    watch: Callable[[int], None] | None = None,
+) -> list[Alignment]:
+    """Force every target through the model and link its words to source words by the weights.
+
+    A side of more tokens than the translator reads is cut there, with a warning; see `shorten`.
+
+    - `reading`: which weights, and how; `regard.tasks.alignment.reading_choice` chooses one.
+    - `words`: how links count words: "marks" as the built-in corpora's gold links do, "whitespace" as files do.
+    - `watch`: told how many pairs are done.
+    """
+    pairs, cut = shorten(pairs, translator, words=words)
+    if cut:
+        warnings.warn(
+            f"{len(cut)} of {len(pairs)} pairs, the first at index {cut[0]}, had more than {translator.reach.source:,} "
+            "tokens on a side, which is how many are read; the rest was left out. Divide them into sentences.",
+            stacklevel=2,
+        )
+    found: dict[int, Alignment] = {}
+    for look in looks(translator, pairs, words=words, norms=reading.norms, steps=[reading.step]):
+        weights = choose_weights(look.by_step[reading.step], reading).cpu()
+        found[look.number] = Alignment(
+            source=tuple(look.source),
+            target=tuple(look.target),
+            links=links_of(link_matrix(weights, threshold=reading.threshold)),
+            weights=weights,
+            read_as=look.read_as,
+        )
+        if watch is not None:
+            watch(len(found))
+    return [found[index] for index in range(len(pairs))]
+
+
+def shorten(
+    pairs: Sequence[Pair], forward: Translator | None, backward: Translator | None = None, *, words: Division = "marks"
+) -> tuple[list[Pair], list[int]]:
+    """Cut both sides of pairs at as many tokens as the translators read, and give the numbers of those that were cut.
+
+    Words keep their places; gold links of words that are left out are left out too. `backward` is of the other
+    direction: it reads targets and says sources.
+    """
+    sources: list[_Reader] = []
+    targets: list[_Reader] = []
+    for translator, near, far in ((forward, sources, targets), (backward, targets, sources)):
+        if translator is not None:
+            said = translator.reach.source if translator.reach.target is None else translator.reach.target
+            near.append(_Reader(translator.tokenizers.source, translator.reach.source - 1))
+            far.append(_Reader(translator.tokenizers.target, said - 1))
+    heads = _heads([pair.source for pair in pairs], sources), _heads([pair.target for pair in pairs], targets)
+    found, cut = list(pairs), []
+    for number, (pair, source, target) in enumerate(zip(pairs, *heads, strict=True)):
+        if (source, target) != (pair.source, pair.target):
+            counts = len(divide(source, words)), len(divide(target, words))
+            links = tuple(link for link in pair.links if link.source < counts[0] and link.target < counts[1])
+            found[number] = Pair(source=source, target=target, links=links)
+            cut.append(number)
+    return found, cut
+
+
+def _heads(texts: Sequence[str], readers: Sequence[_Reader]) -> list[str]:
+    """Give as much of each text as every one of the tokenizers makes so many tokens of."""
+    composed = [compose(text) for text in texts]
+    long = {
+        int(number)
+        for tokenizer, most in readers
+        for number in np.flatnonzero(tokenizer.encode_batch(composed).lengths > most)
+    }
+    return [_head(composed[number], readers) if number in long else text for number, text in enumerate(texts)]
+
+
+def _head(text: str, readers: Sequence[_Reader]) -> str:
+    while True:  # half a word may have more tokens than its part of the whole word
+        offsets = [(tokenizer.backend.encode(text).offsets, most) for tokenizer, most in readers]
+        places = [places[most][0] for places, most in offsets if len(places) > most]
+        if not places:
+            return text
+        text = text[: min(*places, len(text) - 1)]
+
+
+@torch.no_grad()
+def looks(
+    translator: Translator, pairs: Sequence[Pair], *, words: Division, norms: bool, steps: Sequence[Step]
+) -> Iterator[Look]:
+    """Give where the model looked for each pair, in the order of lengths."""
+    model, sides = translator.network, translator.tokenizers
+    read = list(
+        zip(
+            translator.read([compose(pair.source) for pair in pairs]),
+            translator.read([compose(pair.target) for pair in pairs], side="target"),
+            strict=True,
+        )
+    )
+    source, target = (
+        sides.source.encode_batch([text.text for text, _ in read]),
+        sides.target.encode_batch([text.text for _, text in read]),
+    )
+    for indices in plan_by_cells(source.lengths + 1, target.lengths + 1, tokens=BATCH_TOKENS):
+        batch = make_batch(Examples(source=source, target=target), indices).to(translator.device)
+        given = batch.source, batch.source_lengths
+        said = force(model, *given, batch.target_input, batch.target_output, batch.target_lengths, weights=True)
+        scales = value_norms(model, model.encode(*given)) if norms else None
+        for row, (index, one) in enumerate(zip(indices.tolist(), said, strict=True)):
+            if one.weights is None:
+                raise ArgumentError(
+                    f"`model` must attend to its source to align words; received a {type(model).__name__} without "
+                    "attention."
+                )
+            scale = None if scales is None else scales[row, ..., : one.weights.size(-1)]
+            merged = _by_words(translator, read[index], one.weights, scale, words, steps)
+            named = divide(pairs[index].source, words), divide(pairs[index].target, words)
+            yield Look(index, *named, merged, {**read[index][0].words, **read[index][1].words})
+
+
+def _by_words(
+    translator: Translator,
+    read: tuple[Respelled, Respelled],
+    weights: Tensor,
+    norms: Tensor | None,
+    words: Division,
+    steps: Sequence[Step],
+) -> dict[Step, Float[Tensor, "layers heads target source_and_end"]]:
+    """Merge the tokens of each side to the words that links count."""
+    texts = [side.text for side in read]
+    spans = [word_spans(text, words) for text in texts]
+    source, target = map(token_words, translator.tokenizers, texts, spans)
+    counts = len(spans[0]), len(spans[1])
+    return {step: word_weights(weights, source, target, num_words=counts, step=step, norms=norms) for step in steps}
+
+
+def align_by_counting(
+    pairs: Sequence[Pair],
+    *,
+    train_on: Sequence[Pair] = (),
+    iterations: int = 5,
+    words: Division = "marks",
+) -> list[Alignment]:
+    """Align with IBM Model 1, trained on the pairs themselves and on those of `train_on`."""
+    return align_counted(count_words([*train_on, *pairs], iterations=iterations, words=words), pairs, words=words)
+
+
+def count_words(pairs: Sequence[Pair], *, iterations: int = 5, words: Division = "marks") -> IbmModel1:
+    """Train IBM Model 1 on pairs."""
+    sources, targets = ([divide(getattr(pair, side), words) for pair in pairs] for side in ("source", "target"))
+    return IbmModel1.train(sources, targets, iterations=iterations)
+
+
+def align_counted(model: IbmModel1, pairs: Sequence[Pair], *, words: Division = "marks") -> list[Alignment]:
+    """Align with what was counted."""
+    found = []
+    for pair in pairs:
+        source, target = divide(pair.source, words), divide(pair.target, words)
+        shares = model.posterior(source, target)
+        causes = enumerate(likeliest(shares))
+        links = sorted(Link(cause, place, sure=True) for place, cause in causes if cause is not None)
+        weights = torch.from_numpy(shares).float()
+        found.append(Alignment(source=tuple(source), target=tuple(target), links=tuple(links), weights=weights))
+    return found
+
+
+def align_diagonally(pairs: Sequence[Pair], *, words: Division = "marks") -> list[Alignment]:
+    """Align each target word with the source word as far along its sentence."""
+    found = []
+    for pair in pairs:
+        source, target = divide(pair.source, words), divide(pair.target, words)
+        links = diagonal_links(len(source), len(target))
+        weights = torch.zeros(len(target), len(source) + 1)
+        for link in links:
+            weights[link.target, link.source] = 1.0
+        found.append(Alignment(source=tuple(source), target=tuple(target), links=links, weights=weights))
+    return found
+
+
+def turned_pairs(pairs: Sequence[Pair]) -> list[Pair]:
+    """Exchange the sides of pairs, for a model of the other direction."""
+    return [
+        Pair(
+            source=pair.target,
+            target=pair.source,
+            links=tuple(Link(link.target, link.source, link.sure) for link in pair.links),
+        )
+        for pair in pairs
+    ]
+
+
+def join_directions(forward: Sequence[Alignment], backward: Sequence[Alignment], join: Join) -> list[Alignment]:
+    """Join the alignments of a model with those that a model of the other direction gave for `turned_pairs`."""
+    joined = []
+    for one, other in zip(forward, backward, strict=True):
+        turned = other.turned()
+        links = symmetrize(one.links, turned.links, join)
+        read_as = {**one.read_as, **turned.read_as}
+        joined.append(replace(one, links=links, reverse_weights=turned.reverse_weights, read_as=read_as))
+    return joined

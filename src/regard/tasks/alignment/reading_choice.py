@@ -1,0 +1,154 @@
+"""Which layer, head and step of a model align best: by gold links, or by the agreement of two directions."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.data.corpora.pair import Link, Pair
+from regard.data.text.word_spans import Division
+from regard.errors import ArgumentError
+from regard.evaluation.alignment_error import AlignmentScores
+from regard.inspection.readings.alignment import Reading, Step, choose_weights, link_matrix
+from regard.tasks.alignment.align import PLAIN, Look, looks, shorten, turned_pairs
+from regard.tasks.translation.model import Translator
+
+STEPS: tuple[Step, ...] = ("produced", "read")
+
+
+class Choice(NamedTuple):
+    """A reading and how well it did."""
+
+    reading: Reading
+    scores: AlignmentScores
+    """Against the gold links, or against the other direction as if it were gold."""
+    tried: dict[Reading, AlignmentScores]
+    """Every reading that was tried; by agreement, each beside the other direction's best."""
+
+
+def choose_by_gold(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    *,
+    like: Reading = PLAIN,
+    words: Division = "marks",
+    watch: Callable[[int], None] | None = None,
+) -> Choice:
+    """Choose the step, layer and head whose links have the least alignment error on pairs with gold links.
+
+    Each head and the mean over heads are tried, in every layer. `like` says what is not chosen: norms and threshold.
+    """
+    if not any(pair.links for pair in pairs):
+        raise ArgumentError("`pairs` must have gold links to choose a reading by; received none with links.")
+    pairs, _ = shorten(pairs, translator, words=words)
+    readings: list[Reading] = []
+    counts = torch.zeros((), dtype=torch.long)
+    for number, (look, found) in enumerate(_matrices(translator, pairs, like, words), start=1):
+        readings = readings or candidates(look, like)
+        links = pairs[look.number].links
+        sure = _matrix([link for link in links if link.sure], found)
+        counts = counts + _counts(found, sure, _matrix(links, found))
+        if watch is not None:
+            watch(number)
+    scored = {
+        reading: AlignmentScores.of_counts(said=said, sure=sure, in_sure=in_sure, in_possible=in_possible)
+        for reading, (said, sure, in_sure, in_possible) in zip(readings, counts.tolist(), strict=True)
+    }
+    best = min(scored, key=lambda reading: scored[reading].error)
+    return Choice(best, scored[best], scored)
+
+
+def choose_by_agreement(
+    forward: Translator,
+    backward: Translator,
+    pairs: Sequence[Pair],
+    *,
+    like: Reading = PLAIN,
+    words: Division = "marks",
+) -> tuple[Choice, Choice]:
+    r"""Choose a reading for each of two models, of opposite directions, so that their links agree most; no gold needed.
+
+    $$\text{agreement} = \frac{2\,|A \cap B|}{|A| + |B|}$$
+
+    which is one less the alignment error of either, with the other's links as sure gold ones.
+
+    Reference: Chen et al. (2020), arXiv:2004.14837.
+    """
+    if not pairs:
+        raise ArgumentError("`pairs` must hold at least one pair to choose a reading by; received none.")
+    pairs, _ = shorten(pairs, forward, backward, words=words)
+    turned = {look.number: (look, found) for look, found in _matrices(backward, turned_pairs(pairs), like, words)}
+    sides: list[list[Reading]] = []
+    both = said = said_back = torch.zeros(())
+    for look, found in _matrices(forward, pairs, like, words):
+        other_look, other = turned.pop(look.number)
+        sides = sides or [candidates(look, like), candidates(other_look, like)]
+        one, two = found.flatten(1).double(), other.mT.flatten(1).double()
+        both, said, said_back = both + one @ two.T, said + one.sum(1), said_back + two.sum(1)
+    agreement = 2 * both / (said[:, None] + said_back).clamp_min(1)
+    row, column = divmod(int(agreement.argmax()), agreement.size(1))
+    forward_tried = _scored(sides[0], both[:, column], said, gold=said_back[column])
+    backward_tried = _scored(sides[1], both[row], said_back, gold=said[row])
+    chosen = sides[0][row], sides[1][column]
+    return (
+        Choice(chosen[0], forward_tried[chosen[0]], forward_tried),
+        Choice(chosen[1], backward_tried[chosen[1]], backward_tried),
+    )
+
+
+def candidates(look: Look, like: Reading) -> list[Reading]:
+    """List the readings to try, in the order of `_matrices`."""
+    layers, heads = next(iter(look.by_step.values())).shape[:2]
+    choices = [None, *range(heads)] if heads > 1 else [None]
+    return [
+        replace(like, step=step, layer=layer if layers > 1 else None, head=head)
+        for step in look.by_step
+        for layer in range(layers)
+        for head in choices
+    ]
+
+
+def _matrices(
+    translator: Translator, pairs: Sequence[Pair], like: Reading, words: Division
+) -> Iterator[tuple[Look, Bool[Tensor, "readings target source"]]]:
+    for look in looks(translator, pairs, words=words, norms=like.norms, steps=STEPS):
+        weights = [choose_weights(look.by_step[one.step], one) for one in candidates(look, like)]
+        yield look, link_matrix(torch.stack(weights), threshold=like.threshold).cpu()
+
+
+def _matrix(links: Sequence[Link], like: Bool[Tensor, "readings target source"]) -> Bool[Tensor, "target source"]:
+    matrix = torch.zeros_like(like[0])
+    for link in links:
+        if link.target >= like.size(1) or link.source >= like.size(2):
+            raise ArgumentError(
+                f"`links` must stay within {like.size(2)} source and {like.size(1)} target words; received {link}. "
+                'Are the words counted in another way? words="marks" and words="whitespace" differ.'
+            )
+        matrix[link.target, link.source] = True
+    return matrix
+
+
+def _counts(
+    found: Bool[Tensor, "readings target source"],
+    sure: Bool[Tensor, "target source"],
+    possible: Bool[Tensor, "target source"],
+) -> Int[Tensor, "readings counts"]:
+    """Count |A|, |S|, |A ∩ S| and |A ∩ P| for each reading."""
+    rows = (found, sure.expand_as(found), found & sure, found & possible)
+    return torch.stack([row.sum((1, 2)) for row in rows], dim=1)
+
+
+def _scored(
+    readings: Sequence[Reading],
+    both: Float[Tensor, " readings"],
+    said: Float[Tensor, " readings"],
+    *,
+    gold: Float[Tensor, ""],
+) -> dict[Reading, AlignmentScores]:
+    return {
+        reading: AlignmentScores.of_counts(said=int(own), sure=int(gold), in_sure=int(shared), in_possible=int(shared))
+        for reading, shared, own in zip(readings, both.tolist(), said.tolist(), strict=True)
+    }

@@ -1,0 +1,1 @@
+"""Captions: pictures with captions in, a model that describes out."""

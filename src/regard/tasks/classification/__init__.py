@@ -1,0 +1,1 @@
+"""Text classification: labeled texts in, a classifier out."""

@@ -1,0 +1,180 @@
+"""Train a classifier: from labeled texts and settings to a model folder, a card and a report."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+
+from regard import __version__
+from regard.config.classify import LastStateSpec, RecurrentAttentionSpec, StructuredSpec, TfIdfSpec
+from regard.config.classify_run import ClassifyConfig
+from regard.config.show import show_settings
+from regard.data.batches.ragged import Ragged
+from regard.data.text.special import UNKNOWN
+from regard.data.text.tokenizer import Tokenizer
+from regard.data.text.tokenizer_training import train_tokenizer
+from regard.evaluation.classification import ClassificationScores
+from regard.models.classification import TfIdfClassifier, build_classifier, fit_tf_idf
+from regard.tasks.classification.data import LabeledCorpus
+from regard.tasks.classification.job import AnyClassifier, ClassificationJob
+from regard.tasks.classification.model import Classifier, cut_texts
+from regard.tasks.classification.page import classifier_card, training_page
+from regard.training.run import Run, Trained
+from regard.training.streams import seed_streams
+
+INVERSE_PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+def train_classifier(config: ClassifyConfig, corpus: LabeledCorpus, run: Run) -> Trained:
+    """Train, or go on, and write the model folder, its card and the report.
+
+    A run that is finished gives its figures again.
+    """
+    signature = describe_classifier(config)
+    if (found := run.figures_again()) is not None:
+        return Trained(run.folder, found, signature)
+    tokenizer = train_tokenizer(corpus.train.texts, config.tokenizer)
+    train, valid, test = (
+        (cut_texts(tokenizer.encode_batch(side.texts), config.data.max_length), side.labels)
+        for side in (corpus.train, corpus.valid, corpus.test)
+    )
+    job = ClassificationJob(train, valid, config.train, group=run.group)
+    model, spent = _train(config, corpus, run, job, train, tokenizer)
+    if not run.group.leads:
+        return Trained(run.folder, {}, signature)
+    model.eval()
+    classifier = Classifier(model, tokenizer, corpus.labels, config.model, max_length=config.data.max_length)
+    run.put_model(classifier.save)
+    result = run.finish(
+        lambda: _measure(classifier, job, {"valid": valid} | ({"test": test} if corpus.test.texts else {}), spent),
+        figures=lambda result: result.figures,
+        page=lambda result: _page(config, corpus, run, classifier, result),
+        card=lambda result: _card(config, corpus, run, result),
+        job=job,
+    )
+    return Trained(run.folder, result.figures, signature)
+
+
+class _Measured(NamedTuple):
+    scores: dict[str, ClassificationScores]
+    figures: dict[str, float]
+
+
+def _train(
+    config: ClassifyConfig,
+    corpus: LabeledCorpus,
+    run: Run,
+    job: ClassificationJob,
+    train: tuple[Ragged, list[int]],
+    tokenizer: Tokenizer,
+) -> tuple[AnyClassifier, dict[str, float]]:
+    """Train by gradients, or fit; give the model, and the steps and seconds that were spent on it."""
+    if isinstance(config.model, TfIdfSpec):
+        begun = time.perf_counter()
+        fitted = _fit(config.model, job, train, len(corpus.labels), tokenizer).to(run.group.device)
+        return fitted, {"steps": 0, "seconds": time.perf_counter() - begun}
+    seed_streams(config.train.seed)
+    model = build_classifier(config.model, vocabulary_size=tokenizer.size, num_labels=len(corpus.labels))
+    state = run.train(model, job, config.train, shorter="shorter texts (data.max_length)")
+    return model, {"steps": state.step, "seconds": state.seconds}
+
+
+def _measure(
+    classifier: Classifier,
+    job: ClassificationJob,
+    sides: Mapping[str, tuple[Ragged, list[int]]],
+    spent: dict[str, float],
+) -> _Measured:
+    scores = {name: job.score(classifier.model, *side) for name, side in sides.items()}
+    counts = {
+        "parameters": sum(one.numel() for one in classifier.model.state_dict().values()),
+        "labels": len(classifier.labels),
+    }
+    return _Measured(scores, label_figures(scores) | counts | spent)
+
+
+def describe_classifier(config: ClassifyConfig) -> str:
+    """Give the signature that results carry; a recurrent model's names its cell, and how it reads.
+
+    >>> describe_classifier(ClassifyConfig())
+    'task:classify|data:|model:recurrent-attention|cell:lstm|direction:both|seed:1|version:0.1.0'
+    """
+    spec = config.model
+    parts = {"task": "classify", "data": config.data.corpus, "model": spec.kind}
+    if isinstance(spec, LastStateSpec | RecurrentAttentionSpec | StructuredSpec):
+        parts["cell"] = spec.cell
+    if isinstance(spec, LastStateSpec | RecurrentAttentionSpec):
+        parts["direction"] = spec.direction
+    return "|".join(
+        f"{name}:{value}" for name, value in (parts | {"seed": config.train.seed, "version": __version__}).items()
+    )
+
+
+def _fit(
+    spec: TfIdfSpec, job: ClassificationJob, train: tuple[Ragged, list[int]], num_labels: int, tokenizer: Tokenizer
+) -> TfIdfClassifier:
+    """Fit with the penalty that is set, or with each of some, and keep the lowest validation loss."""
+    texts = [train[0][index].tolist() for index in range(len(train[0]))]
+    fitted = [
+        fit_tf_idf(
+            texts,
+            train[1],
+            vocabulary_size=tokenizer.size,
+            num_labels=num_labels,
+            inverse_penalty=one,
+            iterations=spec.iterations,
+            unheard=(UNKNOWN,),
+        ).to(job.group.device)
+        for one in ([spec.inverse_penalty] if spec.inverse_penalty else INVERSE_PENALTIES)
+    ]
+    return min(fitted, key=lambda model: job.validate(model).loss)
+
+
+def label_figures(scores: Mapping[str, ClassificationScores]) -> dict[str, float]:
+    """Name the figures of each side, such as test_accuracy."""
+    return {
+        f"{side}_{name}": value
+        for side, one in scores.items()
+        for name, value in (
+            ("accuracy", one.accuracy),
+            ("macro_f1", one.macro_f1),
+            ("calibration_error", one.calibration_error),
+            ("cross_entropy", one.cross_entropy),
+        )
+    }
+
+
+def _about(config: ClassifyConfig, corpus: LabeledCorpus, run: Run, figures: dict[str, float]) -> dict[str, Any]:
+    """Give what both the report and the card say."""
+    data = (
+        f"{config.data.corpus}: {len(corpus.train):,} texts to train on, {len(corpus.valid):,} to validate on, "
+        f"{len(corpus.test):,} to test with; labels {', '.join(corpus.labels[:20])}"
+        f"{', …' if len(corpus.labels) > 20 else ''}."
+    )
+    return {
+        "title": f"Classifier trained on {config.data.corpus}",
+        "kind": config.model.kind,
+        "data": data,
+        "figures": figures,
+        "command": run.command,
+        "signature": describe_classifier(config),
+    }
+
+
+def _page(config: ClassifyConfig, corpus: LabeledCorpus, run: Run, classifier: Classifier, result: _Measured) -> str:
+    side = corpus.test if corpus.test.texts else corpus.valid
+    with torch.no_grad():
+        shown = classifier.classify(side.texts[:20])
+    return training_page(
+        **_about(config, corpus, run, result.figures),
+        labels=corpus.labels,
+        scores=result.scores,
+        decisions=list(zip(shown, [corpus.labels[one] for one in side.labels[:20]], strict=True)),
+        config=show_settings(config, help=False),
+    )
+
+
+def _card(config: ClassifyConfig, corpus: LabeledCorpus, run: Run, result: _Measured) -> str:
+    about = _about(config, corpus, run, result.figures)
+    return classifier_card(**about, license=config.data.license, folder=str(run.folder.model))

@@ -1,0 +1,115 @@
+"""Compare systems on the same pairs: runs, or files of their output."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.errors import ArgumentError, DataError
+from regard.evaluation.bootstrap import SAMPLES, SEED, Difference, paired_difference
+from regard.evaluation.measure import Name
+from regard.tasks.evaluation.evaluate import Evaluating, Evaluation, Outputs, Watch, assess, evaluate
+from regard.tasks.evaluation.held_out import Choice, HeldOut, find_held_out, read_hypotheses
+from regard.tasks.model_folder import find_model
+from regard.tasks.model_kinds import check_kind
+from regard.tasks.translation.model import load
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparison:
+    """Systems on one set of pairs; the first is the baseline."""
+
+    evaluations: tuple[Evaluation, ...]
+    differences: tuple[dict[Name, Difference], ...]
+    """From the baseline, for each system after it."""
+
+    def table(self) -> dict[str, Any]:
+        """Give everything as plain values, for JSON."""
+        first = self.evaluations[0]
+        systems = [one.table() for one in self.evaluations]
+        for system, differences in zip(systems[1:], self.differences, strict=True):
+            system["difference"] = {name: found._asdict() for name, found in differences.items()}
+        return {
+            "test_set": first.held_out.name,
+            "sentences": len(first.held_out.pairs),
+            "fingerprint": first.held_out.fingerprint,
+            "baseline": first.name,
+            "systems": systems,
+        }
+
+
+def compare(evaluations: Sequence[Evaluation], *, samples: int = SAMPLES, seed: int = SEED) -> Comparison:
+    """Test by paired bootstrap resampling how each system differs from the first."""
+    if len(evaluations) < 2:
+        raise ArgumentError(f"`evaluations` must be two or more; received {len(evaluations)}.")
+    baseline = evaluations[0]
+    for other in evaluations[1:]:
+        _check_same(baseline.held_out, other.held_out, baseline.name, other.name)
+    differences = tuple(
+        {
+            name: paired_difference(one.measures[name], baseline.measures[name], samples=samples, seed=seed)
+            for name in baseline.measures
+        }
+        for one in evaluations[1:]
+    )
+    return Comparison(evaluations=tuple(evaluations), differences=differences)
+
+
+def common_held_out(systems: Sequence[Path], choice: Choice) -> HeldOut:
+    """Find the pairs to compare on: those named, or those that every run among the systems has held out."""
+    for path in systems:
+        if not path.exists():
+            raise DataError(
+                f"A system must be a run folder, a model folder or a file of its output; {path} is not there."
+            )
+    runs = [path for path in systems if path.is_dir()]
+    if choice.corpus or choice.source or not runs:
+        return find_held_out(choice)
+    first = find_held_out(choice, runs[0])
+    for other in runs[1:]:
+        _check_same(first, find_held_out(choice, other), str(runs[0]), str(other))
+    return first
+
+
+def evaluate_systems(
+    systems: Sequence[Path], settings: Evaluating, *, watch: Callable[[str], Watch]
+) -> list[Evaluation]:
+    """Evaluate each run folder, model folder or file of hypotheses; `watch` gives a watcher for each by its name."""
+    for path in systems:
+        if path.is_dir():
+            check_kind(find_model(path), "translate")
+    held_out = common_held_out(systems, settings.data)
+    found = []
+    for path, name in zip(systems, system_names(systems), strict=True):
+        if path.is_dir():
+            translator = load(path, device=settings.device)
+            found.append(evaluate(translator, held_out, settings, name=name, watch=watch(name)))
+        else:
+            said = Outputs(hypotheses=read_hypotheses(path, held_out))
+            found.append(assess(said, held_out, settings, name=name, watch=watch(name)))
+    return found
+
+
+def system_names(systems: Sequence[Path]) -> list[str]:
+    """Call each by the last part of its path, as many parts as tell them apart.
+
+    >>> system_names([Path("runs/a"), Path("runs/b/model"), Path("out/b.txt")])
+    ['a', 'b', 'b.txt']
+    >>> system_names([Path("one/a"), Path("two/a")])
+    ['one/a', 'two/a']
+    """
+    parts = [(path.parent if path.name == "model" else path).parts for path in systems]
+    for length in range(1, max(map(len, parts), default=1) + 1):
+        names = ["/".join(one[-length:]) for one in parts]
+        if len(set(names)) == len(names):
+            return names
+    return [f"{path} ({number})" for number, path in enumerate(systems, start=1)]
+
+
+def _check_same(first: HeldOut, second: HeldOut, one: str, other: str) -> None:
+    if first.fingerprint != second.fingerprint:
+        raise DataError(
+            f"Systems must be compared on the same pairs; {one} was to be tested on {first.name} "
+            f"({len(first.pairs):,} pairs, {first.fingerprint}), {other} on {second.name} ({len(second.pairs):,} "
+            f"pairs, {second.fingerprint}). Name one test set for all: --data, or --source and --target."
+        )

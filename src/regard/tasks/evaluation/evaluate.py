@@ -1,0 +1,258 @@
+"""Evaluate a translator, or the output of any system, on pairs it has not seen."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from regard import __version__
+from regard.data.corpora.pair import words
+from regard.decoding.search import Search
+from regard.evaluation.attention_tally import AttentionTally, HeadAttention
+from regard.evaluation.bootstrap import SAMPLES, SEED, Interval, interval
+from regard.evaluation.by_length import EDGES, LengthScores, by_length, make_bins
+from regard.evaluation.measure import Measure, Name, measure
+from regard.evaluation.perplexity import Perplexity, perplexity
+from regard.models.sequence.build import count_parameters
+from regard.tasks.evaluation.held_out import Choice, HeldOut
+from regard.tasks.translation.model import Translation, Translator
+
+AT_ONCE = 64
+"""Sentences between two reports of progress."""
+
+#: Told what is done, how much of it, and of how much.
+Watch: TypeAlias = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluating:
+    """How to evaluate."""
+
+    data: Choice = field(default_factory=Choice)
+    """Which pairs to evaluate on."""
+    search: Search = field(default_factory=Search)
+    """How to look for translations."""
+    bins: tuple[int, ...] = EDGES
+    """Source lengths at which a bin begins, in words."""
+    tokenized: Literal["no", "words", "given"] = "no"
+    """Also score without case on tokens: our `words`, or the text as given, divided at spaces."""
+    samples: int = SAMPLES
+    """Resamples for confidence intervals and significance."""
+    seed: int = SEED
+    """Of the resamples."""
+    device: str = "cpu"
+    """Where the model runs."""
+
+    def __post_init__(self) -> None:
+        make_bins(self.bins)
+
+
+class Outputs(NamedTuple):
+    """What a system said, and what is known of how it came to that; of files, nothing."""
+
+    hypotheses: Sequence[str]
+    perplexity: Perplexity | None = None
+    token: str = ""
+    """What the model's target tokens are, such as bpe; perplexity is counted in them."""
+    attention: Sequence[HeadAttention] = ()
+    parameters: int | None = None
+    sentences_per_second: float | None = None
+    unfinished: int = 0
+    cut: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evaluation:
+    """Figures of one system on one set of pairs."""
+
+    name: str
+    held_out: HeldOut
+    outputs: Outputs
+    measures: dict[Name, Measure]
+    """On plain text, cased."""
+    scores: dict[Name, Interval]
+    tokenized: dict[str, tuple[float, str]]
+    """On lower-cased tokens, where asked for: scores and signatures."""
+    lengths: list[LengthScores]
+    notes: tuple[str, ...]
+    signature: str
+
+    def table(self) -> dict[str, Any]:
+        """Give everything as plain values, for JSON."""
+        outputs = self.outputs
+        return {
+            "name": self.name,
+            "test_set": self.held_out.name,
+            "sentences": len(self.held_out.pairs),
+            "fingerprint": self.held_out.fingerprint,
+            "scores": {
+                name: found._asdict() | {"signature": self.measures[name].signature}
+                for name, found in self.scores.items()
+            },
+            "tokenized": {name: {"value": value, "signature": how} for name, (value, how) in self.tokenized.items()},
+            "perplexity": None if outputs.perplexity is None else asdict(outputs.perplexity) | {"token": outputs.token},
+            "by_length": [_length_table(one) for one in self.lengths],
+            "attention": [asdict(one) for one in outputs.attention],
+            "parameters": outputs.parameters,
+            "sentences_per_second": outputs.sentences_per_second,
+            "notes": list(self.notes),
+            "signature": self.signature,
+        }
+
+
+def _length_table(one: LengthScores) -> dict[str, Any]:
+    table: dict[str, Any] = {"low": one.bin.low, "high": one.bin.high, "mean_length": one.mean_length}
+    table |= {"sentences": one.sentences, "few": one.few}
+    return table | {name: found._asdict() for name, found in one.scores.items()}
+
+
+def _silent(_: str, __: int, ___: int) -> None:
+    """Watch nothing."""
+
+
+def evaluate(
+    translator: Translator,
+    held_out: HeldOut,
+    settings: Evaluating | None = None,
+    *,
+    name: str = "model",
+    watch: Watch = _silent,
+) -> Evaluation:
+    """Translate the sources, compare with the references, and ask the model what it thinks of those.
+
+    Attention is that of the translations, as search looked for them; perplexity that of the references.
+    """
+    settings = settings or Evaluating()
+    begun = time.perf_counter()
+    tally, said = AttentionTally(), dict[int, Translation]()
+    for index, translation in _translate(translator, held_out.sources, settings.search, watch):
+        if translation.weights is not None:
+            tally.add(translation.weights, finished=translation.finished)
+        said[index] = translation
+    seconds = time.perf_counter() - begun
+    outputs = Outputs(
+        hypotheses=[said[index].text for index in range(len(said))],
+        perplexity=surprise(translator, held_out, watch=watch),
+        token=translator.tokenizers.target.kind,
+        attention=tally.result(),
+        parameters=sum(map(count_parameters, translator.models)),
+        sentences_per_second=len(said) / seconds,
+        unfinished=sum(not one.finished for one in said.values()),
+        cut=sum(one.cut > 0 for one in said.values()),
+    )
+    return assess(outputs, held_out, settings, name=name, watch=watch)
+
+
+def assess(
+    outputs: Outputs,
+    held_out: HeldOut,
+    settings: Evaluating | None = None,
+    *,
+    name: str = "hypotheses",
+    watch: Watch = _silent,
+) -> Evaluation:
+    """Score what any system said."""
+    settings = settings or Evaluating()
+    watch("scoring", 0, 1)
+    hypotheses, references = outputs.hypotheses, held_out.references
+    measures = measure(hypotheses, references)
+    again = {"samples": settings.samples, "seed": settings.seed}
+    given = settings.tokenized == "given"
+    lengths = [len(source.split() if given else words(source)) for source in held_out.sources]
+    found = Evaluation(
+        name=name,
+        held_out=held_out,
+        outputs=outputs,
+        measures=measures,
+        scores={metric: interval(one, **again) for metric, one in measures.items()},
+        tokenized=_tokenized(hypotheses, references, settings.tokenized),
+        lengths=by_length(
+            {metric: measures[metric] for metric in ("BLEU", "chrF")}, lengths, edges=settings.bins, **again
+        ),
+        notes=tuple(_notes(outputs, held_out)),
+        signature=_signature(outputs, held_out, settings),
+    )
+    watch("scoring", 1, 1)
+    return found
+
+
+def _translate(
+    translator: Translator, texts: Sequence[str], search: Search, watch: Watch
+) -> Iterator[tuple[int, Translation]]:
+    """Translate those of like length together, and keep the weights of a few at a time only."""
+    order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
+    for start in range(0, len(order), AT_ONCE):
+        watch("translating", start, len(order))
+        chosen = order[start : start + AT_ONCE]
+        found = translator.search([texts[index] for index in chosen], search, weights=True)
+        yield from ((index, best[0]) for index, best in zip(chosen, found, strict=True))
+    watch("translating", len(order), len(order))
+
+
+def surprise(translator: Translator, held_out: HeldOut, *, watch: Watch = _silent) -> Perplexity:
+    """Ask a model how likely the references are, as its tokenizer spells them."""
+    pairs, target = held_out.pairs, translator.tokenizers.target
+    found: list[Translation] = []
+    for start in range(0, len(pairs), AT_ONCE):
+        watch("perplexity", start, len(pairs))
+        some = pairs[start : start + AT_ONCE]
+        found += translator.force([pair.source for pair in some], [pair.target for pair in some])
+    watch("perplexity", len(pairs), len(pairs))
+    spelled = [target.normalize(pair.target) for pair in pairs]
+    return perplexity(
+        [one.log_probabilities for one in found],
+        words=[len(words(text)) for text in spelled],
+        characters=[len(text) for text in spelled],
+        unknown=sum(one.target_tokens.count("<unk>") for one in found),
+    )
+
+
+def _tokenized(
+    hypotheses: Sequence[str], references: Sequence[str], kind: Literal["no", "words", "given"]
+) -> dict[str, tuple[float, str]]:
+    if kind == "no":
+        return {}
+    if kind == "words":
+        hypotheses, references = ([" ".join(words(text)) for text in side] for side in (hypotheses, references))
+    how = "regard-words" if kind == "words" else "none"
+    found = measure(hypotheses, references, tokenized=how)
+    return {name: (one.score(), one.signature) for name, one in found.items()}
+
+
+def _notes(outputs: Outputs, held_out: HeldOut) -> Iterator[str]:
+    """Say what a reader of the figures should know."""
+    total = f"{len(outputs.hypotheses):,}"
+    if held_out.report is not None:
+        yield f"Of {held_out.report.total:,} lines, {held_out.report.kept:,} are of use. {held_out.report}"
+    if 2 * sum(text.endswith(" .") for text in outputs.hypotheses) > len(outputs.hypotheses):
+        yield "The hypotheses look tokenized, with a space before the final period; BLEU is meant for plain text."
+    if outputs.unfinished:
+        yield f"Of {total} translations, {outputs.unfinished:,} reached the longest length without an end."
+    if outputs.cut:
+        yield f"Of {total} sources, {outputs.cut:,} had more tokens than the model reads, and lost the rest."
+    if outputs.perplexity is not None and outputs.perplexity.unknown:
+        tokens, unknown = outputs.perplexity.tokens, outputs.perplexity.unknown
+        yield (
+            f"Of {tokens:,} reference tokens, the model does not know {unknown:,}, which makes its perplexity look "
+            "better; compare it within this vocabulary only."
+        )
+
+
+def _signature(outputs: Outputs, held_out: HeldOut, settings: Evaluating) -> str:
+    start = f"task:evaluation|pairs:{len(held_out.pairs)}|test:{held_out.fingerprint}"
+    how = f"|{_searched(settings.search)}" if outputs.parameters is not None else ""
+    return f"{start}{how}|bs:{settings.samples}|seed:{settings.seed}|version:{__version__}"
+
+
+def _searched(search: Search) -> str:
+    """Name how outputs were looked for, and every setting that is not the usual one."""
+    plain = Search()
+    kept = [f"{field.name}:{getattr(search, field.name)}" for field in fields(search) if field.name not in _NAMED
+            and getattr(search, field.name) != getattr(plain, field.name)]  # fmt: skip
+    if search.sampling is None:
+        return "|".join([f"beam:{search.beam}", f"length_penalty:{search.length_penalty:g}", *kept])
+    drawn = [f"{field.name}:{getattr(search.sampling, field.name):g}" for field in fields(search.sampling)]
+    return "|".join(["sampling", *drawn, *kept])
+
+
+_NAMED = ("beam", "length_penalty", "sampling")

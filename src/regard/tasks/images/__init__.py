@@ -1,0 +1,1 @@
+"""Image classification: labeled images in, a classifier out."""

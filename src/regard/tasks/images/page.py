@@ -1,0 +1,80 @@
+"""Decisions on images for people: pages with what was weighed, and the report of a run."""
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from regard.evaluation.classification import ClassificationScores
+from regard.tasks.classification.page import confusion_html, reliability_html, told
+from regard.tasks.images.figure import as_png
+from regard.tasks.images.model import ImageDecision, ImageInspection
+from regard.tasks.page import make_html
+from regard.tasks.translation.page import curves_html
+
+CAVEAT = (
+    "Gates say how much of a feature map or a place went on, weights how much a place was looked at; neither is proof "
+    "of why the label was chosen. Evidence is what each place adds to the label's logit, where that is a sum over "
+    "places."
+)
+_STYLE = (
+    "<style>img { max-width: 100%; background: #fff } .chances { color: var(--dim); font-size: .85rem }"
+    ".right td { text-align: right }</style>"
+)
+
+
+def inspections_page(sections: Iterable[str], *, title: str) -> str:
+    """Write a page of what `inspection_html` gave."""
+    return make_html(title, [_STYLE, f"<h1>{escape(title)}</h1><p><small>{CAVEAT}</small></p>", *sections])
+
+
+def inspection_html(name: str, inspection: ImageInspection, gold: str | None = None) -> str:
+    """Draw one image with what was weighed, as part of a page."""
+    decision = inspection.decision
+    data = base64.b64encode(as_png(inspection.figure())).decode()
+    mistake = f" (is {escape(gold)})" if gold is not None and gold != decision.label else ""
+    alt = escape(f"{name}: {decision.label}, and the places and channels that were weighed")
+    return (
+        f"<section><h2>{escape(name)}: {escape(decision.label)}{mistake}</h2>"
+        f'<p class="chances">{escape(chances(decision))}</p>'
+        f'<img alt="{alt}" src="data:image/png;base64,{data}"></section>'
+    )
+
+
+def chances(decision: ImageDecision, count: int = 5) -> str:
+    """Name the likeliest labels with their probabilities.
+
+    >>> chances(ImageDecision(label="cat", probabilities={"dog": 0.25, "cat": 0.75}))
+    'cat 0.750, dog 0.250'
+    """
+    ranked = sorted(decision.probabilities.items(), key=lambda item: -item[1])[:count]
+    return ", ".join(f"{label} {probability:.3f}" for label, probability in ranked)
+
+
+def images_report(
+    *,
+    title: str,
+    data: str,
+    figures: Mapping[str, float],
+    labels: Sequence[str],
+    scores: Mapping[str, ClassificationScores],
+    inspections: Sequence[tuple[str, ImageInspection, str | None]],
+    metrics: Sequence[Mapping[str, Any]],
+    command: str,
+    signature: str,
+    config: str,
+) -> str:
+    """Write `report.html`: figures, curves, mistakes, calibration, and some images with what was weighed."""
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in told(figures).items())
+    side = "test" if "test" in scores else "valid"
+    parts = [
+        _STYLE,
+        f"<h1>{escape(title)}</h1><p><small>{escape(signature)}</small></p><p>{escape(data)}</p><table>{rows}</table>",
+        f"<h2>Curves</h2>{curves_html(metrics, measure='accuracy', called='accuracy', unit='image')}",
+        confusion_html(scores[side], labels, side),
+        reliability_html(scores[side], unit="images"),
+        f"<h2>Images</h2><p><small>{CAVEAT}</small></p>",
+        *(inspection_html(name, one, gold) for name, one, gold in inspections),
+        f"<h2>Command</h2><pre>{escape(command)}</pre><h2>Settings</h2><pre>{escape(config)}</pre>",
+    ]
+    return make_html(title, parts)

@@ -1,0 +1,1 @@
+"""Language models: text in, a model that continues and measures text out."""

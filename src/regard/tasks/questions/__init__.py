@@ -1,0 +1,1 @@
+"""Questions about pictures: pictures with questions and answers in, a model that answers out."""

@@ -1,0 +1,1 @@
+"""Translation: pairs of sentences in, a translator out."""

@@ -1,0 +1,160 @@
+"""The sentence pairs of a run: read, cleaned, divided, and counted."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regard.config.data import Data
+from regard.config.defaults import DataSize, hold_out_for
+from regard.config.read import read_settings
+from regard.data.builtin import corpus as builtin_corpus
+from regard.data.corpora.catalogue import LICENSE, check_builtin, held_out_size, is_builtin
+from regard.data.corpora.corpus import AnyCorpus, find_corpus, read_pairs
+from regard.data.corpora.pair import Pair
+from regard.data.corpora.report import Report
+from regard.data.corpora.split import TRAIN, Fractions, check_sides, choose_sides
+from regard.data.corpora.streamed import Pairs, StreamedPairs
+from regard.data.formats.lines import read_lines
+from regard.data.formats.paths import is_file, missing_file
+from regard.data.formats.pharaoh import parse_links
+from regard.data.formats.records import BadLine
+from regard.errors import ArgumentError, DataError
+from regard.tasks.translation.first_pass import Intake, pair_bytes
+
+IN_MEMORY = 250_000
+"""Pairs that are held as they are, about 100 MiB; more are read again from their files whenever they are needed."""
+
+
+class Corpus(NamedTuple):
+    """Pairs to train on, to validate on, and to test with, if any were held out for that."""
+
+    train: Pairs
+    valid: list[Pair]
+    test: list[Pair]
+    data: Data
+    """The settings, with the shares that were held out."""
+    reports: tuple[Report, ...]
+
+    @property
+    def size(self) -> DataSize:
+        """How much there is to train on."""
+        train = self.train
+        if not isinstance(train, StreamedPairs):
+            said = [pair.target.split() for pair in train]
+            words, vocabulary = sum(map(len, said)), len(set().union(*said))
+            linked = any(pair.links for pair in islice(train, 100))
+        else:
+            words, vocabulary, linked = train.words, train.vocabulary, train.linked
+        return DataSize(len(train), words, vocabulary, builtin=is_builtin(self.data.corpus), linked=linked)
+
+    def fingerprint(self) -> str:
+        """Give a checksum of all pairs, so that a run goes on with the data it began with or not at all."""
+        digest = hashlib.sha256()
+        for side in (self.train, self.valid, self.test):
+            if isinstance(side, StreamedPairs):
+                digest.update(side.digest.encode())
+            else:
+                for pair in side:
+                    digest.update(pair_bytes(pair))
+            digest.update(b"\f")
+        return digest.hexdigest()
+
+
+def gather_pairs(
+    table: Mapping[str, Any], *, in_memory: int = IN_MEMORY, count: Callable[[int], None] | None = None
+) -> Corpus:
+    """Read what the settings of `data` name, telling `count` now and then how many pairs there are so far."""
+    data = read_settings(Data, table, at="data")
+    if is_builtin(data.corpus):
+        return _draw(data)
+    if not data.corpus and not data.source:
+        raise ArgumentError(
+            "The data must be named; received nothing. Give two plain files (--source a.es --target a.en), or one "
+            "corpus (--data pairs.tsv, --data builtin:es-en)."
+        )
+    valid = _read_valid(data)
+    intake = Intake(data.clean, salt=data.hold_out.salt, held_out=valid, in_memory=in_memory)
+    reading = Report(title="reading")
+    intake.read(_read(data, reading), count=count)
+    reports = (reading, *intake.reports)
+    if not len(intake.hashes):
+        problems = ", ".join(report.summary() for report in reports if report.dropped) or "nothing was read"
+        raise DataError(
+            f"{data.name} must have at least one pair to train on; received none: {problems}. Look at the files, and "
+            "at data.clean."
+        )
+    if valid:
+        sides = np.full(len(intake.hashes), TRAIN, dtype=np.int8)
+    else:
+        fractions = read_settings(
+            Fractions, hold_out_for(len(intake.hashes)), table.get("hold_out", {}), at="data.hold_out"
+        )
+        data = read_settings(Data, table, {"hold_out": fractions}, at="data")
+        sides = choose_sides(intake.hashes, fractions)
+        check_sides(sides, fractions)
+    found = intake.divide(sides, lambda: _read(data, Report()))
+    return Corpus(found.train, valid or found.valid, found.test, data, reports)
+
+
+def _draw(data: Data) -> Corpus:
+    """Draw from a built-in corpus."""
+    check_builtin(data.corpus, "translate")
+    held_out = held_out_size(data.size)
+    train = builtin_corpus(data.corpus, split="train", size=data.size, seed=data.seed)
+    valid = builtin_corpus(data.corpus, split="valid", size=held_out, seed=data.seed)
+    test = builtin_corpus(data.corpus, split="test", size=held_out, seed=data.seed)
+    if data.license == "unknown":
+        data = replace(data, license=LICENSE)
+    return Corpus(train, valid, test, data, ())
+
+
+def _read_valid(data: Data) -> list[Pair]:
+    """Read the validation pairs, where the settings name some."""
+    if not data.valid and not data.valid_source:
+        return []
+    found = _find(data.valid, data.valid_source, data.valid_target, data, split="validation")
+    pairs = list(read_pairs(found, bad=data.bad))
+    if not pairs:
+        raise DataError(
+            f"{data.valid or data.valid_source} must hold at least one pair to validate on; received none. Name "
+            "another, or none: then pairs are held out."
+        )
+    return pairs
+
+
+def _read(data: Data, report: Report) -> Iterator[Pair]:
+    found = _find(data.corpus, data.source, data.target, data, split="train")
+    if not data.links:
+        return read_pairs(found, bad=data.bad, report=report)
+    return _with_links(read_pairs(found, bad="refuse", report=report), data.links)
+
+
+def _find(corpus: str, source: str, target: str, data: Data, *, split: str) -> AnyCorpus:
+    if source:
+        return find_corpus(source, target)
+    return find_corpus(
+        corpus,
+        source=data.source_column or None,
+        target=data.target_column or None,
+        split=split,
+        configuration=data.subset or None,
+    )
+
+
+def _with_links(pairs: Iterator[Pair], path: str) -> Iterator[Pair]:
+    """Read links such as 0-0 1-2 beside the pairs, line by line, so no line may be left out."""
+    if not is_file(path):
+        raise DataError(f"data.links: {missing_file(Path(path))}")
+    lines = read_lines(Path(path))
+    for number, (pair, line) in enumerate(zip_longest(pairs, lines), start=1):
+        if pair is None or line is None:
+            short = "pairs" if pair is None else "lines of links"
+            raise DataError(f"{path} must have one line for each pair; received fewer {short}, {number - 1}.")
+        if isinstance(line, BadLine):
+            raise DataError(str(line))
+        yield Pair(source=pair.source, target=pair.target, links=parse_links(line, place=f"{path}, line {number}"))

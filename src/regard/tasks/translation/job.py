@@ -1,0 +1,139 @@
+"""What the loop needs to know of translation: batches of token numbers, the loss, and the validation."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import torch
+from torch import nn
+
+from regard.config.train import Train
+from regard.data.batches.pairs import Batch, Batches, Examples
+from regard.data.corpora.pair import Pair
+from regard.data.corpora.streamed import Pairs
+from regard.data.text.tokenizer import TokenizerPair
+from regard.data.untrained import Untrained
+from regard.errors import ArgumentError
+from regard.evaluation.bleu import score
+from regard.models.sequence.build import Model
+from regard.models.word_loss import word_loss
+from regard.tasks.translation.encoding import TrainingFiles, encode_pairs, encode_portions, encode_training
+from regard.tasks.translation.greedy import translate
+from regard.tasks.translation.links import gold_weights
+from regard.tasks.translation.samples import make_samples
+from regard.training.group import Group
+from regard.training.loss import Loss, alignment_loss, r_drop_penalty, smoothed_cross_entropy
+from regard.training.watch import Validated
+
+
+class TranslationJob:
+    """Train on some pairs, validate on others."""
+
+    def __init__(
+        self,
+        train: Pairs,
+        valid: Sequence[Pair],
+        tokenizers: TokenizerPair,
+        settings: Train,
+        *,
+        group: Group,
+        files: TrainingFiles | None = None,
+    ) -> None:
+        self.settings, self.tokenizers, self.group = settings, tokenizers, group
+        self.valid = list(valid)
+        self.batches = Batches(
+            encode_training(train, tokenizers, settings, files=files, group=group),
+            tokens=settings.batch_tokens,
+            seed=settings.seed,
+            rank=group.rank,
+            ranks=group.ranks,
+        )
+        self._held_out = encode_pairs(valid, tokenizers)
+        self.at_once = settings.batch_tokens
+        """Tokens of the held-out pairs that are read, or translated, at once."""
+
+    def longest(self) -> tuple[int, int]:
+        """Give the most tokens, `</s>` included, of any source and any target in the epoch at hand."""
+        sides = zip(self.batches.longest(), self._held_out_batches().longest(), strict=True)
+        source, target = (max(both) for both in sides)
+        return source, target
+
+    def untrained(self, train: Pairs) -> Untrained:
+        """List the tokens of each side that the pairs to train on do not have.
+
+        With BPE-dropout an epoch lacks pieces that another has, so whole pieces count too.
+        """
+        corpora: Iterator[Examples] = iter([self.batches.examples()])
+        if self.settings.bpe_dropout:
+            corpora = chain(corpora, encode_portions(train, self.tokenizers))
+        return Untrained.of_corpora(corpora, self.tokenizers)
+
+    def loss(self, model: nn.Module, batch: Batch) -> Loss:
+        """Sum smoothed cross-entropy, and what the switches add, over the target tokens."""
+        assert isinstance(model, Model)
+        settings = self.settings
+        if settings.r_drop:
+            batch = _twice(batch)
+        read = model.read(batch.source, batch.source_lengths, batch.target_input, weights=settings.guided_alignment > 0)
+        if settings.r_drop:
+            logits = model.output(read.features)
+            both = smoothed_cross_entropy(logits, batch.target_output, smoothing=settings.label_smoothing)
+            penalty = r_drop_penalty(logits, batch.target_output)
+            found = Loss(0.5 * (both.total + settings.r_drop * penalty), 0.5 * both.cross_entropy)
+        else:
+            found = Loss(
+                *word_loss(read.features, model.output, batch.target_output, smoothing=settings.label_smoothing)
+            )
+        if settings.guided_alignment:
+            # One head of the last layer but one: Garg et al. (2019), section 4.2, arXiv:1909.02074.
+            if read.weights is None:
+                raise ArgumentError(
+                    "`train.guided_alignment` must be 0 for a model without attention; received "
+                    f"{settings.guided_alignment:g}."
+                )
+            looks = read.weights[:, max(0, read.weights.size(1) - 2), 0]
+            guided = alignment_loss(looks, gold_weights(batch)) * (0.5 if settings.r_drop else 1.0)
+            found = found._replace(total=found.total + settings.guided_alignment * guided)
+        return found
+
+    def validate(self, model: nn.Module) -> Validated:
+        """Measure cross-entropy on all held-out pairs, BLEU and chrF on the first of them."""
+        assert isinstance(model, Model)
+        loss = self.cross_entropy(model)
+        pairs = self.valid[: self.settings.valid_sentences]
+        hypotheses = translate(
+            model,
+            self.tokenizers,
+            [pair.source for pair in pairs],
+            batch_tokens=self.at_once,
+        )
+        figures = score(hypotheses, [pair.target for pair in pairs])
+        samples = make_samples(model, self.tokenizers, pairs[: self.settings.samples], device=self.group.device)
+        return Validated(loss=loss, figures={"bleu": figures.bleu, "chrf": figures.chrf}, samples=samples)
+
+    @torch.no_grad()
+    def cross_entropy(self, model: Model) -> float:
+        """Give the mean over the target tokens of the held-out pairs, in nats."""
+        total, tokens = 0.0, 0
+        for batch in self._held_out_batches():
+            batch = batch.to(self.group.device)
+            read = model.read(batch.source, batch.source_lengths, batch.target_input)
+            total += float(word_loss(read.features, model.output, batch.target_output).cross_entropy)
+            tokens += batch.num_tokens
+        return total / tokens
+
+    def _held_out_batches(self) -> Batches:
+        return Batches(self._held_out, tokens=self.at_once, shuffle=False)
+
+
+def _twice(batch: Batch) -> Batch:
+    """Repeat a batch, so that one pass sees it under two draws of dropout."""
+    rows = torch.arange(len(batch.indices), device=batch.indices.device).repeat(2)
+    return Batch(
+        batch.source[rows],
+        batch.source_lengths[rows],
+        batch.target_input[rows],
+        batch.target_output[rows],
+        batch.target_lengths[rows],
+        batch.indices[rows],
+        None if batch.links is None else batch.links + batch.links,
+    )

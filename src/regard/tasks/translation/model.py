@@ -1,0 +1,377 @@
+"""A trained translator, ready for use: `regard.load(folder)` gives one."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Literal, TypeAlias, assert_never, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.config.model import ModelSpec, RecurrentSpec, SavedModel, StatisticalSpec, TransformerSpec
+from regard.data.batches.bucketing import make_index_batches
+from regard.data.batches.pairs import Examples
+from regard.data.batches.ragged import Ragged
+from regard.data.corpora.pair import Pair
+from regard.data.respelling import Respelled, Respeller
+from regard.data.text.special import UNKNOWN
+from regard.data.text.tokenizer import TokenizerPair
+from regard.data.text.word_spans import Division
+from regard.data.untrained import Untrained
+from regard.decoding.ensemble import Ensemble
+from regard.decoding.hypothesis import Hypothesis
+from regard.decoding.search import Search
+from regard.errors import ArgumentError, ArgumentTypeError, DataError
+from regard.inspection.readings.alignment import Reading
+from regard.inspection.trace.inspected import Inspection
+from regard.models.folder import load_model
+from regard.models.sequence.build import Model, TranslationModel, count_parameters
+from regard.models.sequence.protocol import AnyModel
+from regard.models.sequence.recurrent import RecurrentModel
+from regard.models.sequence.transformer import TransformerModel
+from regard.models.statistical.translator import StatisticalModel
+from regard.tasks.alignment.result import Alignment
+from regard.tasks.finite_output import check_output
+from regard.tasks.model_folder import find_device, find_model
+from regard.tasks.model_kinds import check_kind
+from regard.tasks.saved_model import check_vocabulary
+from regard.tasks.translation.result import Translation, as_line
+from regard.tasks.translation.search_batches import find_reach, force_batches, look_again, search_batches
+from regard.tasks.translation.unknown_words import replace_unknown
+
+__all__ = ["Translation", "Translator", "load"]
+
+Unknown: TypeAlias = Literal["replace", "keep"]
+BATCH_TOKENS = 16384
+MAX_SOURCE_LENGTH = 1024
+_KINDS: dict[type, str] = {
+    RecurrentModel: "recurrent",
+    TransformerModel: "transformer",
+    StatisticalModel: "statistical",
+}
+
+
+class Translator:
+    """A model with its tokenizers: plain text in, plain text out.
+
+    - `model`: one, in evaluation mode, or several with one vocabulary, whose probabilities are averaged.
+    - `unknown`: a model of whole words says `<unk>` for words outside its vocabulary. Nobody wants to read that, so it
+      is replaced by the source word it looked at most, or by that word's entry in `dictionary`; "keep" leaves it.
+    - `max_source_length`: tokens that are read of one sentence, `</s>` included; the rest of a longer one is left out,
+      which `Translation.cut` counts. Where positions are learned, the model may take fewer.
+    - `respell`: read words that are unknown as typed, but known with other accents or case, as the model knows them
+      (see `regard.data.respelling`); `Translation.read` says which. `untrained` are the tokens it has not learned.
+    """
+
+    def __init__(
+        self,
+        model: TranslationModel | Sequence[TranslationModel],
+        tokenizers: TokenizerPair,
+        config: SavedModel | None = None,
+        *,
+        unknown: Unknown = "replace",
+        dictionary: Mapping[str, str] | None = None,
+        max_source_length: int = MAX_SOURCE_LENGTH,
+        respell: bool = True,
+        untrained: Untrained | None = None,
+    ) -> None:
+        if unknown not in get_args(Unknown):
+            raise ArgumentError(f'`unknown` must be replace or keep; received "{unknown}".')
+        if max_source_length < 2:
+            raise ArgumentError(f"`max_source_length` must be at least 2; received {max_source_length}.")
+        self.models = tuple(model) if isinstance(model, Sequence) else (model,)
+        self.tokenizers, self.config = tokenizers, config
+        self.dictionary = dict(dictionary or {})
+        self.replaces_unknown = unknown == "replace" and tokenizers.target.kind == "word"
+        self.reach = find_reach(self.models, max_source_length)
+        self.respells = respell
+        unused = untrained or Untrained()
+        self._respellers = [Respeller(side, unused=lacking) for side, lacking in zip(tokenizers, unused, strict=True)]
+        self._speaker: AnyModel = self.model if len(self.models) == 1 else Ensemble(self.models)
+
+    @property
+    def model(self) -> TranslationModel:
+        """The only model, or the first."""
+        return self.models[0]
+
+    @property
+    def network(self) -> Model:
+        """The model, where it is a network; one that counts is an error."""
+        if isinstance(self.model, StatisticalModel):
+            raise ArgumentError(
+                "`model` must be a network that attends; received a statistical translator, which counts words and has "
+                "no attention. Train one that has: --preset bahdanau. Words are aligned by counts alone with `regard "
+                "align ibm-1`."
+            )
+        return self.model
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(chain(self.model.parameters(), self.model.buffers())).device
+
+    def to(self, device: torch.device | str) -> "Translator":
+        """Move the model, and give the translator itself."""
+        for model in self.models:
+            model.to(device)
+        return self
+
+    def read(self, texts: Sequence[str], *, side: Literal["source", "target"] = "source") -> list[Respelled]:
+        """Give texts as the model reads them: words that it knows with other accents or case are respelled."""
+        if not self.respells:
+            return [Respelled(text, {}) for text in texts]
+        return self._respellers[side == "target"](texts)
+
+    def translate(
+        self, texts: Sequence[str], search: Search | None = None, *, prefixes: Sequence[str] | None = None
+    ) -> list[str]:
+        """Translate sentences, and give the best output of each, in order.
+
+        Without `search` it is beam search, five wide. A sentence of nothing, or of spaces, gives an empty text.
+        `prefixes` say how each output must begin; see `search`.
+        """
+        found = [outputs[0] for outputs in self.search(texts, search, prefixes=prefixes)]
+        cut = [index for index, one in enumerate(found) if one.cut]
+        if cut:
+            warnings.warn(
+                f"{len(cut)} of {len(found)} texts, the first at index {cut[0]}, had more than {self.reach.source:,} "
+                "tokens, which is how many are read; the rest was left out. Divide them into sentences.",
+                stacklevel=2,
+            )
+        return [one.text for one in found]
+
+    def search(
+        self,
+        texts: Sequence[str],
+        search: Search | None = None,
+        *,
+        prefixes: Sequence[str] | None = None,
+        weights: bool = False,
+        batch_tokens: int = BATCH_TOKENS,
+        max_source_length: int | None = None,
+    ) -> list[list[Translation]]:
+        """Give the `n_best` outputs of each sentence, best first.
+
+        Sentences of like length are searched together; a batch has at most `batch_tokens` source tokens, counted once
+        for each hypothesis. For `weights`, what was found is read once more, whole, to see where the model looks.
+        `prefixes` are the text that the outputs of each sentence must begin with, "" for any; the outputs of a sentence
+        of nothing stay empty. `max_source_length` lets the model read fewer tokens than it could, `</s>` included.
+        """
+        _check_texts("texts", texts)
+        if max_source_length is not None and max_source_length < 2:
+            raise ArgumentError(f"`max_source_length` must be at least 2; received {max_source_length}.")
+        read = self.read(texts)
+        source, cut = self._encode(read, max_source_length)
+        search = search or Search()
+        found = search_batches(
+            self._speaker,
+            source,
+            search,
+            prefix=None if prefixes is None else self._begin(prefixes, len(texts), search.max_length),
+            reach=self.reach,
+            tokens=batch_tokens,
+            device=self.device,
+        )
+        for index, outputs in enumerate(found):
+            check_output((one.score for one in outputs), of=texts[index])
+        if weights or self.replaces_unknown:
+            found = look_again(
+                self._speaker,
+                source,
+                found,
+                wanted=lambda one: weights or UNKNOWN in one.tokens,
+                device=self.device,
+            )
+        return [
+            [
+                self._describe(
+                    text, read[index], self._write(read[index].text, one), one, source[index], cut[index], weights
+                )
+                for one in found[index]
+            ]
+            for index, text in enumerate(texts)
+        ]
+
+    def force(
+        self, sources: Sequence[str], targets: Sequence[str], *, weights: bool = False, batch_tokens: int = 4096
+    ) -> list[Translation]:
+        """Let the model say given translations: how likely each token was, and where it looked for it."""
+        _check_texts("sources", sources)
+        _check_texts("targets", targets)
+        if len(sources) != len(targets):
+            raise ArgumentError(
+                f"`targets` must have one entry for each of the {len(sources)} sources; received {len(targets)}."
+            )
+        read = self.read(sources)
+        source, cut = self._encode(read)
+        examples = Examples(source=source, target=self.tokenizers.target.encode_batch(targets))
+        plan = make_index_batches(source.lengths + 1, examples.target.lengths + 1, tokens=batch_tokens, shuffle=False)
+        found = dict(force_batches(self._speaker, examples, plan, weights=weights, device=self.device))
+        return [
+            self._describe(text, read[index], targets[index], found[index], source[index], cut[index], weights)
+            for index, text in enumerate(sources)
+        ]
+
+    def align(
+        self,
+        pairs: Sequence[Pair | tuple[str, str]],
+        *,
+        reading: Reading | None = None,
+        words: Division = "marks",
+    ) -> list[Alignment]:
+        """Link the words of sentence pairs by where the model looks as it says the target; see `tasks.alignment`."""
+        from regard.tasks.alignment.align import align  # which knows translators
+
+        given = [one if isinstance(one, Pair) else Pair(source=one[0], target=one[1]) for one in pairs]
+        return align(self, given, reading=reading or Reading(), words=words)
+
+    def inspect(self, text: str, *, target: str | None = None, search: Search | None = None) -> Inspection:
+        """See where every layer and head looks as the model says `target`, or the best that `search` finds."""
+        from regard.tasks.inspected import inspect_translator  # which knows translators
+
+        return inspect_translator(self, text, target=target, search=search)
+
+    def __repr__(self) -> str:
+        kinds = " + ".join(_KINDS[type(one)] for one in self.models)
+        source, target = self.tokenizers
+        size = f"{sum(map(count_parameters, self.models)):,}"
+        unit = "counts" if isinstance(self.model, StatisticalModel) else "parameters"
+        tokens = f"{target.kind} tokens, {source.size:,} → {target.size:,}"
+        return f"Translator({kinds}, {size} {unit}, {tokens}, on {self.device})"
+
+    def _encode(self, texts: Sequence[Respelled], most: int | None = None) -> tuple[Ragged, list[int]]:
+        """Give the tokens that are read of each text, and how many are not."""
+        source = self.tokenizers.source.encode_batch([text.text for text in texts])
+        most = min(self.reach.source, most or self.reach.source) - 1
+        cut: list[int] = np.maximum(source.lengths - most, 0).tolist()
+        if any(cut):
+            source = Ragged.from_lists([source[index][:most].tolist() for index in range(len(source))])
+        return source, cut
+
+    def _begin(self, prefixes: Sequence[str], count: int, max_length: int | None) -> Ragged:
+        """Give the tokens of what outputs must begin with, or raise where they cannot."""
+        _check_texts("prefixes", prefixes)
+        if len(prefixes) != count:
+            raise ArgumentError(
+                f"`prefixes` must have one entry for each of the {count} texts; received {len(prefixes)}. "
+                'Give "" where any beginning will do.'
+            )
+        found = self.tokenizers.target.encode_batch(prefixes)
+        most = min((one for one in (max_length, self.reach.target) if one is not None), default=None)
+        for index, text in enumerate(prefixes):
+            if UNKNOWN in found[index]:
+                raise ArgumentError(
+                    f'`prefixes` must be text that the model can say; received "{text}" at index {index}, which has '
+                    "words outside its vocabulary. Use other words."
+                )
+            if most is not None and len(found[index]) >= most:
+                raise ArgumentError(
+                    f"`prefixes` must have fewer tokens than the longest output, {most:,}; received "
+                    f"{len(found[index]):,} at index {index}. Shorten it."
+                )
+        return found
+
+    def _write(self, source: str, found: Hypothesis) -> str:
+        if self.replaces_unknown and found.weights is not None and UNKNOWN in found.tokens:
+            return as_line(replace_unknown(found.tokens, found.weights, source, self.tokenizers, self.dictionary))
+        return as_line(self.tokenizers.target.decode(found.tokens))
+
+    def _describe(
+        self,
+        source: str,
+        read: Respelled,
+        text: str,
+        found: Hypothesis,
+        ids: NDArray[np.int32],
+        cut: int,
+        weights: bool,
+    ) -> Translation:
+        return Translation(
+            source=source,
+            read=read,
+            text=text,
+            hypothesis=found if weights or found.weights is None else replace(found, weights=None),
+            source_ids=ids,
+            tokenizers=self.tokenizers,
+            cut=cut,
+        )
+
+
+def load(
+    path: str | Path | Sequence[str | Path],
+    *,
+    device: torch.device | str = "cpu",
+    unknown: Unknown = "replace",
+    dictionary: Mapping[str, str] | None = None,
+    max_source_length: int = MAX_SOURCE_LENGTH,
+    respell: bool = True,
+) -> Translator:
+    """Load the model in a model folder, or of the run in a run folder; the settings are those of `Translator`.
+
+    `device` may be "auto", for a GPU where there is one.
+    Several folders, of models that share a vocabulary, give one translator that asks them all.
+    """
+    paths = [path] if isinstance(path, str | Path) else list(path)
+    if not paths:
+        raise ArgumentError("`path` must name at least one model folder; received an empty list.")
+    folders = [find_model(one) for one in paths]
+    for folder in folders:
+        check_kind(folder, "translate")
+    place = find_device(device)
+    loaded = [load_model(folder, device=place) for folder in folders]
+    tokenizers = _shared_tokenizers(folders)
+    for folder, one in zip(folders, loaded, strict=True):
+        check_vocabulary(folder, one.config.source_vocabulary, tokenizers.source)
+        check_vocabulary(folder, one.config.target_vocabulary, tokenizers.target)
+    untrained = Untrained.common([Untrained.load(folder, tokenizers) for folder in folders])
+    tied = all(_shares_vectors(one.config.model) for one in loaded)
+    return Translator(
+        [one.model for one in loaded],
+        (untrained.merge_sides() if tied else untrained).mark(tokenizers),
+        loaded[0].config,
+        unknown=unknown,
+        dictionary=dictionary,
+        max_source_length=max_source_length,
+        respell=respell,
+        untrained=untrained,
+    )
+
+
+def _shares_vectors(spec: ModelSpec) -> bool:
+    """Tell whether source and target words have the same vectors."""
+    match spec:
+        case RecurrentSpec() | TransformerSpec():
+            return spec.tie in ("embeddings", "all")
+        case StatisticalSpec():
+            return False
+        case _:
+            assert_never(spec)
+
+
+def _shared_tokenizers(folders: Sequence[Path]) -> TokenizerPair:
+    first, *others = (TokenizerPair.load(folder) for folder in folders)
+    for folder, other in zip(folders[1:], others, strict=True):
+        if other.to_json() != first.to_json():
+            raise DataError(
+                f"Models that translate together must share their tokenizer.json; {folder} has another than "
+                f"{folders[0]}. Train the second with --set data.tokenizer={folders[0]}/tokenizer.json."
+            )
+    return first
+
+
+def _check_texts(name: str, texts: Sequence[str]) -> None:
+    if isinstance(texts, str):
+        raise ArgumentError(f'`{name}` must be a list of sentences; received one string. Write ["{texts[:20]}"].')
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ArgumentTypeError(f"`{name}` must be strings; received {type(text).__name__} at index {index}.")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ArgumentError(
+                f"`{name}` must be Unicode; received half a surrogate pair at index {index}, place {error.start}. "
+                'Replace it: text.encode("utf-8", "replace").decode().'
+            ) from error

@@ -1,0 +1,153 @@
+"""One translation, with what is known of it: told when asked, so that plain text costs nothing more."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.data.corpora.pair import Link, words
+from regard.data.respelling import Respelled
+from regard.data.text.special import END, SPECIAL_TOKENS, UNKNOWN
+from regard.data.text.tokenizer import BYTES, SPACE, Tokenizer, TokenizerPair
+from regard.decoding.hypothesis import Hypothesis
+from regard.inspection.readings.alignment import Reading, choose_weights, link_matrix, links_of, word_weights
+from regard.tasks.token_labels import name_tokens
+
+_BREAKS = str.maketrans("\t\n\r", "   ")
+_BYTE = {name: bytes([number]) for number, name in enumerate(BYTES)}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Translation:
+    """One output for one sentence."""
+
+    source: str
+    """The sentence, as it was given."""
+    read: Respelled
+    """The sentence as the model read it, word for word: `read.words` are those that were respelled."""
+    text: str
+    """What was said, on one line."""
+    hypothesis: Hypothesis
+    """The same in token numbers, as search found it."""
+    source_ids: NDArray[np.int32]
+    """The source in token numbers, without `</s>`, as far as it was read."""
+    tokenizers: TokenizerPair
+    """Which names these numbers."""
+    cut: int = 0
+    """Source tokens that were not read, since the sentence has more of them than the model takes."""
+
+    @property
+    def score(self) -> float:
+        """What search ranks by: the log-probability, divided by a power of the length."""
+        return self.hypothesis.score
+
+    @property
+    def log_probability(self) -> float:
+        """That of the whole output."""
+        return self.hypothesis.log_probability
+
+    @property
+    def log_probabilities(self) -> tuple[float, ...]:
+        """Of each target token, given those before it."""
+        return self.hypothesis.log_probabilities
+
+    @property
+    def finished(self) -> bool:
+        """False where the longest length came before `</s>`."""
+        return self.hypothesis.finished
+
+    @property
+    def weights(self) -> Float[Tensor, "layers heads target source"] | None:
+        """How much each target token looked at each source token when it was about to be said, if asked for."""
+        return self.hypothesis.weights
+
+    @cached_property
+    def source_tokens(self) -> tuple[str, ...]:
+        """As the vocabulary spells them, unknown ones as ⟨written⟩, `</s>` last; none where nothing was there."""
+        ids = [*self.source_ids.tolist(), END] if self.hypothesis.tokens else []
+        return tuple(name_tokens(self.tokenizers.source, self.read.text, ids))
+
+    @cached_property
+    def target_tokens(self) -> tuple[str, ...]:
+        """As the vocabulary spells them, `</s>` last where it was said."""
+        return tuple(self.tokenizers.target.pieces(self.hypothesis.tokens))
+
+    @cached_property
+    def source_words(self) -> tuple[int, ...]:
+        """For each source token but `</s>`, the position of its word in `words(source)`."""
+        return tuple(self.tokenizers.source.encode(self.read.text).words[: len(self.source_ids)])
+
+    @cached_property
+    def target_words(self) -> tuple[int, ...]:
+        """For each target token but `</s>`, the position of its word in `words(text)`."""
+        said = [token for token in self.hypothesis.tokens if token != END]
+        return word_numbers(self.tokenizers.target, said, self.text)
+
+    @cached_property
+    def alignment_weights(self) -> Float[Tensor, "target source"] | None:
+        """The weights an alignment is read from: the mean over the heads of the only layer, or the last but one."""
+        return None if self.weights is None else choose_weights(self.weights, Reading())
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        """Which word of the source each word of the output looked at most; none where weights were not asked for."""
+        looks = self.weights
+        if looks is None:
+            return ()
+        if not self.finished:
+            looks = torch.cat([looks, torch.zeros_like(looks[..., :1, :])], dim=-2)  # a row for </s>, which is left out
+        counts = len(words(self.tokenizers.source.normalize(self.read.text))), len(words(self.text))
+        by_word = word_weights(looks, self.source_words, self.target_words, num_words=counts)
+        return links_of(link_matrix(choose_weights(by_word, Reading())))
+
+    def __repr__(self) -> str:
+        return f"Translation({self.source!r} → {self.text!r}, score {self.score:.3f})"
+
+
+def as_line(text: str) -> str:
+    """Keep an output on its line: a model that spells in bytes may say a line feed or a tab."""
+    return text.translate(_BREAKS)
+
+
+def word_numbers(tokenizer: Tokenizer, ids: list[int], text: str) -> tuple[int, ...]:
+    """Say for each token which of `words(text)` it is part of.
+
+    A model may divide a word otherwise than its tokenizer would; then tokens are placed by the bytes they stand for.
+    `<unk>` stands for whatever `text` has between its neighbors.
+    """
+    encoded = tokenizer.encode(text)
+    if encoded.ids == ids:
+        return tuple(encoded.words)
+    if tokenizer.kind == "word":
+        return _between_neighbors(tokenizer.pieces(ids), words(text))
+    spelled = [_BYTE.get(piece) or piece.replace(SPACE, " ").encode() for piece in tokenizer.pieces(ids)]
+    ends = list(accumulate(map(len, spelled)))
+    whole = b"".join(spelled).decode("utf-8", errors="surrogateescape")  # one character for each byte that is none
+    starts, place = [], 0
+    for word in words(whole):
+        place = whole.index(word, place)
+        starts.append(len(whole[:place].encode("utf-8", errors="surrogateescape")))
+        place += len(word)
+    # A token belongs to the word its last byte is in: its first may be the space before.
+    found = np.searchsorted(starts, np.array(ends) - 1, side="right") - 1
+    return tuple(np.clip(found, 0, max(0, len(starts) - 1)).tolist())
+
+
+def _between_neighbors(pieces: list[str], names: list[str]) -> tuple[int, ...]:
+    """Number whole words, each `<unk>` taking the words up to the next piece that is known."""
+    unknown = SPECIAL_TOKENS[UNKNOWN]
+    numbers, place = [], 0
+    for piece, following in zip(pieces, [*pieces[1:], ""], strict=True):
+        numbers.append(min(place, len(names) - 1))
+        if piece == unknown and "".join(names[place : place + 3]) == unknown:
+            place += 3
+        elif piece == unknown and following in names[place + 1 :]:
+            place = names.index(following, place + 1)
+        else:
+            place += 1
+    return tuple(numbers)

@@ -1,0 +1,237 @@
+"""Train a translator: from pairs and settings to a model folder, a card and a report."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, assert_never
+
+import torch
+
+from regard import __version__
+from regard.config.model import NetworkSpec, RecurrentSpec, StatisticalSpec, TransformerSpec
+from regard.config.schema import Config
+from regard.config.show import show_settings
+from regard.data.batches.pairs import Examples
+from regard.data.corpora.pair import Pair
+from regard.data.text.special import END
+from regard.data.text.tokenizer import TokenizerPair
+from regard.data.untrained import Untrained
+from regard.errors import with_article
+from regard.evaluation.bleu import score
+from regard.models.folder import save_model
+from regard.models.initialize import start_from_counts
+from regard.models.sequence.build import TranslationModel, build_model, count_parameters
+from regard.models.statistical.counts import count_translator
+from regard.tasks.card import TRANSLATE, Card, write_card
+from regard.tasks.translation.data import Corpus
+from regard.tasks.translation.encoding import TrainingFiles
+from regard.tasks.translation.greedy import translate
+from regard.tasks.translation.job import TranslationJob
+from regard.tasks.translation.lengths import check_lengths
+from regard.tasks.translation.model import Translator
+from regard.tasks.translation.page import make_page
+from regard.tasks.translation.tokenizers import count_tokens, find_tokenizers
+from regard.training.metrics import read_metrics
+from regard.training.run import Run, Trained
+from regard.training.streams import seed_streams
+
+#: Told what is being done, and how many pairs are done.
+Count = Callable[[str, int], None]
+
+
+def train_translator(config: Config, corpus: Corpus, run: Run, *, count: Count | None = None) -> Trained:
+    """Train, or go on, and write the model folder, its card and the report.
+
+    A run that is finished gives its figures again. `count` is told how far the work before training is.
+    """
+    signature = describe(config)
+    if (found := run.figures_again()) is not None:
+        return Trained(run.folder, found, signature)
+    tokenizers = find_tokenizers(config, corpus, kept=run.folder.data / "tokenizers.json")
+    if isinstance(config.model, StatisticalSpec):
+        fitted = _count(config.model, corpus, tokenizers, run)
+    else:
+        fitted = _train(config, config.model, corpus, tokenizers, run, count)
+    if not run.group.leads:
+        return Trained(run.folder, {}, signature)
+    sizes = {"source_vocabulary": tokenizers.source.size, "target_vocabulary": tokenizers.target.size}
+
+    def save(folder: Path) -> None:
+        save_model(fitted.model, config.model, folder, **sizes)
+        tokenizers.save(folder)
+        fitted.untrained.save(folder)
+
+    run.put_model(save)
+    figures = run.finish(
+        lambda: _measure(fitted, corpus, tokenizers),
+        figures=dict,
+        page=lambda figures: _page(config, corpus, run, figures),
+        card=lambda figures: _card(config, corpus, run, figures),
+        job=fitted.job,
+    )
+    return Trained(run.folder, figures, signature)
+
+
+class _Fitted(NamedTuple):
+    model: TranslationModel
+    spent: dict[str, float]
+    """Parameters, steps, tokens and seconds."""
+    untrained: Untrained
+    job: TranslationJob | None = None
+    """None where there are no steps: a model that counts."""
+
+
+def _train(
+    config: Config, spec: NetworkSpec, corpus: Corpus, tokenizers: TokenizerPair, run: Run, count: Count | None
+) -> _Fitted:
+    """Train a network by gradients, or go on."""
+    files = TrainingFiles(folder=run.folder.data, count=partial(count, "encoding the data") if count else None)
+    job = TranslationJob(corpus.train, corpus.valid, tokenizers, config.train, group=run.group, files=files)
+    check_lengths(spec, job, corpus)
+    seed_streams(config.train.seed)
+    model = build_model(spec, source_vocabulary=tokenizers.source.size, target_vocabulary=tokenizers.target.size)
+    start_from_counts(model.output, count_tokens(corpus.train, tokenizers.target))
+    state = run.train(model, job, config.train)
+    spent = {"parameters": count_parameters(model), "steps": state.step, "tokens": state.tokens}
+    return _Fitted(model, spent | {"seconds": state.seconds}, job.untrained(corpus.train), job)
+
+
+def _count(spec: StatisticalSpec, corpus: Corpus, tokenizers: TokenizerPair, run: Run) -> _Fitted:
+    """Count the words of the pairs, and the sequences of the targets."""
+    begun = time.perf_counter()
+    run.watcher.noted(f"counting {len(corpus.train):,} pairs")
+    source = tokenizers.source.encode_batch(pair.source for pair in corpus.train)
+    target = tokenizers.target.encode_batch(pair.target for pair in corpus.train)
+    model = count_translator(
+        spec,
+        [source[index].tolist() for index in range(len(source))],
+        [target[index].tolist() for index in range(len(target))],
+        source_vocabulary=tokenizers.source.size,
+        target_vocabulary=tokenizers.target.size,
+        end=END,
+    ).eval()
+    spent: dict[str, float] = {"parameters": model.num_counts, "tokens": len(target.values) + len(target)}
+    untrained = Untrained.of_corpora([Examples(source=source, target=target)], tokenizers)
+    return _Fitted(model, spent | {"seconds": time.perf_counter() - begun}, untrained)
+
+
+def describe(config: Config) -> str:
+    """Give the signature that results carry.
+
+    >>> describe(Config())
+    'task:translation|data:|model:recurrent|score:additive|seed:1|version:0.1.0'
+    """
+    spec = config.model
+    match spec:
+        case RecurrentSpec():
+            compared: str = spec.attention.kind
+        case TransformerSpec():
+            compared = spec.score
+        case StatisticalSpec():
+            compared = f"ibm-1+{spec.order}-gram"
+        case _:
+            assert_never(spec)
+    kinds = f"task:translation|data:{config.data.name.strip(' +')}|model:{spec.kind}|score:{compared}"
+    return f"{kinds}|seed:{config.train.seed}|version:{__version__}"
+
+
+@torch.no_grad()
+def _measure(fitted: _Fitted, corpus: Corpus, tokenizers: TokenizerPair) -> dict[str, float]:
+    """Measure the result once more on the validation pairs, and on the test pairs where there are any."""
+    job, model = fitted.job, fitted.model
+    if job is None:
+        figures = _measure_counted(Translator(model, tokenizers, unknown="keep"), corpus)
+    else:
+        found = job.validate(model)
+        figures = {
+            "valid_perplexity": math.exp(min(found.loss, 50.0)),
+            "valid_bleu": found.figures["bleu"],
+            "valid_chrf": found.figures["chrf"],
+        }
+        if corpus.test:
+            figures |= _score(
+                "test", translate(model, tokenizers, _sources(corpus.test), batch_tokens=job.at_once), corpus.test
+            )
+    return figures | fitted.spent
+
+
+def _measure_counted(translator: Translator, corpus: Corpus) -> dict[str, float]:
+    """Measure a model that counts, by beam search: greedily, it commits to a word before it knows the next."""
+    found = translator.force(_sources(corpus.valid), [pair.target for pair in corpus.valid])
+    told = [value for one in found for value in one.hypothesis.log_probabilities]
+    figures = {"valid_perplexity": math.exp(min(-math.fsum(told) / len(told), 50.0))}
+    for side, pairs in (("valid", corpus.valid), ("test", corpus.test)):
+        if pairs:
+            figures |= _score(side, translator.translate(_sources(pairs)), pairs)
+    return figures
+
+
+def _sources(pairs: Sequence[Pair]) -> list[str]:
+    return [pair.source for pair in pairs]
+
+
+def _score(side: str, hypotheses: Sequence[str], pairs: Sequence[Pair]) -> dict[str, float]:
+    scores = score(hypotheses, [pair.target for pair in pairs])
+    return {f"{side}_bleu": scores.bleu, f"{side}_chrf": scores.chrf}
+
+
+def _data(config: Config, corpus: Corpus) -> str:
+    return (
+        f"{config.data.name}: {len(corpus.train):,} pairs to train on, {len(corpus.valid):,} to validate on, "
+        f"{len(corpus.test):,} to test with."
+    )
+
+
+def _page(config: Config, corpus: Corpus, run: Run, figures: dict[str, float]) -> str:
+    return make_page(
+        title=f"Translator trained on {config.data.name}",
+        figures={"data": _data(config, corpus), **_told(figures)},
+        metrics=read_metrics(run.folder.metrics),
+        config=show_settings(config, help=False),
+        command=run.command,
+        signature=describe(config),
+    )
+
+
+def _card(config: Config, corpus: Corpus, run: Run, figures: dict[str, float]) -> str:
+    card = Card(
+        title=f"Translator trained on {config.data.name}",
+        summary=_summary(config, figures),
+        data=_data(config, corpus),
+        license=config.data.license,
+        figures=_told(figures),
+        command=run.command,
+        signature=describe(config),
+        folder=str(run.folder.model),
+        use=TRANSLATE,
+    )
+    return write_card(card)
+
+
+def _summary(config: Config, figures: dict[str, float]) -> str:
+    model, size = f"{with_article(config.model.kind).capitalize()} model", figures["parameters"]
+    if isinstance(config.model, StatisticalSpec):
+        return f"{model} of {size:,} counts, made with regard {__version__}."
+    return f"{model} of {size:,} parameters, trained with regard {__version__} for {figures['steps']:,} steps."
+
+
+def _told(figures: dict[str, float]) -> dict[str, str]:
+    """Name the figures for people."""
+    names = {
+        "test_bleu": "BLEU, test",
+        "test_chrf": "chrF, test",
+        "valid_bleu": "BLEU, validation",
+        "valid_chrf": "chrF, validation",
+        "valid_perplexity": "perplexity a token, validation",
+        "parameters": "parameters",
+        "steps": "steps",
+        "tokens": "target tokens seen",
+    }
+    told = {
+        text: f"{figures[name]:,.2f}" if name.startswith(("test", "valid")) else f"{figures[name]:,.0f}"
+        for name, text in names.items()
+        if name in figures
+    }
+    return told | {"time": time.strftime("%H:%M:%S", time.gmtime(figures["seconds"]))}

@@ -1,0 +1,209 @@
+"""One run of a training task: where it writes, whom it tells and with whom it trains; what every run does alike.
+
+A run trains, puts its model in place, and then measures it and writes its report and its card. Whatever fails after
+training, the model is there; the same command does the rest again.
+"""
+
+import json
+import math
+import shutil
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from torch import nn
+
+from regard.config.train import Train
+from regard.errors import Interrupted, RegardError, TrainingError
+from regard.files import finite, flush, remove, write_text
+from regard.training.failure import is_disk_full, needing_room, reason, using
+from regard.training.group import Group
+from regard.training.interruption import Interruption
+from regard.training.job import Job
+from regard.training.loop import Trainer
+from regard.training.memory import within_memory
+from regard.training.metrics import MetricsFile
+from regard.training.run_folder import RunFolder, read_written
+from regard.training.state import State
+from regard.training.update import SHORTER
+from regard.training.watch import TensorBoard, Watcher, Watchers
+
+FIGURES = "figures.json"
+CARD = "README.md"
+Result = TypeVar("Result")
+
+
+class Trained(NamedTuple):
+    """What a run gave; no figures where another process of the group writes them."""
+
+    folder: RunFolder
+    figures: dict[str, float]
+    signature: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A run folder, the command that made it, who is told how it goes, and the processes that train together."""
+
+    folder: RunFolder
+    command: str = ""
+    watcher: Watcher = field(default_factory=Watchers)
+    group: Group = Group()  # noqa: RUF009 (a plain value)
+    interruption: Interruption | None = None
+    failures: list[str] = field(default_factory=list)
+    """What went wrong after training, a line each: the run is then not finished, though its model is there."""
+
+    def figures_again(self) -> dict[str, Any] | None:
+        """Give what `finish` wrote of a run that is finished, and say so; None where there is still work to do.
+
+        Of several processes only the first gets the figures; the others get none, and know that it is finished.
+        """
+        finished = self.folder.model / FIGURES
+        if not finished.is_file():
+            return None
+        if not self.group.leads:
+            return {}
+        figures = read_written(finished, advice="Remove it, and the same command measures the model again.")
+        self.watcher.noted(f"The run in {self.folder.path} is finished; these are its figures.")
+        return {name: _numbers(value) for name, value in figures.items()}
+
+    def train(self, model: nn.Module, job: Job, settings: Train, *, shorter: str = SHORTER) -> State:
+        """Train a model, or go on; metrics.jsonl, TensorBoard where it is asked for, and `watcher` are told.
+
+        `shorter` says what to make smaller where memory is too small.
+        """
+        watchers: list[Watcher] = []
+        if self.group.leads:
+            watchers = [MetricsFile(self.folder.metrics), self.watcher]
+            if settings.tensorboard:
+                watchers.append(TensorBoard(self.folder.path / "tensorboard"))
+        trainer = Trainer(
+            model,
+            job,
+            settings,
+            checkpoints=self.folder.checkpoints,
+            watcher=Watchers(watchers),
+            group=self.group,
+            interruption=self.interruption,
+            shorter=shorter,
+        )
+        beginnings = self.folder.beginnings()
+        try:
+            state = trainer.train()
+        except OSError as error:
+            if isinstance(error, RegardError) or is_disk_full(error) or self.folder.path.is_dir():
+                raise
+            raise self._begin_anew(trainer, beginnings) from error
+        if trainer.shortfall:
+            self.failures.append(trainer.shortfall)
+        model.eval()
+        return state
+
+    def _begin_anew(self, trainer: Trainer, beginnings: Mapping[Path, str]) -> TrainingError:
+        """Make a folder that is gone again, with what it began with and a checkpoint, and say so."""
+        path, step = self.folder.path, trainer.state.step
+        gone = f"{path} must stay where it is while it trains; by step {step:,} it was moved or removed."
+        try:
+            self.folder.restore(beginnings)
+            saved = trainer.save()
+        except (OSError, RegardError) as error:
+            return TrainingError(f"{gone} It cannot be made again ({reason(error)}). Put it back, and start again.")
+        holds = f"what was learned to step {step:,}" if saved else "no checkpoint"
+        return TrainingError(
+            f"{gone} A new folder there holds {holds}, and the same command goes on from it; the old one, if it was "
+            "moved, holds the checkpoints before."
+        )
+
+    def put_model(self, save: Callable[[Path], None]) -> None:
+        """Write the model folder: from here on there is a model to use, whatever becomes of the rest."""
+        if not self.folder.path.is_dir():
+            self.failures.append(f"{self.folder.path} was moved or removed before the model was saved there")
+        with using(self.folder.path), needing_room(self.folder.path), _model_aside(self.folder) as aside:
+            save(aside)
+
+    def finish(
+        self,
+        measure: Callable[[], Result],
+        *,
+        figures: Callable[[Result], Mapping[str, Any]],
+        page: Callable[[Result], str],
+        card: Callable[[Result], str],
+        job: Job | None = None,
+    ) -> Result:
+        """Measure the model that was put in place, write its report and its card, and last its figures.
+
+        `figures`, `page` and `card` are made of what `measure` gives, which reads what is held out in the portions of
+        `job`. What fails is kept until the rest is done, and raised then; figures.json says that nothing did.
+        """
+        with self._stopping_at_once():
+            try:
+                result = within_memory(job, measure, noted=self.watcher.noted)
+            except Exception as error:
+                self.failures.append(f"it could not be measured ({reason(error)})")
+                raise self._not_finished() from error
+            with self._attempt("its report could not be written"):
+                write_text(self.folder.report, page(result))
+            with self._attempt("its card could not be written"):
+                write_text(self.folder.model / CARD, card(result))
+            if self.failures:
+                raise self._not_finished()
+            shutil.rmtree(self.folder.data, ignore_errors=True)  # it can be made again, and is large
+            with self._attempt("its figures could not be written"):
+                write_text(self.folder.model / FIGURES, json.dumps(finite(figures(result)), allow_nan=False))
+        if self.failures:
+            raise self._not_finished()
+        return result
+
+    @contextmanager
+    def _attempt(self, failure: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self.failures.append(f"{failure} ({reason(error)})")
+
+    def _not_finished(self) -> TrainingError:
+        return TrainingError(
+            f"The model is in {self.folder.model} and can be used, but not all that follows training was done: "
+            f"{'; '.join(self.failures)}. The same command tries again."
+        )
+
+    @contextmanager
+    def _stopping_at_once(self) -> Iterator[None]:
+        """Heed a first Ctrl-C or SIGTERM at once: the model is there, and what is left can be done again."""
+        if self.interruption is None:
+            yield
+            return
+        try:
+            with self.interruption.at_once():
+                yield
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"Stopped after training: the model is in {self.folder.model} and can be used, but it is not measured. "
+                "The same command goes on.",
+                signal=self.interruption.signal or int(signal.SIGINT),
+            ) from None
+
+
+def _numbers(value: Any) -> Any:
+    """Read what was written as null for what is no number."""
+    if isinstance(value, dict):
+        return {name: _numbers(one) for name, one in value.items()}
+    return math.nan if value is None else value
+
+
+@contextmanager
+def _model_aside(folder: RunFolder) -> Iterator[Path]:
+    """Give a folder to write into, which becomes the run's `model/` when it is whole."""
+    aside = folder.path / ".model-writing"
+    remove(aside)
+    aside.mkdir(parents=True)
+    yield aside
+    for path in aside.iterdir():
+        flush(path)
+    remove(folder.model)
+    folder.evaluation.unlink(missing_ok=True)  # of another model, if any
+    aside.rename(folder.model)
+    flush(folder.path)
