@@ -3,6 +3,7 @@
 import copy
 import importlib
 import pickle
+import pkgutil
 
 import pytest
 import torch
@@ -22,16 +23,17 @@ def real_places(lengths: Tensor = LENGTHS, length: int = 6) -> Tensor:
     return torch.arange(length) < lengths[:, None]
 
 
-FILES = (
-    "alibi channel conditional_gru convolutional_block decoder_block encoder_block feed_forward input_feeding "
-    "learned_positions patches readout recurrent relative rotary sinusoidal spatial structural transformer"
-)
+FOLDERS = ("position", "recurrent", "transformer", "vision")
 
 
 def test_every_module_of_these_files_has_a_row():
     found = set()
-    for name in FILES.split():
-        file = importlib.import_module(f"regard.layers.{name}")
+    names = [
+        f"regard.layers.{folder}.{module.name}"
+        for folder in FOLDERS
+        for module in pkgutil.iter_modules(importlib.import_module(f"regard.layers.{folder}").__path__)
+    ]
+    for file in map(importlib.import_module, names):
         here = [thing for thing in vars(file).values() if getattr(thing, "__module__", None) == file.__name__]
         found |= {thing.__name__ for thing in here if isinstance(thing, type) and issubclass(thing, nn.Module)}
     assert found == {row.title for row in BLOCKS}

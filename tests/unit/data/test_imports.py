@@ -2,7 +2,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import regard.data.corpora.corpus
+import regard.data
 
 PROGRAM = """
 import importlib, sys
@@ -13,12 +13,13 @@ print(sorted({"torch", "datasets", "pyarrow", "zstandard", "rich"} & sys.modules
 
 
 #: Tensors are made here.
-BATCHES = ("batches", "text_batches", "token_files")
+BATCHES = ("batches.pairs", "batches.text", "corpora.token_files")
 
 
 def test_only_batches_need_torch_and_nothing_needs_an_extra_to_be_imported():
-    folder = Path(regard.data.corpora.corpus.__file__).parent
-    names = [path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", *BATCHES)]
-    assert "tokenizer" in names
-    run = subprocess.run([sys.executable, "-c", PROGRAM, *names, "formats"], capture_output=True, text=True)
+    folder = Path(regard.data.__file__).parent
+    paths = [path for part in ("text", "corpora", "batches", "formats") for path in (folder / part).glob("*.py")]
+    names = {f"{path.parent.name}.{path.stem}" for path in paths if path.stem != "__init__"} - {*BATCHES}
+    assert "text.tokenizer" in names
+    run = subprocess.run([sys.executable, "-c", PROGRAM, *sorted(names)], capture_output=True, text=True)
     assert run.stdout.strip() == "[]", run.stderr

@@ -67,7 +67,7 @@ def run_task(task, out, *, device="cpu", settings=None, table=None, **others):
     group = Group(device=pick_device(device))
     with ExitStack() as fewer:
         for module in ("images", "questions", "captions"):  # figures take longer than the training
-            fewer.enter_context(mock.patch(f"regard.tasks.{module}.SHOWN", 1))
+            fewer.enter_context(mock.patch(f"regard.tasks.{module}.train.SHOWN", 1))
         return train(config, corpus, Run(folder=folder, command="regard train", group=group, **others))
 
 

@@ -32,7 +32,7 @@ def test_a_late_failure_leaves_a_model_and_the_same_command_finishes(tmp_path, m
     before = None
     for stage, failure in FAILURES.items():  # each start goes on from the last step
         with monkeypatch.context() as broken:
-            broken.setattr(f"regard.tasks.{TASKS[task]}.{stage}", failing)
+            broken.setattr(f"regard.tasks.{TASKS[task]}.train.{stage}", failing)
             with pytest.raises(TrainingError) as caught:
                 run_task(task, tmp_path)
         assert str(caught.value) == (

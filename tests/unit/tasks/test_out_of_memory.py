@@ -46,7 +46,7 @@ def figures_with_room(tmp_path_factory):
 def test_what_is_held_out_is_measured_in_portions_that_fit(figures_with_room, tmp_path, monkeypatch, request, task):
     expected = figures_with_room(task)
     request.getfixturevalue("little")
-    monkeypatch.setattr(f"regard.tasks.{TASKS[task]}._page", lambda *_: "")  # its figures are read all at once
+    monkeypatch.setattr(f"regard.tasks.{TASKS[task]}.train._page", lambda *_: "")  # its figures are read all at once
     watcher = Silent()
     figures = run_task(task, tmp_path, watcher=watcher).figures
     note = "Out of memory while measuring: from here on half as much is measured at once, with the same result."

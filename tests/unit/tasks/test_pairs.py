@@ -118,7 +118,7 @@ def test_no_list_of_all_pairs_is_ever_held(tmp_path, monkeypatch):
             alive -= 1
 
     monkeypatch.setattr("regard.data.formats.records.Pair", Counted)
-    for module in ("data.cleaning", "data.streamed", "tasks.intake"):
+    for module in ("data.corpora.cleaning", "data.corpora.streamed", "tasks.translation.first_pass"):
         monkeypatch.setattr(f"regard.{module}._AT_ONCE", 512)
     table, counted = write_files(tmp_path, 3000) | {"hold_out": {"valid": 0.005, "test": 0.005}}, []
     corpus = gather_pairs(table, in_memory=100, count=counted.append)
