@@ -85,6 +85,7 @@ MODELS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "captions-shapes": (["--task", "captions", "--data", "builtin:shapes"], SMALL | SHAPES | FEW | NETWORK),
 }
 STOPPED = {"train.steps": 40, "train.checkpoint_every": 4, "train.validate_every": 20, "train.keep_checkpoints": 1}
+STOPPED |= {"train.log_every": 1}  # the seconds of each step tell that a run went on and did not begin anew
 INTERRUPTED = {"translator": "translator-bahdanau", "language": "language-lstm"}
 
 NOUNS = {"casa": "house", "mesa": "table", "silla": "chair", "puerta": "door"}

@@ -114,10 +114,14 @@ def run_command(arguments: list[str]) -> list[Any]:
     return [json.loads(line) for line in printed.buffer.getvalue().decode().split("\n") if line]
 
 
+def read_metrics(metrics: Path) -> list[dict[str, Any]]:
+    """Give the lines of metrics.jsonl."""
+    return [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
+
+
 def last_losses(metrics: Path) -> dict[str, float]:
     """Give the last training and validation loss that a run has noted, and its step."""
-    events = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
-    last = {one["event"]: one for one in events}
+    last = {one["event"]: one for one in read_metrics(metrics)}
     return {"step": last["valid"]["step"], "train": last["train"]["loss"], "valid": last["valid"]["loss"]}
 
 
