@@ -68,7 +68,9 @@ def test_captions_are_learned(tmp_path):
     scenes, pictures = draw(2)
     captions = tuple(map(caption_scene, scenes))
     assert len(set(captions)) == 8
-    side = CaptionSide(pictures=pictures, captions=captions)
+    side = CaptionSide(
+        pictures=pictures, captions=captions, prompts=("",) * len(captions), owners=tuple(range(len(captions)))
+    )
     corpus = CaptionCorpus(train=side, valid=side, test=side)
     trained = train_captions(compose_captions(SMALL, SIZE), corpus, Run(folder=RunFolder(tmp_path)))
     assert trained.figures["test_majority"] == 1 / 8
