@@ -4,6 +4,7 @@ export interface NormalizerInfo {
   kind: string;
   alpha?: number;
   bias?: number;
+  score?: number;
 }
 
 export interface Weighed {
@@ -37,6 +38,12 @@ export function weigh(normalizer: NormalizerInfo, scores: number[], allowed: (ke
       const below = inside.map((score) => score - most), powers = below.map(Math.exp);
       const sum = powers.reduce((all, one) => all + one, 0);
       return spread(["e − max", "exp(e − max)"], [below, powers], powers.map((one) => one / sum), [{ name: "max", value: most }, { name: "sum of exp", value: sum }]);
+    }
+    case "Sink": {
+      if (normalizer.score === undefined) return null;
+      const top = Math.max(most, normalizer.score!), powers = inside.map((score) => Math.exp(score - top));
+      const sink = Math.exp(normalizer.score! - top), sum = powers.reduce((all, one) => all + one, sink);
+      return spread(["exp(e − max)"], [powers], powers.map((one) => one / sum), [{ name: "max", value: top }, { name: "exp(s − max)", value: sink }, { name: "sum of exp", value: sum }]);
     }
     case "Sparsemax": {
       const threshold = sparsemaxThreshold(inside), above = inside.map((score) => score - threshold);

@@ -33,6 +33,7 @@ NORMALIZERS = [
     {"kind": "Sparsemax"},
     {"kind": "Entmax", "alpha": 1.3},
     {"kind": "Sigmoid", "bias": -0.5},
+    {"kind": "Sink", "score": 0.5},
     {"kind": "Hard"},
     {"kind": "Mean"},
 ]
@@ -49,6 +50,7 @@ POSITIONS = [
     {"kind": "RelativeBias", "table": [-1.0, 0.0, 1.0]},
     {"kind": "Shaw", "keys": [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]], "values": [[1.0, 0, 0], [0.0, 0, 0], [0, 0, 1.0]]},
     {"kind": "GaussianWindow", "center": [0.0, 1.5, 3.0], "half_width": 1.5},
+    {"kind": "RelativeBuckets", "table": [0.0, 1.0, -1.0, 0.5], "max_distance": 8},
 ]
 CASES = [
     *[{"score": one} for one in SCORES],
@@ -67,7 +69,9 @@ def client():
 def made(choice):
     """Make the operator's object by hand."""
     settings = {
-        key: torch.tensor(value) if isinstance(value, list) or key in ("lengths", "slopes") else value
+        key: torch.tensor(value)
+        if isinstance(value, list) or key in ("lengths", "slopes") or (choice["kind"], key) == ("Sink", "score")
+        else value
         for key, value in choice.items()
         if key != "kind"
     }
@@ -127,7 +131,8 @@ def test_every_mechanism_of_the_operator_is_offered():
     there = {name: getattr(regard, name) for name in regard.__all__}
     bases = (Score, Normalizer, Mask, Position)
     known = {name for name, one in there.items() if isinstance(one, type) and issubclass(one, bases)}
-    assert known - offered == {"Score", "Normalizer", "Mask", "Position"} & known
+    made_of_others = {"Not", "ScoreMod", "ScoreRows", "Softcap"}  # of masks, scores and functions, which no form has
+    assert known - offered == made_of_others
     tried = {one["kind"] for case in CASES for one in case.values()}
     assert offered == tried
 

@@ -55,6 +55,7 @@ export const NORMALIZER_KINDS: Mechanism[] = [
   { kind: "Softmax", settings: [] }, { kind: "Sparsemax", settings: [] },
   { kind: "Entmax", settings: [scalar("alpha", "α, above 1 up to 2", 1.5, { min: 1.05, step: 0.05 })] },
   { kind: "Sigmoid", settings: [scalar("bias", "b", 0, { key: "gate" })] },
+  { kind: "Sink", settings: [scalar("score", "s", 0, { key: "sink" })] },
   { kind: "Hard", settings: [] }, { kind: "Mean", settings: [] },
 ];
 
@@ -73,6 +74,9 @@ export const POSITION_KINDS: Mechanism[] = [
   { kind: "Rotary", settings: [scalar("base", "Base", 10000, { min: 2, step: 1 })] },
   { kind: "Alibi", settings: [scalar("slopes", "Slope m", 0.5, { key: "slope" })] },
   { kind: "RelativeBias", settings: [{ name: "table", key: "relative", label: "b of each distance", kind: "row", shape: () => [1, 5], initial: (_, column) => [-1, 0, 1, 0, -1][column]!, rowName: () => "b", columnName: (c) => distance(c, 5) }] },
+  { kind: "RelativeBuckets", settings: [
+    { name: "table", key: "buckets", label: "b of each bucket of distances, from the query back", kind: "row", shape: () => [1, 4], initial: (_, column) => [1, 0.5, 0, -1][column]!, rowName: () => "b", columnName: feature("") },
+    { name: "max_distance", key: "far", label: "Distance from which all share the last bucket", kind: "whole", initial: () => 8, min: 3, step: 1 }] },
   { kind: "Shaw", settings: [
     { name: "keys", key: "awayk", label: "Vector of each distance, for keys", kind: "table", shape: (s) => [3, s.width], initial: (row, column) => (row - 1) * (column === 0 ? 1 : 0), rowName: (r) => distance(r, 3), columnName: feature("") },
     { name: "values", key: "awayv", label: "Vector of each distance, for values", kind: "table", shape: (s) => [3, s.values], initial: () => 0, rowName: (r) => distance(r, 3), columnName: feature("") }] },

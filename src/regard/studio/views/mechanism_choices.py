@@ -143,6 +143,14 @@ class SigmoidChoice(Choice):
     bias: Number = 0.0
 
 
+class SinkChoice(Choice):
+    """`Sink`, of one head."""
+
+    kind: Literal["Sink"]
+    score: Number = 0.0
+    tensors = frozenset({"score"})
+
+
 class CausalChoice(Choice):
     """`Causal`."""
 
@@ -198,6 +206,15 @@ class RelativeBiasChoice(Choice):
     table: Row
 
 
+class RelativeBucketsChoice(Choice):
+    """`RelativeBuckets`."""
+
+    kind: Literal["RelativeBuckets"]
+    table: Row
+    max_distance: int = Field(128, ge=1, le=10_000)
+    both_ways: bool = False
+
+
 class ShawChoice(Choice):
     """`Shaw`."""
 
@@ -224,6 +241,8 @@ Scoring = (
     | CosineChoice
     | LocationChoice
 )
-Normalizing = PlainNormalizerChoice | EntmaxChoice | SigmoidChoice
+Normalizing = PlainNormalizerChoice | EntmaxChoice | SigmoidChoice | SinkChoice
 Masking = CausalChoice | WindowChoice | PaddingChoice | DocumentsChoice
-Positioning = RotaryChoice | AlibiChoice | RelativeBiasChoice | ShawChoice | GaussianWindowChoice
+Positioning = (
+    RotaryChoice | AlibiChoice | RelativeBiasChoice | RelativeBucketsChoice | ShawChoice | GaussianWindowChoice
+)

@@ -6,7 +6,19 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
-from regard.attention import Additive, Bilinear, Concat, Cosine, Entmax, Gaussian, Location, ScaledDot, Score, Sigmoid
+from regard.attention import (
+    Additive,
+    Bilinear,
+    Concat,
+    Cosine,
+    Entmax,
+    Gaussian,
+    Location,
+    ScaledDot,
+    Score,
+    Sigmoid,
+    Sink,
+)
 from regard.attention.tensors import name_of
 from regard.errors import ArgumentError, nearest
 from regard.inspection.drawing.map import check_place
@@ -207,6 +219,8 @@ def tell_normalizer(seen: Computation) -> dict[str, Any]:
             told["alpha"] = alpha
         case Sigmoid(bias=bias):
             told["bias"] = bias
+        case Sink(score=score) if not score.ndim:
+            told["score"] = float(score)
     return told
 
 
