@@ -4,6 +4,8 @@ A step of decoding attends from one query to a few keys, in some microseconds. W
 goes the usual way, which checks, explains and computes the same.
 """
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -34,7 +36,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None
         if type(mask) is not Causal or mask.positions is not None:
             return None
         causal = queries != 1  # a single query stands at the last key
-        if (queries != keys or keys < FEW_KEYS) if causal else mask.align != "end":
+        if queries != keys if causal else mask.align != "end":
             return None
     if not _alike(query, key, value) or torch.compiler.is_compiling() or transform_in_force() is not None:
         return None
@@ -42,7 +44,9 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None
     if keys < FEW_KEYS and query.is_cpu:
         if not keys or query.dtype is not torch.float32:
             return None
-        nothing = _NOTHING[keys]
+        if causal and not math.isfinite(query.sum() + key.sum() + value.sum()):  # torch would lose NaN here
+            return None
+        nothing = None if causal else _NOTHING[keys]
     return F.scaled_dot_product_attention(query, key, value, attn_mask=nothing, is_causal=causal)
 
 
