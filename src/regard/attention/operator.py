@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.attention.checks import check_flag
 from regard.attention.inputs import Inputs, read_inputs, refuse_unknown
-from regard.attention.kernels import chunked, direct, flex, reference, rows, sdpa
+from regard.attention.kernels import additive, chunked, direct, flex, reference, rows, sdpa
 from regard.attention.kernels.choose import Backend, BackendReport, choose, refusals
 from regard.attention.kernels.reference import Attended
 from regard.attention.mask import Mask
@@ -158,7 +158,7 @@ def attention(
             "weights are no exponentials divided by their sum."
         )
     match choose(inputs, backend):
-        case "sdpa" | "flex" as name:
+        case "sdpa" | "flex" | "triton" as name:
             return _fused(inputs, name, weights=return_weights, log_normalizer=return_log_normalizer)
         case name:
             wanted = return_weights or return_log_normalizer
@@ -169,13 +169,20 @@ def attention(
 
 
 def _fused(
-    inputs: Inputs, name: Literal["sdpa", "flex"], *, weights: bool, log_normalizer: bool
+    inputs: Inputs, name: Literal["sdpa", "flex", "triton"], *, weights: bool, log_normalizer: bool
 ) -> Tensor | Attended | Partial:
     """Run a fused kernel and compute beside it what it does not give: the context stays the kernel's."""
-    if not weights and not log_normalizer:
-        return sdpa.attend(inputs) if name == "sdpa" else flex.attend(inputs)
-    ready = reference.operands(inputs, mask=inputs.dense_mask())
-    context = sdpa.attend(inputs, ready) if name == "sdpa" else flex.attend(inputs)
+    wanted = weights or log_normalizer
+    ready = reference.operands(inputs, mask=inputs.dense_mask()) if wanted else None
+    match name:
+        case "sdpa":
+            context = sdpa.attend(inputs, ready)
+        case "flex":
+            context = flex.attend(inputs)
+        case "triton":
+            context = additive.attend(inputs, ready)
+    if ready is None:
+        return context
     if weights:
         return Attended(context, *reference.weigh(inputs, ready, chunked=chunked.pays(inputs)))
     return Partial(context, rows.log_normalizers(inputs, ready))
@@ -204,7 +211,7 @@ def explain_backend(
     sdpa       refused: Additive is not an inner product
     flex       refused: Additive is not an inner product
     chunked    possible
-    triton     refused: the fused additive kernel is not part of this version
+    triton     refused: it runs on CUDA alone
     """
     if unknown:
         refuse_unknown(unknown, [name for name in Options.__annotations__ if name != "backend"])

@@ -936,7 +936,7 @@ REFUSALS: list[tuple[Callable[[], Any], str, str]] = [
         "flex",
         "outside CUDA FlexAttention cannot train and torch cannot compile every mask",
     ),
-    (call(backend="triton"), "triton", "the fused additive kernel is not part of this version"),
+    (call(backend="triton"), "triton", "ScaledDot is not the tanh layer that the kernel computes"),
 ]
 
 
@@ -1000,7 +1000,7 @@ def test_explain_backend_lists_every_reason() -> None:
         "sdpa       refused: Additive is not an inner product\n"
         "flex       refused: Additive is not an inner product\n"
         "chunked    possible\n"
-        "triton     refused: the fused additive kernel is not part of this version"
+        "triton     refused: it runs on CUDA alone"
     )
     assert list(report.refusals) == ["reference", "sdpa", "flex", "chunked", "triton"]
 

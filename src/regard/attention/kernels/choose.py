@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 from regard.attention.bias import Alibi
 from regard.attention.inputs import Inputs
-from regard.attention.kernels import chunked, flex, sdpa
+from regard.attention.kernels import additive, chunked, flex, sdpa
 from regard.attention.kernels.transforms import transform_in_force
 from regard.attention.mask import And, Documents, Mask, Or, Window
 from regard.attention.score_function import ChangedScore
@@ -38,7 +38,7 @@ def refusals(inputs: Inputs) -> dict[Backend, str | None]:
         "sdpa": transformed or sdpa.refusal(inputs),
         "flex": transformed or flex.refusal(inputs),
         "chunked": transformed or chunked.refusal(inputs),
-        "triton": "the fused additive kernel is not part of this version",
+        "triton": transformed or additive.refusal(inputs),
     }
 
 
