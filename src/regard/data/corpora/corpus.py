@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from regard.data.corpora.pair import Pair
 from regard.data.corpora.report import Report
-from regard.data.formats import HuggingFace, JsonLines, Parquet, SavedDataset, Tmx, Tsv, TwoFiles
+from regard.data.formats import Csv, HuggingFace, JsonLines, Parquet, SavedDataset, Tmx, Tsv, TwoFiles
 from regard.data.formats.compressed import open_decompressed
 from regard.data.formats.hugging_face import PREFIX
 from regard.data.formats.paths import (
@@ -26,14 +26,13 @@ from regard.data.formats.records import Corpus
 from regard.data.formats.saved_dataset import is_saved_dataset
 from regard.errors import DataError, join_names
 
-AnyCorpus: TypeAlias = TwoFiles | Tsv | JsonLines | Tmx | Parquet | SavedDataset | HuggingFace
+AnyCorpus: TypeAlias = TwoFiles | Tsv | Csv | JsonLines | Tmx | Parquet | SavedDataset | HuggingFace
 
 _START = 1 << 16
 _WANTED = "a file of pairs, a folder of them, or builtin:es-en"
-_KINDS = (".tsv", ".jsonl", ".ndjson", ".json", ".tmx", ".parquet")
+_KINDS = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".tmx", ".parquet")
 _NUMBER = re.compile("[0-9]{1,9}")
 _OTHER_TASKS = {
-    ".csv": " Is it for --task classify?",
     ".jsonl": " Is it for --task classify?",
     ".txt": " Is it for --task language?",
 }
@@ -77,9 +76,9 @@ def find_corpus(
 ) -> AnyCorpus:
     """Say what `path` is: one of two plain files, or by its content TSV, JSON Lines, TMX, Parquet or a saved dataset.
 
-    Only `hf:name` and `hf:owner/name` are data sets of the Hugging Face hub, and use the network. `source` and `target`
-    are columns, keys or languages, by name or by number from 1; `split` chooses in a folder and on the hub,
-    `configuration` concerns the hub only.
+    CSV is told by its name, .csv: plain text has commas too. Only `hf:name` and `hf:owner/name` are data sets of the
+    Hugging Face hub, and use the network. `source` and `target` are columns, keys or languages, by name or by number
+    from 1; `split` chooses in a folder and on the hub, `configuration` concerns the hub only.
     """
     if second is not None:
         return TwoFiles(source=Path(path), target=Path(second))
@@ -101,6 +100,8 @@ def find_corpus(
             return Tmx(path=path, source=_language(source), target=_language(target))
         case "jsonl":
             return JsonLines(path=path, source=source, target=target)
+        case "csv":
+            return Csv(path=path, source=source, target=target)
         case "tsv":
             return Tsv(path=path, source=source, target=target)
 
@@ -131,7 +132,7 @@ def _missing(path: Path) -> str:
     )
 
 
-def _sniff(path: Path) -> Literal["parquet", "tmx", "jsonl", "tsv"]:
+def _sniff(path: Path) -> Literal["parquet", "tmx", "jsonl", "csv", "tsv"]:
     if not is_file(path):
         raise DataError(_missing(path))
     with open_decompressed(path) as stream:
@@ -145,11 +146,14 @@ def _sniff(path: Path) -> Literal["parquet", "tmx", "jsonl", "tsv"]:
         return "tmx"
     if text.startswith("{") and any(_is_object(line) for line in islice(text.split("\n"), 20)):
         return "jsonl"
+    if file_kind(path) == ".csv" and any(separator in text for separator in (",", ";")):
+        return "csv"
     if any("\t" in line for line in islice(text.split("\n"), 20)):
         return "tsv"
     raise DataError(
-        f"{path} must be TSV, JSON Lines, TMX or Parquet when it comes alone; received neither a tab nor a JSON object "
-        f"in its first lines: {text[:40]!r}. For two plain files, name both.{_OTHER_TASKS.get(file_kind(path), '')}"
+        f"{path} must be TSV, CSV, JSON Lines, TMX or Parquet when it comes alone; received neither a tab nor a JSON "
+        f"object in its first lines: {text[:40]!r}. For two plain files, name both."
+        f"{_OTHER_TASKS.get(file_kind(path), '')}"
     )
 
 
