@@ -9,6 +9,7 @@ from regard.config.classify import ClassifierSpec, RecurrentAttentionSpec, TfIdf
 from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Train
+from regard.data.corpora.catalogue import check_alone
 from regard.data.corpora.split import Fractions
 from regard.data.text.tokenizer_training import TokenizerConfig
 from regard.errors import ArgumentError
@@ -19,7 +20,10 @@ class LabeledData:
     """Which texts to train and validate on."""
 
     corpus: str = ""
-    """A CSV, TSV or JSON Lines file of texts and labels, compressed or not; builtin:topics or builtin:opinions."""
+    """A CSV, TSV, JSON Lines or Parquet file of texts and labels, compressed or not, a folder or a pattern of them such
+    as parts/*.csv; builtin:topics or builtin:opinions."""
+    more: tuple[str, ...] = ()
+    """More files, folders or patterns of the same corpus: --data once more."""
     size: int = 4000
     """Texts that a built-in corpus draws to train on."""
     seed: int = 0
@@ -43,6 +47,12 @@ class LabeledData:
 
     def __post_init__(self) -> None:
         check_least(self, 1, "size", "max_length")
+        check_alone(self.corpus, self.more)
+
+    @property
+    def name(self) -> str:
+        """What the data is called in a model card."""
+        return ", ".join([self.corpus, *self.more])
 
 
 @dataclass(frozen=True, kw_only=True)

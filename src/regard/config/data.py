@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from regard.data.corpora.catalogue import check_alone
 from regard.data.corpora.cleaning import Cleaning
 from regard.data.corpora.split import Fractions
 from regard.errors import ArgumentError
@@ -13,7 +14,10 @@ class Data:
     """Which pairs to train and validate on."""
 
     corpus: str = ""
-    """A TSV, JSON Lines, TMX or Parquet file, a folder, builtin:es-en, or hf:NAME from the Hugging Face hub."""
+    """A TSV, CSV, JSON Lines, TMX or Parquet file, a folder or a pattern of them such as parts/*.tsv, builtin:es-en, or
+    hf:NAME from the Hugging Face hub."""
+    more: tuple[str, ...] = ()
+    """More files, folders or patterns of the same corpus: --data once more."""
     source: str = ""
     """A plain file of source sentences, one a line, instead of `corpus`."""
     target: str = ""
@@ -32,6 +36,12 @@ class Data:
     """A plain file to validate on, instead of `valid`."""
     valid_target: str = ""
     """The plain file of its translations."""
+    test: str = ""
+    """A corpus to test with; without one, and without one to validate on, pairs are held out."""
+    test_source: str = ""
+    """A plain file to test with, instead of `test`."""
+    test_target: str = ""
+    """The plain file of its translations."""
     size: int = 10_000
     """Pairs drawn from a built-in corpus."""
     seed: int = 0
@@ -45,19 +55,21 @@ class Data:
     clean: Cleaning = field(default_factory=Cleaning)
     """Which pairs to leave out."""
     hold_out: Fractions = field(default_factory=Fractions)
-    """How much to hold out where no `valid` is given."""
+    """How much to hold out where no `valid` is given; nothing to test with where `test` is."""
 
     def __post_init__(self) -> None:
-        if bool(self.source) != bool(self.target) or bool(self.valid_source) != bool(self.valid_target):
+        files = (self.source, self.target), (self.valid_source, self.valid_target), (self.test_source, self.test_target)
+        if any(bool(source) != bool(target) for source, target in files):
             raise ArgumentError("`source` and `target` must be given together; received one of them. Give both files.")
         if self.corpus and self.source:
             raise ArgumentError(
                 f"The data must be either one corpus or two plain files; received both {self.corpus} and {self.source}."
             )
+        check_alone(self.corpus, self.more)
         if not 10 <= self.size <= 1_000_000:
             raise ArgumentError(f"`size` must be from 10 to 1,000,000; received {self.size:,}.")
 
     @property
     def name(self) -> str:
         """What the data is called in a model card."""
-        return self.corpus or f"{self.source} + {self.target}"
+        return ", ".join([self.corpus, *self.more]) if self.corpus else f"{self.source} + {self.target}"

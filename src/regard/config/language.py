@@ -8,6 +8,7 @@ from regard.config.checks import LAYERS, SIZES, check_choices, check_least, chec
 from regard.config.read import merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Cosine, Train
+from regard.data.corpora.catalogue import check_alone
 from regard.data.text.text_tokenizer import TextTokenizerConfig
 from regard.errors import ArgumentError, nearest
 
@@ -160,7 +161,9 @@ class TextData:
     """Which text to train on, and how it is cut."""
 
     text: str = ""
-    """A text file, or a folder of them; they may be compressed. Or builtin:stories."""
+    """A text file, a folder of them, or a pattern such as parts/*.txt; they may be compressed. Or builtin:stories."""
+    more: tuple[str, ...] = ()
+    """More files, folders or patterns of the same text: --data once more."""
     size: int = 10_000
     """Stories, one a line, that builtin:stories draws to train on."""
     seed: int = 0
@@ -187,6 +190,12 @@ class TextData:
         check_shares(self, "hold_out")
         check_least(self, 1, "size", "block_lines", "length")
         check_least(self, 0, "stride")
+        check_alone(self.text, self.more)
+
+    @property
+    def name(self) -> str:
+        """What the text is called in a model card."""
+        return ", ".join([self.text, *self.more])
 
 
 def _train() -> Train:

@@ -384,7 +384,9 @@ def test_texts_that_cannot_be_used(tmp_path):
     (tmp_path / "empty.txt").write_text("\n\n")
     (tmp_path / "latin.txt").write_bytes("é\n".encode("latin-1"))
     (tmp_path / "folder").mkdir()
-    with pytest.raises(DataError, match=r"`--data` must be a text file or a folder of them; received nothing"):
+    with pytest.raises(
+        DataError, match=r"`--data` must be a text file, a folder of them, or builtin:stories; received nothing"
+    ):
         gather_text(TextData())
     with pytest.raises(DataError, match="The text to train on must have at least one word; received none"):
         gather_text(TextData(text=str(tmp_path / "empty.txt")))

@@ -34,7 +34,13 @@ class LabeledSplits(NamedTuple):
 
 
 def read_labeled(
-    path: Path, *, text: str = "text", label: str = "label", bad: Bad = "skip", report: Report | None = None
+    path: Path,
+    *,
+    text: str = "text",
+    label: str = "label",
+    split: str = "train",
+    bad: Bad = "skip",
+    report: Report | None = None,
 ) -> Iterator[Labeled]:
     """Give the texts of a file with their labels; a bad line is counted in `report`, or refused.
 
@@ -43,7 +49,7 @@ def read_labeled(
     """
     report = Report(title=str(path)) if report is None else report
     parts = text.split("+")
-    for row in read_columns(path, [*parts, label]):
+    for row in read_columns(path, [*parts, label], split=split):
         record = row if isinstance(row, BadLine) else _labeled(row)
         if isinstance(record, Labeled):
             report.keep()

@@ -137,7 +137,8 @@ def _of_run(run: str | Path, choice: Choice) -> HeldOut:
 
 def named_data(data: Data) -> list[str]:
     """List what settings of pairs name, files and datasets."""
-    sides = (data.corpus, data.source, data.target, data.links, data.valid, data.valid_source, data.valid_target)
+    held_out = (data.valid, data.valid_source, data.valid_target, data.test, data.test_source, data.test_target)
+    sides = (data.corpus, *data.more, data.source, data.target, data.links, *held_out)
     return [name for name in sides if name and not is_builtin(name)]
 
 
