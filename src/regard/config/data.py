@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from regard.config.data_files import DataName, DataNames, FileName
 from regard.data.corpora.catalogue import check_alone
 from regard.data.corpora.cleaning import Cleaning
 from regard.data.corpora.split import Fractions
@@ -13,14 +14,14 @@ from regard.errors import ArgumentError
 class Data:
     """Which pairs to train and validate on."""
 
-    corpus: str = ""
+    corpus: DataName = ""
     """A TSV, CSV, JSON Lines, TMX or Parquet file, a folder or a pattern of them such as parts/*.tsv, builtin:es-en, or
     hf:NAME from the Hugging Face hub."""
-    more: tuple[str, ...] = ()
+    more: DataNames = ()
     """More files, folders or patterns of the same corpus: --data once more."""
-    source: str = ""
+    source: DataName = ""
     """A plain file of source sentences, one a line, instead of `corpus`."""
-    target: str = ""
+    target: DataName = ""
     """The plain file of their translations."""
     source_column: str = ""
     """Column, key or language of the source in `corpus`, where it cannot be told."""
@@ -28,19 +29,19 @@ class Data:
     """Column, key or language of the target."""
     subset: str = ""
     """Configuration of a data set of the Hugging Face hub."""
-    links: str = ""
+    links: DataName = ""
     """A file of word links, one line a pair, such as 0-0 1-2, for `train.guided_alignment`."""
-    valid: str = ""
+    valid: DataName = ""
     """A corpus to validate on; without one, pairs are held out."""
-    valid_source: str = ""
+    valid_source: DataName = ""
     """A plain file to validate on, instead of `valid`."""
-    valid_target: str = ""
+    valid_target: DataName = ""
     """The plain file of its translations."""
-    test: str = ""
+    test: DataName = ""
     """A corpus to test with; without one, and without one to validate on, pairs are held out."""
-    test_source: str = ""
+    test_source: DataName = ""
     """A plain file to test with, instead of `test`."""
-    test_target: str = ""
+    test_target: DataName = ""
     """The plain file of its translations."""
     size: int = 10_000
     """Pairs drawn from a built-in corpus."""
@@ -48,7 +49,7 @@ class Data:
     """Which pairs are drawn from a built-in corpus."""
     bad: Literal["skip", "refuse"] = "skip"
     """What to do with a bad line: skip and count it, or stop."""
-    tokenizer: str = ""
+    tokenizer: FileName = ""
     """A tokenizer.json to use instead of learning one."""
     license: str = "unknown"
     """The license of the data, for the model card."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from regard.config.checks import LAYERS, SIZES, check_choices, check_least, check_most, check_shares
+from regard.config.data_files import DataName, DataNames
 from regard.config.read import merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Cosine, Train
@@ -160,17 +161,17 @@ LanguageSpec: TypeAlias = (
 class TextData:
     """Which text to train on, and how it is cut."""
 
-    text: str = ""
+    text: DataName = ""
     """A text file, a folder of them, or a pattern such as parts/*.txt; they may be compressed. Or builtin:stories."""
-    more: tuple[str, ...] = ()
+    more: DataNames = ()
     """More files, folders or patterns of the same text: --data once more."""
     size: int = 10_000
     """Stories, one a line, that builtin:stories draws to train on."""
     seed: int = 0
     """Which stories are drawn."""
-    valid: str = ""
+    valid: DataName = ""
     """Text to validate on; empty holds some out."""
-    test: str = ""
+    test: DataName = ""
     """Text to test with; empty is none."""
     hold_out: float = 0.1
     """Share of the text held out for validation, where there is no file of it."""
