@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from regard.data.formats.cells import SIDES, Cells, find_separator, is_header, is_language, read_csv, read_tsv
 from regard.data.formats.records import BadLine, Record, make_record
-from regard.errors import DataError, brief, nearest
+from regard.errors import DataError, brief, join_names, nearest
 
 
 class _Layout(NamedTuple):
@@ -94,8 +94,9 @@ class Tsv:
             return languages[0], languages[1]
         if "label" in lower and "text" in lower:
             raise DataError(
-                f"{self.path} must have a source and a target; received the first line: {' | '.join(names)}. Is it for "
-                "--task classify? Name its columns otherwise: data.source_column and data.target_column."
+                f"{self.path} must have a source and a target; received the first line: "
+                f"{join_names(names, letters=400, between=' | ')}. Name them by data.source_column and "
+                "data.target_column. Is it for --task classify?"
             )
         return None
 

@@ -135,7 +135,7 @@ def test_csv_pairs_are_quoted(tmp_path):
 
 def test_labeled_texts_are_not_taken_for_pairs(tmp_path):
     (tmp_path / "a.csv").write_text("text,label\nfine,1\n", encoding="utf-8")
-    message = r"a\.csv must have a source and a target; received the first line: text \| label\. Is it for --task class"
+    message = r"a\.csv must have a source and a target; received the first line: text \| label\. Name them by"
     with pytest.raises(DataError, match=message):
         list(read_pairs(find_corpus(tmp_path / "a.csv")))
 
