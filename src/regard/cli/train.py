@@ -16,8 +16,12 @@ TASKS = ("translate", "language", "classify", "images", "questions", "captions")
 def train(
     out: Annotated[Path | None, typer.Option(help="The run folder; a run that was stopped there goes on.")] = None,
     data: Annotated[
-        str, typer.Option(help="A corpus: file, folder, hf:NAME (Hugging Face) or builtin:NAME; list shows those.")
-    ] = "",
+        list[str] | None,
+        typer.Option(
+            help="A corpus: file, folder, 'parts/*.tsv', hf:NAME (Hugging Face) or builtin:NAME; list shows those. May "
+            "be repeated."
+        ),
+    ] = None,
     source: Annotated[str, typer.Option(help="A plain file of source sentences, one a line.")] = "",
     target: Annotated[str, typer.Option(help="The plain file of their translations.")] = "",
     preset: Annotated[str, typer.Option(help="A named model of the task, such as bahdanau; list shows them.")] = "",
@@ -56,15 +60,15 @@ def train(
     """
     from regard.config.read import load_toml, merge, parse_assignments
 
-    flags: dict[str, Any] = {
-        name: value for name, value in (("corpus", data), ("source", source), ("target", target)) if value
-    }
+    first, *more = sorted(set(data or [""]))
+    named = (("corpus", first), ("more", more), ("source", source), ("target", target))
+    flags: dict[str, Any] = {name: value for name, value in named if value}
     chosen = merge(load_toml(config) if config else {}, {"data": flags} if flags else {})
     chosen = merge(chosen, parse_assignments(assignments or []))
     if preset == "list":
         print("\n".join(_preset_names(task)))
         return
-    if data == "list":
+    if "list" in (data or []):
         _print_builtins()
         return
     if out is None and not print_config:
@@ -74,6 +78,9 @@ def train(
 
 def _dispatch(task: str, chosen: dict[str, Any], preset: str, out: Path | None, *, as_json: bool) -> None:
     """Train, or show the settings where there is no folder to train into."""
+    if task in ("images", "questions", "captions") and (more := chosen.get("data", {}).get("more")):
+        received = f"{chosen['data'].get('corpus', '')} and {', '.join(more)}"
+        raise ArgumentError(f"`--data` must be named once with --task {task}; received {received}.")
     for name in ("source", "target"):
         if task in ("classify", "images", "questions", "captions") and name in chosen.get("data", {}):
             raise ArgumentError(f"`--{name}` must be left out with --task {task}, which takes one corpus: --data.")

@@ -6,9 +6,11 @@ from typing import Any, Literal, NamedTuple
 
 from regard.config.checks import check_least
 from regard.config.classify import ClassifierSpec, RecurrentAttentionSpec, TfIdfSpec, classifier_preset
+from regard.config.data_files import DataName, DataNames
 from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Train
+from regard.data.corpora.catalogue import check_alone
 from regard.data.corpora.split import Fractions
 from regard.data.text.tokenizer_training import TokenizerConfig
 from regard.errors import ArgumentError
@@ -18,8 +20,11 @@ from regard.errors import ArgumentError
 class LabeledData:
     """Which texts to train and validate on."""
 
-    corpus: str = ""
-    """A CSV, TSV or JSON Lines file of texts and labels, compressed or not; builtin:topics or builtin:opinions."""
+    corpus: DataName = ""
+    """A CSV, TSV, JSON Lines or Parquet file of texts and labels, compressed or not, a folder or a pattern of them such
+    as parts/*.csv; builtin:topics or builtin:opinions."""
+    more: DataNames = ()
+    """More files, folders or patterns of the same corpus: --data once more."""
     size: int = 4000
     """Texts that a built-in corpus draws to train on."""
     seed: int = 0
@@ -28,9 +33,9 @@ class LabeledData:
     """Column or key of the text, by name, or by number from 1 in a file without a header; title+body joins two."""
     label: str = "label"
     """Column or key of the label."""
-    valid: str = ""
+    valid: DataName = ""
     """A file to validate on; without one, texts are held out."""
-    test: str = ""
+    test: DataName = ""
     """A file to test with; without one, texts are held out."""
     bad: Literal["skip", "refuse"] = "skip"
     """What to do with a bad line: skip and count it, or stop."""
@@ -43,6 +48,12 @@ class LabeledData:
 
     def __post_init__(self) -> None:
         check_least(self, 1, "size", "max_length")
+        check_alone(self.corpus, self.more)
+
+    @property
+    def name(self) -> str:
+        """What the data is called in a model card."""
+        return ", ".join([self.corpus, *self.more])
 
 
 @dataclass(frozen=True, kw_only=True)

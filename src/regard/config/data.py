@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from regard.config.data_files import DataName, DataNames, FileName
+from regard.data.corpora.catalogue import check_alone
 from regard.data.corpora.cleaning import Cleaning
 from regard.data.corpora.split import Fractions
 from regard.errors import ArgumentError
@@ -12,11 +14,14 @@ from regard.errors import ArgumentError
 class Data:
     """Which pairs to train and validate on."""
 
-    corpus: str = ""
-    """A TSV, JSON Lines, TMX or Parquet file, a folder, builtin:es-en, or hf:NAME from the Hugging Face hub."""
-    source: str = ""
+    corpus: DataName = ""
+    """A TSV, CSV, JSON Lines, TMX or Parquet file, a folder or a pattern of them such as parts/*.tsv, builtin:es-en, or
+    hf:NAME from the Hugging Face hub."""
+    more: DataNames = ()
+    """More files, folders or patterns of the same corpus: --data once more."""
+    source: DataName = ""
     """A plain file of source sentences, one a line, instead of `corpus`."""
-    target: str = ""
+    target: DataName = ""
     """The plain file of their translations."""
     source_column: str = ""
     """Column, key or language of the source in `corpus`, where it cannot be told."""
@@ -24,13 +29,19 @@ class Data:
     """Column, key or language of the target."""
     subset: str = ""
     """Configuration of a data set of the Hugging Face hub."""
-    links: str = ""
+    links: DataName = ""
     """A file of word links, one line a pair, such as 0-0 1-2, for `train.guided_alignment`."""
-    valid: str = ""
+    valid: DataName = ""
     """A corpus to validate on; without one, pairs are held out."""
-    valid_source: str = ""
+    valid_source: DataName = ""
     """A plain file to validate on, instead of `valid`."""
-    valid_target: str = ""
+    valid_target: DataName = ""
+    """The plain file of its translations."""
+    test: DataName = ""
+    """A corpus to test with; without one, and without one to validate on, pairs are held out."""
+    test_source: DataName = ""
+    """A plain file to test with, instead of `test`."""
+    test_target: DataName = ""
     """The plain file of its translations."""
     size: int = 10_000
     """Pairs drawn from a built-in corpus."""
@@ -38,26 +49,28 @@ class Data:
     """Which pairs are drawn from a built-in corpus."""
     bad: Literal["skip", "refuse"] = "skip"
     """What to do with a bad line: skip and count it, or stop."""
-    tokenizer: str = ""
+    tokenizer: FileName = ""
     """A tokenizer.json to use instead of learning one."""
     license: str = "unknown"
     """The license of the data, for the model card."""
     clean: Cleaning = field(default_factory=Cleaning)
     """Which pairs to leave out."""
     hold_out: Fractions = field(default_factory=Fractions)
-    """How much to hold out where no `valid` is given."""
+    """How much to hold out where no `valid` is given; nothing to test with where `test` is."""
 
     def __post_init__(self) -> None:
-        if bool(self.source) != bool(self.target) or bool(self.valid_source) != bool(self.valid_target):
+        files = (self.source, self.target), (self.valid_source, self.valid_target), (self.test_source, self.test_target)
+        if any(bool(source) != bool(target) for source, target in files):
             raise ArgumentError("`source` and `target` must be given together; received one of them. Give both files.")
         if self.corpus and self.source:
             raise ArgumentError(
                 f"The data must be either one corpus or two plain files; received both {self.corpus} and {self.source}."
             )
+        check_alone(self.corpus, self.more)
         if not 10 <= self.size <= 1_000_000:
             raise ArgumentError(f"`size` must be from 10 to 1,000,000; received {self.size:,}.")
 
     @property
     def name(self) -> str:
         """What the data is called in a model card."""
-        return self.corpus or f"{self.source} + {self.target}"
+        return ", ".join([self.corpus, *self.more]) if self.corpus else f"{self.source} + {self.target}"

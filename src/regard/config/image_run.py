@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from regard.config.checks import MOST_PIXELS, check_least, check_most
+from regard.config.data_files import DataName
 from regard.config.picture_data import preset_for
 from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
@@ -17,17 +18,17 @@ from regard.data.corpora.split import Fractions
 class ImageData:
     """Which images to train and validate on."""
 
-    corpus: str = ""
+    corpus: DataName = ""
     """A folder with a sub-folder of pictures for each class, an IDX or CIFAR file (* is several); builtin:shapes."""
     size: int = 2000
     """Images of one shape each that a built-in corpus draws to train on."""
     seed: int = 0
     """Fixes what it draws."""
-    labels: str = ""
+    labels: DataName = ""
     """The labels of an IDX file, where they do not lie beside it."""
-    valid: str = ""
+    valid: DataName = ""
     """Images to validate on; without them, some are held out."""
-    test: str = ""
+    test: DataName = ""
     """Images to test with; without them, some are held out."""
     names: tuple[str, ...] = ()
     """What the labels of an IDX or CIFAR file, numbers from 0, are called."""

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from regard.config.checks import LAYERS, SIZES, check_choices, check_least, check_most, check_shares
+from regard.config.data_files import DataName, DataNames
 from regard.config.read import merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Cosine, Train
+from regard.data.corpora.catalogue import check_alone
 from regard.data.text.text_tokenizer import TextTokenizerConfig
 from regard.errors import ArgumentError, nearest
 
@@ -159,15 +161,17 @@ LanguageSpec: TypeAlias = (
 class TextData:
     """Which text to train on, and how it is cut."""
 
-    text: str = ""
-    """A text file, or a folder of them; they may be compressed. Or builtin:stories."""
+    text: DataName = ""
+    """A text file, a folder of them, or a pattern such as parts/*.txt; they may be compressed. Or builtin:stories."""
+    more: DataNames = ()
+    """More files, folders or patterns of the same text: --data once more."""
     size: int = 10_000
     """Stories, one a line, that builtin:stories draws to train on."""
     seed: int = 0
     """Which stories are drawn."""
-    valid: str = ""
+    valid: DataName = ""
     """Text to validate on; empty holds some out."""
-    test: str = ""
+    test: DataName = ""
     """Text to test with; empty is none."""
     hold_out: float = 0.1
     """Share of the text held out for validation, where there is no file of it."""
@@ -187,6 +191,12 @@ class TextData:
         check_shares(self, "hold_out")
         check_least(self, 1, "size", "block_lines", "length")
         check_least(self, 0, "stride")
+        check_alone(self.text, self.more)
+
+    @property
+    def name(self) -> str:
+        """What the text is called in a model card."""
+        return ", ".join([self.text, *self.more])
 
 
 def _train() -> Train:

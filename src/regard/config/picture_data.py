@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from regard.config.checks import check_least
+from regard.config.data_files import DataName
 from regard.config.read import chosen_whole
 from regard.data.corpora.split import Fractions
 
@@ -18,7 +19,7 @@ PICTURE_SIZE = 64
 class PictureData:
     """Which pictures to train and validate on."""
 
-    corpus: str = ""
+    corpus: DataName = ""
     """builtin:shapes, the easier builtin:simple-shapes; a folder or JSON Lines file of pictures with questions."""
     scenes: int = 0
     """Pictures that are drawn to train on; 0 is 10,000 of builtin:shapes, and 2,000 of builtin:simple-shapes."""

@@ -11,13 +11,14 @@ from typing import Any, BinaryIO, TypeVar
 
 from regard.config.captions import CaptionConfig
 from regard.config.classify_run import ClassifyConfig
+from regard.config.data_files import start_from, take_names
 from regard.config.image_run import ImagesConfig
 from regard.config.language import LanguageConfig
 from regard.config.questions import QuestionConfig
 from regard.config.read import read_settings
 from regard.config.schema import Config
 from regard.config.show import differences, show_settings
-from regard.errors import ArgumentError, DataError, MissingExtraError
+from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError
 from regard.files import SMALL, open_to_append, parse_json, read_bytes, read_json, read_toml, unreadable, write_text
 from regard.training.checkpoint import Checkpoints
 from regard.training.failure import is_disk_full, using
@@ -75,7 +76,7 @@ class RunFolder:
         """Make the folder, or check that it holds this very run; give what a user should know of it, if anything."""
         self._make()
         if self.config.is_file():
-            self._check_same(config)
+            self._check_same(config, fingerprint)
             return self._check_data(fingerprint)
         others = [path.name for path in self.path.iterdir() if not path.name.startswith(".")]
         if others:
@@ -105,12 +106,12 @@ class RunFolder:
         self._mark()
 
     def _write_data(self, fingerprint: str) -> None:
-        write_text(self.path / _DATA, json.dumps({"fingerprint": fingerprint}))
+        write_text(self.path / _DATA, json.dumps({"fingerprint": fingerprint, "folder": os.getcwd()}))
 
     def read_settings(self, kind: type[Settings]) -> Settings:
-        """Read config.toml as the settings of a task."""
+        """Read config.toml as the settings of a task; files are named so that they are found from this folder."""
         try:
-            return read_settings(kind, self._read_table())
+            return start_from(read_settings(kind, self._read_table()), self._began_in())
         except DataError:
             raise
         except ArgumentError as error:
@@ -120,6 +121,17 @@ class RunFolder:
         """Give the checksum of the data that the run began with; None where nobody noted it."""
         path = self.path / _DATA
         return read_json(path)["fingerprint"].text() if path.is_file() else None
+
+    def _record(self) -> dict[str, Any]:
+        """Give what was noted of the data; nothing where that is gone or damaged, which `_check_data` tells."""
+        with suppress(RegardError, OSError):
+            return read_written(self.path / _DATA, advice="")
+        return {}
+
+    def _began_in(self) -> Path:
+        """Give the folder in which the run was begun, from which config.toml names its data."""
+        folder = self._record().get("folder")
+        return Path(folder) if isinstance(folder, str) else Path.cwd()
 
     def made_here(self) -> bool:
         """Say whether config.toml is the very file that `regard train` wrote or went on from, here.
@@ -144,7 +156,7 @@ class RunFolder:
             reason = str(error.__cause__ if isinstance(error.__cause__, ValueError) else error).rstrip(".")
             raise DataError(f"{self.config} must be what `regard train` wrote; received: {reason}.") from error
 
-    def _check_same(self, config: Any) -> None:
+    def _check_same(self, config: Any, fingerprint: str) -> None:
         table = self._read_table()
         try:
             before = read_settings(type(config), table)
@@ -155,7 +167,9 @@ class RunFolder:
                     f"--task {task}. Name a new folder."
                 ) from error
             raise ArgumentError(f"{self.config} must be what `regard train` wrote; received: {error}") from error
-        changed = differences(before, config)
+        before = start_from(before, self._began_in())
+        same_content = self._record().get("fingerprint") == fingerprint
+        changed = differences(take_names(before, config, same_content=same_content), config)
         if changed:
             changed, following = _set_first(changed)
             rest = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""

@@ -90,10 +90,10 @@ def test_bad_lines_are_counted_or_refused(write):
         (
             "a.doc",
             "x",
-            "named .csv, .tsv or .jsonl, compressed or not; received another name. Rename it, if it is one.",
+            "named .csv, .tsv, .jsonl or .parquet; received another name. Rename it, if it is one.",
         ),
         ("a.txt", "x", "received plain text, which has no labels. Is it for --task language"),
-        ("a.parquet", "x", "received Parquet. Write it as JSON Lines first"),
+        ("a.parquet", "x", "must be a Parquet file; received one that breaks after row 0"),
     ],
 )
 def test_mistakes_in_a_file_are_named(write, name, text, message):

@@ -125,5 +125,5 @@ def test_files_of_unequal_length_are_refused(tmp_path):
     source, target = tmp_path / "a.es", tmp_path / "a.en"
     source.write_text("uno\ndos\n", encoding="utf-8")
     target.write_text("one\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"The two files of a test set must have equally many lines; received .*a\.es"):
+    with pytest.raises(DataError, match=r"a\.en must have a line for each of the 2 lines of .*a\.es; received 1\. Has"):
         find_held_out(Choice(source=str(source), target=str(target)))

@@ -453,7 +453,9 @@ def test_json_tells_everything(translator):
         "weights",
     }  # fmt: skip
     assert (told["source"], told["text"], told["tokens"]) == (source, best.text, list(best.target_tokens))
-    assert told["alignment"] == " ".join(f"{link.source}-{link.target}" for link in best.links)
+    aligned = translator.align([(source, best.text)], words="whitespace")[0]
+    assert told["alignment"] == " ".join(f"{link.source}-{link.target}" for link in best.links_by("whitespace"))
+    assert max(int(link.split("-")[0]) for link in told["alignment"].split()) < len(aligned.source)
     assert (len(told["weights"]), len(told["weights"][0])) == best.weights.shape[2:]
     assert sum(told["weights"][0]) == pytest.approx(1, abs=1e-3)
     assert told["score"] == pytest.approx(best.score, abs=1e-5)

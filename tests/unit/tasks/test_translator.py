@@ -72,6 +72,18 @@ def test_a_translation_tells_what_is_known_of_it(translator):
     assert translator.search([text], GREEDY)[0][0].weights is None
 
 
+@pytest.mark.parametrize("division", ["whitespace", "marks"])
+@pytest.mark.parametrize("config", [WORDS, BYTES])
+def test_a_translation_links_the_words_that_align_links(tmp_path, config, division):
+    model = load(make_folder(tmp_path, config=config))
+    given = [(pair.source, pair.target) for pair in pairs()[:20]]
+    forced = model.force([source for source, _ in given], [target for _, target in given], weights=True)
+    aligned = model.align(given, words=division)
+    assert any("," in source or "¿" in source for source, _ in given)
+    assert [one.links_by(division) for one in forced] == [one.links for one in aligned]
+    assert any(one.links_by("whitespace") != one.links_by("marks") for one in forced)
+
+
 def test_weights_are_those_of_the_search(translator):
     ids = torch.tensor([[*translator.tokenizers.source.encode("el libro es azul").ids, END]])
     search = Search(beam=3, n_best=2, max_length=6)

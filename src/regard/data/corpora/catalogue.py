@@ -1,5 +1,6 @@
 """The built-in corpora, by name: for which tasks each is, what it holds, and how it is divided."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from regard.errors import ArgumentError, join_names, near_miss
@@ -62,6 +63,22 @@ def is_builtin(name: str) -> bool:
     (True, False)
     """
     return name.startswith(PREFIX)
+
+
+def check_alone(corpus: str, more: Sequence[str]) -> None:
+    """Raise where a built-in corpus is named beside other data.
+
+    >>> check_alone("a.tsv", ["b.tsv"])
+    >>> check_alone("builtin:es-en", ["b.tsv"])
+    Traceback (most recent call last):
+    regard.errors.ArgumentError: `--data` must be named once for a built-in corpus, which comes alone; received
+    builtin:es-en and b.tsv. Leave one out.
+    """
+    if more and any(map(is_builtin, (corpus, *more))):
+        raise ArgumentError(
+            "`--data` must be named once for a built-in corpus, which comes alone; received "
+            f"{join_names([corpus, *more], between=' and ')}. Leave one out."
+        )
 
 
 def builtin_names(task: str) -> list[str]:

@@ -2,14 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from regard.data.corpora.pair import Pair
 from regard.data.corpora.report import Report
-from regard.data.formats import HuggingFace, JsonLines, Parquet, SavedDataset, Tmx, Tsv, TwoFiles
+from regard.data.formats import Csv, HuggingFace, JsonLines, Parquet, SavedDataset, Tmx, Tsv, TwoFiles
 from regard.data.formats.compressed import open_decompressed
 from regard.data.formats.hugging_face import PREFIX
 from regard.data.formats.paths import (
@@ -22,18 +23,18 @@ from regard.data.formats.paths import (
     shown,
     what_is_there,
 )
-from regard.data.formats.records import Corpus
+from regard.data.formats.records import Corpus, Record
 from regard.data.formats.saved_dataset import is_saved_dataset
+from regard.data.formats.several import find_in_folder, in_order, match_paths
 from regard.errors import DataError, join_names
 
-AnyCorpus: TypeAlias = TwoFiles | Tsv | JsonLines | Tmx | Parquet | SavedDataset | HuggingFace
+AnyPart: TypeAlias = TwoFiles | Tsv | Csv | JsonLines | Tmx | Parquet | SavedDataset | HuggingFace
 
 _START = 1 << 16
 _WANTED = "a file of pairs, a folder of them, or builtin:es-en"
-_KINDS = (".tsv", ".jsonl", ".ndjson", ".json", ".tmx", ".parquet")
+_KINDS = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".tmx", ".parquet")
 _NUMBER = re.compile("[0-9]{1,9}")
 _OTHER_TASKS = {
-    ".csv": " Is it for --task classify?",
     ".jsonl": " Is it for --task classify?",
     ".txt": " Is it for --task language?",
 }
@@ -66,10 +67,27 @@ def read_pairs(
         raise DataError(f"The corpus must have at least one usable pair; received {count:,} bad lines. {first_bad}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Several:
+    """Several corpora, one after the other, as one."""
+
+    parts: tuple[AnyPart, ...]
+    kind: Literal["several"] = "several"
+
+    def records(self) -> Iterator[Record]:
+        """Give the records of each part."""
+        for part in self.parts:
+            yield from part.records()
+
+
+AnyCorpus: TypeAlias = AnyPart | Several
+
+
 def find_corpus(
     path: str | Path,
     second: str | Path | None = None,
     *,
+    more: Sequence[str] = (),
     source: str | int | None = None,
     target: str | int | None = None,
     split: str = "train",
@@ -77,23 +95,32 @@ def find_corpus(
 ) -> AnyCorpus:
     """Say what `path` is: one of two plain files, or by its content TSV, JSON Lines, TMX, Parquet or a saved dataset.
 
-    Only `hf:name` and `hf:owner/name` are data sets of the Hugging Face hub, and use the network. `source` and `target`
-    are columns, keys or languages, by name or by number from 1; `split` chooses in a folder and on the hub,
-    `configuration` concerns the hub only.
+    CSV is told by its name, .csv: plain text has commas too. A pattern such as parts/*.tsv, a folder of such files, and
+    the names of `more` are several files, read as one corpus in the order of their names. Only `hf:name` and
+    `hf:owner/name` are data sets of the Hugging Face hub, and use the network. `source` and `target` are columns, keys
+    or languages, by name or by number from 1; `split` chooses in a folder and on the hub, `configuration` concerns the
+    hub only.
     """
     if second is not None:
         return TwoFiles(source=Path(path), target=Path(second))
     source, target = _number(source), _number(target)
-    if str(path).startswith(PREFIX):
-        name = str(path).removeprefix(PREFIX)
-        return HuggingFace(name=name, configuration=configuration, split=split, source=source, target=target)
-    path = Path(path)
+    parts: list[AnyPart] = []
+    paths: list[Path] = []
+    for name in (path, *more):
+        if str(name).startswith(PREFIX):
+            hub = str(name).removeprefix(PREFIX)
+            parts.append(HuggingFace(name=hub, configuration=configuration, split=split, source=source, target=target))
+        else:
+            paths += _find_paths(name, split)
+    parts += [_find_part(one, source=source, target=target, split=split) for one in in_order(paths)]
+    return parts[0] if len(parts) == 1 else Several(parts=tuple(parts))
+
+
+def _find_part(path: Path, *, source: str | int | None, target: str | int | None, split: str) -> AnyPart:
     if is_folder(path):
         if is_saved_dataset(path):
             return SavedDataset(path=path, split=split, source=source, target=target)
-        if any(entry.suffix == ".parquet" for entry in list_folder(path)):
-            return Parquet(path=path, source=source, target=target)
-        path = _find_split(path, split)
+        return Parquet(path=path, source=source, target=target)
     match _sniff(path):
         case "parquet":
             return Parquet(path=path, source=source, target=target)
@@ -101,19 +128,27 @@ def find_corpus(
             return Tmx(path=path, source=_language(source), target=_language(target))
         case "jsonl":
             return JsonLines(path=path, source=source, target=target)
+        case "csv":
+            return Csv(path=path, source=source, target=target)
         case "tsv":
             return Tsv(path=path, source=source, target=target)
 
 
-def _find_split(folder: Path, split: str) -> Path:
-    """Find the one file of a folder that is named after a split, such as train.jsonl."""
-    files = [entry for entry in list_folder(folder) if file_kind(entry) in _KINDS]
-    named = [entry for entry in files if entry.name.partition(".")[0] == split]
-    if len(named) == 1:
-        return named[0]
-    received = (
-        f"{len(named)} files of that name" if named else join_names(entry.name for entry in files[:3]) or "no file"
-    )
+def _find_paths(name: str | Path, split: str) -> list[Path]:
+    """Give the files that a name means; folders of Parquet, and those that `datasets` saved, stay whole."""
+    return [file for path in match_paths(name) for file in (_find_split(path, split) if is_folder(path) else [path])]
+
+
+def _find_split(folder: Path, split: str) -> list[Path]:
+    """Give the files of a folder that hold a split, such as train.jsonl, or the parts of one corpus."""
+    if is_saved_dataset(folder) or any(entry.suffix == ".parquet" for entry in list_folder(folder)):
+        return [folder]
+    files = find_in_folder(folder, kinds=_KINDS, split=split)
+    whole = [file for file in files if file.name.partition(".")[0] == split]
+    if files and len(whole) < 2:
+        return files
+    others = [entry.name for entry in list_folder(folder) if file_kind(entry) in _KINDS][:3]
+    received = f"{len(whole)} files of that name" if whole else join_names(others) or "no file"
     raise DataError(
         f"{folder} must hold *.parquet files, a data set saved by `datasets`, or one file of pairs called {split}, "
         f"such as {split}.tsv; received {received}. Name a file in it."
@@ -131,7 +166,7 @@ def _missing(path: Path) -> str:
     )
 
 
-def _sniff(path: Path) -> Literal["parquet", "tmx", "jsonl", "tsv"]:
+def _sniff(path: Path) -> Literal["parquet", "tmx", "jsonl", "csv", "tsv"]:
     if not is_file(path):
         raise DataError(_missing(path))
     with open_decompressed(path) as stream:
@@ -145,11 +180,14 @@ def _sniff(path: Path) -> Literal["parquet", "tmx", "jsonl", "tsv"]:
         return "tmx"
     if text.startswith("{") and any(_is_object(line) for line in islice(text.split("\n"), 20)):
         return "jsonl"
+    if file_kind(path) == ".csv" and any(separator in text for separator in (",", ";")):
+        return "csv"
     if any("\t" in line for line in islice(text.split("\n"), 20)):
         return "tsv"
     raise DataError(
-        f"{path} must be TSV, JSON Lines, TMX or Parquet when it comes alone; received neither a tab nor a JSON object "
-        f"in its first lines: {text[:40]!r}. For two plain files, name both.{_OTHER_TASKS.get(file_kind(path), '')}"
+        f"{path} must be TSV, CSV, JSON Lines, TMX or Parquet when it comes alone; received neither a tab nor a JSON "
+        f"object in its first lines: {text[:40]!r}. For two plain files, name both."
+        f"{_OTHER_TASKS.get(file_kind(path), '')}"
     )
 
 

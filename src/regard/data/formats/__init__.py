@@ -6,6 +6,6 @@ from regard.data.formats.parquet import Parquet
 from regard.data.formats.plain import TwoFiles
 from regard.data.formats.saved_dataset import SavedDataset
 from regard.data.formats.tmx import Tmx
-from regard.data.formats.tsv import Tsv
+from regard.data.formats.tsv import Csv, Tsv
 
-__all__ = ["HuggingFace", "JsonLines", "Parquet", "SavedDataset", "Tmx", "Tsv", "TwoFiles"]
+__all__ = ["Csv", "HuggingFace", "JsonLines", "Parquet", "SavedDataset", "Tmx", "Tsv", "TwoFiles"]

@@ -8,7 +8,7 @@ from typing import Literal
 
 from regard.data.formats.lines import read_lines
 from regard.data.formats.records import BadLine, Record
-from regard.data.formats.rows import Sides, find_sides, make_row_record, unknown_sides
+from regard.data.formats.rows import Placed, read_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,23 +25,14 @@ class JsonLines:
 
     def records(self) -> Iterator[Record]:
         """Give one record per line."""
-        sides: Sides | None = None
-        for number, line in enumerate(read_lines(self.path), start=1):
-            place = f"{self.path}, line {number}"
-            if isinstance(line, BadLine):
-                yield line
-                continue
-            row = _parse(line, place)
-            if isinstance(row, BadLine):
-                yield row
-                continue
-            if sides is None:
-                found = find_sides(row, self.source, self.target)
-                if isinstance(found, str):
-                    yield unknown_sides(row, found, place)
-                    continue
-                sides = found
-            yield make_row_record(row, sides, place)
+        yield from read_rows(read_objects(self.path), self.source, self.target)
+
+
+def read_objects(path: Path) -> Iterator[Placed]:
+    """Give the object on each line of a JSON Lines file."""
+    for number, line in enumerate(read_lines(path), start=1):
+        place = f"{path}, line {number}"
+        yield Placed(place, line if isinstance(line, BadLine) else _parse(line, place))
 
 
 def _parse(line: str, place: str) -> dict[str, object] | BadLine:

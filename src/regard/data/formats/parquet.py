@@ -8,7 +8,7 @@ from typing import Any, Literal
 from regard.data.formats.compressed import FREE_EXPANSION, MOST_EXPANSION
 from regard.data.formats.paths import is_folder, list_folder, open_file
 from regard.data.formats.records import Record
-from regard.data.formats.rows import read_rows
+from regard.data.formats.rows import Placed, place_rows, read_rows
 from regard.errors import DataError, MissingExtraError, describe
 
 _HELD = 2**30
@@ -31,16 +31,23 @@ class Parquet:
 
     def records(self) -> Iterator[Record]:
         """Give one record per row."""
-        for path in self._files():
-            yield from read_rows(_rows(path), str(path), self.source, self.target)
+        for path in _files(self.path):
+            yield from read_rows(place_rows(_rows(path), str(path)), self.source, self.target)
 
-    def _files(self) -> list[Path]:
-        if not is_folder(self.path):
-            return [self.path]
-        files = [path for path in list_folder(self.path) if path.suffix == ".parquet"]
-        if not files:
-            raise DataError(f"{self.path} must hold *.parquet files; received a folder with none. Check the path.")
-        return files
+
+def read_parquet(path: Path) -> Iterator[Placed]:
+    """Give the rows of a Parquet file, or of those in a folder."""
+    for one in _files(path):
+        yield from place_rows(_rows(one), str(one))
+
+
+def _files(path: Path) -> list[Path]:
+    if not is_folder(path):
+        return [path]
+    files = [one for one in list_folder(path) if one.suffix == ".parquet"]
+    if not files:
+        raise DataError(f"{path} must hold *.parquet files; received a folder with none. Check the path.")
+    return files
 
 
 def _rows(path: Path) -> Iterator[Mapping[str, object]]:

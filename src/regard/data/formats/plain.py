@@ -8,6 +8,7 @@ from typing import Literal
 
 from regard.data.formats.lines import read_lines
 from regard.data.formats.records import BadLine, Record, make_record
+from regard.errors import DataError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,24 +22,22 @@ class TwoFiles:
     kind: Literal["two-files"] = "two-files"
 
     def records(self) -> Iterator[Record]:
-        """Give one record per line; each line beyond the end of the shorter file is bad."""
+        """Give one record per line; files of unequal length are an error, since nobody knows where they slipped."""
         both = zip_longest(read_lines(self.source), read_lines(self.target))
         for number, (source, target) in enumerate(both, start=1):
+            if source is None or target is None:
+                remaining = sum(1 for _ in both)
+                raise DataError(self._unequal(number - 1, number + remaining, target_ended=target is None))
             if isinstance(source, BadLine):
                 yield source
             elif isinstance(target, BadLine):
                 yield target
-            elif source is None or target is None:
-                yield self._surplus(number, source, target)
             else:
                 yield make_record(source, target, f"{self.source} and {self.target}, line {number}")
 
-    def _surplus(self, number: int, source: str | None, target: str | None) -> BadLine:
-        longer, shorter = (self.source, self.target) if target is None else (self.target, self.source)
-        return BadLine(
-            "unequal",
-            f"{longer}, line {number}",
-            f"have a partner in {shorter}",
-            f"a line where {shorter} has ended after {number - 1} (check that the two files have not slipped)",
-            source or target or "",
+    def _unequal(self, fewer: int, more: int, *, target_ended: bool) -> str:
+        sources, targets = (more, fewer) if target_ended else (fewer, more)
+        return (
+            f"{self.target} must have a line for each of the {sources:,} lines of {self.source}; received {targets:,}. "
+            "Has a line been lost?"
         )

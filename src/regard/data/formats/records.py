@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 from regard.data.corpora.pair import Pair
 from regard.data.corpora.report import shorten
 
-BadKind: TypeAlias = Literal["encoding", "unequal", "columns", "json", "language", "empty"]
-"""encoding: not UTF-8, or a NUL or lone surrogate; unequal: one of two files has ended; columns: a column or key is
-missing, surplus or not text; json: not JSON; language: a translation unit lacks one; empty: a side is blank."""
+BadKind: TypeAlias = Literal["encoding", "columns", "json", "language", "empty"]
+"""encoding: not UTF-8, or a NUL or lone surrogate; columns: a column or key is missing, surplus or not text;
+json: not JSON; language: a translation unit lacks one; empty: a side is blank."""
 
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")
 _BREAK = re.compile(r"[ \t\r]*\n[ \t\r\n]*")

@@ -18,6 +18,13 @@ KeyPath: TypeAlias = tuple[str, ...]
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 
 
+class Placed(NamedTuple):
+    """A row and where it stands, or what is wrong there."""
+
+    place: str
+    row: Row | BadLine
+
+
 class Sides(NamedTuple):
     """Where in a row the source and the target stand."""
 
@@ -25,11 +32,19 @@ class Sides(NamedTuple):
     target: KeyPath
 
 
-def read_rows(rows: Iterable[Row], name: str, source: int | str | None, target: int | str | None) -> Iterator[Record]:
-    """Give a record for each row of what is called `name`; the first in which both sides are found decides for all."""
-    sides: Sides | None = None
+def place_rows(rows: Iterable[Row], name: str) -> Iterator[Placed]:
+    """Number the rows of what is called `name`, from 1."""
     for number, row in enumerate(rows, start=1):
-        where = f"{name}, row {number}"
+        yield Placed(f"{name}, row {number}", row)
+
+
+def read_rows(rows: Iterable[Placed], source: int | str | None, target: int | str | None) -> Iterator[Record]:
+    """Give a record for each row; the first in which both sides are found decides for all."""
+    sides: Sides | None = None
+    for where, row in rows:
+        if isinstance(row, BadLine):
+            yield row
+            continue
         result = sides or find_sides(row, source, target)
         if isinstance(result, str):
             yield unknown_sides(row, result, where)

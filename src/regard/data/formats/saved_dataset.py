@@ -14,7 +14,7 @@ from regard.data.formats.compressed import read_at_most
 from regard.data.formats.parquet import check_count, load_pyarrow
 from regard.data.formats.paths import is_file, open_file
 from regard.data.formats.records import Record
-from regard.data.formats.rows import read_rows
+from regard.data.formats.rows import Placed, place_rows, read_rows
 from regard.errors import DataError, brief, describe, nearest
 
 _STATE, _SPLITS = "state.json", "dataset_dict.json"
@@ -38,22 +38,24 @@ class SavedDataset:
 
     def records(self) -> Iterator[Record]:
         """Give one record per row."""
-        yield from read_rows(self._rows(), f"{self.path}, split {self.split}", self.source, self.target)
+        yield from read_rows(read_saved_dataset(self.path, self.split), self.source, self.target)
 
-    def _rows(self) -> Iterator[Mapping[str, object]]:
-        for path in _data_files(self._folder()):
-            yield from _read_arrow(path)
 
-    def _folder(self) -> Path:
-        if not is_file(self.path / _SPLITS):
-            return self.path
-        splits = _names(_read_table(self.path / _SPLITS).get("splits"), self.path / _SPLITS)
-        if self.split not in splits:
-            raise DataError(
-                f"`split` must be one of the {len(splits)} splits of {self.path}; received {self.split!r}. "
-                f"{nearest(self.split, splits)}"
-            )
-        return self.path / self.split
+def read_saved_dataset(path: Path, split: str) -> Iterator[Placed]:
+    """Give the rows of a data set that is saved in a folder, of one split where it has several."""
+    rows = (row for file in _data_files(_find_split(path, split)) for row in _read_arrow(file))
+    yield from place_rows(rows, f"{path}, split {split}")
+
+
+def _find_split(path: Path, split: str) -> Path:
+    if not is_file(path / _SPLITS):
+        return path
+    splits = _names(_read_table(path / _SPLITS).get("splits"), path / _SPLITS)
+    if split not in splits:
+        raise DataError(
+            f"`split` must be one of the {len(splits)} splits of {path}; received {split!r}. {nearest(split, splits)}"
+        )
+    return path / split
 
 
 def is_saved_dataset(folder: Path) -> bool:

@@ -1,13 +1,13 @@
-"""Tab-separated columns, one pair per line. A tab always separates: there is no quoting."""
+"""Columns with tabs or commas between them, one pair per line; `regard.data.formats.cells` divides the lines."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
-from regard.data.formats.lines import read_lines
+from regard.data.formats.cells import SIDES, Cells, find_separator, is_header, is_language, read_csv, read_tsv
 from regard.data.formats.records import BadLine, Record, make_record
-from regard.errors import DataError, brief, nearest
+from regard.errors import DataError, brief, join_names, nearest
 
 
 class _Layout(NamedTuple):
@@ -20,8 +20,9 @@ class _Layout(NamedTuple):
 class Tsv:
     """A file of tab-separated columns.
 
-    Columns are numbered from 1, as `cut` does, or named after a header line. With neither, the first two are meant,
-    and a first line that says `source` and `target` is taken for a header.
+    Columns are numbered from 1, as `cut` does, or named after a header line. With neither, a first line that says
+    `source` and `target`, or all of whose cells are known names of columns (`cells.is_header`), is a header: source and
+    target, or the only two languages, are taken by it. Otherwise the first two are meant.
     """
 
     path: Path
@@ -32,7 +33,8 @@ class Tsv:
     """Target column, by number from 1 or by name in the header."""
     header: bool = False
     """Whether the first line names the columns; it does in any case where a column is given by name."""
-    kind: Literal["tsv"] = "tsv"
+    kind: Literal["tsv", "csv"] = "tsv"
+    separated: ClassVar[str] = "tab-separated"
 
     def __post_init__(self) -> None:
         for name, column in (("source", self.source), ("target", self.target)):
@@ -41,40 +43,62 @@ class Tsv:
 
     def records(self) -> Iterator[Record]:
         """Give one record per line after the header."""
-        lines = enumerate(read_lines(self.path), start=1)
         layout: _Layout | None = None
-        for number, line in lines:
-            if isinstance(line, BadLine):
-                yield line
+        for number, cells in self._cells():
+            if isinstance(cells, BadLine):
+                yield cells
                 continue
-            cells = line.split("\t")
             if layout is None:
-                layout, is_header = self._layout(cells)
-                if is_header:
+                layout, is_first_header = self._layout(cells)
+                if is_first_header:
                     continue
-            place = f"{self.path}, line {number}"
             needed = max(layout.source, layout.target) + 1
             if layout.columns is None and len(cells) >= needed:
                 layout = layout._replace(columns=len(cells))
-            if len(cells) != layout.columns:
-                expected = f"have {layout.columns or needed} tab-separated columns"
-                yield BadLine("columns", place, expected, f"{len(cells)}", line)
-            else:
-                yield make_record(cells[layout.source], cells[layout.target], place)
+            yield self._record(cells, layout, f"{self.path}, line {number}", needed)
+
+    def _cells(self) -> Iterator[Cells]:
+        return read_tsv(self.path)
+
+    def _record(self, cells: list[str], layout: _Layout, place: str, needed: int) -> Record:
+        if len(cells) == layout.columns:
+            return make_record(cells[layout.source], cells[layout.target], place)
+        expected = f"have {layout.columns or needed} {self.separated} columns"
+        return BadLine("columns", place, expected, f"{len(cells)}", "\t".join(cells))
 
     def _layout(self, cells: list[str]) -> tuple[_Layout, bool]:
         names = [cell.strip() for cell in cells]
         named = isinstance(self.source, str) or isinstance(self.target, str)
-        if self.source is None and self.target is None and {"source", "target"} <= {name.lower() for name in names}:
-            lower = [name.lower() for name in names]
-            return _Layout(lower.index("source"), lower.index("target"), len(cells)), True
+        is_first_header = self.header or named or is_header(names) or self._says_sides(names)
+        if self.source is None and self.target is None and is_first_header and (sides := self._find_sides(names)):
+            return _Layout(*sides, len(cells)), True
         first_is_target = self.target == 1 or (isinstance(self.target, str) and names[:1] == [self.target])
         source = self._index("source", self.source, names, default=2 if first_is_target else 1)
         target = self._index("target", self.target, names, default=2 if source == 0 else 1)
         if source == target:
             raise DataError(f"`source` and `target` must be two columns; received column {source + 1} for both.")
-        is_header = self.header or named
-        return _Layout(source, target, len(cells) if is_header else None), is_header
+        return _Layout(source, target, len(cells) if is_first_header else None), is_first_header
+
+    def _says_sides(self, names: list[str]) -> bool:
+        """Say whether names that need no telling are among those of a first line, whatever else is."""
+        return self.source is None and self.target is None and set(SIDES[0]) <= {name.lower() for name in names}
+
+    def _find_sides(self, names: list[str]) -> tuple[int, int] | None:
+        """Find source and target among the names of a header, or its only two languages; a header may have neither."""
+        lower = [name.lower() for name in names]
+        for source, target in SIDES:
+            if source in lower and target in lower:
+                return lower.index(source), lower.index(target)
+        languages = [index for index, name in enumerate(names) if is_language(name) and name != "id"]
+        if len(languages) == 2:
+            return languages[0], languages[1]
+        if "label" in lower and "text" in lower:
+            raise DataError(
+                f"{self.path} must have a source and a target; received the first line: "
+                f"{join_names(names, letters=400, between=' | ')}. Name them by data.source_column and "
+                "data.target_column. Is it for --task classify?"
+            )
+        return None
 
     def _index(self, side: str, column: int | str | None, names: list[str], *, default: int) -> int:
         if isinstance(column, str):
@@ -85,3 +109,14 @@ class Tsv:
                 )
             return names.index(column)
         return (default if column is None else column) - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Csv(Tsv):
+    """The same with commas, or semicolons where the first line has no comma; cells may be quoted."""
+
+    kind: Literal["tsv", "csv"] = "csv"
+    separated: ClassVar[str] = "comma-separated"
+
+    def _cells(self) -> Iterator[Cells]:
+        return read_csv(self.path, find_separator(self.path))

@@ -7,8 +7,9 @@ import numpy as np
 
 from regard.data.corpora.report import Report
 from regard.data.formats.compressed import open_decompressed
-from regard.data.formats.labeled import FORMATS, Bad, label_number
+from regard.data.formats.labeled import Bad, label_number
 from regard.data.formats.paths import file_kind, is_file, is_folder, name_of_none, offer_folders, shown, what_is_there
+from regard.data.formats.tables import FORMATS
 from regard.data.images.cifar import read_cifar
 from regard.data.images.folder import read_image_folder
 from regard.data.images.idx import read_idx_images

@@ -1,6 +1,7 @@
 """Where the words of a text lie, by either way of counting them, and which word each token is part of."""
 
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -37,6 +38,17 @@ def word_spans(text: str, by: Division) -> list[Span]:
         start = text.index(word, found[-1].end if found else 0)
         found.append(Span(start, start + len(word)))
     return found
+
+
+def whitespace_words(text: str) -> list[int]:
+    """Say for each word of a text, as marks divide it, which of those between spaces it is part of.
+
+    >>> whitespace_words("A fork, please.")
+    [0, 1, 1, 2, 2]
+    """
+    text = compose(text)
+    ends = [span.end for span in word_spans(text, "whitespace")]
+    return [min(bisect_right(ends, span.start), len(ends) - 1) for span in word_spans(text, "marks")]
 
 
 def compose(text: str) -> str:

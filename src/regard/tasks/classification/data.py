@@ -1,6 +1,7 @@
 """Gather the texts of a run: read, hold out, and keep what is held out from being trained on."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from regard.data.formats.labeled import (
     read_labeled,
     split_labeled,
 )
+from regard.data.formats.paths import is_folder
+from regard.data.formats.several import find_in_folder, in_order, match_paths
+from regard.data.formats.tables import FORMATS, is_table
 from regard.errors import ArgumentError, DataError
 
 
@@ -61,15 +65,15 @@ def gather_texts(data: LabeledData) -> LabeledCorpus:
     """Read the files that `data` names. A text of a validation or test file is never trained on."""
     if not data.corpus:
         raise ArgumentError(
-            "`--data` must be a CSV, TSV or JSON Lines file of texts and labels, or builtin:opinions; received "
-            "nothing. Such as: --data reviews.csv --set data.text=review --set data.label=stars."
+            "`--data` must be a CSV, TSV, JSON Lines or Parquet file of texts and labels, or builtin:opinions; "
+            "received nothing. Such as: --data reviews.csv --set data.text=review --set data.label=stars."
         )
     reports: list[Report] = []
     drawn = _draw(data) if is_builtin(data.corpus) else None
-    train = drawn.train if drawn else _read(data.corpus, data, reports)
+    train = drawn.train if drawn else _read([data.corpus, *data.more], data, reports)
     _find_labels(train, reports)  # mistakes first
-    valid = _read(data.valid, data, reports) if data.valid else drawn.valid if drawn else []
-    test = _read(data.test, data, reports) if data.test else drawn.test if drawn else []
+    valid = _read([data.valid], data, reports, split="validation") if data.valid else drawn.valid if drawn else []
+    test = _read([data.test], data, reports, split="test") if data.test else drawn.test if drawn else []
     if valid or test:
         report = Report(title="texts that are held out elsewhere")
         train = drop_held_out(train, [*valid, *test], report=report)
@@ -123,11 +127,28 @@ def _held_out(data: LabeledData) -> Fractions:
     )
 
 
-def _read(path: str, data: LabeledData, reports: list[Report]) -> list[Labeled]:
-    report = Report(title=path)
-    found = list(read_labeled(Path(path), text=data.text, label=data.label, bad=data.bad, report=report))
+def _read(names: Sequence[str], data: LabeledData, reports: list[Report], *, split: str = "train") -> list[Labeled]:
+    """Read the tables that names mean, one after the other."""
+    title = ", ".join(names)
+    report = Report(title=title)
+    texts: list[Labeled] = []
+    for path in in_order(table for name in names for table in _find_tables(name, split)):
+        texts += read_labeled(path, text=data.text, label=data.label, split=split, bad=data.bad, report=report)
     reports.append(report)
-    if not found:
+    if not texts:
         because = f" Left out: {report.summary()}." if report.dropped else ""
-        raise DataError(f"{path} must have at least one text with a label; received none.{because}")
-    return found
+        raise DataError(f"{title} must have at least one text with a label; received none.{because}")
+    return texts
+
+
+def _find_tables(name: str, split: str) -> list[Path]:
+    """Give the tables that a name means; a folder without any stays, and is refused when it is read."""
+    return [
+        table
+        for path in match_paths(name)
+        for table in ([path] if is_table(path) else _in_folder(path, split) or [path])
+    ]
+
+
+def _in_folder(path: Path, split: str) -> list[Path]:
+    return find_in_folder(path, kinds=FORMATS, split=split) if is_folder(path) else []

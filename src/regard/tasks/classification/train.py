@@ -101,7 +101,7 @@ def describe_classifier(config: ClassifyConfig) -> str:
     'task:classify|data:|model:recurrent-attention|cell:lstm|direction:both|seed:1|version:0.1.0'
     """
     spec = config.model
-    parts = {"task": "classify", "data": config.data.corpus, "model": spec.kind}
+    parts = {"task": "classify", "data": config.data.name, "model": spec.kind}
     if isinstance(spec, LastStateSpec | RecurrentAttentionSpec | StructuredSpec):
         parts["cell"] = spec.cell
     if isinstance(spec, LastStateSpec | RecurrentAttentionSpec):
@@ -148,12 +148,12 @@ def label_figures(scores: Mapping[str, ClassificationScores]) -> dict[str, float
 def _about(config: ClassifyConfig, corpus: LabeledCorpus, run: Run, figures: dict[str, float]) -> dict[str, Any]:
     """Give what both the report and the card say."""
     data = (
-        f"{config.data.corpus}: {len(corpus.train):,} texts to train on, {len(corpus.valid):,} to validate on, "
+        f"{config.data.name}: {len(corpus.train):,} texts to train on, {len(corpus.valid):,} to validate on, "
         f"{len(corpus.test):,} to test with; labels {', '.join(corpus.labels[:20])}"
         f"{', …' if len(corpus.labels) > 20 else ''}."
     )
     return {
-        "title": f"Classifier trained on {config.data.corpus}",
+        "title": f"Classifier trained on {config.data.name}",
         "kind": config.model.kind,
         "data": data,
         "figures": figures,

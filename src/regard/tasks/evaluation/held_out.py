@@ -137,7 +137,8 @@ def _of_run(run: str | Path, choice: Choice) -> HeldOut:
 
 def named_data(data: Data) -> list[str]:
     """List what settings of pairs name, files and datasets."""
-    sides = (data.corpus, data.source, data.target, data.links, data.valid, data.valid_source, data.valid_target)
+    held_out = (data.valid, data.valid_source, data.valid_target, data.test, data.test_source, data.test_target)
+    sides = (data.corpus, *data.more, data.source, data.target, data.links, *held_out)
     return [name for name in sides if name and not is_builtin(name)]
 
 
@@ -217,8 +218,6 @@ def _read(corpus: Corpus, name: str) -> HeldOut:
         else:
             report.drop(record.kind, place=record.place, text=record.text or record.received)
             first_bad = first_bad or record
-            if record.kind == "unequal":
-                raise DataError(f"The two files of a test set must have equally many lines; received {name}: {record}")
     if not pairs:
         raise DataError(f"The test set must have at least one usable pair; received none. {first_bad or name}")
     return HeldOut(pairs=pairs, name=name, report=report if report.dropped else None, lines=tuple(lines))

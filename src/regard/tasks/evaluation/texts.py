@@ -120,7 +120,7 @@ def find_run_text(run: str | Path, split: str = "", *, trust: bool = False) -> t
             f"{near_miss(split, _SIDES)}"
         )
     data = folder.read_settings(LanguageConfig).data
-    check_trusted(folder, [name for name in (data.text, data.valid, data.test) if name], trust=trust)
+    check_trusted(folder, [name for name in (data.text, *data.more, data.valid, data.test) if name], trust=trust)
     try:
         corpus = gather_text(data)
     except (DataError, OSError) as error:

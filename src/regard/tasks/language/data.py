@@ -22,6 +22,7 @@ from regard.data.formats.compressed import open_decompressed
 from regard.data.formats.lines import read_lines
 from regard.data.formats.paths import is_file, is_folder, list_folder, open_file
 from regard.data.formats.records import BadLine
+from regard.data.formats.several import in_order, match_paths
 from regard.data.text.special import END, UNKNOWN
 from regard.data.text.text_tokenizer import TextTokenizer
 from regard.errors import DataError
@@ -98,7 +99,10 @@ def gather_text(data: TextData, *, count: Count | None = None) -> TextCorpus:
         )
     if is_builtin(data.text):
         return _draw_stories(data)
-    found = [find_files(Path(name)) if name else Files() for name in (data.text, data.valid, data.test)]
+    found = [
+        find_text([data.text, *data.more]),
+        *(find_text([name] if name else []) for name in (data.valid, data.test)),
+    ]
     given = [Text(files.paths) if files.paths else None for files in found[1:]]
     paths, notes = _apart(*(files.paths for files in found))
     notes = (*(files.note for files in found if files.note), *notes)
@@ -120,9 +124,7 @@ def _draw_stories(data: TextData) -> TextCorpus:
     """Draw the built-in text; files to validate on or to test with, where they are named, come before drawn ones."""
     check_builtin(data.text, "language")
     train, valid, test = (
-        Text(find_files(Path(name)).paths)
-        if name
-        else Text(lines=tuple(stories(split=split, size=size, seed=data.seed)))
+        Text(find_text([name]).paths) if name else Text(lines=tuple(stories(split=split, size=size, seed=data.seed)))
         for split, name, size in _story_sides(data)
     )
     return TextCorpus(train=train, valid=valid, test=test, fingerprint="|".join(map(_digest, (train, valid, test))))
@@ -143,6 +145,13 @@ class Files(NamedTuple):
     def note(self) -> str:
         """Say which were left out, if any."""
         return f"Left out, since it is no text: {_named(self.others)}." if self.others else ""
+
+
+def find_text(names: Sequence[str]) -> Files:
+    """Give the files that names mean, patterns such as parts/*.txt and folders too, in the order of their names."""
+    files = [find_files(path) for name in names for path in match_paths(name)]
+    others = in_order(path for part in files for path in part.others)
+    return Files(tuple(in_order(path for part in files for path in part.paths)), tuple(others))
 
 
 def find_files(path: Path) -> Files:

@@ -167,7 +167,7 @@ def _sizes(data: Encoded) -> str:
 
 def _page(config: LanguageConfig, run: Run, data: Encoded, figures: dict[str, float]) -> str:
     return make_page(
-        title=f"Language model trained on {config.data.text}",
+        title=f"Language model trained on {config.data.name}",
         figures={"data": _sizes(data), "tokens are": data.valid.tokenization, **_named(figures)},
         metrics=read_metrics(run.folder.metrics),
         config=show_settings(config, help=False),
@@ -180,7 +180,7 @@ def _page(config: LanguageConfig, run: Run, data: Encoded, figures: dict[str, fl
 def _card(config: LanguageConfig, run: Run, model: AnyLanguageModel, data: Encoded, figures: dict[str, float]) -> str:
     size = f"{count_parameters(model):,} parameters" if isinstance(model, LanguageNetwork) else "counts"
     card = Card(
-        title=f"Language model trained on {config.data.text}",
+        title=f"Language model trained on {config.data.name}",
         summary=f"{with_article(config.model.kind).capitalize()} model of {size}, trained with regard {__version__}. "
         f"Tokens: {data.valid.tokenization}.",
         data=_sizes(data),

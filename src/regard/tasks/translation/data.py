@@ -1,11 +1,11 @@
 """The sentence pairs of a run: read, cleaned, divided, and counted."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from regard.data.corpora.catalogue import LICENSE, check_builtin, held_out_size,
 from regard.data.corpora.corpus import AnyCorpus, find_corpus, read_pairs
 from regard.data.corpora.pair import Pair
 from regard.data.corpora.report import Report
-from regard.data.corpora.split import TRAIN, Fractions, check_sides, choose_sides
+from regard.data.corpora.split import TRAIN, Fractions, HeldOut, check_sides, choose_sides
 from regard.data.corpora.streamed import Pairs, StreamedPairs
 from regard.data.formats.lines import read_lines
 from regard.data.formats.paths import is_file, missing_file
@@ -77,8 +77,8 @@ def gather_pairs(
             "The data must be named; received nothing. Give two plain files (--source a.es --target a.en), or one "
             "corpus (--data pairs.tsv, --data builtin:es-en)."
         )
-    valid = _read_valid(data)
-    intake = Intake(data.clean, salt=data.hold_out.salt, held_out=valid, in_memory=in_memory)
+    valid, test = _read_held_out(data)
+    intake = Intake(data.clean, salt=data.hold_out.salt, held_out=[*valid, *test], in_memory=in_memory)
     reading = Report(title="reading")
     intake.read(_read(data, reading), count=count)
     reports = (reading, *intake.reports)
@@ -91,14 +91,14 @@ def gather_pairs(
     if valid:
         sides = np.full(len(intake.hashes), TRAIN, dtype=np.int8)
     else:
-        fractions = read_settings(
-            Fractions, hold_out_for(len(intake.hashes)), table.get("hold_out", {}), at="data.hold_out"
-        )
+        below = hold_out_for(len(intake.hashes))
+        above = {"test": 0.0} if test else {}
+        fractions = read_settings(Fractions, below, table.get("hold_out", {}), above, at="data.hold_out")
         data = read_settings(Data, table, {"hold_out": fractions}, at="data")
         sides = choose_sides(intake.hashes, fractions)
         check_sides(sides, fractions)
     found = intake.divide(sides, lambda: _read(data, Report()))
-    return Corpus(found.train, valid or found.valid, found.test, data, reports)
+    return Corpus(found.train, valid or found.valid, test or found.test, data, reports)
 
 
 def _draw(data: Data) -> Corpus:
@@ -108,37 +108,58 @@ def _draw(data: Data) -> Corpus:
     train = builtin_corpus(data.corpus, split="train", size=data.size, seed=data.seed)
     valid = builtin_corpus(data.corpus, split="valid", size=held_out, seed=data.seed)
     test = builtin_corpus(data.corpus, split="test", size=held_out, seed=data.seed)
+    named = _read_held_out(data)
+    if any(named):
+        known = HeldOut([*named[0], *named[1]])
+        train = [pair for pair in train if not known.shares(pair)]
     if data.license == "unknown":
         data = replace(data, license=LICENSE)
-    return Corpus(train, valid, test, data, ())
+    return Corpus(train, named[0] or valid, named[1] or test, data, ())
 
 
-def _read_valid(data: Data) -> list[Pair]:
-    """Read the validation pairs, where the settings name some."""
-    if not data.valid and not data.valid_source:
+def _read_held_out(data: Data) -> tuple[list[Pair], list[Pair]]:
+    """Read the pairs to validate on and to test with, as far as files are named; no sentence is among both."""
+    valid, test = _read_side(data, "valid"), _read_side(data, "test")
+    known = HeldOut(test)
+    apart = [pair for pair in valid if not known.shares(pair)]
+    if valid and not apart:
+        raise DataError(
+            "data.valid: must have pairs besides those of data.test; received none of "
+            f"{len(valid):,}. Name another file to validate on, or none: then pairs are held out."
+        )
+    return apart, test
+
+
+def _read_side(data: Data, side: Literal["valid", "test"]) -> list[Pair]:
+    """Read the pairs to validate on or to test with, where the settings name some."""
+    named = (data.valid, data.valid_source, data.valid_target)
+    if side == "test":
+        named = (data.test, data.test_source, data.test_target)
+    if not any(named):
         return []
-    found = _find(data.valid, data.valid_source, data.valid_target, data, split="validation")
-    pairs = list(read_pairs(found, bad=data.bad))
+    corpus = _find(*named, data, split="validation" if side == "valid" else "test")
+    pairs = list(read_pairs(corpus, bad=data.bad))
     if not pairs:
         raise DataError(
-            f"{data.valid or data.valid_source} must hold at least one pair to validate on; received none. Name "
-            "another, or none: then pairs are held out."
+            f"{named[0] or named[1]} must hold at least one pair to {'validate on' if side == 'valid' else 'test with'}"
+            "; received none. Name another, or none: then pairs are held out."
         )
     return pairs
 
 
 def _read(data: Data, report: Report) -> Iterator[Pair]:
-    found = _find(data.corpus, data.source, data.target, data, split="train")
+    corpus = _find(data.corpus, data.source, data.target, data, split="train", more=data.more)
     if not data.links:
-        return read_pairs(found, bad=data.bad, report=report)
-    return _with_links(read_pairs(found, bad="refuse", report=report), data.links)
+        return read_pairs(corpus, bad=data.bad, report=report)
+    return _with_links(read_pairs(corpus, bad="refuse", report=report), data.links)
 
 
-def _find(corpus: str, source: str, target: str, data: Data, *, split: str) -> AnyCorpus:
+def _find(corpus: str, source: str, target: str, data: Data, *, split: str, more: Sequence[str] = ()) -> AnyCorpus:
     if source:
         return find_corpus(source, target)
     return find_corpus(
         corpus,
+        more=more,
         source=data.source_column or None,
         target=data.target_column or None,
         split=split,

@@ -192,7 +192,7 @@ def _tell(one: Translation, weights: Looks) -> dict[str, Any]:
     }
     if weights != "none":
         looks = one.weights if weights == "all" else one.alignment_weights
-        told["alignment"] = format_links(one.links)
+        told["alignment"] = format_links(one.links_by("whitespace"))
         told["weights"] = [] if looks is None else _rounded(looks.tolist())
     return told
 

@@ -1,5 +1,6 @@
 """One translation, with what is known of it: told when asked, so that plain text costs nothing more."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -14,6 +15,7 @@ from regard.data.corpora.pair import Link, words
 from regard.data.respelling import Respelled
 from regard.data.text.special import END, SPECIAL_TOKENS, UNKNOWN
 from regard.data.text.tokenizer import BYTES, SPACE, Tokenizer, TokenizerPair
+from regard.data.text.word_spans import Division, whitespace_words
 from regard.decoding.hypothesis import Hypothesis
 from regard.inspection.readings.alignment import Reading, choose_weights, link_matrix, links_of, word_weights
 from regard.tasks.token_labels import name_tokens
@@ -95,18 +97,35 @@ class Translation:
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
-        """Which word of the source each word of the output looked at most; none where weights were not asked for."""
+        """Link words, every mark a word of its own, as the built-in corpora's links have it; see `links_by`."""
+        return self.links_by("marks")
+
+    def links_by(self, division: Division) -> tuple[Link, ...]:
+        """Link each word of the output to the source word of most weight; none where weights were not asked for.
+
+        `division` says what a word is: "whitespace" as files of links and the command line count them, or "marks".
+        """
         looks = self.weights
         if looks is None:
             return ()
         if not self.finished:
             looks = torch.cat([looks, torch.zeros_like(looks[..., :1, :])], dim=-2)  # a row for </s>, which is left out
         counts = len(words(self.tokenizers.source.normalize(self.read.text))), len(words(self.text))
-        by_word = word_weights(looks, self.source_words, self.target_words, num_words=counts)
+        source, target = self.source_words, self.target_words
+        if division == "whitespace":
+            source, target = _by_space(source, self.read.text), _by_space(target, self.text)
+            counts = len(self.read.text.split()), len(self.text.split())
+        by_word = word_weights(looks, source, target, num_words=counts)
         return links_of(link_matrix(choose_weights(by_word, Reading())))
 
     def __repr__(self) -> str:
         return f"Translation({self.source!r} → {self.text!r}, score {self.score:.3f})"
+
+
+def _by_space(numbers: Sequence[int], text: str) -> tuple[int, ...]:
+    """Give the words between spaces that tokens are part of, from the words that marks divide."""
+    runs = whitespace_words(text)
+    return tuple(runs[min(number, len(runs) - 1)] for number in numbers) if runs else tuple(numbers)
 
 
 def as_line(text: str) -> str:

@@ -28,23 +28,13 @@ def test_a_line_separator_inside_a_sentence_shifts_nothing(two_files):
     assert list(read_pairs(corpus)) == [Pair(source="a\u2028b\x85c", target="1"), Pair(source="d", target="2")]
 
 
-def test_surplus_lines_are_skipped_and_counted(two_files):
-    report = Report()
-    pairs = list(read_pairs(two_files(b"a\nb\nc\nd\n", b"1\n2\n"), report=report))
-    assert len(pairs) == report.kept == 2
-    assert report.dropped == {"unequal": 2}
-    assert [example.place.rpartition(", ")[2] for example in report.examples["unequal"]] == ["line 3", "line 4"]
-
-
-@pytest.mark.parametrize(("source", "target", "longer", "shorter"), [(3, 2, "de", "en"), (2, 3, "en", "de")])
-def test_unequal_counts_are_refused_with_the_numbers(two_files, source, target, longer, shorter):
+@pytest.mark.parametrize("bad", ["skip", "refuse"])
+@pytest.mark.parametrize(("source", "target"), [(4, 2), (2, 3), (1, 0), (0, 1)])
+def test_unequal_counts_are_refused_with_both_numbers_whatever_is_done_with_bad_lines(two_files, source, target, bad):
     corpus = two_files(b"x\n" * source, b"y\n" * target)
-    with pytest.raises(
-        DataError,
-        match=rf"{longer}, line 3 must have a partner in .*{shorter}; received a line where .*{shorter} has ended "
-        "after 2",
-    ):
-        list(read_pairs(corpus, bad="refuse"))
+    message = rf"en must have a line for each of the {source} lines of .*de; received {target}\. Has a line been lost\?"
+    with pytest.raises(DataError, match=message):
+        list(read_pairs(corpus, bad=bad))
 
 
 def test_bad_lines_of_every_kind_are_counted_by_kind(two_files):
