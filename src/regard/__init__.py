@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     )
     from regard.inspection.trace.inspected import inspect as inspect
     from regard.tasks.load import load as load
+    from regard.tasks.training import train as train
 
 __version__ = "0.1.0"
 
@@ -93,6 +94,7 @@ _HOMES = {
     ],
     "regard.inspection.trace.inspected": ["inspect"],
     "regard.tasks.load": ["load"],
+    "regard.tasks.training": ["train"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

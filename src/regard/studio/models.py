@@ -18,7 +18,8 @@ from regard.studio.turns import Answer, Turns
 from regard.tasks.classification.model import Classifier
 from regard.tasks.language.model import LanguageModel
 from regard.tasks.load import load
-from regard.tasks.model_kinds import KINDS, saved_task
+from regard.tasks.model_kinds import saved_task
+from regard.tasks.task import TASKS
 from regard.tasks.translation.model import Translator
 from regard.training.run_folder import RunFolder
 
@@ -167,7 +168,7 @@ def check_folder(path: Path) -> None:
             "a Hugging Face model",
             f'Look at it in a page of its own: regard inspect {path} "text" --out page.html.',
         )
-    names = [kind.name for kind in KINDS.values()]
+    names = [task.model for task in TASKS.values()]
     raise DataError(
         f"The studio opens folders that regard wrote, of {', '.join(names[:-1])} or {names[-1]}; {path} holds {holds}. "
         f"{advice}"
