@@ -48,6 +48,11 @@ if TYPE_CHECKING:
         merge as merge,
     )
     from regard.inspection.trace.inspected import inspect as inspect
+    from regard.tasks.calls import (
+        align as align,
+        compare as compare,
+        evaluate as evaluate,
+    )
     from regard.tasks.load import load as load
     from regard.tasks.training import train as train
 
@@ -93,6 +98,7 @@ _HOMES = {
         "merge",
     ],
     "regard.inspection.trace.inspected": ["inspect"],
+    "regard.tasks.calls": ["align", "compare", "evaluate"],
     "regard.tasks.load": ["load"],
     "regard.tasks.training": ["train"],
 }

@@ -110,6 +110,9 @@ class _Tasks(Mapping[str, Task[Any, Any, Any]]):
         task: Task[Any, Any, Any] = import_module(f"regard.tasks.{self._folders[name]}.task").TASK
         return task
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._folders
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._folders)
 
