@@ -7,7 +7,7 @@ from typing import Any, get_args
 from regard.config.read import read_settings
 from regard.data.corpora.pair import Pair
 from regard.data.text.word_spans import Division
-from regard.errors import ArgumentError, near_miss
+from regard.errors import ArgumentError, ArgumentTypeError, near_miss, with_article
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.readings.symmetrize import Join
 from regard.tasks.alignment.align import (
@@ -72,6 +72,9 @@ def evaluate(
                 f"{source or target}."
             )
         return _evaluate_language(loaded, folder, str(data), split, read_settings(MeasuringText, chosen), name)
+    if not isinstance(loaded, Translator):
+        name = with_article(type(loaded).__name__)
+        raise ArgumentTypeError(f"`model` must be a translator, a language model or a folder of one; received {name}.")
     read = _read_evaluating(data, source, target, split, chosen)
     return evaluate_translator(loaded, find_held_out(read.data, folder), read, name=name)
 

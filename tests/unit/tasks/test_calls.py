@@ -4,7 +4,7 @@ import pytest
 
 import regard
 from regard.data.builtin import corpus
-from regard.errors import ArgumentError, DataError
+from regard.errors import ArgumentError, ArgumentTypeError, DataError
 from regard.evaluation.alignment_error import alignment_error
 from regard.inspection.readings.alignment import Reading
 
@@ -67,6 +67,12 @@ def test_mistakes_in_evaluating(folder, name, changes, message):
     with pytest.raises(ArgumentError) as caught:
         regard.evaluate(folder / name, **changes)
     assert message in str(caught.value)
+
+
+def test_other_models_are_refused(folder):
+    message = "`model` must be a translator, a language model or a folder of one; received a Classifier"
+    with pytest.raises(ArgumentTypeError, match=message):
+        regard.evaluate(regard.load(folder / "c"), data="a.csv")
 
 
 def test_a_loaded_model_needs_a_text(folder):
