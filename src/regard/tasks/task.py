@@ -7,7 +7,7 @@ of a task is imported before it is asked for, so that `import regard` and `regar
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from regard.errors import ArgumentError, near_miss, plural
 
@@ -23,6 +23,7 @@ Table: TypeAlias = Mapping[str, Any]
 Figures: TypeAlias = Mapping[str, float]
 
 
+@runtime_checkable
 class Count(Protocol):
     """Receives how far the work before training is."""
 
