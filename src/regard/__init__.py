@@ -48,7 +48,13 @@ if TYPE_CHECKING:
         merge as merge,
     )
     from regard.inspection.trace.inspected import inspect as inspect
+    from regard.tasks.calls import (
+        align as align,
+        compare as compare,
+        evaluate as evaluate,
+    )
     from regard.tasks.load import load as load
+    from regard.tasks.training import train as train
 
 __version__ = "0.1.0"
 
@@ -92,7 +98,9 @@ _HOMES = {
         "merge",
     ],
     "regard.inspection.trace.inspected": ["inspect"],
+    "regard.tasks.calls": ["align", "compare", "evaluate"],
     "regard.tasks.load": ["load"],
+    "regard.tasks.training": ["train"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

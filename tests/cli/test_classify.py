@@ -9,7 +9,8 @@ import pytest
 
 from regard.cli import main
 from regard.cli.classify import paint
-from regard.cli.train_classify import print_classify_config, train_classify
+from regard.cli.train import run_training
+from regard.config.classify import CLASSIFIERS
 from regard.config.read import parse_assignments
 from regard.errors import ArgumentError
 from regard.tasks.classification.model import Decision
@@ -142,7 +143,7 @@ def choose(path, *more):
 
 def test_training_goes_from_texts_to_a_classifier(unchecked, capsys, tmp_path, run):
     path, out = write_texts(tmp_path / "a.csv"), tmp_path / "run"
-    train_classify(choose(path), "lstm", out)
+    run_training("classify", choose(path), "lstm", out)
     shown = capsys.readouterr()
     assert shown.out.startswith("accuracy ")
     assert f"model   {out}/model\nreport  {out}/report.html\ntask:classify|" in shown.out
@@ -150,7 +151,7 @@ def test_training_goes_from_texts_to_a_classifier(unchecked, capsys, tmp_path, r
     assert "3 labels; a last-state model" in shown.err
     assert "step 8: valid loss" in shown.err
     assert "texts/s" in shown.err
-    train_classify(choose(path), "lstm", out, as_json=True)  # which is finished
+    run_training("classify", choose(path), "lstm", out, as_json=True)  # which is finished
     figures = json.loads(capsys.readouterr().out)
     assert figures["steps"] == 8
     assert figures["model"] == f"{out}/model"
@@ -159,23 +160,21 @@ def test_training_goes_from_texts_to_a_classifier(unchecked, capsys, tmp_path, r
 
 def test_other_settings_need_another_folder(unchecked, capsys, tmp_path):
     path, out = write_texts(tmp_path / "a.csv"), tmp_path / "run"
-    train_classify(choose(path), "average", out)
+    run_training("classify", choose(path), "average", out)
     with pytest.raises(ArgumentError, match=r"train.seed was 1, now 2"):
-        train_classify(choose(path, "train.seed=2"), "average", out)
+        run_training("classify", choose(path, "train.seed=2"), "average", out)
 
 
-def test_settings_are_shown_with_their_help(unchecked, capsys):
-    print_classify_config({}, "structured")
-    shown = capsys.readouterr().out
+def test_settings_are_shown_with_their_help(run):
+    shown = run("train", "--task", "classify", "--preset", "structured", "--print-config").stdout
     assert 'kind = "structured"' in shown
     assert 'metric = "loss"' in shown
     assert "# Looks at the text." in shown
     assert "[data.hold_out]" in shown
 
 
-def test_without_a_preset_an_lstm_with_attention_is_trained(unchecked, capsys):
-    print_classify_config({}, "")
-    shown = capsys.readouterr().out
+def test_without_a_preset_an_lstm_with_attention_is_trained(run):
+    shown = run("train", "--task", "classify", "--print-config").stdout
     assert 'kind = "recurrent-attention"' in shown
     assert 'cell = "lstm"' in shown
 
@@ -234,7 +233,9 @@ def test_a_table_of_texts_is_for_another_task(run, tmp_path):
 
 
 def test_presets_and_tasks_are_listed(run):
-    assert run("train", "--task", "classify", "--preset", "list").stdout.splitlines()[:2] == ["tf-idf", "average"]
+    lines = run("train", "--task", "classify", "--preset", "list").stdout.splitlines()
+    assert lines[0].startswith("tf-idf             words weighted by how rare they are, ")
+    assert [line.split()[0] for line in lines] == list(CLASSIFIERS)
     for more in ([], ["--preset", "list"]):
         done = run("train", "--task", "x", "--out", "y", *more)
         assert done.stderr.endswith("images, questions or captions; received x.\n")

@@ -11,8 +11,10 @@ from unittest import mock
 import pytest
 
 from regard.cli import main
-from regard.cli.train_language import print_language_config, read_language_settings, train_language
+from regard.cli.train import run_training
 from regard.errors import ArgumentError
+from regard.tasks.task import TASKS
+from regard.tasks.training import find_settings
 from unit.tasks.texts import SIZES, write_text
 
 
@@ -46,7 +48,7 @@ def folder(tmp_path_factory):
     }
     out, error = io.StringIO(), io.StringIO()
     with mock.patch("jaxtyping.config.jaxtyping_disable", True), redirect_stdout(out), redirect_stderr(error):
-        train_language(chosen, "transformer", path / "run", as_json=True)
+        run_training("language", chosen, "transformer", path / "run", as_json=True)
     told = json.loads(out.getvalue())
     assert told["tokenization"] == "character of 22"
     assert told["valid_perplexity"] < 3
@@ -82,8 +84,11 @@ def test_tokens_are_spelled_alike_wherever_they_are_shown(run, folder):
 
 def test_tokens_that_training_never_saw_are_told(run, unchecked, tmp_path, capsys):
     (tmp_path / "a.txt").write_text("ab\n" * 20)
-    train_language(
-        {"data": {"corpus": str(tmp_path / "a.txt")}, "tokenizer": {"kind": "byte"}}, "bag", tmp_path / "run"
+    run_training(
+        "language",
+        {"data": {"corpus": str(tmp_path / "a.txt")}, "tokenizer": {"kind": "byte"}},
+        "bag",
+        tmp_path / "run",
     )
     capsys.readouterr()
     out = run("generate", tmp_path / "run", "--next")[1]
@@ -116,7 +121,9 @@ def test_evaluate_takes_texts(run, folder, monkeypatch):
 def test_what_is_left_out_is_said(run, unchecked, tmp_path, capsys):
     text = write_text(tmp_path / "a.txt")
     tokens = {"kind": "space", "vocabulary_size": 6}  # two words; all others are unknown
-    train_language({"data": {"corpus": str(text)}, "tokenizer": tokens}, "ngram", tmp_path / "run", as_json=True)
+    run_training(
+        "language", {"data": {"corpus": str(text)}, "tokenizer": tokens}, "ngram", tmp_path / "run", as_json=True
+    )
     assert "|vocabulary:6|model:ngram|order:5|" in json.loads(capsys.readouterr().out)["signature"]
     code, out, _ = run("generate", tmp_path / "run", "the", "--next")
     assert code == 0
@@ -150,12 +157,13 @@ def test_mistakes_end_in_a_paragraph(run, folder):
     assert run("generate", folder, "the", "--max-tokens", "0")[1] == ""  # not even the prompt
 
 
-def test_settings_of_the_command_line(capsys):
-    assert read_language_settings({"data": {"corpus": "a.txt"}}, "gru").data.text == "a.txt"
-    print_language_config({"data": {"corpus": "a.txt"}}, "gru")
-    assert 'text = "a.txt"' in capsys.readouterr().out
-    with pytest.raises(ArgumentError, match="`--source` must be left out for a language model, which has one text"):
-        read_language_settings({"data": {"source": "a", "target": "b"}}, "")
+def test_settings_of_the_command_line(run):
+    task = TASKS["language"]
+    assert find_settings(task, {"data": {"corpus": "a.txt"}}, "gru").data.text == "a.txt"
+    shown = run("train", "--task", "language", "--data", "a.txt", "--preset", "gru", "--print-config")[1]
+    assert 'text = "a.txt"' in shown
+    with pytest.raises(ArgumentError, match="`source` must be left out for a language model, which takes one corpus"):
+        find_settings(task, {"data": {"source": "a", "target": "b"}}, "")
 
 
 def test_a_prompt_may_be_piped_in(run, folder, monkeypatch):

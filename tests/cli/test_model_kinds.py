@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from regard.cli import main
-from regard.tasks.model_kinds import KINDS
+from regard.tasks.task import TASKS
 from unit.tasks.test_model_kinds import write_kind
 
 #: What stands after the folder, and the kinds that each command takes.
@@ -30,7 +30,7 @@ def test_a_model_of_another_kind_is_one_paragraph(unchecked, monkeypatch, capsys
     command, *more = command.split()
     rest, kinds = COMMANDS[command]
     rest = [*rest, *more]
-    for held in sorted(KINDS.keys() - kinds):
+    for held in sorted(TASKS.keys() - kinds):
         monkeypatch.setattr(sys, "argv", ["regard", command, str(write_kind(tmp_path, held)), *rest])
         with pytest.raises(SystemExit) as ended:
             main()
@@ -42,5 +42,5 @@ def test_a_model_of_another_kind_is_one_paragraph(unchecked, monkeypatch, capsys
             assert said.err.endswith(f"Measure it so: regard classify {tmp_path} {line}\n")
             continue
         assert re.match(r"regard: `(MODEL|SYSTEMS)` must be the folder of a", said.err)
-        assert all(KINDS[one].name in said.err.split(";")[0] for one in kinds)
-        assert f"; {tmp_path} holds {KINDS[held].name}. Use `{KINDS[held].use}` with it." in said.err
+        assert all(TASKS[one].model in said.err.split(";")[0] for one in kinds)
+        assert f"; {tmp_path} holds {TASKS[held].model}. Use `{TASKS[held].command}` with it." in said.err

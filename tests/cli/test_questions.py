@@ -11,11 +11,12 @@ import pytest
 from PIL import Image
 
 from regard.cli import main
-from regard.cli.picture_progress import PictureProgress
-from regard.cli.train_questions import _tell_questions, print_picture_config, train_on_pictures
-from regard.cli.training_run import report_run
+from regard.cli.train import run_training
+from regard.cli.training_run import TaskProgress, report_run
 from regard.config.read import parse_assignments
 from regard.errors import ArgumentError
+from regard.tasks.task import TASKS
+from regard.training.run import Trained
 from regard.training.run_folder import RunFolder
 from unit.tasks.picture_run import TINY, make_answerer, make_captioner
 
@@ -212,50 +213,54 @@ def choose(*more):
 
 
 def test_training_goes_from_shapes_to_a_model(unchecked, capsys, tmp_path):
-    train_on_pictures("questions", choose(), "cnn-mean", tmp_path / "q")
+    run_training("questions", choose(), "cnn-mean", tmp_path / "q")
     shown = capsys.readouterr()
     assert "right, percent  model  majority  question alone" in shown.out
     assert f"model   {tmp_path}/q/model" in shown.out
     assert "task:questions|data:builtin:shapes|model:residual-mean|seed:1|" in shown.out
     assert "pictures to train on" in shown.err
     assert "step 2: valid loss" in shown.err
-    train_on_pictures("questions", choose(), "cnn-mean", tmp_path / "q", as_json=True)  # which is finished
+    run_training("questions", choose(), "cnn-mean", tmp_path / "q", as_json=True)  # which is finished
     assert json.loads(capsys.readouterr().out)["steps"] == 2
     with pytest.raises(ArgumentError, match=r"train.seed was 1, now 2"):
-        train_on_pictures("questions", {**TINY, "train": {**TINY["train"], "seed": 2}}, "cnn-mean", tmp_path / "q")
+        run_training("questions", {**TINY, "train": {**TINY["train"], "seed": 2}}, "cnn-mean", tmp_path / "q")
 
 
 def test_drawing_tells_how_many_of_all_pictures_there_are(unchecked, monkeypatch, capsys, tmp_path):
     told = []
-    monkeypatch.setattr(PictureProgress, "count", lambda _, doing, done, **more: told.append((doing, done, more)))
-    monkeypatch.setattr("regard.cli.train_questions.carry_out", lambda *_, **__: SimpleNamespace(figures={}))
+    monkeypatch.setattr(TaskProgress, "count", lambda _, doing, done, **more: told.append((doing, done, more)))
+    monkeypatch.setattr("regard.tasks.captions.train.train_captions", lambda *_, **__: SimpleNamespace(figures={}))
     data = {**TINY["data"], "scenes": 60, "held_out_scenes": 20}
-    train_on_pictures("captions", {**TINY, "data": data}, "", tmp_path / "c")
+    run_training("captions", {**TINY, "data": data}, "", tmp_path / "c")
     assert told == [("drawing pictures", 100, {"unit": "pictures", "total": 100})]
 
 
-def test_a_sentence_is_told_and_nothing_printed(unchecked, capsys, tmp_path):
-    figures = {"valid_accuracy": 0.5, "valid_accuracy_count": 0.5, "steps": 2, "seconds": 1}
-    assert _tell_questions(figures, "valid") == "accuracy 50.00 % (validation); 2 steps in 1 s"
-    assert capsys.readouterr().out == ""
-    trained = SimpleNamespace(figures=figures, folder=RunFolder(tmp_path), signature="s")
-    report_run(trained, _tell_questions, show=lambda *_: print("table"), as_json=False)
-    assert capsys.readouterr().out.splitlines()[:2] == ["table", "accuracy 50.00 % (validation); 2 steps in 1 s"]
-    report_run(trained, _tell_questions, show=lambda *_: print("table"), tokenization="bytes", as_json=True)
+def test_a_table_and_a_sentence_are_printed(unchecked, capsys, tmp_path):
+    figures = {
+        f"valid_{name}{kind}": 0.5 for name in ("accuracy", "majority", "question_only") for kind in ("", "_count")
+    }
+    figures |= {"steps": 2, "seconds": 1}
+    trained = Trained(RunFolder(tmp_path), figures, "s")
+    sentence = "accuracy 50.00 % (validation); 2 steps in 1 s"
+    assert TASKS["questions"].conclude(trained, "valid") == sentence
+    report_run(TASKS["questions"], trained, as_json=False)
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in shown[:3]] == ["right,", "all", "count"]
+    assert sentence in shown
+    report_run(TASKS["questions"], trained._replace(tokenization="bytes"), as_json=True)
     assert json.loads(capsys.readouterr().out) == {**figures, "tokenization": "bytes", "signature": "s"}
 
 
 def test_training_on_captions(unchecked, capsys, tmp_path):
-    train_on_pictures("captions", {**TINY, "data": {**TINY["data"], "max_length": 6}}, "", tmp_path / "c")
+    run_training("captions", {**TINY, "data": {**TINY["data"], "max_length": 6}}, "", tmp_path / "c")
     shown = capsys.readouterr()
     assert shown.out.startswith("right word for word ")
     assert "BLEU" in shown.err
 
 
-def test_settings_are_shown_with_their_help(unchecked, capsys):
-    print_picture_config("questions", {}, "vit")
-    shown = capsys.readouterr().out
+def test_settings_are_shown_with_their_help(run):
+    shown = run("train", "--task", "questions", "--preset", "vit", "--print-config").stdout
     assert "[model.image]" in shown
     assert 'kind = "vision-transformer"' in shown
-    print_picture_config("captions", {"data": {**TINY["data"]}}, "")
-    assert "# Blocks of the decoder." in capsys.readouterr().out
+    data = [word for key, value in TINY["data"].items() for word in ("--set", f"data.{key}={value}")]
+    assert "# Blocks of the decoder." in run("train", "--task", "captions", *data, "--print-config").stdout

@@ -15,6 +15,7 @@ import pytest
 from regard.cli import main
 from regard.cli.train import train
 from regard.errors import ArgumentError, Interrupted, TrainingError
+from regard.tasks.task import TASKS
 from regard.training.run_folder import RunFolder
 
 SMALL = {
@@ -310,14 +311,14 @@ def test_two_processes_train_one_model(tmp_path):
     assert "torchrun --nproc-per-node=2 -m regard train" in (tmp_path / "run" / "model" / "README.md").read_text()
 
 
-@pytest.mark.parametrize("task", ["classify", "images", "questions", "captions"])
+@pytest.mark.parametrize("task", [name for name in TASKS if name != "translate"])
 def test_two_files_are_for_translation(task):
-    with pytest.raises(ArgumentError, match=f"`--source` must be left out with --task {task}, which takes one corpus"):
+    with pytest.raises(ArgumentError, match=f"`source` must be left out for {TASKS[task].model}, which takes"):
         train(task=task, out=Path("x"), source="a.es", target="a.en")
 
 
 def test_an_unknown_task_is_refused():
     with pytest.raises(
-        ArgumentError, match=r"`--task` must be translate, language, classify, images, .* received langage\."
+        ArgumentError, match=r"`task` must be translate, language, classify, images, .* received langage\."
     ):
         train(task="langage", out=Path("x"), data="builtin:es-en")

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 import regard
 import regard.layers
 from regard.cli import app
-from regard.cli.train import TASKS
 from regard.data.builtin import CORPORA, corpus
 from regard.experiments import EXPERIMENTS
+from regard.tasks.task import TASKS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -82,7 +82,7 @@ def presets_of(task: str) -> frozenset[str]:
     """Give the presets that the command line lists."""
     result = CliRunner().invoke(app, ["train", "--task", task, "--preset", "list"])
     assert result.exit_code == 0, result.output
-    return frozenset(result.output.split())
+    return frozenset(line.split()[0] for line in result.output.splitlines())
 
 
 def test_there_are_tables_for_every_part_of_the_lectures() -> None:

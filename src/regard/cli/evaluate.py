@@ -181,13 +181,14 @@ def _keep(found: "Evaluation", settings: "Evaluating", model: Path | None) -> No
 
 def _check_model(model: Path) -> None:
     from regard.tasks.model_folder import find_model
-    from regard.tasks.model_kinds import KINDS, check_kind, saved_task
+    from regard.tasks.model_kinds import check_kind, saved_task
+    from regard.tasks.task import TASKS
 
     folder = find_model(model)
     how = {"classify": "--input test.csv --label label", "images": "--input PICTURES/"}
     if (task := saved_task(folder)) in ("classify", "images"):
         raise ArgumentError(
-            f"`MODEL` must be a translator or a language model to be scored here; received {KINDS[task].name}. "
+            f"`MODEL` must be a translator or a language model to be scored here; received {TASKS[task].model}. "
             f"Measure it so: regard classify {model} {how[task]}"
         )
     check_kind(folder, "translate", "language")

@@ -62,22 +62,18 @@ def measure_texts(
 
 def read_text(path: Path) -> tuple[str, "Text"]:
     """Find a text file, the files of a folder, or the test of a built-in text, and name it; `-` is what is piped in."""
-    from regard.data.builtin.stories import stories
-    from regard.data.corpora.catalogue import check_builtin, is_builtin
-    from regard.tasks.language.data import Text, find_files
+    from regard.tasks.evaluation.texts import find_text
+    from regard.tasks.language.data import Text
 
     if str(path) == "-":
         lines = tuple(line.rstrip("\n") for line in sys.stdin)
         for line in lines:
             check_unicode("TEXT", line)
         return "standard input", Text(lines=lines)
-    if is_builtin(str(path)):
-        check_builtin(str(path), "language", argument="TEXT")
-        return f"{path}, test", Text(lines=tuple(stories(split="test", size=500)))
-    found = find_files(path)
-    if found.note:
-        print(f"regard: {found.note}", file=sys.stderr)
-    return str(path), Text(found.paths)
+    named = find_text(path)
+    if named.note:
+        print(f"regard: {named.note}", file=sys.stderr)
+    return named.name, named.text
 
 
 def show_texts(found: "TextEvaluation") -> None:

@@ -1,16 +1,14 @@
-"""`regard train`: data of a task in, a model out; that of a translator is here."""
+"""`regard train`: data of a task in, a model out."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from regard.cli.training_run import carry_out, is_quiet, named, report_run, tell_time, told_how_it_ended
-from regard.errors import ArgumentError, near_miss, with_article
+from regard.errors import ArgumentError
+from regard.tasks.task import DEFAULT, TASKS, data_settings, find_task
 
-TASKS = ("translate", "language", "classify", "images", "questions", "captions")
+_NAMES = f"{', '.join(list(TASKS)[:-1])} or {list(TASKS)[-1]}."
 
 
 def train(
@@ -25,9 +23,7 @@ def train(
     source: Annotated[str, typer.Option(help="A plain file of source sentences, one a line.")] = "",
     target: Annotated[str, typer.Option(help="The plain file of their translations.")] = "",
     preset: Annotated[str, typer.Option(help="A named model of the task, such as bahdanau; list shows them.")] = "",
-    task: Annotated[
-        str, typer.Option(help="translate, language, classify, images, questions or captions.")
-    ] = "translate",
+    task: Annotated[str, typer.Option(help=_NAMES)] = DEFAULT,
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting; may be repeated.")
@@ -58,61 +54,50 @@ def train(
 
     On several GPUs: `torchrun --nproc-per-node=4 -m regard train …`
     """
-    from regard.config.read import load_toml, merge, parse_assignments
-
-    first, *more = sorted(set(data or [""]))
-    named = (("corpus", first), ("more", more), ("source", source), ("target", target))
-    flags: dict[str, Any] = {name: value for name, value in named if value}
-    chosen = merge(load_toml(config) if config else {}, {"data": flags} if flags else {})
-    chosen = merge(chosen, parse_assignments(assignments or []))
     if preset == "list":
-        print("\n".join(_preset_names(task)))
+        _print_presets(task)
         return
     if "list" in (data or []):
         _print_builtins()
         return
-    if out is None and not print_config:
-        raise ArgumentError("`--out` must name the run folder, such as runs/a; received nothing.")
-    _dispatch(task, chosen, preset, None if print_config else out, as_json=as_json)
+    from regard.config.read import load_toml, merge, parse_assignments
 
-
-def _dispatch(task: str, chosen: dict[str, Any], preset: str, out: Path | None, *, as_json: bool) -> None:
-    """Train, or show the settings where there is no folder to train into."""
-    if task in ("images", "questions", "captions") and (more := chosen.get("data", {}).get("more")):
-        received = f"{chosen['data'].get('corpus', '')} and {', '.join(more)}"
-        raise ArgumentError(f"`--data` must be named once with --task {task}; received {received}.")
-    for name in ("source", "target"):
-        if task in ("classify", "images", "questions", "captions") and name in chosen.get("data", {}):
-            raise ArgumentError(f"`--{name}` must be left out with --task {task}, which takes one corpus: --data.")
-    show, run = _find_task(task)
+    flags = data_settings(data or [], source, target)
+    chosen = merge(load_toml(config) if config else {}, {"data": flags} if flags else {})
+    chosen = merge(chosen, parse_assignments(assignments or []))
+    if print_config:
+        _print_config(task, chosen, preset)
+        return
     if out is None:
-        show(chosen, preset)
-    else:
-        run(chosen, preset, out, as_json=as_json)
+        raise ArgumentError("`--out` must name the run folder, such as runs/a; received nothing.")
+    run_training(task, chosen, preset, out, as_json=as_json)
 
 
-def _find_task(task: str) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Give what shows the settings of a task, and what trains."""
-    match task:
-        case "translate":
-            return _print_config, _run
-        case "language":
-            from regard.cli.train_language import print_language_config, train_language
+def run_training(name: str, chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool = False) -> None:
+    """Train with the settings `chosen` laid over those of `preset`, into the run folder `out`, and show it."""
+    task = find_task(name)
+    from regard.cli.training_run import TaskProgress, command_line, explained_ending, is_quiet, report_run
+    from regard.tasks.training import train_task
 
-            return print_language_config, train_language
-        case "classify":
-            from regard.cli.train_classify import print_classify_config, train_classify
+    progress = TaskProgress(task, quiet=is_quiet())
+    with explained_ending(out, progress):
+        trained = train_task(task, chosen, out, preset=preset, display=progress, command=command_line())
+        report_run(task, trained, as_json=as_json)
 
-            return print_classify_config, train_classify
-        case "images":
-            from regard.cli.train_images import print_images_config, train_images
 
-            return print_images_config, train_images
-        case "questions" | "captions":
-            from regard.cli.train_questions import print_picture_config, train_on_pictures
+def _print_config(name: str, chosen: dict[str, Any], preset: str) -> None:
+    """Show the settings of a run on the data that is named, or on data of a typical size."""
+    from regard.config.show import show_settings
+    from regard.tasks.training import find_settings
 
-            return partial(print_picture_config, task), partial(train_on_pictures, task)
-    raise _unknown_task(task)
+    print(show_settings(find_settings(find_task(name), chosen, preset)))
+
+
+def _print_presets(name: str) -> None:
+    """Show the named models of a task, with a line on each."""
+    presets = find_task(name).presets
+    width = max(map(len, presets))
+    print("\n".join(f"{preset.ljust(width)}  {line}" for preset, line in presets.items()))
 
 
 def _print_builtins() -> None:
@@ -122,83 +107,3 @@ def _print_builtins() -> None:
 
     rows = [[one.name, ", ".join(one.tasks), one.about] for one in BUILTINS]
     print_table(["--data", "--task", "what it is"], rows, words=(0, 1, 2))
-
-
-def _preset_names(task: str) -> list[str]:
-    """List the named models of a task."""
-    from regard.config.captions import CAPTION_MODELS
-    from regard.config.classify import CLASSIFIERS
-    from regard.config.language import LANGUAGE_PRESETS
-    from regard.config.presets import COUNTING, PRESETS
-    from regard.config.questions import QUESTION_MODELS
-    from regard.config.vision import IMAGE_ENCODERS
-
-    known = ([*PRESETS, *COUNTING], LANGUAGE_PRESETS, CLASSIFIERS, IMAGE_ENCODERS, QUESTION_MODELS, CAPTION_MODELS)
-    named = dict(zip(TASKS, map(list, known), strict=True))
-    if task not in named:
-        raise _unknown_task(task)
-    return named[task]
-
-
-def _unknown_task(task: str) -> ArgumentError:
-    return ArgumentError(
-        f"`--task` must be {', '.join(TASKS[:-1])} or {TASKS[-1]}; received {task}.{near_miss(task, TASKS)}"
-    )
-
-
-def _print_config(chosen: dict[str, Any], preset: str) -> None:
-    """Show the settings of a run on this data, or on data of no size where none is named."""
-    from regard.config.compose import compose
-    from regard.config.defaults import DataSize
-    from regard.config.show import show_settings, to_table
-
-    size = DataSize(pairs=100_000, words=1_000_000)
-    compose(chosen, size, name=preset)  # mistakes before any work
-    if chosen.get("data", {}).get("corpus") or chosen.get("data", {}).get("source"):
-        from regard.tasks.translation.data import gather_pairs
-
-        corpus = gather_pairs(chosen["data"])
-        size, chosen = corpus.size, {**chosen, "data": to_table(corpus.data)}
-    print(show_settings(compose(chosen, size, name=preset)))
-
-
-def _run(chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool) -> None:
-    from regard.config.compose import compose
-    from regard.config.defaults import DataSize
-    from regard.config.show import to_table
-    from regard.tasks.translation.data import gather_pairs
-
-    compose(chosen, DataSize(pairs=100_000, words=1_000_000), name=preset)  # mistakes before any work
-    from regard.cli.progress import Progress
-    from regard.tasks.translation.train import train_translator
-
-    progress = Progress(quiet=is_quiet())
-    progress.say("reading the data")
-    corpus = gather_pairs(chosen.get("data", {}), count=partial(progress.count, "reading the data"))
-    for report in corpus.reports:
-        if report.dropped:
-            progress.say(str(report))
-    settings = compose({**chosen, "data": to_table(corpus.data)}, corpus.size, name=preset)
-    progress.say(
-        f"{len(corpus.train):,} pairs to train on, {len(corpus.valid):,} to validate on, {len(corpus.test):,} to test "
-        f"with; {_told_steps(settings.model.kind, settings.train.steps)}"
-    )
-    with told_how_it_ended(out, progress):
-        train = partial(train_translator, count=progress.count)
-        trained = carry_out(train, settings, corpus, out, fingerprint=corpus.fingerprint(), watcher=progress)
-        report_run(trained, _tell, as_json=as_json)
-
-
-def _told_steps(kind: str, steps: int) -> str:
-    """Say how long a model trains; one that counts takes no steps."""
-    return (
-        "a statistical model, which counts"
-        if kind == "statistical"
-        else f"{steps:,} steps of {with_article(kind)} model"
-    )
-
-
-def _tell(figures: Mapping[str, float], side: str) -> str:
-    return (
-        f"BLEU {figures[f'{side}_bleu']:.2f}, chrF {figures[f'{side}_chrf']:.2f} ({named(side)}); {tell_time(figures)}"
-    )

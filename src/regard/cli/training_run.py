@@ -1,75 +1,65 @@
-"""What every `regard train` shares, whatever its task: settings shown, processes joined, how a run may end, figures."""
+"""What `regard train` shows of a run, whatever its task: progress, how it ended, figures."""
 
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from regard.cli.progress import Progress
+from regard.cli.tables import print_table
 from regard.cli.terminal import print_json
-from regard.errors import ArgumentError, Interrupted, RegardError, TrainingError, plural
+from regard.errors import Interrupted, RegardError, TrainingError
 
 if TYPE_CHECKING:
-    from regard.config.train import Train
-    from regard.tasks.language.train import TrainedLanguage
-    from regard.training.run import Run, Trained
-    from regard.training.watch import Watcher
+    from regard.tasks.task import Task
+    from regard.training.run import Trained
+    from regard.training.watch import Measured, Validated
 
-Result, Corpus = TypeVar("Result"), TypeVar("Corpus")
-Size = TypeVar("Size")
-Size_co = TypeVar("Size_co", covariant=True)
+_PAUSE = 10.0
+"""Seconds between plain lines."""
 
 
-@runtime_checkable
-class RunSettings(Protocol):
-    """Settings of a run of any task."""
+class TaskProgress(Progress):
+    """Shows the units and the figures of a task."""
 
-    @property
-    def train(self) -> "Train":
-        """How it is trained."""
+    def __init__(self, task: "Task[Any, Any, Any]", *, quiet: bool = False) -> None:
+        super().__init__(quiet=quiet)
+        self._shown = task
 
+    def measured(self, measured: "Measured") -> None:
+        """Show the figures of training."""
+        if self._shown.rated == "tokens":
+            super().measured(measured)
+            return
+        line = f"loss {measured.loss:.3f}  {measured.tokens_per_second:,.0f} {self._shown.rated}/s"
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=line)
+        elif time.monotonic() - self._last_line > _PAUSE or measured.step == self._steps:
+            self._last_line = time.monotonic()
+            self.say(f"step {measured.step:,}/{self._steps:,}  {line}  {self._left(measured.step)} left")
 
-Settings = TypeVar("Settings", bound=RunSettings)
-
-
-class Gathered(Protocol[Size_co]):
-    """Data of any task, whose size settings depend on."""
-
-    @property
-    def size(self) -> Size_co:
-        """How much there is to train on."""
-
-
-@runtime_checkable
-class Teller(Protocol):
-    """Whoever shows a run."""
-
-    def say(self, text: str) -> None:
-        """Write a line."""
-
-    def close(self) -> None:
-        """Stop showing."""
+    def validated(self, validated: "Validated", *, best: bool) -> None:
+        """Show the figures of a validation."""
+        if self._shown.validation is None:
+            super().validated(validated, best=best)
+            return
+        figures = self._shown.validation(validated.figures)
+        self.say(f"step {validated.step:,}: valid loss {validated.loss:.3f}  {figures}{'  (best)' if best else ''}")
 
 
 def is_quiet() -> bool:
-    """Tell whether another process of the same run does the talking."""
+    """Tell whether another process of the same run shows it."""
     return os.environ.get("RANK", "0") != "0"
 
 
-def print_composed(compose: Callable[[Size], Any], typical: Size, gather: Callable[[Any], Gathered[Size]]) -> None:
-    """Show the settings of a run on the data that is named, or on data of a `typical` size where none is."""
-    from regard.config.show import show_settings
-
-    config = compose(typical)
-    print(show_settings(compose(gather(config.data).size) if config.data.corpus else config))
-
-
 @contextmanager
-def told_how_it_ended(out: Path, progress: Teller) -> Iterator[None]:
+def explained_ending(out: Path, progress: Progress) -> Iterator[None]:
     """Turn what may end a run into a line and an exit code."""
     from regard.training.failure import is_disk_full, no_room
 
@@ -90,80 +80,22 @@ def told_how_it_ended(out: Path, progress: Teller) -> Iterator[None]:
         progress.close()
 
 
-def carry_out(
-    train: Callable[[Settings, Corpus, "Run"], Result],
-    settings: Settings,
-    corpus: Corpus,
-    out: Path,
-    *,
-    fingerprint: str,
-    watcher: "Watcher",
-) -> Result:
-    """Join the processes of torchrun, if any, let the first begin the folder, or all refuse it, and train in it."""
-    from regard.training.group import joined_group
-    from regard.training.interruption import listening
-    from regard.training.run import Run
-    from regard.training.run_folder import RunFolder
-
-    folder = RunFolder(out)
-    with joined_group(settings.train.device) as group, folder.locked() if group.leads else nullcontext():
-        problem = note = ""
-        if group.leads:
-            try:
-                note = folder.begin(settings, fingerprint)
-            except RegardError as error:
-                problem = str(error)
-        problem = group.share_text(problem or "-")
-        if problem != "-":
-            raise ArgumentError(problem)
-        if note:
-            watcher.noted(note)
-        with listening() as interruption:
-            run = Run(folder=folder, command=command_line(), watcher=watcher, group=group, interruption=interruption)
-            return train(settings, corpus, run)
-
-
-def report_run(
-    trained: "Trained | TrainedLanguage",
-    sentence: Callable[[Mapping[str, float], str], str],
-    *,
-    as_json: bool,
-    show: Callable[[Mapping[str, float], str], None] | None = None,
-    tokenization: str = "",
-) -> None:
-    """Write the figures of a run, and where its files are; `sentence` tells those of a side, test or valid.
-
-    `show` prints more of them before; `tokenization` says what tokens are, where figures are counted in them.
-    """
+def report_run(task: "Task[Any, Any, Any]", trained: "Trained", *, as_json: bool) -> None:
+    """Write the figures of a run, and where its files are."""
     if not trained.figures:
         return  # not the first of several processes
     figures, folder = trained.figures, trained.folder
     if as_json:
-        places = {"model": folder.model, "report": folder.report, "metrics": folder.metrics}
-        told = {name: str(path) for name, path in places.items() if path.exists()}
-        if tokenization:
-            told["tokenization"] = tokenization
-        print_json({**figures, **told, "signature": trained.signature})
+        files = {"model": folder.model, "report": folder.report, "metrics": folder.metrics}
+        facts = {name: str(path) for name, path in files.items() if path.exists()}
+        if trained.tokenization:
+            facts["tokenization"] = trained.tokenization
+        print_json({**figures, **facts, "signature": trained.signature})
         return
     side = "test" if any(name.startswith("test_") for name in figures) else "valid"
-    if show is not None:
-        show(figures, side)
-    print(f"{sentence(figures, side)}\nmodel   {folder.model}\nreport  {folder.report}\n{trained.signature}")
-
-
-def named(side: str) -> str:
-    """Call a side what people call it."""
-    return "validation" if side == "valid" else side
-
-
-def tell_time(figures: Mapping[str, float]) -> str:
-    """Say how long a run took; a model that is counted takes no steps.
-
-    >>> tell_time({"steps": 0, "seconds": 3.2}), tell_time({"steps": 1200, "seconds": 90.0})
-    ('counted in 3 s', '1,200 steps in 90 s')
-    """
-    steps = int(figures["steps"])
-    return f"{plural(steps, 'step') + ' ' if steps else 'counted '}in {figures['seconds']:,.0f} s"
+    if task.table is not None:
+        print_table(*task.table(figures, side))
+    print(f"{task.conclude(trained, side)}\nmodel   {folder.model}\nreport  {folder.report}\n{trained.signature}")
 
 
 def command_line() -> str:

@@ -9,16 +9,20 @@ from typing import Any, NamedTuple, TypeVar
 
 from starlette.requests import Request
 
-from regard.errors import ArgumentError, DataError, RegardError, nearest, with_article
+from regard.errors import ArgumentError, ArgumentTypeError, DataError, RegardError, nearest, with_article
 from regard.inspection.hugging_face.folder import is_hugging_face
 from regard.models.folder import CONFIG
 from regard.studio.examples import examples_for
 from regard.studio.preparing import Preparation
 from regard.studio.turns import Answer, Turns
+from regard.tasks.captions.model import Captioner
 from regard.tasks.classification.model import Classifier
+from regard.tasks.images.model import ImageClassifier
 from regard.tasks.language.model import LanguageModel
 from regard.tasks.load import load
-from regard.tasks.model_kinds import KINDS, saved_task
+from regard.tasks.model_kinds import saved_task
+from regard.tasks.questions.model import QuestionAnswerer
+from regard.tasks.task import TASKS
 from regard.tasks.translation.model import Translator
 from regard.training.run_folder import RunFolder
 
@@ -167,7 +171,7 @@ def check_folder(path: Path) -> None:
             "a Hugging Face model",
             f'Look at it in a page of its own: regard inspect {path} "text" --out page.html.',
         )
-    names = [kind.name for kind in KINDS.values()]
+    names = [task.model for task in TASKS.values()]
     raise DataError(
         f"The studio opens folders that regard wrote, of {', '.join(names[:-1])} or {names[-1]}; {path} holds {holds}. "
         f"{advice}"
@@ -189,8 +193,10 @@ def kind_of(thing: object) -> str:
             return "language"
         case Classifier():
             return "classifier"
-        case _:
+        case ImageClassifier() | QuestionAnswerer() | Captioner():
             return "vision"
+    name = with_article(type(thing).__name__)
+    raise ArgumentTypeError(f"`thing` must be a model that the studio has a view for; received {name}.")
 
 
 def describe(name: str, thing: object) -> dict[str, Any]:

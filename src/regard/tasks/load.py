@@ -2,19 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import assert_never
+from typing import Any
 
 import torch
 
-from regard.tasks.captions.model import Captioner, load_captioner
-from regard.tasks.classification.model import Classifier, load_classifier
-from regard.tasks.images.model import ImageClassifier, load_image_classifier
-from regard.tasks.language.model import LanguageModel, load_language
 from regard.tasks.model_folder import find_model
 from regard.tasks.model_kinds import saved_task
-from regard.tasks.questions.model import QuestionAnswerer, load_question_answerer
+from regard.tasks.task import TASKS
 from regard.tasks.translation import model as translator
-from regard.tasks.translation.model import MAX_SOURCE_LENGTH, Translator, Unknown
+from regard.tasks.translation.model import MAX_SOURCE_LENGTH, Unknown
 
 
 def load(
@@ -25,31 +21,19 @@ def load(
     dictionary: Mapping[str, str] | None = None,
     max_source_length: int = MAX_SOURCE_LENGTH,
     respell: bool = True,
-) -> Translator | LanguageModel | Classifier | ImageClassifier | QuestionAnswerer | Captioner:
+) -> Any:
     """Load the model in a model folder, or of the run in a run folder, whatever it is for.
 
     It is a `Translator`, a `LanguageModel`, a `Classifier` of texts, an `ImageClassifier`, a `QuestionAnswerer` or a
-    `Captioner`.
+    `Captioner`: which, the folder alone tells.
 
     `device` may be "auto", for a GPU where there is one. The other settings are those of `Translator`; several folders,
     of translators that share a vocabulary, give one that asks them all.
     """
     if isinstance(path, str | Path):
-        match saved_task(find_model(path)):
-            case "language":
-                return load_language(path, device=device)
-            case "images":
-                return load_image_classifier(path, device=device)
-            case "questions":
-                return load_question_answerer(path, device=device)
-            case "captions":
-                return load_captioner(path, device=device)
-            case "classify":
-                return load_classifier(path, device=device)
-            case "translate" | None:
-                pass  # which says what is wrong with a folder that holds nothing known
-            case kind:
-                assert_never(kind)
+        task = saved_task(find_model(path))
+        if task not in ("translate", None):  # a translator's loader says what is wrong with a folder of nothing known
+            return TASKS[task].load(path, device=device)
     return translator.load(
         path,
         device=device,

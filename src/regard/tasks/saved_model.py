@@ -15,7 +15,8 @@ from regard.data.text.tokenizer import FILE, Tokenizer
 from regard.errors import ArgumentError, DataError
 from regard.files import read_json, write_text, write_whole
 from regard.models.folder import CONFIG, PARAMETERS, Built, build_filled, read_table
-from regard.tasks.model_kinds import KINDS, Task, check_kind
+from regard.tasks.model_kinds import check_kind
+from regard.tasks.task import TASKS
 
 Saved = TypeVar("Saved")
 
@@ -30,7 +31,7 @@ def write_saved(folder: Path, model: nn.Module, config: Any, texts: Mapping[str,
     write_text(folder / CONFIG, json.dumps(to_table(config), indent=2) + "\n")
 
 
-def read_saved(folder: Path, task: Task, kind: type[Saved]) -> Saved:
+def read_saved(folder: Path, task: str, kind: type[Saved]) -> Saved:
     """Read what config.json says of a model for `task`; another one is an error."""
     check_kind(folder, task)
     try:
@@ -59,12 +60,12 @@ def check_vocabulary(folder: Path, size: int, tokenizer: Tokenizer) -> None:
 
 
 @contextmanager
-def whole_folder(folder: Path, task: Task) -> Iterator[None]:
+def whole_folder(folder: Path, task: str) -> Iterator[None]:
     """Say that a folder is not whole, where what is read from it is missing or broken."""
     try:
         yield
     except DataError as error:
-        raise DataError(f"{folder} must be a whole folder of {KINDS[task].name}; received: {error}") from error
+        raise DataError(f"{folder} must be a whole folder of {TASKS[task].model}; received: {error}") from error
 
 
 def list_text(entries: tuple[str, ...]) -> str:

@@ -42,6 +42,8 @@ class Trained(NamedTuple):
     folder: RunFolder
     figures: dict[str, float]
     signature: str
+    tokenization: str = ""
+    """What the tokens are that figures are counted in, where the task has several kinds."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,14 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from regard.config.captions import CaptionConfig
-from regard.config.classify_run import ClassifyConfig
 from regard.config.data_files import start_from, take_names
-from regard.config.image_run import ImagesConfig
-from regard.config.language import LanguageConfig
-from regard.config.questions import QuestionConfig
 from regard.config.read import read_settings
-from regard.config.schema import Config
 from regard.config.show import differences, show_settings
 from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError
 from regard.files import SMALL, open_to_append, parse_json, read_bytes, read_json, read_toml, unreadable, write_text
@@ -72,11 +66,14 @@ class RunFolder:
         """What a run that was stopped goes on from."""
         return Checkpoints(self.path / "checkpoints")
 
-    def begin(self, config: Any, fingerprint: str) -> str:
-        """Make the folder, or check that it holds this very run; give what a user should know of it, if anything."""
+    def begin(self, config: Any, fingerprint: str, *, tasks: Mapping[str, type] | None = None) -> str:
+        """Make the folder, or check that it holds this very run; give what a user should know of it, if anything.
+
+        `tasks` are the settings of every task by its name, to tell of which a folder is where it is of another.
+        """
         self._make()
         if self.config.is_file():
-            self._check_same(config, fingerprint)
+            self._check_same(config, fingerprint, tasks or {})
             return self._check_data(fingerprint)
         others = [path.name for path in self.path.iterdir() if not path.name.startswith(".")]
         if others:
@@ -156,12 +153,12 @@ class RunFolder:
             reason = str(error.__cause__ if isinstance(error.__cause__, ValueError) else error).rstrip(".")
             raise DataError(f"{self.config} must be what `regard train` wrote; received: {reason}.") from error
 
-    def _check_same(self, config: Any, fingerprint: str) -> None:
+    def _check_same(self, config: Any, fingerprint: str, tasks: Mapping[str, type]) -> None:
         table = self._read_table()
         try:
             before = read_settings(type(config), table)
         except ArgumentError as error:
-            if task := _task_of(table):
+            if task := _task_of(table, tasks):
                 raise ArgumentError(
                     f"`--out` must be a new folder, or that of a run of the same task; {self.path} holds one of "
                     f"--task {task}. Name a new folder."
@@ -298,16 +295,8 @@ def _set_first(changed: list[str]) -> tuple[list[str], str]:
     return rest, f" (train.steps also decides {named})" if following else ""
 
 
-def _task_of(table: dict[str, Any]) -> str:
+def _task_of(table: dict[str, Any], tasks: Mapping[str, type]) -> str:
     """Name the task whose settings these are, if any."""
-    tasks = {
-        "translate": Config,
-        "language": LanguageConfig,
-        "classify": ClassifyConfig,
-        "images": ImagesConfig,
-        "questions": QuestionConfig,
-        "captions": CaptionConfig,
-    }
     for task, settings in tasks.items():
         with suppress(ArgumentError):
             read_settings(settings, table)

@@ -7,8 +7,8 @@ import threading
 import pytest
 
 import regard
-from regard.errors import ArgumentError, DataError
-from regard.studio.models import Models
+from regard.errors import ArgumentError, ArgumentTypeError, DataError
+from regard.studio.models import Models, kind_of
 from regard.studio.preparing import Preparation
 from regard.tasks.classification.model import Classifier
 from regard.tasks.images.model import ImageClassifier
@@ -139,3 +139,11 @@ def test_a_first_model_that_cannot_be_opened_is_told(folders):
         told = models.overview()
         assert told["models"] == []
         assert told["preparing"]["error"] == ("The model that was trained cannot be opened: its numbers are damaged.")
+
+
+def test_a_model_without_a_view_is_refused():
+    """A model of a new task is no picture model by default."""
+    with pytest.raises(
+        ArgumentTypeError, match=r"^`thing` must be a model that the studio has a view for; received a dict"
+    ):
+        kind_of({})

@@ -11,8 +11,9 @@ from regard.tasks.classification.model import load_classifier
 from regard.tasks.images.model import load_image_classifier
 from regard.tasks.language.model import load_language
 from regard.tasks.load import load
-from regard.tasks.model_kinds import KINDS, check_kind, saved_task
+from regard.tasks.model_kinds import check_kind, saved_task
 from regard.tasks.questions.model import load_question_answerer
+from regard.tasks.task import TASKS
 from regard.tasks.translation import model as translator
 
 LOADERS = {
@@ -32,14 +33,14 @@ def write_kind(folder, task):
     return folder
 
 
-@pytest.mark.parametrize("held", KINDS)
-@pytest.mark.parametrize("wanted", KINDS)
+@pytest.mark.parametrize("held", TASKS)
+@pytest.mark.parametrize("wanted", TASKS)
 def test_a_loader_names_what_is_there_and_its_command(tmp_path, wanted, held):
     folder = write_kind(tmp_path, held)
     assert saved_task(folder) == held
     message = (
-        f"`path` must be the folder of {KINDS[wanted].name}; {folder} holds {KINDS[held].name}. "
-        f"Use `{KINDS[held].use}` with it. What is needed here is trained with `{KINDS[wanted].train}`."
+        f"`path` must be the folder of {TASKS[wanted].model}; {folder} holds {TASKS[held].model}. "
+        f"Use `{TASKS[held].command}` with it. What is needed here is trained with `{TASKS[wanted].training_command}`."
     )
     with pytest.raises(DataError) as caught:
         LOADERS[wanted](folder)

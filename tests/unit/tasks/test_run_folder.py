@@ -11,6 +11,7 @@ from regard.config.questions import QuestionConfig
 from regard.config.schema import Config
 from regard.config.train import Train
 from regard.errors import ArgumentError, DataError
+from regard.tasks.task import TASKS
 from regard.training.run_folder import RunFolder
 
 
@@ -113,8 +114,9 @@ def test_files_that_may_not_be_read_are_named(tmp_path, monkeypatch, name, messa
 def test_a_run_of_another_task_is_named(tmp_path, task, config):
     folder = RunFolder(tmp_path)
     folder.begin(config, "abc")
+    tasks = {name: one.settings for name, one in TASKS.items()}
     with pytest.raises(ArgumentError, match=rf"of the same task; .* holds one of --task {task}\. Name a new folder\."):
-        folder.begin(Config(), "abc")
+        folder.begin(Config(), "abc", tasks=tasks)
 
 
 @pytest.mark.parametrize(

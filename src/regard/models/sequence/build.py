@@ -150,43 +150,47 @@ def _recurrent_decoder(spec: RecurrentSpec) -> RecurrentDecoder:
         )
     attention = _attention(spec)
     context_size = spec.hidden_size if isinstance(attention, MultiHeadAttention) else spec.memory_size
-    if spec.wiring == "previous":
-        return PreviousStateDecoder(
-            attention,
-            spec.cell,
-            embedding_size=spec.embedding_size,
-            state_size=spec.hidden_size,
-            context_size=context_size,
-            start_size=spec.encoder_width,
-            copy=copy,
-            output=spec.output,
-            maxout_size=maxout_size,
-        )
-    if spec.input_feeding:
-        return InputFeedingDecoder(
-            attention,
-            spec.cell,
-            embedding_size=spec.embedding_size,
-            state_size=spec.hidden_size,
-            context_size=context_size,
-            start_size=spec.memory_size,
-            num_layers=spec.num_layers,
-            copy=copy,
-            dropout=spec.dropout,
-        )
-    return CurrentStateDecoder(
-        attention,
-        spec.cell,
-        embedding_size=spec.embedding_size,
-        state_size=spec.hidden_size,
-        context_size=context_size,
-        start_size=spec.memory_size,
-        num_layers=spec.num_layers,
-        copy=copy,
-        output=spec.output,
-        maxout_size=maxout_size,
-        dropout=spec.dropout,
-    )
+    match spec.wiring:
+        case "previous":
+            return PreviousStateDecoder(
+                attention,
+                spec.cell,
+                embedding_size=spec.embedding_size,
+                state_size=spec.hidden_size,
+                context_size=context_size,
+                start_size=spec.encoder_width,
+                copy=copy,
+                output=spec.output,
+                maxout_size=maxout_size,
+            )
+        case "current" if spec.input_feeding:
+            return InputFeedingDecoder(
+                attention,
+                spec.cell,
+                embedding_size=spec.embedding_size,
+                state_size=spec.hidden_size,
+                context_size=context_size,
+                start_size=spec.memory_size,
+                num_layers=spec.num_layers,
+                copy=copy,
+                dropout=spec.dropout,
+            )
+        case "current":
+            return CurrentStateDecoder(
+                attention,
+                spec.cell,
+                embedding_size=spec.embedding_size,
+                state_size=spec.hidden_size,
+                context_size=context_size,
+                start_size=spec.memory_size,
+                num_layers=spec.num_layers,
+                copy=copy,
+                output=spec.output,
+                maxout_size=maxout_size,
+                dropout=spec.dropout,
+            )
+        case _:
+            assert_never(spec.wiring)
 
 
 def _attention(spec: RecurrentSpec) -> nn.Module:

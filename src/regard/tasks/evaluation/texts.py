@@ -4,16 +4,18 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from regard import __version__
 from regard.config.language import LanguageConfig
+from regard.data.builtin.stories import stories
+from regard.data.corpora.catalogue import check_builtin, is_builtin
 from regard.errors import ArgumentError, DataError, near_miss
 from regard.evaluation.language import Surprise
 from regard.models.language.network import LanguageNetwork
 from regard.models.sequence.build import count_parameters
 from regard.tasks.evaluation.held_out import check_trusted, run_of
-from regard.tasks.language.data import Text, gather_text
+from regard.tasks.language.data import Text, find_files, gather_text
 from regard.tasks.language.model import LanguageModel
 from regard.tasks.language.signature import describe_spec
 
@@ -101,6 +103,24 @@ def _describe(network: LanguageNetwork | None, length: int, stride: int) -> str:
     if not stride or stride == length:
         return f"in windows of {length:,} tokens that do not overlap"
     return f"in windows of {length:,} tokens, each {stride:,} after the one before; what is new in them counts"
+
+
+class NamedText(NamedTuple):
+    """A text to measure on."""
+
+    name: str
+    text: Text
+    note: str = ""
+    """What was left out of a folder, if anything."""
+
+
+def find_text(path: str | Path) -> NamedText:
+    """Find a text file, the files of a folder, or the test of a built-in text."""
+    if is_builtin(str(path)):
+        check_builtin(str(path), "language", argument="TEXT")
+        return NamedText(f"{path}, test", Text(lines=tuple(stories(split="test", size=500))))
+    files = find_files(Path(path))
+    return NamedText(str(path), Text(files.paths), files.note)
 
 
 def find_run_text(run: str | Path, split: str = "", *, trust: bool = False) -> tuple[str, Text]:

@@ -29,18 +29,9 @@ from regard.tasks.language.signature import describe_language
 from regard.tasks.translation.page import make_page
 from regard.training.group import Group
 from regard.training.metrics import read_metrics
-from regard.training.run import Run
+from regard.training.run import Run, Trained
 from regard.training.run_folder import RunFolder
 from regard.training.streams import seed_streams
-
-
-class TrainedLanguage(NamedTuple):
-    """What a run gave; no figures where another process of the group writes them."""
-
-    folder: RunFolder
-    figures: dict[str, float]
-    tokenization: str
-    signature: str
 
 
 class Encoded(NamedTuple):
@@ -56,20 +47,20 @@ class Encoded(NamedTuple):
 
 def train_language_model(
     config: LanguageConfig, corpus: TextCorpus, run: Run, *, count: Count | None = None
-) -> TrainedLanguage:
+) -> Trained:
     """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again.
 
     `count` is told how many lines of the text have been looked at before training begins.
     """
     signature = describe_language(config)
     if (found := run.figures_again()) is not None:
-        return TrainedLanguage(run.folder, found.get("figures", {}), found.get("tokenization", ""), signature)
+        return Trained(run.folder, found.get("figures", {}), signature, found.get("tokenization", ""))
     for note in corpus.notes:
         run.watcher.noted(note)
     data = encode_corpus(config, corpus, run.folder, group=run.group, count=count)
     fitted = _fit(config, data, run)
     if not run.group.leads:
-        return TrainedLanguage(run.folder, {}, "", signature)
+        return Trained(run.folder, {}, signature)
     tokenization = data.valid.tokenization
 
     def save(folder: Path) -> None:
@@ -84,7 +75,7 @@ def train_language_model(
         card=lambda figures: _card(config, run, fitted.model, data, figures),
         job=fitted.job,
     )
-    return TrainedLanguage(run.folder, figures, tokenization, signature)
+    return Trained(run.folder, figures, signature, tokenization)
 
 
 def encode_corpus(
