@@ -40,8 +40,8 @@ def train(
 
     - `task`: translate, language, classify, images, questions or captions.
     - `out`: the run folder. A run that is finished there is loaded; one that was stopped goes on.
-    - `data`: a corpus: file, folder, pattern, hf:NAME or builtin:NAME, or several files. A translator may take two plain
-      files instead, `source` and `target`.
+    - `data`: a corpus: file, folder, pattern, hf:NAME or builtin:NAME, or several files. A translator may take two
+      plain files instead, `source` and `target`.
     - `preset`: a named model of the task, such as bahdanau; without one, what suits the data.
     - `steps`: updates, at most; without them, what suits the data.
     - `settings`: any others under their dotted keys, such as {"train.seed": 2, "train.device": "cuda"}, or as tables,

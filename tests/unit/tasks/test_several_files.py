@@ -122,7 +122,7 @@ def test_data_may_be_named_again_and_no_name_is_lost(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert f'text = "{folder}/a.txt"' in shown
     assert f'more = ["{folder}/c.txt"]' in shown
-    with pytest.raises(ArgumentError, match=r"`--data` must be named once with --task images; received a and b\."):
+    with pytest.raises(ArgumentError, match=r"`data` must be named once for an image classifier; received a and b\."):
         train(data=["b", "a"], task="images", print_config=True)
 
 
