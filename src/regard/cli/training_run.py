@@ -71,12 +71,13 @@ def print_composed(compose: Callable[[Size], Any], typical: Size, gather: Callab
 @contextmanager
 def told_how_it_ended(out: Path, progress: Teller) -> Iterator[None]:
     """Turn what may end a run into a line and an exit code."""
+    from regard.tasks.model_folder import usable_now
     from regard.training.failure import is_disk_full, no_room
 
     try:
         yield
     except Interrupted as stopped:
-        progress.say(f"regard: {stopped}")
+        progress.say(f"regard: {stopped}{usable_now(out)}")
         raise typer.Exit(128 + stopped.signal) from None
     except TrainingError as error:
         progress.say(f"regard: {error}")
@@ -106,6 +107,7 @@ def carry_out(
     from regard.training.run_folder import RunFolder
 
     folder = RunFolder(out)
+    settings = folder.with_limits(settings)
     with joined_group(settings.train.device) as group, folder.locked() if group.leads else nullcontext():
         problem = note = ""
         if group.leads:

@@ -80,6 +80,11 @@ class Train:
 
     steps: int = 10_000
     """Updates of the parameters, at most."""
+    minutes: float = 0.0
+    """Minutes to train, validations included, at most; 0 is no limit. The schedule follows whichever of the two limits
+    comes first, and a run that goes on counts the minutes it has spent."""
+    start: str = ""
+    """A model or run folder whose parameters and tokenizers a new run starts from (--from); nothing starts anew."""
     batch_tokens: int = 4096
     """Tokens of the longer side, padding included, that one process takes at once."""
     accumulate: int = 1
@@ -143,5 +148,5 @@ class Train:
         check_least(self, 1, "steps", "batch_tokens", "accumulate", "average", "validate_every", "valid_sentences")
         check_least(self, 1, "checkpoint_every", "keep_checkpoints", "log_every")
         check_least(self, 0, "seed", "weight_decay", "clip", "patience", "r_drop", "guided_alignment", "samples")
-        check_least(self, 0, "threads")
+        check_least(self, 0, "threads", "minutes")
         check_shares(self, "beta1", "beta2", "label_smoothing", "ema", "bpe_dropout")

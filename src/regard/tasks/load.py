@@ -10,7 +10,7 @@ from regard.tasks.captions.model import Captioner, load_captioner
 from regard.tasks.classification.model import Classifier, load_classifier
 from regard.tasks.images.model import ImageClassifier, load_image_classifier
 from regard.tasks.language.model import LanguageModel, load_language
-from regard.tasks.model_folder import find_model
+from regard.tasks.model_folder import open_model
 from regard.tasks.model_kinds import saved_task
 from regard.tasks.questions.model import QuestionAnswerer, load_question_answerer
 from regard.tasks.translation import model as translator
@@ -35,7 +35,8 @@ def load(
     of translators that share a vocabulary, give one that asks them all.
     """
     if isinstance(path, str | Path):
-        match saved_task(find_model(path)):
+        path = open_model(path)
+        match saved_task(path):
             case "language":
                 return load_language(path, device=device)
             case "images":
