@@ -14,7 +14,9 @@ TASKS = ("translate", "language", "classify", "images", "questions", "captions")
 
 
 def train(
-    out: Annotated[Path | None, typer.Option(help="The run folder; a run that was stopped there goes on.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run folder; a run that was stopped there goes on, by this option alone.")
+    ] = None,
     data: Annotated[
         str, typer.Option(help="A corpus: file, folder, hf:NAME (Hugging Face) or builtin:NAME; list shows those.")
     ] = "",
@@ -24,6 +26,9 @@ def train(
     task: Annotated[
         str, typer.Option(help="translate, language, classify, images, questions or captions.")
     ] = "translate",
+    start: Annotated[
+        Path | None, typer.Option("--from", help="A model or run folder to start from: fine-tuning on new data.")
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting; may be repeated.")
@@ -52,6 +57,10 @@ def train(
 
     Built-in data, so that every task has some: `regard train --data list`
 
+    Go on where a run was stopped, or beyond its end: `regard train --out runs/a --set train.steps=2000`
+
+    Fine-tune on other data: `regard train --from runs/a --source b.es --target b.en --out runs/c`
+
     On several GPUs: `torchrun --nproc-per-node=4 -m regard train …`
     """
     from regard.config.read import load_toml, merge, parse_assignments
@@ -60,6 +69,8 @@ def train(
         name: value for name, value in (("corpus", data), ("source", source), ("target", target)) if value
     }
     chosen = merge(load_toml(config) if config else {}, {"data": flags} if flags else {})
+    if out is not None and not (flags or preset or config or start):
+        task, chosen = _settings_there(out, task)
     chosen = merge(chosen, parse_assignments(assignments or []))
     if preset == "list":
         print("\n".join(_preset_names(task)))
@@ -69,7 +80,27 @@ def train(
         return
     if out is None and not print_config:
         raise ArgumentError("`--out` must name the run folder, such as runs/a; received nothing.")
+    if start is not None:
+        chosen = _start_from(start, task, chosen, preset)
     _dispatch(task, chosen, preset, None if print_config else out, as_json=as_json)
+
+
+def _settings_there(out: Path, task: str) -> tuple[str, dict[str, Any]]:
+    """Give the task and the settings of the run in a folder; none where it holds no run."""
+    from regard.training.run_folder import RunFolder
+
+    found = RunFolder(out).task()
+    return (found, RunFolder(out).table()) if found else (task, {})
+
+
+def _start_from(start: Path, task: str, chosen: dict[str, Any], preset: str) -> dict[str, Any]:
+    if preset:
+        raise ArgumentError(
+            f"`--preset` must be left out with --from, whose model is trained further; received {preset}."
+        )
+    from regard.tasks.start import start_settings
+
+    return start_settings(start, task, chosen)
 
 
 def _dispatch(task: str, chosen: dict[str, Any], preset: str, out: Path | None, *, as_json: bool) -> None:

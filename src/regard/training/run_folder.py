@@ -167,6 +167,27 @@ class RunFolder:
         except ArgumentError as error:
             raise DataError(f"{self.config} must be what `regard train` wrote; received: {error}") from error
 
+    def task(self) -> str:
+        """Name the task of the run; nothing where there is no run."""
+        return _task_of(self.table()) if self.config.is_file() else ""
+
+    def table(self) -> dict[str, Any]:
+        """Read config.toml as it is."""
+        return self._read_table()
+
+    def is_running(self) -> bool:
+        """Tell whether a process trains into the folder now; never on Windows, which has no such locks."""
+        try:
+            import fcntl
+
+            with (self.path / ".lock").open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except (ImportError, OSError):
+            pass
+        return False
+
     def fingerprint(self) -> str | None:
         """Give the checksum of the data that the run began with; None where nobody noted it."""
         path = self.path / _DATA
