@@ -24,6 +24,8 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 #: For each setting the values to run with, and what else they need: of a classifier, or of the task that is named.
 ROWS = {
     "steps": [{"steps": 3}],
+    "minutes": [{"minutes": 0.0}, {"minutes": 10.0}],
+    "start": [{"start": ""}],  # of a model: test_start.py
     "batch_tokens": [{"batch_tokens": 24}],
     "accumulate": [{"accumulate": 3}],
     "seed": [{"seed": 7}],
