@@ -40,6 +40,9 @@ def train(
 ) -> None:
     """Train a translator, a language model, a classifier of texts or images, a question answerer or a captioner.
 
+    Without `--preset` a translator is a Transformer as large as the data allows; without a GPU and with fewer than
+    200,000 pairs it is bahdanau, which learns sooner there.
+
     By `--task`: translate reads sentence pairs, language reads text, classify labeled texts, images labeled pictures,
     questions and captions pictures with them. The presets of a task: `regard train --task classify --preset list`
 
@@ -183,7 +186,7 @@ def _print_config(chosen: dict[str, Any], preset: str) -> None:
 
         corpus = gather_pairs(chosen["data"])
         size, chosen = corpus.size, {**chosen, "data": to_table(corpus.data)}
-    print(show_settings(compose(chosen, size, name=preset)))
+    print(show_settings(compose(chosen, size, name=preset or _suited(chosen, size.pairs))))
 
 
 def _run(chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool) -> None:
@@ -202,7 +205,8 @@ def _run(chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool) -> No
     for report in corpus.reports:
         if report.dropped:
             progress.say(str(report))
-    settings = compose({**chosen, "data": to_table(corpus.data)}, corpus.size, name=preset)
+    suited = preset or _suited(chosen, corpus.size.pairs, progress.say)
+    settings = compose({**chosen, "data": to_table(corpus.data)}, corpus.size, name=suited)
     progress.say(
         f"{len(corpus.train):,} pairs to train on, {len(corpus.valid):,} to validate on, {len(corpus.test):,} to test "
         f"with; {_told_steps(settings.model.kind, settings.train.steps)}"
@@ -211,6 +215,18 @@ def _run(chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool) -> No
         train = partial(train_translator, count=progress.count)
         trained = carry_out(train, settings, corpus, out, fingerprint=corpus.fingerprint(), watcher=progress)
         report_run(trained, _tell, as_json=as_json)
+
+
+def _suited(chosen: Mapping[str, Any], pairs: int, say: Callable[[str], None] | None = None) -> str:
+    """Name the model that suits the data and this machine, and say so where the machine decides."""
+    from regard.config.compose import FEW_PAIRS, suited_preset
+    from regard.training.group import pick_device
+
+    gpu = pick_device(str(chosen.get("train", {}).get("device", "auto"))).type == "cuda"
+    name = suited_preset(chosen, pairs, gpu=gpu)
+    if say is not None and name == "bahdanau":
+        say(f"no GPU and fewer than {FEW_PAIRS:,} pairs: the model is bahdanau; --preset chooses another")
+    return name
 
 
 def _told_steps(kind: str, steps: int) -> str:

@@ -70,7 +70,7 @@ class Plateau(_WarmUp):
 
 Schedule: TypeAlias = InverseSquareRoot | Cosine | Linear | Plateau | Constant
 Metric: TypeAlias = Literal["bleu", "chrf", "loss", "accuracy", "macro_f1"]
-Precision: TypeAlias = Literal["fp32", "tf32", "bf16"]
+Precision: TypeAlias = Literal["auto", "fp32", "tf32", "bf16"]
 Result: TypeAlias = Literal["best", "last", "average"]
 
 
@@ -101,8 +101,9 @@ class Train:
     """Longest gradient, as a norm over all parameters; 0 leaves it as it is."""
     label_smoothing: float = 0.1
     """Probability taken from the right token and spread over all."""
-    precision: Precision = "fp32"
-    """fp32; tf32, quicker matrix products on a GPU; bf16, half the memory."""
+    precision: Precision = "auto"
+    """auto is bf16 on a GPU that computes in it, fp32 elsewhere; tf32, quicker matrix products on a GPU; bf16, half the
+    memory."""
     ema: float = 0.0
     """Decay of an exponential moving average of the parameters, such as 0.999, kept in their place; 0 is none."""
     result: Result = "best"

@@ -23,7 +23,7 @@ from regard.training.job import Carrying, Job, endless
 from regard.training.memory import peak_memory, within_memory
 from regard.training.optimizer import load_optimizer, optimizer_tensors
 from regard.training.parameters import MovingAverage, load_tensors, mean_tensors, named_tensors, replaced
-from regard.training.precision import matrix_products
+from regard.training.precision import find_precision, matrix_products
 from regard.training.schedule import has_stalled
 from regard.training.shards import whole
 from regard.training.state import State
@@ -51,6 +51,7 @@ class Trainer:
     ) -> None:
         """`keep_best` is called at each best validation with its step, while the model has its parameters."""
         self.group = group or Group()
+        settings = replace(settings, precision=find_precision(settings.precision, self.group.device))
         shard = settings.shard and self.group.ranks > 1
         self.model = model if shard else model.to(self.group.device)
         self._trained = copy.deepcopy(model).to(self.group.device) if shard else self.model

@@ -113,7 +113,8 @@ class RunFolder:
     def with_limits(self, config: Settings) -> Settings:
         """Give the settings of the run that is here with the higher limits of `config`, where that is all it changes.
 
-        What the number of steps decides by default, such as the steps between validations, stays as it was.
+        What the number of steps decides by default, such as the steps between validations, stays as it was, and so does
+        a precision that was not chosen.
         """
         if not self.config.is_file():
             return config
@@ -122,6 +123,9 @@ class RunFolder:
         except (ArgumentError, DataError):
             return config  # `begin` says what is wrong
         train = config.train  # type: ignore[attr-defined]
+        if train.precision == "auto":  # left to us: it stays what the run began with
+            train = replace(train, precision=before.train.precision)
+            config = replace(config, train=train)  # type: ignore[type-var]
         raised = replace(before, train=replace(before.train, steps=train.steps, minutes=train.minutes))
         rest = [change for change in differences(raised, config) if not change.startswith(_FROM_STEPS)]
         return raised if _is_raised(before.train, train) and not rest else config

@@ -34,7 +34,7 @@ ROWS = {
     "beta2": [{"beta2": 0.9}],
     "clip": [{"clip": 0.0}, {"clip": 0.01}],
     "label_smoothing": [{"label_smoothing": 0.0}, {"label_smoothing": 0.2}],
-    "precision": [{"precision": "fp32"}, {"precision": "tf32"}]
+    "precision": [{"precision": "auto"}, {"precision": "fp32"}, {"precision": "tf32"}]
     + [{"task": task, "precision": "bf16"} for task in TASKS],
     "ema": [{"ema": 0.9}, {"ema": 0.9, "result": "average", "average": 2}],
     "result": [{"result": "best"}, {"result": "last"}, {"result": "average", "keep_checkpoints": 1}],

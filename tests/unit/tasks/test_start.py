@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 import regard
+from regard.config.show import show_settings
 from regard.config.train import Train
 from regard.errors import ArgumentError, DataError, Interrupted
 from regard.tasks.start import start_settings
@@ -147,6 +148,10 @@ def test_what_follows_from_the_steps_stays_as_it_was(tmp_path):
         return replace(before, train=replace(before.train, **changes))
 
     assert folder.with_limits(with_train(steps=9, log_every=77, validate_every=55)) == with_train(steps=9)
+    early = with_train(precision="fp32")
+    folder.config.write_text(show_settings(early))  # as before there was "auto"
+    assert folder.with_limits(before) == early
+    folder.config.write_text(show_settings(before))
     for other in (with_train(steps=3), with_train(steps=9, seed=5), with_train(steps=9, minutes=1.0)):
         assert folder.with_limits(other) == other
         with pytest.raises(ArgumentError, match="must be a new folder, or that of a run with the same settings"):

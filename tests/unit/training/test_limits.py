@@ -6,11 +6,13 @@ import time
 from dataclasses import replace
 
 import pytest
+import torch
 
 from regard.config.train import Cosine, InverseSquareRoot
 from regard.errors import Interrupted
 from regard.training.checkpoint import Checkpoints
 from regard.training.interruption import listening
+from regard.training.precision import find_precision
 from regard.training.schedule import learning_rate
 from regard.training.state import State
 from unit.training.copying import SETTINGS, Copying, Silent, make_trainer
@@ -156,3 +158,12 @@ def test_one_signal_while_a_checkpoint_is_written_stops_after_it(tmp_path, monke
     monkeypatch.setattr(Checkpoints, "_save", interrupted)
     with listening() as interruption, pytest.raises(Interrupted, match="Stopped after step 6, which is saved"):
         make_trainer(tmp_path, interruption=interruption).train()
+
+
+@pytest.mark.parametrize("supported", [True, False])
+def test_precision_is_bf16_on_a_gpu_that_has_it_unless_chosen(monkeypatch, supported):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: supported)
+    gpu, cpu = torch.device("cuda"), torch.device("cpu")
+    assert find_precision("auto", gpu) == ("bf16" if supported else "fp32")
+    assert find_precision("auto", cpu) == "fp32"
+    assert [find_precision(name, gpu) for name in ("fp32", "tf32", "bf16")] == ["fp32", "tf32", "bf16"]
