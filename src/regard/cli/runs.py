@@ -31,14 +31,14 @@ def runs(
 
     if not folder.is_dir():
         raise ArgumentError(f"`FOLDER` must be a folder of runs; received {folder}, which is none.")
-    found = list_runs(folder)
+    summaries = list_runs(folder)
     if as_json:
-        print_json({"runs": [vars(run) | {"path": str(run.path)} for run in found]})
+        print_json({"runs": [vars(run) | {"path": str(run.path)} for run in summaries]})
         return
-    if not found:
+    if not summaries:
         raise ArgumentError(f"`FOLDER` must hold runs; {folder} holds none. `regard train --out {folder}/a` makes one.")
     headings = ["run", "task", "model", "steps", "state", "best validation", "settings"]
-    print_table(headings, [_row(run) for run in found], words=(0, 1, 2, 4, 5, 6))
+    print_table(headings, [_row(run) for run in summaries], words=(0, 1, 2, 4, 5, 6))
 
 
 def _row(run: "RunSummary") -> list[str]:

@@ -92,8 +92,8 @@ def _settings_there(out: Path, task: str) -> tuple[str, dict[str, Any]]:
     """Give the task and the settings of the run in a folder; none where it holds no run."""
     from regard.training.run_folder import RunFolder
 
-    found = RunFolder(out).task()
-    return (found, RunFolder(out).table()) if found else (task, {})
+    run = RunFolder(out)
+    return (run.task(), run.table()) if run.task() else (task, {})
 
 
 def _start_from(start: Path, task: str, chosen: dict[str, Any], preset: str) -> dict[str, Any]:

@@ -49,11 +49,11 @@ def find_start(config: Any, task: Task, run: Run) -> Path | None:
     if not path:
         return None
     copied = run.folder.data / "start"
-    own = [folder for folder in (copied, run.folder.best, run.folder.model) if (folder / CONFIG).is_file()]
-    if not own and run.group.leads:
+    there = [folder for folder in (copied, run.folder.best, run.folder.model) if (folder / CONFIG).is_file()]
+    if not there and run.group.leads:
         _copy(find_model(path), copied)
     run.group.share_text("copied")  # the others wait for it here
-    folder = own[0] if own else copied
+    folder = there[0] if there else copied
     check_kind(folder, task)
     _check_architecture(config, folder)
     return folder
@@ -61,15 +61,15 @@ def find_start(config: Any, task: Task, run: Run) -> Path | None:
 
 def fill_from(model: nn.Module, folder: Path, *, leaving: frozenset[str] = frozenset()) -> None:
     """Put the parameters of a model folder in place of the model's own, but for those of the names `leaving`."""
-    own = saved_tensors(model)
+    current = saved_tensors(model)
     with open_tensors(folder / PARAMETERS) as file:
         tensors: dict[str, Tensor] = {
-            name: file.get_tensor(name).to(own[name].dtype) if name in own else file.get_tensor(name)
+            name: file.get_tensor(name).to(current[name].dtype) if name in current else file.get_tensor(name)
             for name in file.keys()  # noqa: SIM118 (not a mapping)
             if name not in leaving
         }
     check_finite(tensors, folder / PARAMETERS)
-    load_tensors(model, tensors | {name: own[name].detach() for name in leaving})
+    load_tensors(model, tensors | {name: current[name].detach() for name in leaving})
 
 
 def varying_tensors(first: nn.Module, second: nn.Module) -> frozenset[str]:

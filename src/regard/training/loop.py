@@ -192,11 +192,11 @@ class Trainer:
         if self.group.leads:
             self.watcher.validated(found, best=self.state.best_step(metric) == self.state.step)
 
-    def _keep(self, found: Validated) -> None:
+    def _keep(self, validated: Validated) -> None:
         """Let the parameters of the best validation so far be kept for use while training goes on."""
         later = copy.copy(self.state)
         later.validations = list(self.state.validations)
-        later.record(found)
+        later.record(validated)
         if self._keep_best is not None and later.best_step(self.settings.metric) == self.state.step:
             self.watcher.attempt(partial(self._keep_best, self.state.step))
 
