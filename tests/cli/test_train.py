@@ -83,12 +83,12 @@ def test_training_goes_from_pairs_to_a_model(run, tmp_path):
     assert again.returncode == 0
     assert again.stdout == done.stdout
     assert "is finished; these are its figures." in again.stderr
-    other = run(*BUILTIN, "--out", out, train__steps=7)
+    other = run(*BUILTIN, "--out", out, train__steps=5)
     assert other.returncode == 2
     assert other.stderr.splitlines()[-1].startswith(
         "regard: `--out` must be a new folder, or that of a run with the same"
     )
-    assert "is of another: train.steps was 6, now 7" in other.stderr
+    assert "is of another: train.steps was 6, now 5" in other.stderr
 
 
 def test_two_plain_files_need_nothing_else(run, tmp_path, monkeypatch):
@@ -100,10 +100,11 @@ def test_two_plain_files_need_nothing_else(run, tmp_path, monkeypatch):
     done = run(*files, model__kind="transformer")
     assert (done.returncode, done.stdout) == (2, "")  # SMALL speaks of a recurrent model
     assert done.stderr.startswith("regard: model.embedding_size: unknown key. Choose one of kind, size, ")
-    monkeypatch.setattr(f"{__name__}.SMALL", {"train.steps": 2})
+    monkeypatch.setattr(f"{__name__}.SMALL", {"train.steps": 2, "train.device": "cpu"})
     done = run(*files)
     assert done.returncode == 0, done.stderr
-    assert "2 steps of a transformer model" in done.stderr
+    assert "no GPU and fewer than 200,000 pairs: the model is bahdanau; --preset chooses another" in done.stderr
+    assert "2 steps of a recurrent model" in done.stderr
     assert (tmp_path / "b" / "model" / "model.safetensors").is_file()
 
 
@@ -176,7 +177,8 @@ def test_print_config_is_toml_that_can_be_given_back(run, tmp_path, monkeypatch)
     (tmp_path / "my.toml").write_text(done.stdout)
     monkeypatch.setattr(f"{__name__}.SMALL", {})
     assert run("--config", tmp_path / "my.toml", "--print-config").stdout == done.stdout
-    assert tomllib.loads(run("--print-config").stdout)["model"]["kind"] == "transformer"
+    chosen = run("--set", "train.device=cpu", "--print-config")
+    assert tomllib.loads(chosen.stdout)["model"]["kind"] == "recurrent"  # few pairs, no GPU
 
 
 def test_help_has_examples():
@@ -185,7 +187,7 @@ def test_help_has_examples():
     )
     assert done.returncode == 0
     assert "regard train --source a.es --target a.en --out runs/b" in " ".join(done.stdout.split())
-    assert done.stdout.count("│ --") <= 11  # eight flags, --task, --json and --help
+    assert done.stdout.count("│ --") <= 12  # eight flags, --task, --from, --json and --help
 
 
 @pytest.mark.parametrize(

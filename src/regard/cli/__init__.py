@@ -20,6 +20,7 @@ from regard.cli.experiment import experiment
 from regard.cli.generate import generate
 from regard.cli.inspect import inspect
 from regard.cli.outcome import Commands, ending
+from regard.cli.runs import runs
 from regard.cli.score_links import score_links
 from regard.cli.studio import studio
 from regard.cli.terminal import prepare_streams
@@ -38,6 +39,7 @@ app = typer.Typer(
 app.add_typer(bench.app, name="bench")
 app.command()(demo)
 app.command()(train)
+app.command()(runs)
 app.command()(translate)
 app.command()(classify)
 app.command()(ask)

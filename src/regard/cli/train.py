@@ -6,13 +6,15 @@ from typing import Annotated, Any
 import typer
 
 from regard.errors import ArgumentError
-from regard.tasks.task import DEFAULT, TASKS, data_settings, find_task
+from regard.tasks.task import DEFAULT, TASKS, all_settings, data_settings, find_task
 
 _NAMES = f"{', '.join(list(TASKS)[:-1])} or {list(TASKS)[-1]}."
 
 
 def train(
-    out: Annotated[Path | None, typer.Option(help="The run folder; a run that was stopped there goes on.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run folder; a run that was stopped there goes on, by this option alone.")
+    ] = None,
     data: Annotated[
         list[str] | None,
         typer.Option(
@@ -24,6 +26,9 @@ def train(
     target: Annotated[str, typer.Option(help="The plain file of their translations.")] = "",
     preset: Annotated[str, typer.Option(help="A named model of the task, such as bahdanau; list shows them.")] = "",
     task: Annotated[str, typer.Option(help=_NAMES)] = DEFAULT,
+    start: Annotated[
+        Path | None, typer.Option("--from", help="A model or run folder to start from: fine-tuning on new data.")
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting; may be repeated.")
@@ -34,6 +39,9 @@ def train(
     as_json: Annotated[bool, typer.Option("--json", help="Give the figures as one JSON object.")] = False,
 ) -> None:
     """Train a translator, a language model, a classifier of texts or images, a question answerer or a captioner.
+
+    Without `--preset` a translator is a Transformer as large as the data allows; without a GPU and with fewer than
+    200,000 pairs it is bahdanau, which learns sooner there.
 
     By `--task`: translate reads sentence pairs, language reads text, classify labeled texts, images labeled pictures,
     questions and captions pictures with them. The presets of a task: `regard train --task classify --preset list`
@@ -52,6 +60,10 @@ def train(
 
     Built-in data, so that every task has some: `regard train --data list`
 
+    Go on where a run was stopped, or beyond its end: `regard train --out runs/a --set train.steps=2000`
+
+    Fine-tune on other data: `regard train --from runs/a --source b.es --target b.en --out runs/c`
+
     On several GPUs: `torchrun --nproc-per-node=4 -m regard train …`
     """
     if preset == "list":
@@ -64,13 +76,37 @@ def train(
 
     flags = data_settings(data or [], source, target)
     chosen = merge(load_toml(config) if config else {}, {"data": flags} if flags else {})
+    if out is not None and not (flags or preset or config or start):
+        task, chosen = _settings_there(out, task)
     chosen = merge(chosen, parse_assignments(assignments or []))
+    if start is not None:
+        chosen = _start_settings(start, task, chosen, preset)
     if print_config:
         _print_config(task, chosen, preset)
         return
     if out is None:
         raise ArgumentError("`--out` must name the run folder, such as runs/a; received nothing.")
     run_training(task, chosen, preset, out, as_json=as_json)
+
+
+def _settings_there(out: Path, task: str) -> tuple[str, dict[str, Any]]:
+    """Give the task and the settings of the run in a folder; none where it holds no run."""
+    from regard.training.run_folder import RunFolder
+
+    run = RunFolder(out)
+    known = run.task(all_settings()) if run.config.is_file() else ""
+    return (known, run.table()) if known else (task, {})
+
+
+def _start_settings(start: Path, task: str, chosen: dict[str, Any], preset: str) -> dict[str, Any]:
+    """Give the settings of a run that starts from the model in a folder."""
+    if preset:
+        raise ArgumentError(
+            f"`--preset` must be left out with --from, whose model is trained further; received {preset}."
+        )
+    from regard.tasks import start as starting
+
+    return starting.start_settings(start, task, chosen)
 
 
 def run_training(name: str, chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool = False) -> None:

@@ -61,12 +61,13 @@ def is_quiet() -> bool:
 @contextmanager
 def explained_ending(out: Path, progress: Progress) -> Iterator[None]:
     """Turn what may end a run into a line and an exit code."""
+    from regard.tasks.model_folder import usable_now
     from regard.training.failure import is_disk_full, no_room
 
     try:
         yield
     except Interrupted as stopped:
-        progress.say(f"regard: {stopped}")
+        progress.say(f"regard: {stopped}{usable_now(out)}")
         raise typer.Exit(128 + stopped.signal) from None
     except TrainingError as error:
         progress.say(f"regard: {error}")

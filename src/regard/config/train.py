@@ -70,7 +70,7 @@ class Plateau(_WarmUp):
 
 Schedule: TypeAlias = InverseSquareRoot | Cosine | Linear | Plateau | Constant
 Metric: TypeAlias = Literal["bleu", "chrf", "loss", "accuracy", "macro_f1"]
-Precision: TypeAlias = Literal["fp32", "tf32", "bf16"]
+Precision: TypeAlias = Literal["auto", "fp32", "tf32", "bf16"]
 Result: TypeAlias = Literal["best", "last", "average"]
 
 
@@ -80,6 +80,11 @@ class Train:
 
     steps: int = 10_000
     """Updates of the parameters, at most."""
+    minutes: float = 0.0
+    """Minutes to train, validations included, at most; 0 is no limit. The schedule follows whichever of the two limits
+    comes first, and a run that goes on counts the minutes it has spent."""
+    start: str = ""
+    """A model or run folder whose parameters and tokenizers a new run starts from (--from); nothing starts anew."""
     batch_tokens: int = 4096
     """Tokens of the longer side, padding included, that one process takes at once."""
     accumulate: int = 1
@@ -96,8 +101,9 @@ class Train:
     """Longest gradient, as a norm over all parameters; 0 leaves it as it is."""
     label_smoothing: float = 0.1
     """Probability taken from the right token and spread over all."""
-    precision: Precision = "fp32"
-    """fp32; tf32, quicker matrix products on a GPU; bf16, half the memory."""
+    precision: Precision = "auto"
+    """auto is bf16 on a GPU that computes in it, fp32 elsewhere; tf32, quicker matrix products on a GPU; bf16, half the
+    memory."""
     ema: float = 0.0
     """Decay of an exponential moving average of the parameters, such as 0.999, kept in their place; 0 is none."""
     result: Result = "best"
@@ -143,5 +149,5 @@ class Train:
         check_least(self, 1, "steps", "batch_tokens", "accumulate", "average", "validate_every", "valid_sentences")
         check_least(self, 1, "checkpoint_every", "keep_checkpoints", "log_every")
         check_least(self, 0, "seed", "weight_decay", "clip", "patience", "r_drop", "guided_alignment", "samples")
-        check_least(self, 0, "threads")
+        check_least(self, 0, "threads", "minutes")
         check_shares(self, "beta1", "beta2", "label_smoothing", "ema", "bpe_dropout")

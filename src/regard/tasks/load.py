@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from regard.tasks.model_folder import find_model
+from regard.tasks.model_folder import open_model
 from regard.tasks.model_kinds import saved_task
 from regard.tasks.task import TASKS
 from regard.tasks.translation import model as translator
@@ -31,7 +31,8 @@ def load(
     of translators that share a vocabulary, give one that asks them all.
     """
     if isinstance(path, str | Path):
-        task = saved_task(find_model(path))
+        path = open_model(path)
+        task = saved_task(path)
         if task not in ("translate", None):  # a translator's loader says what is wrong with a folder of nothing known
             return TASKS[task].load(path, device=device)
     return translator.load(

@@ -1,6 +1,7 @@
 """Find the model folder that a path means, or say what is there instead."""
 
 import hashlib
+import logging
 from pathlib import Path
 
 import torch
@@ -8,18 +9,41 @@ import torch
 from regard.data.untrained import FILE
 from regard.errors import ArgumentError, DataError, nearest
 from regard.models.folder import CONFIG, PARAMETERS
+from regard.tasks.model_kinds import saved_task
+from regard.tasks.task import TASKS
 from regard.training.run_folder import RunFolder
 
 
+def open_model(path: str | Path) -> Path:
+    """Give the model folder to load, and log which step it is of where the run has not ended."""
+    folder = find_model(path)
+    run = RunFolder(Path(path))
+    if folder == run.best:
+        logging.getLogger("regard").warning(
+            "%s has not made all its steps: this is its best model so far, of step %s.", path, f"{run.best_step():,}"
+        )
+    return folder
+
+
 def find_model(path: str | Path) -> Path:
-    """Give the model folder: `path` itself, or the one of the run in `path`."""
+    """Give the model folder: `path` itself, or that of the run in `path`: the best so far while it trains."""
     folder = Path(path)
     if (folder / CONFIG).is_file():
         return folder
     run = RunFolder(folder)
-    if (run.model / CONFIG).is_file():
-        return run.model
+    for model in (run.best, run.model):  # a run that is given more steps has both
+        if (model / CONFIG).is_file():
+            return model
     raise DataError(f"`path` must be a model folder or a run folder; received {path}, {_instead(run)}")
+
+
+def usable_now(path: Path) -> str:
+    """Say what can be done with a run that was stopped; nothing where it has no model yet."""
+    run = RunFolder(path)
+    task = saved_task(run.best)
+    if task is None or (step := run.best_step()) is None:
+        return ""
+    return f" Until then `{TASKS[task].command} {path}` uses the model of step {step:,}."
 
 
 def find_device(device: torch.device | str) -> torch.device:
@@ -58,8 +82,8 @@ def _instead(run: RunFolder) -> str:
         steps = run.checkpoints.steps()
         reached = f"a run that has come to step {steps[-1]:,}" if steps else "a run that has only begun"
         return (
-            f"{reached} and has no model yet. Let it end: the command it was begun with goes on; fewer steps "
-            "(train.steps) need a run of their own."
+            f"{reached} and has no model yet: the first validation makes one. The same command goes on: regard train "
+            f"--out {path}; validate sooner (train.validate_every) in a run of its own."
         )
     inside = [entry for entry in sorted(path.iterdir()) if (entry / "model" / CONFIG).is_file()]
     if inside:

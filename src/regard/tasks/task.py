@@ -136,6 +136,11 @@ TASKS: Mapping[str, Task[Any, Any, Any]] = _Tasks(
 """Every task, by its name: the folder that it lies in."""
 
 
+def all_settings() -> dict[str, type]:
+    """Give the settings class of every task, by its name."""
+    return {name: task.settings for name, task in TASKS.items()}
+
+
 def data_settings(data: Sequence[str], source: str = "", target: str = "") -> dict[str, Any]:
     """Give the settings of `data` that name these corpora, in a fixed order, or these two files.
 

@@ -16,7 +16,7 @@ from regard.config.read import merge
 from regard.errors import ArgumentError, ArgumentTypeError, RegardError
 from regard.tasks.load import load
 from regard.tasks.progress import Display, Progress, ProgressLine, Reporting
-from regard.tasks.task import TASKS, Gathered, Table, Task, data_settings, find_task
+from regard.tasks.task import Gathered, Table, Task, all_settings, data_settings, find_task
 from regard.training.group import joined_group
 from regard.training.interruption import Interruption, listening
 from regard.training.run import Run, Trained
@@ -93,6 +93,7 @@ def train_task(
             display.noted(str(report))
     config = _compose_for(task, chosen, preset, gathered)
     display.noted(task.describe(config, gathered.corpus))
+    config = RunFolder(out).with_limits(config)
     with _begun(config, gathered, out, display) as (folder, group), _interruptible() as interruption:
         run = Run(folder=folder, command=command, watcher=display, group=group, interruption=interruption)
         return task.train(config, gathered.corpus, run, count)
@@ -163,8 +164,7 @@ def _begun(config: Any, gathered: Gathered[Any, Any], out: Path, display: Displa
         problem = note = ""
         if group.leads:
             try:
-                tasks = {name: task.settings for name, task in TASKS.items()}
-                note = folder.begin(config, gathered.fingerprint(), tasks=tasks)
+                note = folder.begin(config, gathered.fingerprint(), tasks=all_settings())
             except RegardError as error:
                 problem = str(error)
         problem = group.share_text(problem or "-")

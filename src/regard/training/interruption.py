@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM: the first asks for a stop after the step, the second stops at once; after training, the first."""
+"""Ctrl-C and SIGTERM: the first asks for a stop after the step, the second stops at once; after training, the first.
+
+While a checkpoint is written, every signal waits until it is whole.
+"""
 
 import signal
 from collections.abc import Iterator
@@ -11,13 +14,27 @@ class Interruption:
 
     def __init__(self) -> None:
         self.signal = 0
-        self._at_once = False
+        self._at_once = self._holding = self._held = False
 
     def ask(self, number: int, frame: FrameType | None = None) -> None:
         """Ask for a stop; asking again stops at once."""
         del frame
         again, self.signal = bool(self.signal), number
-        if again or self._at_once:
+        if self._holding:
+            self._held = self._held or again
+        elif again or self._at_once:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let what is done within be finished before a second signal stops the process."""
+        self._holding = True
+        try:
+            yield
+        finally:
+            self._holding = False
+        if self._held:
+            self._held = False
             raise KeyboardInterrupt
 
     @contextmanager

@@ -4,7 +4,8 @@ import copy
 import json
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,14 +23,14 @@ from regard.training.job import Carrying, Job, endless
 from regard.training.memory import peak_memory, within_memory
 from regard.training.optimizer import load_optimizer, optimizer_tensors
 from regard.training.parameters import MovingAverage, load_tensors, mean_tensors, named_tensors, replaced
-from regard.training.precision import matrix_products
+from regard.training.precision import find_precision, matrix_products
 from regard.training.schedule import has_stalled
 from regard.training.shards import whole
 from regard.training.state import State
 from regard.training.streams import capture_streams, restore_streams, seed_streams
 from regard.training.tally import Tally
 from regard.training.update import SHORTER, Update, Updater
-from regard.training.watch import Deferring, Measured, Watcher
+from regard.training.watch import Deferring, Measured, Validated, Watcher
 
 
 class Trainer:
@@ -46,8 +47,11 @@ class Trainer:
         group: Group | None = None,
         interruption: Interruption | None = None,
         shorter: str = SHORTER,
+        keep_best: Callable[[int], None] | None = None,
     ) -> None:
+        """`keep_best` is called at each best validation with its step, while the model has its parameters."""
         self.group = group or Group()
+        settings = replace(settings, precision=find_precision(settings.precision, self.group.device))
         shard = settings.shard and self.group.ranks > 1
         self.model = model if shard else model.to(self.group.device)
         self._trained = copy.deepcopy(model).to(self.group.device) if shard else self.model
@@ -59,7 +63,9 @@ class Trainer:
         self._updater = Updater(self._trained, job, settings, group=self.group, watcher=self.watcher, shorter=shorter)
         self._average = MovingAverage(self._trained, settings.ema) if settings.ema else None
         self._tally = Tally()
+        self._keep_best = keep_best
         self._settled = False
+        self._clock = time.perf_counter()
 
     def train(self) -> State:
         """Train to the end; the model then has the parameters that `settings.result` asks for, or the best there are.
@@ -69,7 +75,7 @@ class Trainer:
         self._begin()
         self._trained.train()
         stream = endless(self.job.batches)
-        with matrix_products(self.settings.precision):
+        with matrix_products(self.settings.precision), self._losing_steps():
             while not self._finished():
                 try:
                     self._step(stream)
@@ -86,30 +92,50 @@ class Trainer:
             self._save()
         return self._settled
 
+    @contextmanager
+    def _losing_steps(self) -> Iterator[None]:
+        """Say what a second Ctrl-C has lost: the steps since the last checkpoint."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            saved = max(self.checkpoints.steps(), default=0)
+            number = self.interruption.signal or int(signal.SIGINT)
+            raise Interrupted(_stopped_at_once(self.state.step, saved, settled=self._settled), signal=number) from None
+
     def _step(self, stream: Iterator[Any]) -> None:
         self._settled = False
-        begun = time.perf_counter()
+        begun, before = time.perf_counter(), self.state.progress()
         batches = [next(stream) for _ in range(self.settings.accumulate)]
-        update = self._updater.update(batches, self.state, stop=self.interruption.signal != 0)
+        update = self._updater.update(batches, self.state, stop=self.interruption.signal != 0, share=self._time_share())
         if self._average is not None:
             self._average.update(self._trained, self.state.step)
         elapsed = time.perf_counter() - begun
         self.state.seconds += elapsed
         self._tally.add(update, elapsed)
-        self._after(update)
+        self._after(update, before)
+
+    def _time_share(self) -> float:
+        """Count the time since the last count, and give the share of `train.minutes` that is spent; 0 is no limit."""
+        now = time.perf_counter()
+        self.state.spent += now - self._clock
+        self._clock = now
+        return self.state.spent / (60 * self.settings.minutes) if self.settings.minutes else 0.0
+
+    def _at_limit(self) -> bool:
+        return self.state.step >= self.settings.steps or self.state.share >= 1
 
     def _finished(self) -> bool:
-        stalled = has_stalled(self.state.scores(self.settings.metric), self.settings.patience)
-        return self.state.step >= self.settings.steps or stalled
+        scores = self.state.scores(self.settings.metric)[self.state.earlier :]
+        return self._at_limit() or has_stalled(scores, self.settings.patience)
 
-    def _after(self, update: Update) -> None:
-        """Report, validate and save when it is time to, and stop if asked."""
+    def _after(self, update: Update, before: float) -> None:
+        """Report, validate and save when it is time to, and stop if asked; `before` is the progress a step ago."""
         settings, step = self.settings, self.state.step
-        last = step >= settings.steps
+        last = self._at_limit()
         self.watcher.stepped(step)
         if step % settings.log_every == 0 or last:
             self._report()
-        validate = step % settings.validate_every == 0 or last
+        validate = last or self.state.progress() // settings.validate_every > before // settings.validate_every
         if validate:
             self._validate()
         self._settled = True
@@ -154,19 +180,33 @@ class Trainer:
             with replaced(self.model, averaged), torch.no_grad():
                 measure = partial(self.job.validate, self.model)
                 found = within_memory(self.job, measure, noted=self.watcher.noted)
+                if metric != "loss" and metric not in found.figures:
+                    raise TrainingError(f"train.metric must be one that the task measures; received {metric}.")
+                found = replace(found, step=self.state.step, seconds=self.state.seconds)
+                self._keep(found)
             self.model.train()
             if self._trained is not self.model:
                 self.model.cpu()
-            if metric != "loss" and metric not in found.figures:
-                raise TrainingError(f"train.metric must be one that the task measures; received {metric}.")
-            found = replace(found, step=self.state.step, seconds=self.state.seconds)
             text = json.dumps({"step": found.step, "loss": found.loss, **found.figures})
         self.state.validations.append(json.loads(self.group.share_text(text)))
         if self.group.leads:
             self.watcher.validated(found, best=self.state.best_step(metric) == self.state.step)
 
+    def _keep(self, validated: Validated) -> None:
+        """Let the parameters of the best validation so far be kept for use while training goes on."""
+        later = copy.copy(self.state)
+        later.validations = list(self.state.validations)
+        later.record(validated)
+        if self._keep_best is not None and later.best_step(self.settings.metric) == self.state.step:
+            self.watcher.attempt(partial(self._keep_best, self.state.step))
+
     def _save(self) -> None:
-        """Write a checkpoint; a full disk is reported, and tried again at the next one."""
+        """Write a checkpoint; a signal waits for it; a full disk is reported, and tried again at the next one."""
+        with self.interruption.held():
+            self._save_whole()
+
+    def _save_whole(self) -> None:
+        self._time_share()
         random, plain = capture_streams(self.group.device)
         carried = self.job.carried() if isinstance(self.job, Carrying) else {}
         own = {f"random/{name}": one for name, one in random.items()}
@@ -218,6 +258,8 @@ class Trainer:
             self.state = State(threads=self.settings.threads or torch.get_num_threads())
         else:
             self._restore(found)
+        self.state.set_limits(self.settings.steps, self.settings.minutes)
+        self._clock = time.perf_counter()
         if self.group.leads:  # what is later is damaged
             self.checkpoints.prune(one for one in self.checkpoints.steps() if one <= self.state.step)
         torch.set_num_threads(self.state.threads)
@@ -302,6 +344,18 @@ class Trainer:
             self.watcher.noted(f"A checkpoint is damaged, and the last parameters take its place: {error}")
             return last
         return _under("average/", tensors) or _under("model/", tensors)
+
+
+def _stopped_at_once(step: int, saved: int, *, settled: bool) -> str:
+    """Say what was lost by a stop in `step`, or after it where that is `settled`.
+
+    >>> _stopped_at_once(12, 10, settled=False)
+    'Stopped at once, within step 12: what was learned since step 10 is lost. The same command goes on from there.'
+    """
+    if settled and saved >= step:
+        return f"Stopped after step {step:,}, which is saved. The same command goes on."
+    lost = f"since step {saved:,} is lost. The same command goes on from there." if saved else "so far is lost."
+    return f"Stopped at once, {'after' if settled else 'within'} step {step:,}: what was learned {lost}"
 
 
 def check_whole(checkpoint: Checkpoint) -> None:

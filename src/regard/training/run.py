@@ -1,16 +1,19 @@
 """One run of a training task: where it writes, whom it tells and with whom it trains; what every run does alike.
 
 A run trains, puts its model in place, and then measures it and writes its report and its card. Whatever fails after
-training, the model is there; the same command does the rest again.
+training, the model is there; the same command does the rest again. While it trains, the model of its best validation so
+far is in `best/`, to be used.
 """
 
 import json
 import math
+import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,19 +22,18 @@ from torch import nn
 from regard.config.train import Train
 from regard.errors import Interrupted, RegardError, TrainingError
 from regard.files import finite, flush, remove, write_text
-from regard.training.failure import is_disk_full, needing_room, reason, using
+from regard.training.failure import is_disk_full, needing_room, no_room, reason, using
 from regard.training.group import Group
 from regard.training.interruption import Interruption
 from regard.training.job import Job
 from regard.training.loop import Trainer
 from regard.training.memory import within_memory
 from regard.training.metrics import MetricsFile
-from regard.training.run_folder import RunFolder, read_written
+from regard.training.run_folder import STEP, RunFolder, read_written
 from regard.training.state import State
 from regard.training.update import SHORTER
 from regard.training.watch import TensorBoard, Watcher, Watchers
 
-FIGURES = "figures.json"
 CARD = "README.md"
 Result = TypeVar("Result")
 
@@ -63,7 +65,7 @@ class Run:
 
         Of several processes only the first gets the figures; the others get none, and know that it is finished.
         """
-        finished = self.folder.model / FIGURES
+        finished = self.folder.figures
         if not finished.is_file():
             return None
         if not self.group.leads:
@@ -72,10 +74,19 @@ class Run:
         self.watcher.noted(f"The run in {self.folder.path} is finished; these are its figures.")
         return {name: _numbers(value) for name, value in figures.items()}
 
-    def train(self, model: nn.Module, job: Job, settings: Train, *, shorter: str = SHORTER) -> State:
+    def train(
+        self,
+        model: nn.Module,
+        job: Job,
+        settings: Train,
+        *,
+        shorter: str = SHORTER,
+        save: Callable[[Path], None] | None = None,
+    ) -> State:
         """Train a model, or go on; metrics.jsonl, TensorBoard where it is asked for, and `watcher` are told.
 
-        `shorter` says what to make smaller where memory is too small.
+        `shorter` says what to make smaller where memory is too small. `save` writes a model folder: at each best
+        validation it writes `best/`, which serves until `put_model` takes its place.
         """
         watchers: list[Watcher] = []
         if self.group.leads:
@@ -91,6 +102,7 @@ class Run:
             group=self.group,
             interruption=self.interruption,
             shorter=shorter,
+            keep_best=partial(self._put_best, save) if save is not None else None,
         )
         beginnings = self.folder.beginnings()
         try:
@@ -123,8 +135,26 @@ class Run:
         """Write the model folder: from here on there is a model to use, whatever becomes of the rest."""
         if not self.folder.path.is_dir():
             self.failures.append(f"{self.folder.path} was moved or removed before the model was saved there")
-        with using(self.folder.path), needing_room(self.folder.path), _model_aside(self.folder) as aside:
-            save(aside)
+        with using(self.folder.path), needing_room(self.folder.path):
+            self.folder.path.mkdir(parents=True, exist_ok=True)
+            with _whole_folder(self.folder.model) as aside:
+                save(aside)
+            self.folder.evaluation.unlink(missing_ok=True)  # of another model, if any
+            remove(self.folder.best, best_effort=True)
+
+    def _put_best(self, save: Callable[[Path], None], step: int) -> None:
+        """Write the model of the best validation so far; without room for it the one before stays."""
+        try:
+            with using(self.folder.path), _whole_folder(self.folder.best) as aside:
+                save(aside)
+                write_text(aside / STEP, json.dumps({"step": step}))
+        except Exception as error:
+            if not is_disk_full(error):
+                raise
+            self.watcher.noted(
+                f"Step {step}: the model of this validation is not saved, since the disk of {self.folder.path} "
+                f"{no_room(error)}: training goes on, and tries again at the next one that is better."
+            )
 
     def finish(
         self,
@@ -154,7 +184,7 @@ class Run:
                 raise self._not_finished()
             shutil.rmtree(self.folder.data, ignore_errors=True)  # it can be made again, and is large
             with self._attempt("its figures could not be written"):
-                write_text(self.folder.model / FIGURES, json.dumps(finite(figures(result)), allow_nan=False))
+                write_text(self.folder.figures, json.dumps(finite(figures(result)), allow_nan=False))
         if self.failures:
             raise self._not_finished()
         return result
@@ -197,15 +227,17 @@ def _numbers(value: Any) -> Any:
 
 
 @contextmanager
-def _model_aside(folder: RunFolder) -> Iterator[Path]:
-    """Give a folder to write into, which becomes the run's `model/` when it is whole."""
-    aside = folder.path / ".model-writing"
+def _whole_folder(folder: Path) -> Iterator[Path]:
+    """Give a folder to write into, which takes the place of `folder` when it is whole; the one above must be there."""
+    aside, replaced = (folder.with_name(f".{folder.name}-{state}") for state in ("writing", "replaced"))
     remove(aside)
-    aside.mkdir(parents=True)
+    aside.mkdir()
     yield aside
     for path in aside.iterdir():
         flush(path)
-    remove(folder.model)
-    folder.evaluation.unlink(missing_ok=True)  # of another model, if any
-    aside.rename(folder.model)
-    flush(folder.path)
+    remove(replaced)
+    if os.path.lexists(folder):
+        folder.rename(replaced)
+    aside.rename(folder)
+    flush(folder.parent)
+    remove(replaced, best_effort=True)

@@ -1,24 +1,29 @@
-"""The folder of a run: config.toml, metrics.jsonl, checkpoints/, model/, report.html, evaluation.json."""
+"""The folder of a run: config.toml, metrics.jsonl, checkpoints/, best/ or model/, report.html, evaluation.json."""
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from regard.config.data_files import start_from, take_names
 from regard.config.read import read_settings
 from regard.config.show import differences, show_settings
+from regard.config.train import Train
 from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError
 from regard.files import SMALL, open_to_append, parse_json, read_bytes, read_json, read_toml, unreadable, write_text
 from regard.training.checkpoint import Checkpoints
 from regard.training.failure import is_disk_full, using
 
 Settings = TypeVar("Settings")
+FIGURES, STEP = "figures.json", "step.json"
 _DATA, _MADE_HERE = ".data.json", ".made-here.json"
+_LIMITS = ("train.steps ", "train.minutes ")
+"""Settings that may be raised: the run goes on."""
 _FROM_STEPS = tuple(
     f"train.{name} " for name in ("validate_every", "checkpoint_every", "log_every", "schedule.warm_up")
 )
@@ -43,8 +48,23 @@ class RunFolder:
 
     @property
     def model(self) -> Path:
-        """The model folder, there when the run is finished."""
+        """The model folder, there when the run has made its steps."""
         return self.path / "model"
+
+    @property
+    def best(self) -> Path:
+        """The model folder of the best validation so far, there from the first one on until the run has its model."""
+        return self.path / "best"
+
+    @property
+    def figures(self) -> Path:
+        """What was measured of the model, there when the run is finished."""
+        return self.model / FIGURES
+
+    def best_step(self) -> int | None:
+        """Give the step whose model is in `best`; None where there is none."""
+        path = self.best / STEP
+        return read_json(path)["step"].whole() if path.is_file() else None
 
     @property
     def report(self) -> Path:
@@ -73,8 +93,9 @@ class RunFolder:
         """
         self._make()
         if self.config.is_file():
-            self._check_same(config, fingerprint, tasks or {})
-            return self._check_data(fingerprint)
+            raised = self._check_same(config, fingerprint, tasks or {})
+            note = self._check_data(fingerprint)
+            return f"{note} {self._raise_limits(config, raised)}".strip() if raised else note
         others = [path.name for path in self.path.iterdir() if not path.name.startswith(".")]
         if others:
             raise ArgumentError(
@@ -86,6 +107,40 @@ class RunFolder:
             write_text(self.config, show_settings(config) + "\n")
             self._mark()
         return ""
+
+    def with_limits(self, config: Settings) -> Settings:
+        """Give the settings of the run that is here with the higher limits of `config`, where that is all it changes.
+
+        What the number of steps decides by default, such as the steps between validations, stays as it was, and so does
+        a precision that was not chosen.
+        """
+        if not self.config.is_file():
+            return config
+        try:
+            before: Any = self.read_settings(type(config))
+        except (ArgumentError, DataError):
+            return config  # `begin` says what is wrong
+        train = config.train  # type: ignore[attr-defined]
+        if train.precision == "auto":  # left to us: it stays what the run began with
+            train = replace(train, precision=before.train.precision)
+            config = replace(config, train=train)  # type: ignore[type-var]
+        raised = replace(before, train=replace(before.train, steps=train.steps, minutes=train.minutes))
+        rest = [change for change in differences(raised, config) if not change.startswith(_FROM_STEPS)]
+        return raised if _is_raised(before.train, train) and not rest else config
+
+    def _raise_limits(self, config: Any, raised: list[str]) -> str:
+        """Let a run go on beyond its end; its model stays in use until there is a better one."""
+        steps = self.checkpoints.steps()
+        if not steps:
+            raise ArgumentError(
+                f"`train.steps` can be raised where checkpoints are left to go on from; {self.checkpoints.folder} "
+                "holds none. Start from its model in a new folder: --from."
+            )
+        with using(self.path):
+            self.figures.unlink(missing_ok=True)  # first: whatever happens next, the run is not finished
+            write_text(self.config, show_settings(config) + "\n")
+            self._mark()
+        return f"The run goes on after step {steps[-1]:,} ({'; '.join(raised)}); its other settings stay as they were."
 
     def beginnings(self) -> dict[Path, str]:
         """Give what `begin` wrote: its files with their texts, as far as they are there."""
@@ -113,6 +168,27 @@ class RunFolder:
             raise
         except ArgumentError as error:
             raise DataError(f"{self.config} must be what `regard train` wrote; received: {error}") from error
+
+    def task(self, tasks: Mapping[str, type]) -> str:
+        """Name the task of the run, of those whose settings are given; nothing where there is no run."""
+        return _task_of(self.table(), tasks) if self.config.is_file() else ""
+
+    def table(self) -> dict[str, Any]:
+        """Read config.toml as it is."""
+        return self._read_table()
+
+    def is_running(self) -> bool:
+        """Tell whether a process trains into the folder now; never on Windows, which has no such locks."""
+        try:
+            import fcntl
+
+            with (self.path / ".lock").open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except (ImportError, OSError):
+            pass
+        return False
 
     def fingerprint(self) -> str | None:
         """Give the checksum of the data that the run began with; None where nobody noted it."""
@@ -153,7 +229,8 @@ class RunFolder:
             reason = str(error.__cause__ if isinstance(error.__cause__, ValueError) else error).rstrip(".")
             raise DataError(f"{self.config} must be what `regard train` wrote; received: {reason}.") from error
 
-    def _check_same(self, config: Any, fingerprint: str, tasks: Mapping[str, type]) -> None:
+    def _check_same(self, config: Any, fingerprint: str, tasks: Mapping[str, type]) -> list[str]:
+        """Raise unless the settings are those of the run, but for limits that are raised, which are given."""
         table = self._read_table()
         try:
             before = read_settings(type(config), table)
@@ -167,6 +244,8 @@ class RunFolder:
         before = start_from(before, self._began_in())
         same_content = self._record().get("fingerprint") == fingerprint
         changed = differences(take_names(before, config, same_content=same_content), config)
+        if changed and all(change.startswith(_LIMITS) for change in changed) and _is_raised(before.train, config.train):
+            return changed
         if changed:
             changed, following = _set_first(changed)
             rest = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
@@ -175,6 +254,7 @@ class RunFolder:
                 f"{self.path} is of another: {'; '.join(changed[:5])}{rest}{following}. Name a new folder, or give the "
                 f"settings it began with: --config {self.config}."
             )
+        return []
 
     def _check_data(self, fingerprint: str) -> str:
         path = self.path / _DATA
@@ -248,13 +328,26 @@ class RunFolder:
         if self.config.is_file():  # which is written only where there was nothing else
             for path in (self.metrics, self.path / _DATA, self.path / _MADE_HERE, self.config):
                 path.unlink(missing_ok=True)
-            for path in (self.data, self.path / "tensorboard", self.checkpoints.folder):
+            for path in (self.data, self.best, self.path / "tensorboard", self.checkpoints.folder):
                 shutil.rmtree(path, ignore_errors=True)
         (self.path / ".lock").unlink(missing_ok=True)
         for path in absent:
             if not path.is_dir() or any(path.iterdir()):
                 break
             path.rmdir()
+
+
+def _is_raised(before: Train, after: Train) -> bool:
+    """Tell whether a run may go on longer than before; 0 minutes is no limit.
+
+    >>> _is_raised(Train(steps=5), Train(steps=9)), _is_raised(Train(steps=5, minutes=2), Train(steps=5, minutes=1))
+    (True, False)
+    """
+    longer, shorter = (
+        first.steps > second.steps or (first.minutes or math.inf) > (second.minutes or math.inf)
+        for first, second in ((after, before), (before, after))
+    )
+    return longer and not shorter
 
 
 def read_written(path: Path, *, advice: str) -> dict[str, Any]:

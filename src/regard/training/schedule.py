@@ -7,8 +7,8 @@ from typing import assert_never
 from regard.config.train import Constant, Cosine, InverseSquareRoot, Linear, Plateau, Schedule
 
 
-def learning_rate(schedule: Schedule, step: int, *, steps: int, validations: Sequence[float] = ()) -> float:
-    r"""Give the rate of update `step`, counted from 1, of `steps`.
+def learning_rate(schedule: Schedule, step: float, *, steps: int, validations: Sequence[float] = ()) -> float:
+    r"""Give the rate of update `step`, counted from 1, of `steps`; a run limited by time is further than its updates.
 
     It rises as $\eta\, s / w$ for the first $w$ steps (the warm-up), and then is $\eta$ times: 1 (constant);
     $\sqrt{w / s}$ (inverse square root); $f + (1 - f) (1 + \cos \pi p) / 2$ (cosine); $f + (1 - f) (1 - p)$ (linear);

@@ -25,10 +25,32 @@ class State:
     """Most cells of a batch that fit into memory, once one did not; 0 is no limit."""
     threads: int = 0
     """CPU threads: sums depend on their number."""
+    spent: float = 0.0
+    """Seconds spent, validations and checkpoints included: what `train.minutes` limits."""
+    share: float = 0.0
+    """Share of `train.minutes` that was spent when the last update began; 0 where there is no such limit."""
+    steps: int = 0
+    """The limit `train.steps` when this was saved; 0 where it was not recorded."""
+    minutes: float = 0.0
+    """The limit `train.minutes` when this was saved."""
+    earlier: int = 0
+    """Validations made before the run was given more steps or minutes: patience counts from there."""
 
     def record(self, validated: Validated) -> None:
         """Keep the figures of a validation."""
         self.validations.append({"step": self.step, "loss": validated.loss, **validated.figures})
+
+    def progress(self) -> float:
+        """Give the step that the schedule is at: `step`, or where the minutes are spent sooner, their share of all."""
+        return max(float(self.step), self.share * self.steps)
+
+    def set_limits(self, steps: int, minutes: float) -> None:
+        """Note the limits of a run; where they are raised, its patience begins anew."""
+        longer = minutes > self.minutes or not minutes
+        if steps > self.steps > 0 or (self.minutes > 0 and longer):
+            self.earlier = len(self.validations)
+        self.steps, self.minutes = steps, minutes
+        self.share = min(self.share, self.spent / (60 * minutes)) if minutes else 0.0
 
     def scores(self, metric: Metric) -> list[float]:
         """Give the validations so far as one number each, higher is better; what is no number is worse than all."""

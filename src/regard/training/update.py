@@ -65,13 +65,15 @@ class Updater:
         )
         self._parameters = [one for one in model.parameters() if one.requires_grad]
 
-    def update(self, batches: Sequence[AnyBatch], state: State, *, stop: bool = False) -> Update:
-        """Make one update from `batches`."""
-        settings = self.settings
-        tokens, stops = self.group.sum([sum(one.num_tokens for one in batches), float(stop)])
+    def update(self, batches: Sequence[AnyBatch], state: State, *, stop: bool = False, share: float = 0.0) -> Update:
+        """Make one update from `batches`; `share` of the time is spent, by the clock of the first process."""
+        settings, leads = self.settings, self.group.leads
+        counts = [sum(one.num_tokens for one in batches), float(stop), share if leads else 0.0]
+        tokens, stops, state.share = self.group.sum(counts)
         state.step += 1
         scores = state.scores(settings.metric)
-        rate = learning_rate(settings.schedule, state.step, steps=settings.steps, validations=scores)
+        at = state.progress() if state.share else state.step
+        rate = learning_rate(settings.schedule, at, steps=settings.steps, validations=scores)
         set_rate(self.optimizer, rate)
         sums = self._gradients(batches, tokens, state)
         gradients = [one.grad for one in self._parameters if one.grad is not None]

@@ -135,21 +135,22 @@ class Deferring:
 
     def stepped(self, step: int) -> None:
         """Pass it on."""
-        self._pass_on(partial(self._watcher.stepped, step))
+        self.attempt(partial(self._watcher.stepped, step))
 
     def measured(self, measured: Measured) -> None:
         """Pass it on."""
-        self._pass_on(partial(self._watcher.measured, measured))
+        self.attempt(partial(self._watcher.measured, measured))
 
     def validated(self, validated: Validated, *, best: bool) -> None:
         """Pass it on."""
-        self._pass_on(partial(self._watcher.validated, validated, best=best))
+        self.attempt(partial(self._watcher.validated, validated, best=best))
 
     def noted(self, text: str) -> None:
         """Pass it on."""
-        self._pass_on(partial(self._watcher.noted, text))
+        self.attempt(partial(self._watcher.noted, text))
 
-    def _pass_on(self, report: Callable[[], None]) -> None:
+    def attempt(self, report: Callable[[], None]) -> None:
+        """Call what writes; a file that it cannot write is the problem."""
         try:
             report()
         except (OSError, DataError) as error:

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from regard.config.compose import compose
+from regard.config.compose import compose, suited_preset
 from regard.config.defaults import DataSize, defaults_for, hold_out_for
 from regard.config.model import RecurrentSpec, TransformerSpec
 from regard.config.presets import PRESETS
@@ -40,6 +40,21 @@ def test_without_a_preset_the_model_grows_with_the_data():
     assert compose({}, LARGE).model.size == 512
     assert compose({}, LARGE).tokenizer.vocabulary_size == 32_000
     assert isinstance(compose({"model": {"kind": "recurrent"}}, SMALL).model, RecurrentSpec)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "pairs", "gpu", "name"),
+    [
+        ([], 199_999, False, "bahdanau"),
+        ([], 199_999, True, "transformer-tiny"),
+        ([], 200_000, False, "transformer-small"),
+        (["model.kind=transformer"], 1000, False, "transformer-tiny"),
+        (["model.size=64"], 1000, False, "transformer-tiny"),  # which only a Transformer has
+        (["model.kind=recurrent"], 1000, False, ""),
+    ],
+)
+def test_without_a_gpu_few_pairs_get_a_recurrent_model_unless_one_is_chosen(chosen, pairs, gpu, name):
+    assert suited_preset(parse_assignments(chosen), pairs, gpu=gpu) == name
 
 
 def test_more_data_gives_larger_batches_and_fewer_epochs():

@@ -24,6 +24,8 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 #: For each setting the values to run with, and what else they need: of a classifier, or of the task that is named.
 ROWS = {
     "steps": [{"steps": 3}],
+    "minutes": [{"minutes": 0.0}, {"minutes": 10.0}],
+    "start": [{"start": ""}],  # of a model: test_start.py
     "batch_tokens": [{"batch_tokens": 24}],
     "accumulate": [{"accumulate": 3}],
     "seed": [{"seed": 7}],
@@ -32,7 +34,7 @@ ROWS = {
     "beta2": [{"beta2": 0.9}],
     "clip": [{"clip": 0.0}, {"clip": 0.01}],
     "label_smoothing": [{"label_smoothing": 0.0}, {"label_smoothing": 0.2}],
-    "precision": [{"precision": "fp32"}, {"precision": "tf32"}]
+    "precision": [{"precision": "auto"}, {"precision": "fp32"}, {"precision": "tf32"}]
     + [{"task": task, "precision": "bf16"} for task in TASKS],
     "ema": [{"ema": 0.9}, {"ema": 0.9, "result": "average", "average": 2}],
     "result": [{"result": "best"}, {"result": "last"}, {"result": "average", "keep_checkpoints": 1}],

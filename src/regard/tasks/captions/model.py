@@ -20,7 +20,7 @@ from regard.models.sequence.build import count_parameters
 from regard.models.vision.build_captions import build_caption_model
 from regard.models.vision.captions import CaptionModel, as_source
 from regard.tasks.finite_output import check_output
-from regard.tasks.model_folder import find_device, find_model
+from regard.tasks.model_folder import find_device, open_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
 from regard.tasks.questions.model import TOKENIZER
 from regard.tasks.saved_model import build_saved, check_vocabulary, read_saved, whole_folder, write_saved
@@ -150,7 +150,7 @@ class Captioner:
 
 def load_captioner(path: str | Path, *, device: torch.device | str = "cpu") -> Captioner:
     """Load the model in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
-    folder = find_model(path)
+    folder = open_model(path)
     config = read_saved(folder, TASK, SavedCaptions)
     place = find_device(device)
     size, most, words = config.image_size, config.max_length, config.vocabulary_size

@@ -42,7 +42,9 @@ def train_captions(config: CaptionConfig, corpus: CaptionCorpus, run: Run) -> Tr
         for side in (corpus.train, corpus.valid, corpus.test)
     )
     job = CaptionJob(train, valid, config.train, group=run.group)
-    state = run.train(captioner.model, job, config.train, shorter="smaller pictures (data.image_size)")
+    state = run.train(
+        captioner.model, job, config.train, shorter="smaller pictures (data.image_size)", save=captioner.save
+    )
     if not run.group.leads:
         return Trained(run.folder, {}, signature)
     run.put_model(captioner.save)

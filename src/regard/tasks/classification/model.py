@@ -23,7 +23,7 @@ from regard.models.classification import Network, build_classifier, gradient_sha
 from regard.models.sequence.build import count_parameters
 from regard.tasks.classification.job import AnyClassifier, make_labeled_batch
 from regard.tasks.finite_output import check_output
-from regard.tasks.model_folder import find_device, find_model
+from regard.tasks.model_folder import find_device, open_model
 from regard.tasks.saved_model import (
     build_saved,
     check_vocabulary,
@@ -183,7 +183,7 @@ class Classifier:
 
 def load_classifier(path: str | Path, *, device: torch.device | str = "cpu") -> Classifier:
     """Load the classifier in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
-    folder = find_model(path)
+    folder = open_model(path)
     config = read_saved(folder, "classify", SavedClassifier)
     place, size, count = find_device(device), config.vocabulary_size, config.num_labels
     with whole_folder(folder, "classify"):

@@ -1,13 +1,14 @@
 """Train a classifier: from labeled texts and settings to a model folder, a card and a report."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
 from regard import __version__
-from regard.config.classify import LastStateSpec, RecurrentAttentionSpec, StructuredSpec, TfIdfSpec
+from regard.config.classify import ClassifierSpec, LastStateSpec, RecurrentAttentionSpec, StructuredSpec, TfIdfSpec
 from regard.config.classify_run import ClassifyConfig
 from regard.config.show import show_settings
 from regard.data.batches.ragged import Ragged
@@ -15,11 +16,13 @@ from regard.data.text.special import UNKNOWN
 from regard.data.text.tokenizer import Tokenizer
 from regard.data.text.tokenizer_training import train_tokenizer
 from regard.evaluation.classification import ClassificationScores
+from regard.files import read_json
 from regard.models.classification import TfIdfClassifier, build_classifier, fit_tf_idf
 from regard.tasks.classification.data import LabeledCorpus
 from regard.tasks.classification.job import AnyClassifier, ClassificationJob
-from regard.tasks.classification.model import Classifier, cut_texts
+from regard.tasks.classification.model import LABELS, Classifier, cut_texts
 from regard.tasks.classification.page import classifier_card, training_page
+from regard.tasks.start import fill_from, find_start, varying_tensors
 from regard.training.run import Run, Trained
 from regard.training.streams import seed_streams
 
@@ -34,13 +37,14 @@ def train_classifier(config: ClassifyConfig, corpus: LabeledCorpus, run: Run) ->
     signature = describe_classifier(config)
     if (found := run.figures_again()) is not None:
         return Trained(run.folder, found, signature)
-    tokenizer = train_tokenizer(corpus.train.texts, config.tokenizer)
+    start = find_start(config, "classify", run)
+    tokenizer = Tokenizer.load(start) if start else train_tokenizer(corpus.train.texts, config.tokenizer)
     train, valid, test = (
         (cut_texts(tokenizer.encode_batch(side.texts), config.data.max_length), side.labels)
         for side in (corpus.train, corpus.valid, corpus.test)
     )
     job = ClassificationJob(train, valid, config.train, group=run.group)
-    model, spent = _train(config, corpus, run, job, train, tokenizer)
+    model, spent = _train(config, corpus, run, job, train, tokenizer, start)
     if not run.group.leads:
         return Trained(run.folder, {}, signature)
     model.eval()
@@ -68,16 +72,43 @@ def _train(
     job: ClassificationJob,
     train: tuple[Ragged, list[int]],
     tokenizer: Tokenizer,
+    start: Path | None,
 ) -> tuple[AnyClassifier, dict[str, float]]:
-    """Train by gradients, or fit; give the model, and the steps and seconds that were spent on it."""
+    """Train by gradients, or fit; give the model, and the steps and seconds that were spent on it.
+
+    Training begins with the parameters of the model in `start`, where there is one.
+    """
     if isinstance(config.model, TfIdfSpec):
         begun = time.perf_counter()
         fitted = _fit(config.model, job, train, len(corpus.labels), tokenizer).to(run.group.device)
         return fitted, {"steps": 0, "seconds": time.perf_counter() - begun}
     seed_streams(config.train.seed)
     model = build_classifier(config.model, vocabulary_size=tokenizer.size, num_labels=len(corpus.labels))
-    state = run.train(model, job, config.train, shorter="shorter texts (data.max_length)")
+    if start is not None:
+        fill_from(model, start, leaving=_new_output(config.model, corpus, run, tokenizer, start))
+    save = Classifier(model, tokenizer, corpus.labels, config.model, max_length=config.data.max_length).save
+    state = run.train(model, job, config.train, shorter="shorter texts (data.max_length)", save=save)
     return model, {"steps": state.step, "seconds": state.seconds}
+
+
+def _new_output(
+    spec: ClassifierSpec, corpus: LabeledCorpus, run: Run, tokenizer: Tokenizer, start: Path
+) -> frozenset[str]:
+    """Name the parameters that are not those of the model in `start`: its output layer, where its labels are others."""
+    before = tuple(read_json(start / LABELS).texts())
+    if before == corpus.labels:
+        return frozenset()
+    run.watcher.noted(
+        f"The labels are others than those of the model it starts from ({_some(before)}; here {_some(corpus.labels)}): "
+        "the output layer starts anew."
+    )
+    with torch.random.fork_rng(), torch.device("meta"):
+        models = [build_classifier(spec, vocabulary_size=tokenizer.size, num_labels=count) for count in (2, 3)]
+    return varying_tensors(*models)
+
+
+def _some(labels: Sequence[str]) -> str:
+    return f"{', '.join(labels[:5])}{', …' if len(labels) > 5 else ''}"
 
 
 def _measure(

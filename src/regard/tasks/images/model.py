@@ -20,7 +20,7 @@ from regard.models.vision.build import ImageEncoder, build_image_encoder
 from regard.models.vision.features import ChannelWeights, Looked, PlaceWeights
 from regard.tasks.finite_output import check_output
 from regard.tasks.images.job import AT_ONCE, predict_images
-from regard.tasks.model_folder import find_device, find_model
+from regard.tasks.model_folder import find_device, open_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
 from regard.tasks.saved_model import build_saved, list_text, read_names, read_saved, whole_folder, write_saved
 
@@ -175,7 +175,7 @@ class ImageClassifier:
 
 def load_image_classifier(path: str | Path, *, device: torch.device | str = "cpu") -> ImageClassifier:
     """Load the image classifier in a model folder, or of the run in a run folder; "auto" takes a GPU if there is."""
-    folder = find_model(path)
+    folder = open_model(path)
     config = read_saved(folder, TASK, SavedImageClassifier)
     place = find_device(device)
     size, channels, count = (config.height, config.width), config.channels, config.num_labels

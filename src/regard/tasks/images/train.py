@@ -43,12 +43,13 @@ def train_image_classifier(config: ImagesConfig, corpus: ImageCorpus, run: Run) 
     mean, spread = color_statistics(corpus.train.pixels)
     model.standardize.fit(mean=mean, spread=spread)
     job = ImageJob(corpus.train, corpus.valid, config, group=run.group)
-    state = run.train(model, job, config.train, shorter="smaller images (data.image_size)")
-    if not run.group.leads:
-        return Trained(run.folder, {}, signature)
     classifier = ImageClassifier(
         model, corpus.labels, config.model, image_size=(size.height, size.width), channels=size.channels
     )
+    shorter = "smaller images (data.image_size)"
+    state = run.train(model, job, config.train, shorter=shorter, save=classifier.save)
+    if not run.group.leads:
+        return Trained(run.folder, {}, signature)
     run.put_model(classifier.save)
     result = run.finish(
         lambda: _measure(classifier, corpus, job, state),

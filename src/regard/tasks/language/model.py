@@ -22,7 +22,7 @@ from regard.tasks.finite_output import check_output
 from regard.tasks.language.continuation import continue_tokens, device_of
 from regard.tasks.language.data import Text, encode_text
 from regard.tasks.language.job import TextMeasure
-from regard.tasks.model_folder import find_device, find_model
+from regard.tasks.model_folder import find_device, open_model
 from regard.tasks.model_kinds import check_kind
 
 
@@ -200,7 +200,7 @@ def _without_space(pieces: Iterator[str]) -> Iterator[str]:
 
 def load_language(path: str | Path, *, device: torch.device | str = "cpu") -> LanguageModel:
     """Load the language model in a model folder, or of the run in a run folder."""
-    folder = find_model(path)
+    folder = open_model(path)
     check_kind(folder, "language")
     model, config = load_language_model(folder, device=find_device(device))
     return LanguageModel(model, TextTokenizer.load(folder), config)

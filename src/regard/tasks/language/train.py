@@ -1,6 +1,7 @@
 """Train a language model: from a text and settings to a model folder, a card and a report."""
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from regard.tasks.card import GENERATE, Card, write_card
 from regard.tasks.language.data import Count, Text, TextCorpus, count_tokens, counted, encode_text
 from regard.tasks.language.job import VALID_LANES, LanguageJob, TextMeasure
 from regard.tasks.language.signature import describe_language
+from regard.tasks.start import fill_from, find_start
 from regard.tasks.translation.page import make_page
 from regard.training.group import Group
 from regard.training.metrics import read_metrics
@@ -57,17 +59,13 @@ def train_language_model(
         return Trained(run.folder, found.get("figures", {}), signature, found.get("tokenization", ""))
     for note in corpus.notes:
         run.watcher.noted(note)
-    data = encode_corpus(config, corpus, run.folder, group=run.group, count=count)
-    fitted = _fit(config, data, run)
+    start = find_start(config, "language", run)
+    data = encode_corpus(config, corpus, run.folder, group=run.group, count=count, start=start)
+    fitted = _fit(config, data, run, start)
     if not run.group.leads:
         return Trained(run.folder, {}, signature)
     tokenization = data.valid.tokenization
-
-    def save(folder: Path) -> None:
-        save_language_model(fitted.model, config.model, folder, length=config.data.length)
-        data.tokenizer.save(folder)
-
-    run.put_model(save)
+    run.put_model(partial(_save, config, fitted.model, data))
     figures = run.finish(
         lambda: _measure(config, fitted, data),
         figures=lambda figures: {"figures": figures, "tokenization": tokenization},
@@ -78,15 +76,29 @@ def train_language_model(
     return Trained(run.folder, figures, signature, tokenization)
 
 
+def _save(config: LanguageConfig, model: AnyLanguageModel, data: Encoded, folder: Path) -> None:
+    save_language_model(model, config.model, folder, length=config.data.length)
+    data.tokenizer.save(folder)
+
+
 def encode_corpus(
-    config: LanguageConfig, corpus: TextCorpus, folder: RunFolder, *, group: Group, count: Count | None = None
+    config: LanguageConfig,
+    corpus: TextCorpus,
+    folder: RunFolder,
+    *,
+    group: Group,
+    count: Count | None = None,
+    start: Path | None = None,
 ) -> Encoded:
-    """Learn the vocabulary, and turn the texts into tokens, those of training in a file."""
+    """Learn the vocabulary, or take that of the model in `start`, and turn the texts into tokens."""
     kept = folder.data / "tokenizer.json"
+    before = TextTokenizer.load(start) if start is not None else None
     if group.leads and not kept.is_file():
         folder.data.mkdir(parents=True, exist_ok=True)
         lines = counted(corpus.train, "learning the vocabulary", count)
-        write_text(kept, train_text_tokenizer(lines, config.tokenizer).to_json())
+        # Every token of another model's vocabulary may be learned here, also those that its own text lacked.
+        whole = before.having_seen(np.ones(before.size, dtype=np.int64)) if before is not None else None
+        write_text(kept, (whole or train_text_tokenizer(lines, config.tokenizer)).to_json())
     file = TokenStream(folder.data / "train.tokens")
     if group.leads:
         lines = counted(corpus.train, "encoding the text", count)
@@ -95,7 +107,10 @@ def encode_corpus(
     tokenizer = TextTokenizer.load(folder.data)
     train = encode_text(corpus.train, tokenizer, file=file, mark=corpus.fingerprint)
     counts = count_tokens(train, tokenizer.size)
-    tokenizer = tokenizer.having_seen(counts)
+    seen = counts.copy()
+    if before is not None:
+        seen[np.setdiff1d(np.arange(before.size), before.unseen)] += 1
+    tokenizer = tokenizer.having_seen(seen)
 
     def measure(text: Text) -> TextMeasure:
         return TextMeasure(text, encode_text(text, tokenizer), tokenizer)
@@ -120,16 +135,19 @@ class _Fitted(NamedTuple):
     """None where there are no steps: a model that counts."""
 
 
-def _fit(config: LanguageConfig, data: Encoded, run: Run) -> _Fitted:
-    """Count, or train by gradients."""
+def _fit(config: LanguageConfig, data: Encoded, run: Run, start: Path | None) -> _Fitted:
+    """Count, or train by gradients, from the parameters of the model in `start` where there is one."""
     begun, spec, size = time.perf_counter(), config.model, data.tokenizer.size
     if isinstance(spec, BagSpec | NGramSpec):
         run.watcher.noted(f"counting {len(data.train) - 1:,} tokens")
         model = count_text(spec, data.train, vocabulary_size=size)
         return _Fitted(model, {"tokens": len(data.train) - 1, "seconds": time.perf_counter() - begun})
     network = start_network(spec, data, seed=config.train.seed)
+    if start is not None:
+        fill_from(network, start)
     job = LanguageJob(data.train, data.valid, data.tokenizer, config, carries=network.carries, group=run.group)
-    state = run.train(network, job, config.train, shorter="shorter stretches of text (data.length)")
+    shorter, save = "shorter stretches of text (data.length)", partial(_save, config, network, data)
+    state = run.train(network, job, config.train, shorter=shorter, save=save)
     spent = {"parameters": count_parameters(network), "steps": state.step, "tokens": state.tokens}
     return _Fitted(network, spent | {"seconds": state.seconds}, job)
 

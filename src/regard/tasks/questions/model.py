@@ -21,7 +21,7 @@ from regard.models.sequence.build import count_parameters
 from regard.models.vision.build_questions import build_question_network
 from regard.models.vision.questions import QuestionNetwork
 from regard.tasks.finite_output import check_output
-from regard.tasks.model_folder import find_device, find_model
+from regard.tasks.model_folder import find_device, open_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
 from regard.tasks.saved_model import (
     build_saved,
@@ -145,7 +145,7 @@ class QuestionAnswerer:
 
 def load_question_answerer(path: str | Path, *, device: torch.device | str = "cpu") -> QuestionAnswerer:
     """Load the model in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
-    folder = find_model(path)
+    folder = open_model(path)
     config = read_saved(folder, TASK, SavedQuestions)
     place = find_device(device)
 

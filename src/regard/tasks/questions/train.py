@@ -44,7 +44,9 @@ def train_questions(config: QuestionConfig, corpus: QuestionCorpus, run: Run) ->
         for side in (corpus.train, corpus.valid, corpus.test)
     )
     job = QuestionJob(train, valid, corpus.answers, config.train, group=run.group)
-    state = run.train(answerer.model, job, config.train, shorter="smaller pictures (data.image_size)")
+    state = run.train(
+        answerer.model, job, config.train, shorter="smaller pictures (data.image_size)", save=answerer.save
+    )
     if not run.group.leads:
         return Trained(run.folder, {}, signature)
     sides = {"valid": valid} | ({"test": test} if len(corpus.test) else {})

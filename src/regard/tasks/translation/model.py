@@ -35,7 +35,7 @@ from regard.models.sequence.transformer import TransformerModel
 from regard.models.statistical.translator import StatisticalModel
 from regard.tasks.alignment.result import Alignment
 from regard.tasks.finite_output import check_output
-from regard.tasks.model_folder import find_device, find_model
+from regard.tasks.model_folder import find_device, open_model
 from regard.tasks.model_kinds import check_kind
 from regard.tasks.saved_model import check_vocabulary
 from regard.tasks.translation.result import Translation, as_line
@@ -317,7 +317,7 @@ def load(
     paths = [path] if isinstance(path, str | Path) else list(path)
     if not paths:
         raise ArgumentError("`path` must name at least one model folder; received an empty list.")
-    folders = [find_model(one) for one in paths]
+    folders = [open_model(one) for one in paths]
     for folder in folders:
         check_kind(folder, "translate")
     place = find_device(device)

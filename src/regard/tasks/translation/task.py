@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.config.compose import compose
+from regard.config.compose import FEW_PAIRS, compose, suited_preset
 from regard.config.defaults import DataSize
 from regard.config.schema import Config
 from regard.config.show import to_table
@@ -36,7 +36,13 @@ PRESETS = {
 
 
 def _compose(chosen: Table, size: DataSize, preset: str) -> Config:
-    return compose(chosen, size, name=preset)
+    return compose(chosen, size, name=preset or suited_preset(chosen, size.pairs, gpu=_has_gpu(chosen)))
+
+
+def _has_gpu(chosen: Table) -> bool:
+    from regard.training.group import pick_device
+
+    return pick_device(str(chosen.get("train", {}).get("device", "auto"))).type == "cuda"
 
 
 def _gather(config: Config, chosen: Table, count: Count) -> "Gathered[Corpus, DataSize]":
@@ -57,6 +63,8 @@ def _describe(config: Config, corpus: "Corpus") -> str:
     kind, steps = config.model.kind, config.train.steps
     counts = kind == "statistical"
     model = "a statistical model, which counts" if counts else f"{steps:,} steps of {with_article(kind)} model"
+    if kind == "recurrent" and corpus.size.pairs < FEW_PAIRS:
+        model += f" (which suits fewer than {FEW_PAIRS:,} pairs without a GPU; --preset chooses another)"
     return (
         f"{len(corpus.train):,} pairs to train on, {len(corpus.valid):,} to validate on, {len(corpus.test):,} to test "
         f"with; {model}"

@@ -27,11 +27,13 @@ _COUNTED = 20_000
 """Pairs whose tokens are counted."""
 
 
-def find_tokenizers(config: Config, corpus: Corpus, *, kept: Path) -> TokenizerPair:
-    """Read the tokenizers that `data.tokenizer` names, or learn them.
+def find_tokenizers(config: Config, corpus: Corpus, *, kept: Path, start: Path | None = None) -> TokenizerPair:
+    """Read the tokenizers of the model folder `start`, or those that `data.tokenizer` names, or learn them.
 
     Those of a corpus that is not held in memory are kept in the file `kept`, so that a run goes on without delay.
     """
+    if start is not None:
+        return TokenizerPair.load(start)
     if config.data.tokenizer:
         return _read_given(config)
     train = corpus.train

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, assert_never
 
@@ -25,6 +25,7 @@ from regard.models.initialize import start_from_counts
 from regard.models.sequence.build import TranslationModel, build_model, count_parameters
 from regard.models.statistical.counts import count_translator
 from regard.tasks.card import TRANSLATE, Card, write_card
+from regard.tasks.start import fill_from, find_start
 from regard.tasks.translation.data import Corpus
 from regard.tasks.translation.encoding import TrainingFiles
 from regard.tasks.translation.greedy import translate
@@ -49,21 +50,15 @@ def train_translator(config: Config, corpus: Corpus, run: Run, *, count: Count |
     signature = describe(config)
     if (found := run.figures_again()) is not None:
         return Trained(run.folder, found, signature)
-    tokenizers = find_tokenizers(config, corpus, kept=run.folder.data / "tokenizers.json")
+    start = find_start(config, "translate", run)
+    tokenizers = find_tokenizers(config, corpus, kept=run.folder.data / "tokenizers.json", start=start)
     if isinstance(config.model, StatisticalSpec):
         fitted = _count(config.model, corpus, tokenizers, run)
     else:
-        fitted = _train(config, config.model, corpus, tokenizers, run, count)
+        fitted = _train(config, config.model, corpus, tokenizers, run, count, start)
     if not run.group.leads:
         return Trained(run.folder, {}, signature)
-    sizes = {"source_vocabulary": tokenizers.source.size, "target_vocabulary": tokenizers.target.size}
-
-    def save(folder: Path) -> None:
-        save_model(fitted.model, config.model, folder, **sizes)
-        tokenizers.save(folder)
-        fitted.untrained.save(folder)
-
-    run.put_model(save)
+    run.put_model(partial(_save, config, fitted.model, tokenizers, lambda: fitted.untrained))
     figures = run.finish(
         lambda: _measure(fitted, corpus, tokenizers),
         figures=dict,
@@ -72,6 +67,19 @@ def train_translator(config: Config, corpus: Corpus, run: Run, *, count: Count |
         job=fitted.job,
     )
     return Trained(run.folder, figures, signature)
+
+
+def _save(
+    config: Config,
+    model: TranslationModel,
+    tokenizers: TokenizerPair,
+    untrained: Callable[[], Untrained],
+    folder: Path,
+) -> None:
+    sizes = {"source_vocabulary": tokenizers.source.size, "target_vocabulary": tokenizers.target.size}
+    save_model(model, config.model, folder, **sizes)
+    tokenizers.save(folder)
+    untrained().save(folder)
 
 
 class _Fitted(NamedTuple):
@@ -84,18 +92,31 @@ class _Fitted(NamedTuple):
 
 
 def _train(
-    config: Config, spec: NetworkSpec, corpus: Corpus, tokenizers: TokenizerPair, run: Run, count: Count | None
+    config: Config,
+    spec: NetworkSpec,
+    corpus: Corpus,
+    tokenizers: TokenizerPair,
+    run: Run,
+    count: Count | None,
+    start: Path | None,
 ) -> _Fitted:
-    """Train a network by gradients, or go on."""
+    """Train a network by gradients, or go on; from the parameters of the model in `start` where there is one."""
     files = TrainingFiles(folder=run.folder.data, count=partial(count, "encoding the data") if count else None)
     job = TranslationJob(corpus.train, corpus.valid, tokenizers, config.train, group=run.group, files=files)
     check_lengths(spec, job, corpus)
     seed_streams(config.train.seed)
     model = build_model(spec, source_vocabulary=tokenizers.source.size, target_vocabulary=tokenizers.target.size)
     start_from_counts(model.output, count_tokens(corpus.train, tokenizers.target))
-    state = run.train(model, job, config.train)
+    if start is not None:
+        fill_from(model, start)
+
+    def untrained() -> Untrained:
+        here = job.untrained(corpus.train)
+        return Untrained.common([here, Untrained.load(start, tokenizers)]) if start is not None else here
+
+    state = run.train(model, job, config.train, save=partial(_save, config, model, tokenizers, cache(untrained)))
     spent = {"parameters": count_parameters(model), "steps": state.step, "tokens": state.tokens}
-    return _Fitted(model, spent | {"seconds": state.seconds}, job.untrained(corpus.train), job)
+    return _Fitted(model, spent | {"seconds": state.seconds}, untrained(), job)
 
 
 def _count(spec: StatisticalSpec, corpus: Corpus, tokenizers: TokenizerPair, run: Run) -> _Fitted:

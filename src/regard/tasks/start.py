@@ -1,0 +1,110 @@
+"""Start a run from another model: its parameters and tokenizers, on new data (`--from`, or `train.start`)."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from torch import Tensor, nn
+
+from regard.config.read import merge, read_settings
+from regard.config.show import differences, to_table
+from regard.errors import ArgumentError
+from regard.files import flush, remove
+from regard.models.folder import CONFIG, PARAMETERS, check_finite, open_tensors, read_table, saved_tensors
+from regard.tasks.model_folder import find_model
+from regard.tasks.model_kinds import check_kind
+from regard.training.parameters import load_tensors
+from regard.training.run import Run
+
+Settings = TypeVar("Settings")
+_TASKS: tuple[str, ...] = ("translate", "language", "classify")
+_COUNTED = ("statistical", "ngram", "bag", "tf-idf")
+_NOT_COPIED = ("README.md", "figures.json", "step.json")
+
+
+def start_settings(path: Path, task: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the settings of a run that starts from the model in `path`: its architecture, under those `chosen`."""
+    folder = find_model(path)
+    known = next((known for known in _TASKS if known == task), None)
+    if known is None:
+        names = ", ".join(_TASKS[:-1])
+        raise ArgumentError(f"`--from` must be left out with --task {task}; {names} and {_TASKS[-1]} take it.")
+    check_kind(folder, known)
+    for part, name in (("tokenizer", ""), ("data", "tokenizer")):
+        if chosen.get(part, {}) and (not name or chosen[part].get(name)):
+            raise ArgumentError(
+                f"`{'.'.join(filter(None, (part, name)))}` must be left out with --from, whose model brings its own "
+                "tokenizer."
+            )
+    return merge({"model": read_table(folder)["model"], "train": {"start": str(path)}}, chosen)
+
+
+def find_start(config: Any, task: str, run: Run) -> Path | None:
+    """Give the model folder that a run starts from, which is copied into the run; None where it starts anew.
+
+    So the run goes on whatever becomes of the other. One that is finished and given more steps has its own model.
+    """
+    path = config.train.start
+    if not path:
+        return None
+    copied = run.folder.data / "start"
+    there = [folder for folder in (copied, run.folder.best, run.folder.model) if (folder / CONFIG).is_file()]
+    if not there and run.group.leads:
+        _copy(find_model(path), copied)
+    run.group.share_text("copied")  # the others wait for it here
+    folder = there[0] if there else copied
+    check_kind(folder, task)
+    _check_architecture(config, folder)
+    return folder
+
+
+def fill_from(model: nn.Module, folder: Path, *, leaving: frozenset[str] = frozenset()) -> None:
+    """Put the parameters of a model folder in place of the model's own, but for those of the names `leaving`."""
+    current = saved_tensors(model)
+    with open_tensors(folder / PARAMETERS) as file:
+        tensors: dict[str, Tensor] = {
+            name: file.get_tensor(name).to(current[name].dtype) if name in current else file.get_tensor(name)
+            for name in file.keys()  # noqa: SIM118 (not a mapping)
+            if name not in leaving
+        }
+    check_finite(tensors, folder / PARAMETERS)
+    load_tensors(model, tensors | {name: current[name].detach() for name in leaving})
+
+
+def varying_tensors(first: nn.Module, second: nn.Module) -> frozenset[str]:
+    """Name the tensors whose shapes differ between two models, such as the output layers for 2 and for 3 labels."""
+    shapes = {name: one.shape for name, one in saved_tensors(second).items()}
+    return frozenset(name for name, one in saved_tensors(first).items() if shapes[name] != one.shape)
+
+
+def _copy(model: Path, place: Path) -> None:
+    aside = place.with_name(".start-writing")
+    remove(aside)
+    aside.mkdir(parents=True)
+    for path in model.iterdir():
+        if path.is_file() and path.name not in _NOT_COPIED:
+            shutil.copyfile(path, aside / path.name)
+            flush(aside / path.name)
+    aside.rename(place)
+
+
+def _check_architecture(config: Settings, folder: Path) -> None:
+    """Raise where the model that is set is not that of `folder`; dropout may differ."""
+    table = to_table(config)
+    saved = read_settings(type(config), {**table, "model": read_table(folder)["model"]}, {})
+    kind = saved.model.kind  # type: ignore[attr-defined]
+    start = table["train"]["start"]
+    if kind in _COUNTED:
+        raise ArgumentError(f"`--from` must be a model that is trained step by step; {start} holds one of kind {kind}.")
+    changed = [
+        change.replace(" was ", " is ", 1).replace(", now ", " there, here ", 1)
+        for change in differences(saved, config)
+        if change.startswith("model.") and "dropout" not in change.partition(" ")[0]
+    ]
+    if changed:
+        rest = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
+        raise ArgumentError(
+            f"`--from` must be a model of the architecture that is set; {start} differs: {'; '.join(changed[:5])}"
+            f"{rest}. Leave these settings out: the run takes those of the model it starts from."
+        )
