@@ -70,7 +70,7 @@ def test_an_unknown_command_is_exit_code_2() -> None:
 
 @pytest.mark.slow
 def test_bench_prints_a_table_for_machines() -> None:
-    done = run("bench", "attention", "--quick", "--rounds", "1", "--json")
+    done = run("bench", "attention", "--quick", "--rounds", "3", "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert {"device", "dtype", "threads", "torch"} == set(report["machine"])
@@ -82,3 +82,41 @@ def test_bench_prints_a_table_for_machines() -> None:
         ("additive", "regard"),
     } <= contenders
     assert all(row["forward"]["milliseconds"] > 0 for row in report["rows"])
+
+
+def test_every_command_answers_to_both_spellings_of_help_and_flags_show_no_type(monkeypatch) -> None:
+    from typer.main import get_command
+    from typer.testing import CliRunner
+
+    from regard.cli import app
+
+    monkeypatch.setenv("COLUMNS", "120")
+    words = [[], ["bench"], ["bench", "attention"], *([name] for name in get_command(app).commands)]  # type: ignore[attr-defined]
+    for command in words:
+        short, long = (CliRunner().invoke(app, [*command, flag]) for flag in ("-h", "--help"))
+        assert short.exit_code == long.exit_code == 0, command
+        assert short.output == long.output
+        assert "<bool>" not in long.output, command
+        assert "-h" in long.output
+
+
+def test_completion_can_be_installed() -> None:
+    done = run("--show-completion", "bash")
+    assert done.returncode == 0, done.stderr
+    assert "_REGARD_COMPLETE" in done.stdout or "REGARD" in done.stdout
+
+
+def test_every_preset_has_one_line_on_what_it_is() -> None:
+    from regard.config.captions import CAPTION_MODELS
+    from regard.config.classify import CLASSIFIERS
+    from regard.config.language import LANGUAGE_PRESETS
+    from regard.config.preset_descriptions import PRESET_DESCRIPTIONS
+    from regard.config.presets import COUNTING, PRESETS
+    from regard.config.questions import QUESTION_MODELS
+    from regard.config.vision import IMAGE_ENCODERS
+
+    known = ([*PRESETS, *COUNTING], LANGUAGE_PRESETS, CLASSIFIERS, IMAGE_ENCODERS, QUESTION_MODELS, CAPTION_MODELS)
+    assert [list(one) for one in PRESET_DESCRIPTIONS.values()] == [list(one) for one in known]
+    assert all(line and len(line) < 100 for task in PRESET_DESCRIPTIONS.values() for line in task.values())
+    done = run("train", "--preset", "list")
+    assert "fixed              GRU encoder and decoder with one fixed vector between them, no attention" in done.stdout

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from regard.cli.tables import print_table
-from regard.cli.terminal import print_json
+from regard.cli.terminal import is_live, print_json
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ def _run(experiment: "Experiment", folder: Path, *, seed: int, quick: bool, as_j
     begun = time.monotonic()
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     parts = (TextColumn("{task.fields[name]}"), BarColumn(bar_width=24), TextColumn("{task.description}"))
-    with Progress(*parts, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*parts, TimeElapsedColumn(), console=console, transient=True, disable=not is_live(console)) as bar:
         task = bar.add_task("starting", total=1.0, name=experiment.name)
-        if not console.is_terminal:
+        if not is_live(console):
             console.print(Text(f"{experiment.name}: {experiment.shows}"))
 
         def watch(share: float, doing: str) -> None:

@@ -1,4 +1,4 @@
-"""How training on pictures looks while it goes."""
+"""The progress of training on pictures."""
 
 from regard.cli.label_progress import LabelProgress
 from regard.training.watch import Validated
@@ -7,11 +7,9 @@ from regard.training.watch import Validated
 class PictureProgress(LabelProgress):
     """Shows questions or words, and the share that is right, of each kind where there are several."""
 
-    def validated(self, validated: Validated, *, best: bool) -> None:
-        """Show the figures of a validation."""
+    def describe_validation(self, validated: Validated) -> str:
+        """Write the figures of a validation on one line."""
         shares = {name: value for name, value in validated.figures.items() if name != "bleu"}
         figures = "  ".join(f"{name} {100 * value:.1f} %" for name, value in shares.items())
         bleu = f"  BLEU {validated.figures['bleu']:.2f}" if "bleu" in validated.figures else ""
-        self.say(
-            f"step {validated.step:,}: valid loss {validated.loss:.3f}  {figures}{bleu}{'  (best)' if best else ''}"
-        )
+        return f"valid loss {validated.loss:.3f}  {figures}{bleu}"

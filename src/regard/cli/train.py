@@ -62,7 +62,7 @@ def train(
     chosen = merge(load_toml(config) if config else {}, {"data": flags} if flags else {})
     chosen = merge(chosen, parse_assignments(assignments or []))
     if preset == "list":
-        print("\n".join(_preset_names(task)))
+        _print_presets(task)
         return
     if data == "list":
         _print_builtins()
@@ -117,20 +117,14 @@ def _print_builtins() -> None:
     print_table(["--data", "--task", "what it is"], rows, words=(0, 1, 2))
 
 
-def _preset_names(task: str) -> list[str]:
-    """List the named models of a task."""
-    from regard.config.captions import CAPTION_MODELS
-    from regard.config.classify import CLASSIFIERS
-    from regard.config.language import LANGUAGE_PRESETS
-    from regard.config.presets import COUNTING, PRESETS
-    from regard.config.questions import QUESTION_MODELS
-    from regard.config.vision import IMAGE_ENCODERS
+def _print_presets(task: str) -> None:
+    """Show the named models of a task, with a line on each."""
+    from regard.cli.tables import print_table
+    from regard.config.preset_descriptions import PRESET_DESCRIPTIONS
 
-    known = ([*PRESETS, *COUNTING], LANGUAGE_PRESETS, CLASSIFIERS, IMAGE_ENCODERS, QUESTION_MODELS, CAPTION_MODELS)
-    named = dict(zip(TASKS, map(list, known), strict=True))
-    if task not in named:
+    if task not in PRESET_DESCRIPTIONS:
         raise _unknown_task(task)
-    return named[task]
+    print_table(["--preset", "what it is"], list(PRESET_DESCRIPTIONS[task].items()), words=(0, 1))
 
 
 def _unknown_task(task: str) -> ArgumentError:
