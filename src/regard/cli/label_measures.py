@@ -71,7 +71,7 @@ def measure_labels(
     if wanted.as_json:
         print(f"regard: {_describe(found, count=len(kept), unit=unit)}", file=sys.stderr)
     else:
-        _print(found, every, count=len(kept), unit=unit)
+        print_scores(found, every, count=len(kept), unit=unit)
     return found
 
 
@@ -103,7 +103,8 @@ def _describe(found: "ClassificationScores", *, count: int, unit: str) -> str:
     )
 
 
-def _print(found: "ClassificationScores", labels: Sequence[str], *, count: int, unit: str) -> None:
+def print_scores(found: "ClassificationScores", labels: Sequence[str], *, count: int, unit: str) -> None:
+    """Print the figures, what was taken for what, and how right each confidence is."""
     from regard.cli.tables import print_table
 
     print(f"{_describe(found, count=count, unit=unit)}\n")

@@ -77,8 +77,8 @@ class Progress:
         for sample in validated.samples if self._is_live() else ():
             self.say(f"    {sample.source}\n  → {sample.hypothesis}\n  = {sample.reference}")
             if sample.looks is not None:
-                for line in draw_looks(sample.looks, width=self._console.width):
-                    self._console.print(line)
+                for drawn in draw_looks(sample.looks, width=self._console.width):
+                    self._console.print(drawn)
 
     def describe_training(self, measured: Measured) -> str:
         """Write the figures of training on one line."""
