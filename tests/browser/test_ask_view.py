@@ -143,7 +143,7 @@ def test_the_checks_are_those_measured(visit, models):
         tau = float(kendall_tau(own, measured[0].flatten().double()))
         fact = page.locator(".honesty dt", has_text=f"Rank correlation with {name}").locator("+ dd")
         expect(fact).to_contain_text(f"τ {number(tau, 2)}")
-    uniform = page.locator(".honesty dt", has_text="If all looks were uniform").locator("+ dd")
+    uniform = page.locator(".honesty dt", has_text="If all weights were uniform").locator("+ dd")
     expect(uniform).to_contain_text(number(float(np.exp(found.uniform[0]))))
     band = page.locator(".honesty dt", has_text="Seed-to-seed band").locator("+ dd")
     expect(band).to_contain_text("in 2 models")
@@ -230,7 +230,7 @@ def test_a_label_has_the_maps_of_its_network(visit, models):
     assert cells(page) == written(found.places[0].weights)
     assert "map=stage" in page.url
     patches = shown(visit(address(model="patches")))
-    expect(patches.locator(".honesty")).to_contain_text("Looked at itself")
+    expect(patches.locator(".honesty")).to_contain_text("Weight on itself")
 
 
 def test_another_model_is_chosen(visit):

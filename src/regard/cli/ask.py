@@ -35,13 +35,13 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line: answer, probabilities, maps.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
 ) -> None:
-    """Ask about a picture, and see where each word of the question looked.
+    """Ask about a picture, and see which positions each word of the question attends to.
 
-    Example: `regard ask runs/shapes scene.png "what colour is the circle?"`
+    Example: `regard ask runs/shapes scene.png "what color is the circle?"`
 
-    Drawn: `regard ask runs/shapes scene.png "what colour is the circle?" --figure looks.png`
+    Drawn: `regard ask runs/shapes scene.png "what color is the circle?" --figure attention.png`
 
-    To look at closely: `regard ask runs/shapes scene.png "what colour is the circle?" --out answer.html`
+    As a page: `regard ask runs/shapes scene.png "what color is the circle?" --out answer.html`
 
     A picture to try: `regard scene scene.png`
     """

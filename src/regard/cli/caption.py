@@ -28,13 +28,13 @@ def caption(
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line: text, probability, maps.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
 ) -> None:
-    """Describe a picture, or answer a question about it in a sentence, and see where the model looked for each word.
+    """Describe a picture, or answer a question about it in a sentence, and see which positions the model attends to for each word.
 
     Example: `regard caption runs/captions scene.png`
 
     A question, answered in a sentence: `regard caption runs/captions scene.png "where is the circle?"`
 
-    Drawn: `regard caption runs/captions scene.png --beam 5 --figure looks.html`
+    Drawn: `regard caption runs/captions scene.png --beam 5 --figure attention.html`
 
     A picture to try: `regard scene scene.png`
     """

@@ -1,4 +1,4 @@
-"""`regard classify`: texts or pictures in, labels out, with the words, places and channels that were weighed."""
+"""`regard classify`: texts or pictures in, labels out, with the weights of words, image positions and channels."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -44,7 +44,7 @@ def classify(
     figure: Annotated[Path | None, typer.Option(help="Draw what an image classifier weighed of a picture.")] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
 ) -> None:
-    """Label texts or pictures, and show how much each word, or place and channel, was heard.
+    """Label texts or pictures, and show the weight of each word, or image position and channel.
 
     Example: `regard classify runs/reviews "A warm and funny film."`
 

@@ -31,7 +31,7 @@ def demo(
 ) -> None:
     """Train a translator with one fixed vector and one with attention, and see what attention is for.
 
-    Both learn Spanish to English from the built-in corpus, on two CPU cores. Given again, the command goes on where it
+    Both learn Spanish to English from the built-in corpus, on two CPU cores. Run again, the command goes on where it
     was stopped, or shows the results once more.
 
     Example: `regard demo --fast`

@@ -37,7 +37,7 @@ def evaluate(
     split: Annotated[str, typer.Option(help="Part of the data, such as valid, long, or test,long.")] = "",
     hypotheses: Annotated[Path | None, typer.Option(help="Output of any system, to score instead of a model.")] = None,
     tokenized: Annotated[
-        str, typer.Option(metavar="words|given", help="Also score lower-cased tokens: our words, or as given.")
+        str, typer.Option(metavar="words|given", help="Also score lower-cased tokens: our words, or split at spaces.")
     ] = "",
     bins: Annotated[str, typer.Option(metavar="10,20,…", help="Source lengths at which a bin begins.")] = "",
     figure: Annotated[Path | None, typer.Option(help="Write quality by length as .png, .svg or .pdf.")] = None,

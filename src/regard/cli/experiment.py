@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def experiment(
     name: Annotated[str | None, typer.Argument(help="Which; --list shows them.", show_default=False)] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Say what each shows and which idea it belongs to.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List what each shows and which idea it belongs to.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Run them all, one after the other.")] = False,
     out: Annotated[Path, typer.Option(help="Tables and figures go to a folder of the name in here.")] = Path(
         "runs/experiments"
@@ -33,7 +33,7 @@ def experiment(
 ) -> None:
     """Run an experiment of the lectures: a table, a figure, and three sentences computed from the numbers.
 
-    Each takes a minute or less on one core, those that train translators a few. The sentences say what this run found,
+    Each takes a minute or less on one core, those that train translators a few. The sentences report what this run measured,
     whichever way it falls.
 
     Example: `regard experiment vanishing-gradients`

@@ -24,13 +24,13 @@ def generate(
     prompt: Annotated[
         str | None, typer.Argument(help="The beginning of the text; else what is piped in.", show_default=False)
     ] = None,
-    max_tokens: Annotated[int, typer.Option(help="Tokens to say.")] = 100,
+    max_tokens: Annotated[int, typer.Option(help="Tokens to generate.")] = 100,
     temperature: Annotated[float, typer.Option(help="Below 1 for likelier tokens; 0 for the likeliest.")] = 1.0,
     top_k: Annotated[int, typer.Option(help="Draw from so many of the likeliest; 0 for all.")] = 0,
     top_p: Annotated[float, typer.Option(help="Draw from the likeliest of this probability.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Another seed, another text.")] = 0,
     show_next: Annotated[
-        bool, typer.Option("--next", help="Show what may follow, and what the model looked at, instead.")
+        bool, typer.Option("--next", help="Show what may follow, and what the model attends to, instead.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Give one JSON object.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",

@@ -19,7 +19,7 @@ class Data:
     target: str = ""
     """The plain file of their translations."""
     source_column: str = ""
-    """Column, key or language of the source in `corpus`, where it cannot be told."""
+    """Column, key or language of the source in `corpus`, where it cannot be guessed."""
     target_column: str = ""
     """Column, key or language of the target."""
     subset: str = ""
@@ -45,7 +45,7 @@ class Data:
     clean: Cleaning = field(default_factory=Cleaning)
     """Which pairs to leave out."""
     hold_out: Fractions = field(default_factory=Fractions)
-    """How much to hold out where no `valid` is given."""
+    """How much to hold out where there is no `valid`."""
 
     def __post_init__(self) -> None:
         if bool(self.source) != bool(self.target) or bool(self.valid_source) != bool(self.valid_target):
