@@ -124,7 +124,7 @@ def _draw(answers: "list[Answer]", path: Path) -> None:
         )
     page = answers_page([Asking(one) for one in answers], title="Questions about a picture")
     first = answers[0]
-    write_figure(first.looks, path, title=f"{first.question} {first.answer}", page=page)
+    write_figure(first.attention, path, title=f"{first.question} {first.answer}", page=page)
 
 
 def _show(answer: "Answer", *, as_json: bool) -> None:
@@ -135,9 +135,9 @@ def _show(answer: "Answer", *, as_json: bool) -> None:
         print(f"regard: the model has never seen: {never}", file=sys.stderr)
     if as_json:
         known = {"question": answer.question, "answer": answer.answer, "probabilities": answer.probabilities}
-        print_json({**known, "unknown": answer.unknown, "words": answer.looks.to_json()})
+        print_json({**known, "unknown": answer.unknown, "words": answer.attention.to_json()})
         return
     print(f"{sanitize(answer.answer)}  ({sanitize(chances(answer.likeliest(3)))})\n")
-    for line in answer.looks.text(width=max(20, shutil.get_terminal_size().columns)):
+    for line in answer.attention.text(width=max(20, shutil.get_terminal_size().columns)):
         print(sanitize(line))
     print()

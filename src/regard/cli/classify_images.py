@@ -1,4 +1,4 @@
-"""`regard classify` with an image classifier: pictures in, labels out, with the weights of image positions and channels."""
+"""`regard classify` with an image classifier: pictures in, labels out, with weights of positions and channels."""
 
 import sys
 from collections.abc import Iterator

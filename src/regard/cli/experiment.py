@@ -33,8 +33,8 @@ def experiment(
 ) -> None:
     """Run an experiment of the lectures: a table, a figure, and three sentences computed from the numbers.
 
-    Each takes a minute or less on one core, those that train translators a few. The sentences report what this run measured,
-    whichever way it falls.
+    Each takes a minute or less on one core, those that train translators a few. The sentences report what this run
+    measured, whichever way it falls.
 
     Example: `regard experiment vanishing-gradients`
     """

@@ -38,7 +38,7 @@ class Next(NamedTuple):
 
     tokens: tuple[NextToken, ...]
     """The likeliest, best first."""
-    looked_at: tuple[tuple[str, float], ...] | None
+    attended_to: tuple[tuple[str, float], ...] | None
     """Each token of the prompt the model could see, and how much it looked at it: the mean over the heads of the last
     layer. None for models that do not attend."""
     never_said: float = 0.0
