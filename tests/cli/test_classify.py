@@ -185,7 +185,7 @@ def test_settings_are_shown_with_their_help(unchecked, capsys):
     shown = capsys.readouterr().out
     assert 'kind = "structured"' in shown
     assert 'metric = "loss"' in shown
-    assert "# Looks at the text." in shown
+    assert "# Attention poolings of the text" in shown
     assert "[data.hold_out]" in shown
 
 

@@ -82,7 +82,7 @@ def presets_of(task: str) -> frozenset[str]:
     """Give the presets that the command line lists."""
     result = CliRunner().invoke(app, ["train", "--task", task, "--preset", "list"])
     assert result.exit_code == 0, result.output
-    return frozenset(result.output.split())
+    return frozenset(line.split()[0] for line in result.output.splitlines()[1:])
 
 
 def test_there_are_tables_for_every_part_of_the_lectures() -> None:

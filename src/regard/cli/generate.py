@@ -89,7 +89,7 @@ def _show(found: "Next", tokenizer: "TextTokenizer", *, as_json: bool) -> None:
         looks = (
             None if found.attended_to is None else [{"text": text, "weight": one} for text, one in found.attended_to]
         )
-        print_json({"next": tokens, "never_said": found.never_said, "attended_to": looks})
+        print_json({"next": tokens, "never_said": found.never_said, "looked_at": looks})
         return
     _print_bars("next", [(one.text, one.probability) for one in found.tokens], tokenizer.kind)
     if found.never_said >= 0.0005:  # what the three digits show
