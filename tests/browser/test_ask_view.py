@@ -71,7 +71,7 @@ def test_a_question_is_asked_and_the_answer_is_the_models(visit, models):
     words = page.get_by_role("group", name="Words").get_by_role("button")
     assert words.all_inner_texts() == ["all words", "is", "there", "a", "circle", "?"]
     expect(words.first).to_have_attribute("aria-pressed", "true")
-    assert cells(shown(page)) == written(found.looks.maps.mean(0))
+    assert cells(shown(page)) == written(found.attention.maps.mean(0))
 
 
 def test_a_word_a_layer_and_a_head_are_chosen(visit, models):
@@ -80,7 +80,7 @@ def test_a_word_a_layer_and_a_head_are_chosen(visit, models):
     assert "word=3" in page.url
     page.get_by_label("Layer").select_option(label="layer 2")
     page.get_by_label("Head").select_option(label="head 1")
-    found = asked(models).looks.weights[1, 0, 3]
+    found = asked(models).attention.weights[1, 0, 3]
     assert cells(page) == written(found)
     fact = page.locator(".honesty dd").nth(1)
     assert fact.inner_text().startswith(number(float(found.max())))
@@ -97,7 +97,7 @@ def test_places_and_words_are_reached_by_keyboard_alone(visit, models):
     page.locator(".picture-stage").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("End")
-    value = float(asked(models).looks.maps[1][1, 7])
+    value = float(asked(models).attention.maps[1][1, 7])
     expect(page.locator(".overlay .readout")).to_have_text(
         f"Row 2, column 8 (top right): {number(value)} · {value * 64:.1f} × uniform"
     )
@@ -111,13 +111,13 @@ def test_pointing_tells_the_number_of_the_place(visit, models):
     canvas = page.locator(".overlay canvas").nth(1)
     box = canvas.bounding_box()
     canvas.hover(position={"x": box["width"] * 5.5 / 8, "y": box["height"] * 2.5 / 8})
-    value = float(asked(models).looks.maps.mean(0)[2, 5])
+    value = float(asked(models).attention.maps.mean(0)[2, 5])
     expect(page.locator(".overlay .readout")).to_contain_text(f"Row 3, column 6 (top right): {number(value)}")
 
 
 def test_ink_is_as_strong_as_the_weight(visit, models):
     page = shown(visit(address(question=QUESTION)))
-    found = asked(models).looks.maps.mean(0)
+    found = asked(models).attention.maps.mean(0)
     row, column = divmod(int(found.argmin()), 8)
     heavy_row, heavy_column = divmod(int(found.argmax()), 8)
     read = """([row, column]) => {
@@ -138,12 +138,12 @@ def test_the_checks_are_those_measured(visit, models):
     page = shown(visit(address(question=QUESTION)))
     with models.borrow("answerer", QuestionAnswerer) as thing:
         found = check(thing, read_seen(seed=3, file=None, size=(64, 64), channels=3), QUESTION)
-    own = asked(models).looks.maps.mean(0).flatten().double()
+    own = asked(models).attention.maps.mean(0).flatten().double()
     for name, measured in (("covering", found.covered), ("gradient", found.gradient)):
         tau = float(kendall_tau(own, measured[0].flatten().double()))
         fact = page.locator(".honesty dt", has_text=f"Rank correlation with {name}").locator("+ dd")
         expect(fact).to_contain_text(f"τ {number(tau, 2)}")
-    uniform = page.locator(".honesty dt", has_text="If all looks were uniform").locator("+ dd")
+    uniform = page.locator(".honesty dt", has_text="If all weights were uniform").locator("+ dd")
     expect(uniform).to_contain_text(number(float(np.exp(found.uniform[0]))))
     band = page.locator(".honesty dt", has_text="Seed-to-seed band").locator("+ dd")
     expect(band).to_contain_text("in 2 models")
@@ -183,7 +183,7 @@ def test_a_picture_of_ones_own_is_asked_about(visit, models):
     with models.borrow("answerer", QuestionAnswerer) as thing:
         found = thing.ask(picture, QUESTION)
     expect(page.locator(".bars .number").first).to_have_text(number(found.probability))
-    assert cells(shown(page)) == written(found.looks.maps.mean(0))
+    assert cells(shown(page)) == written(found.attention.maps.mean(0))
     assert "seed" not in page.url
 
 
@@ -215,9 +215,9 @@ def test_a_caption_has_a_map_for_each_word(visit, models):
         found = thing.caption_pixels(draw_seen(3, (64, 64), 3).tensor())[0]
     expect(page.locator(".said")).to_contain_text(found.text)
     words = page.get_by_role("group", name="Words").get_by_role("button")
-    expected = zip(found.looks.words, found.probabilities, strict=False)
+    expected = zip(found.attention.words, found.probabilities, strict=False)
     assert words.all_inner_texts()[1:] == [f"{word}\n{number(chance, 2)}" for word, chance in expected]
-    assert cells(page) == written(found.looks.maps[1])
+    assert cells(page) == written(found.attention.maps[1])
 
 
 def test_a_label_has_the_maps_of_its_network(visit, models):
@@ -230,7 +230,7 @@ def test_a_label_has_the_maps_of_its_network(visit, models):
     assert cells(page) == written(found.places[0].weights)
     assert "map=stage" in page.url
     patches = shown(visit(address(model="patches")))
-    expect(patches.locator(".honesty")).to_contain_text("Looked at itself")
+    expect(patches.locator(".honesty")).to_contain_text("Weight on itself")
 
 
 def test_another_model_is_chosen(visit):

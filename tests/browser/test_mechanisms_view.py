@@ -152,11 +152,11 @@ def test_presets_and_sizes(visit):
     expect(page, query=query, key=more[0], value=more[1], score=Gaussian(0.5))
     for name in (
         "One-hot",
-        "Dictionary look-up",
+        "Dictionary lookup",
         "Causal self-attention",
         "Additive, sparse",
         "Additive without tanh",
-        "Local look",
+        "Local attention",
         "Rotary",
     ):
         page.get_by_role("button", name=name, exact=True).click()

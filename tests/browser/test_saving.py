@@ -93,9 +93,9 @@ def test_what_if(saved):
         page.get_by_role("button", name="Search for other weights").click()
         page.locator(".verdict").wait_for()
     check(live, file, ".verdict", ".another-result .facts dd")
-    file.get_by_role("group", name="Word about to be said").get_by_role("button").first.click()
+    file.get_by_role("group", name="Word about to be generated").get_by_role("button").first.click()
     expect(file.locator(".moved b")).to_have_text("0.0000")
-    expect(file.get_by_label("Read another token in its place")).to_be_disabled()
+    expect(file.get_by_label("Read another token instead")).to_be_disabled()
 
 
 def test_what_if_of_a_classifier(saved):

@@ -226,7 +226,7 @@ def test_the_honesty_panel_tells_what_was_measured(visit, models):
     for name, check in (("leave-one-out", checks.removal), ("gradient × input", checks.gradient)):
         expected = kendall_tau(row[:-1], check[1][:-1])
         assert told[f"Rank correlation with {name}"].startswith(f"τ {number(expected, 2)}")
-    assert told["If all looks were uniform"].startswith(number(math.exp(checks.uniform[1])))
+    assert told["If all weights were uniform"].startswith(number(math.exp(checks.uniform[1])))
     assert " in 2 models" in told["Seed-to-seed band"]
     assert "Weights say where a layer looked, not why" in page.locator(".caution").inner_text()
 

@@ -83,7 +83,7 @@ def test_undisturbed_nothing_changes(visit, models):
     page = shown(visit(address(step=1)))
     check(page, models, step=1)
     assert page.locator(".moved b").inner_text() == "0.0000"
-    assert page.get_by_role("group", name="Word about to be said").get_by_role("button", pressed=True).count() == 1
+    assert page.get_by_role("group", name="Word about to be generated").get_by_role("button", pressed=True).count() == 1
 
 
 def test_a_weight_is_pulled_with_the_pointer(visit, models):
@@ -137,13 +137,13 @@ def test_buttons_do_the_same(visit, models):
 def test_a_token_is_replaced(visit, models):
     page = shown(visit(address(), expect_errors=True))
     page.locator(".pulls li").nth(1).locator(".name").click()
-    page.get_by_label("Read another token in its place").fill("cas")
+    page.get_by_label("Read another token instead").fill("cas")
     page.wait_for_function("() => [...document.querySelectorAll('datalist option')].some(one => one.value === 'casa')")
-    page.get_by_label("Read another token in its place").fill("casa")
+    page.get_by_label("Read another token instead").fill("casa")
     page.get_by_role("button", name="Replace").click()
     check(page, models, replaced={1: "casa"})
     assert page.locator(".pulls li").nth(1).locator(".name").inner_text() == "libro → casa"
-    page.get_by_label("Read another token in its place").fill("dos palabras")
+    page.get_by_label("Read another token instead").fill("dos palabras")
     page.keyboard.press("Enter")
     page.get_by_role("alert").get_by_text("`replaced` must be one token of the model").wait_for()
 
@@ -154,7 +154,7 @@ def test_a_link_reopens_all_that_was_done(visit, models):
     assert page.get_by_label("from here on").is_checked()
     page.get_by_label("at this step").check(force=True)
     check(page, models, step=1, pinned={2: 0.6, 0: 0.0}, hidden=(4,), replaced={1: "casa"})
-    page.get_by_role("group", name="Word about to be said").get_by_role("button").first.click()
+    page.get_by_role("group", name="Word about to be generated").get_by_role("button").first.click()
     check(page, models, pinned={2: 0.6, 0: 0.0}, hidden=(4,), replaced={1: "casa"})
 
 
@@ -239,7 +239,7 @@ def test_masked_words_are_not_in_the_baseline(visit):
     page = shown(visit(address(mask="1,4")))
     baseline = page.locator(".honesty dd").nth(1)
     expect(baseline).to_have_text(
-        f"{number(1 / 6)} each of 6 places that are not masked, if it looked everywhere alike"
+        f"{number(1 / 6)} each of 6 places that are not masked, if it attended everywhere alike"
     )
 
 

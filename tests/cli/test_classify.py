@@ -57,7 +57,7 @@ def test_texts_get_labels_and_their_words(run, model):
 def test_figures_for_machines(run, model):
     done = run("classify", model, "w1 cat w2", "--json", "--by", "removal")
     found = json.loads(done.stdout)
-    assert found["label"] == "pet"
+    assert (found["text"], found["label"], found["true_label"]) == ("w1 cat w2", "pet", None)
     assert found["words"] == ["w1", "cat", "w2"]
     assert sum(found["weights"]) == pytest.approx(1)
     assert found["weights"][1] == max(found["weights"])
@@ -83,10 +83,26 @@ def test_a_file_is_measured_and_drawn(run, model, tmp_path):
     assert "What was taken for what (measured)" in html
     assert "<svg" in html
     assert "<b>" not in html
-    machine = run("classify", model, "--input", path, "--text", "body", "--label", "kind", "--json")
-    *decisions, figures = map(json.loads, machine.stdout.splitlines())
-    assert [one["true_label"] for one in decisions] == ["pet", "metal", "metal"]
-    assert figures["accuracy"] == pytest.approx(2 / 3)
+
+
+def test_rows_for_machines_have_one_schema_and_the_totals_are_elsewhere(run, model, tmp_path):
+    path, summary = tmp_path / "new.csv", tmp_path / "made" / "figures.json"
+    path.write_text("body,kind\nthe cat <b>,pet\nw1 bolt,metal\nw2 pear,metal\n")
+    flags = ["--input", path, "--text", "body", "--json"]
+    done = run("classify", model, *flags, "--label", "kind", "--summary", summary)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(one["text"], one["true_label"]) for one in rows] == [
+        ("the cat <b>", "pet"),
+        ("w1 bolt", "metal"),
+        ("w2 pear", "metal"),
+    ]
+    without = [json.loads(line) for line in run("classify", model, *flags).stdout.splitlines()]
+    assert {tuple(one) for one in rows + without} == {tuple(rows[0])}
+    assert json.loads(summary.read_text())["accuracy"] == pytest.approx(2 / 3)
+    assert "regard: accuracy 66.67 %, macro-F1 " in done.stderr
+    alone = run("classify", model, *flags, "--summary", summary)
+    assert alone.returncode == 2
+    assert "`--summary` must go with --label, against which is measured; received it alone." in alone.stderr
 
 
 def test_words_are_painted_by_their_shares():
@@ -169,7 +185,7 @@ def test_settings_are_shown_with_their_help(run):
     shown = run("train", "--task", "classify", "--preset", "structured", "--print-config").stdout
     assert 'kind = "structured"' in shown
     assert 'metric = "loss"' in shown
-    assert "# Looks at the text." in shown
+    assert "# Attention poolings of the text" in shown
     assert "[data.hold_out]" in shown
 
 

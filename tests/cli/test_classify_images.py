@@ -72,12 +72,17 @@ def test_what_was_weighed_is_drawn(run, model, pictures, tmp_path):
     assert "data:image/png;base64," in page.read_text()
 
 
-def test_a_folder_is_measured(run, model, pictures):
+def test_a_folder_is_measured(run, model, pictures, tmp_path):
     done = run("classify", model, "--input", pictures)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("accuracy ")
     assert "on 90 images" in done.stdout
-    *decisions, figures = map(json.loads, run("classify", model, "--input", pictures, "--json").stdout.splitlines())
+    summary = tmp_path / "figures.json"
+    done = run("classify", model, "--input", pictures, "--json", "--summary", summary)
+    decisions, figures = [json.loads(line) for line in done.stdout.splitlines()], json.loads(summary.read_text())
+    assert {tuple(one) for one in decisions} == {
+        ("picture", "label", "probabilities", "places", "channels", "true_label")
+    }
     assert len(decisions) == 90
     assert decisions[0]["true_label"] == "blue"
     right = [one["label"] == one["true_label"] for one in decisions]

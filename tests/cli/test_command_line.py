@@ -82,3 +82,34 @@ def test_bench_prints_a_table_for_machines() -> None:
         ("additive", "regard"),
     } <= contenders
     assert all(row["forward"]["milliseconds"] > 0 for row in report["rows"])
+
+
+def test_every_command_answers_to_both_spellings_of_help_and_flags_show_no_type(monkeypatch) -> None:
+    from typer.main import get_command
+    from typer.testing import CliRunner
+
+    from regard.cli import app
+
+    monkeypatch.setenv("COLUMNS", "120")
+    words = [[], ["bench"], ["bench", "attention"], *([name] for name in get_command(app).commands)]  # type: ignore[attr-defined]
+    for command in words:
+        short, long = (CliRunner().invoke(app, [*command, flag]) for flag in ("-h", "--help"))
+        assert short.exit_code == long.exit_code == 0, command
+        assert short.output == long.output
+        assert "<bool>" not in long.output, command
+        assert "-h" in long.output
+
+
+def test_completion_can_be_installed() -> None:
+    done = run("--show-completion", "bash")
+    assert done.returncode == 0, done.stderr
+    assert "_REGARD_COMPLETE" in done.stdout or "REGARD" in done.stdout
+
+
+def test_every_preset_has_one_line_on_what_it_is() -> None:
+    from regard.tasks.task import TASKS
+
+    presets = [task.presets for task in TASKS.values()]
+    assert all(line and len(line) < 100 for lines in presets for line in lines.values())
+    done = run("train", "--preset", "list")
+    assert "fixed              one vector for the whole source, at every step (Cho et al. 2014)" in done.stdout

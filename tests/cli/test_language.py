@@ -66,7 +66,7 @@ def test_generate(run, folder):
     code, out, _ = run("generate", folder, "the d", "--next")
     assert code == 0
     assert out.startswith("next\n")
-    assert "looked at" in out
+    assert "attends to" in out
     assert "⏎" in out
     found = json.loads(run("generate", folder, "the d", "--next", "--json")[1])
     assert [one["text"] for one in found["looked_at"]] == ["</s>", *"the d"]

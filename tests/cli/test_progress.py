@@ -3,13 +3,32 @@
 import io
 import sys
 
+import pytest
+from regard.cli.label_progress import LabelProgress
 from rich.console import Console
 
 from regard.cli import progress as module
 from regard.cli import watching
 from regard.cli.progress import Progress
 from regard.cli.sample_attention import draw_looks
-from regard.training.watch import Looks, Sample, Validated
+from regard.cli.terminal import is_live
+from regard.training.watch import Looks, Measured, Sample, Validated
+
+
+def measured(step: int) -> Measured:
+    return Measured(
+        step=step,
+        loss=2.0,
+        cross_entropy=2.0,
+        rate=0.1,
+        gradient_norm=1.0,
+        tokens=100,
+        tokens_per_second=100.0,
+        epoch=0,
+        seconds=1.0,
+        memory=2**20,
+    )
+
 
 LOOKS = Looks(("▁Yo", "▁soy", "</s>"), ("▁I", "▁am", "</s>"), ((0.9, 0.1, 0.0), (0.3, 0.4, 0.3), (0.0, 0.0, 0.0)))
 
@@ -27,10 +46,55 @@ def test_a_line_that_is_too_long_is_cut():
 
 def test_samples_are_drawn_on_stderr(capsys):
     progress = Progress()
+    progress._console = Console(stderr=True, force_terminal=True, color_system=None)
     progress.validated(Validated(loss=1.0, samples=(Sample("Yo soy", "I am", "I am", LOOKS),), step=1), best=False)
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "  → I am\n  = I am\n    I   am     </s>\n    Yo  (soy)  (·)\n" in shown.err
+
+
+@pytest.mark.parametrize(("progress", "unit"), [(Progress(), "tokens"), (LabelProgress(), "texts")])
+def test_a_log_gets_a_line_for_each_validation_and_none_for_a_step(progress, unit, monkeypatch, capsys):
+    clock = {"now": 0.0}
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock["now"])
+    progress.started(0, 40)
+    for step in range(1, 41):
+        clock["now"] += 11.0  # seconds a step
+        progress.stepped(step)
+        progress.measured(measured(step))
+        if step % 10 == 0:
+            figures = {"accuracy": 0.5, "macro_f1": 0.5}
+            sample = Sample("Yo soy", "I am", "I am", LOOKS)
+            progress.validated(Validated(loss=1.0, figures=figures, samples=(sample,), step=step), best=step == 10)
+    progress.close()
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["step 10", "step 20", "step 30", "step 40"]
+    assert "(best)  loss 2.000" in lines[0]
+    assert f"100 {unit}/s" in lines[0]
+    assert "5:30 left" in lines[0]
+
+
+def test_a_log_without_validations_gets_a_line_now_and_then(monkeypatch, capsys):
+    clock = {"now": 0.0}
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock["now"])
+    progress = Progress()
+    progress.started(0, 1000)
+    for step in range(1, 101):
+        clock["now"] += 11.0
+        progress.measured(measured(step))
+    assert [line.split(":")[0] for line in capsys.readouterr().err.splitlines()] == [
+        "step 28/1,000",
+        "step 56/1,000",
+        "step 84/1,000",
+    ]
+
+
+def test_a_notebook_is_no_terminal_to_draw_over(monkeypatch):
+    console = Console(file=io.StringIO(), force_terminal=True)
+    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
+    assert is_live(console)
+    monkeypatch.setenv("JPY_PARENT_PID", "17")
+    assert not is_live(console)
 
 
 def test_long_work_before_training_is_shown(monkeypatch, capsys):

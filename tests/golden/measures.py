@@ -39,11 +39,11 @@ def measure_model(task: str, folder: Path, picture: Path) -> dict[str, Any]:
             return {"probabilities": model.classify([picture])[0].probabilities}
         case "questions":
             answer = model.ask(picture, QUESTION)
-            return {"probabilities": answer.probabilities, "weights": moments(answer.looks.weights)}
+            return {"probabilities": answer.probabilities, "weights": moments(answer.attention.weights)}
         case "captions":
             captions = model.caption(picture, beam=2, n_best=2)
             found = [{"text": one.text, "probabilities": list(one.probabilities)} for one in captions]
-            return {"captions": found, "weights": moments(captions[0].looks.weights)}
+            return {"captions": found, "weights": moments(captions[0].attention.weights)}
     raise ValueError(f"`task` must begin the name of a model's folder; received {task}.")
 
 
@@ -63,7 +63,7 @@ def measure_translator(model: Any) -> dict[str, Any]:
 def measure_language(model: Any) -> dict[str, Any]:
     """Give what follows a prompt, and how likely a text is."""
     following = model.next(PROMPT, k=3)
-    looked_at = following.looked_at and [weight for _, weight in following.looked_at]
+    looked_at = following.attended_to and [weight for _, weight in following.attended_to]
     return {
         "greedy": model.generate(PROMPT, max_tokens=12, greedy=True),
         "next": {one.text: one.probability for one in following.tokens},

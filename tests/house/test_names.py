@@ -62,7 +62,7 @@ ORDERS = [
     "from regard import attention; import regard.attention.mask, regard; assert regard.attention is attention",
     "from regard.attention import attention; import regard; assert regard.attention is attention",
     "import regard; regard.attention; from regard.attention.kernels import sdpa; assert callable(regard.attention)",
-    "from regard.attention.lookup import Found; from regard import lookup; assert callable(lookup)",
+    "from regard.attention.lookup import LookupResult; from regard import lookup; assert callable(lookup)",
     "import regard.attention; from regard.attention import lookup; assert callable(lookup)",
     "import importlib, regard; m = importlib.import_module('regard.attention'); assert m.Causal is regard.Causal",
     "import pickle, regard, torch; pickle.loads(pickle.dumps(regard.Additive(torch.ones(3))))",
@@ -85,7 +85,7 @@ def test_every_name_of_the_operator_is_offered() -> None:
     import importlib
 
     folder = importlib.import_module("regard.attention")
-    types = {"Backend", "BackendReport", "Found", "Inner", "Mask", "Normalizer", "Position", "Score"}
+    types = {"Backend", "BackendReport", "LookupResult", "Inner", "Mask", "Normalizer", "Position", "Score"}
     assert set(folder.__all__) - types <= set(regard.__all__)
     assert sorted(folder.__all__) == folder.__all__
     assert all(hasattr(folder, name) for name in folder.__all__)

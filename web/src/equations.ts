@@ -72,7 +72,7 @@ export const SCORES: Record<string, ScoreText> = {
   Concat: { title: "Concat", says: "Query and key, end to end, go through a layer with a tanh: additive after two projections.", formula: () => [m("msup", null, mi("v"), mo("⊤")), call("tanh", mi("W"), row(mo("["), q(), mo(";"), k(), mo("]")))] },
   Gaussian: { title: "Gaussian", says: "The nearer the key, the larger: minus the squared distance. With softmax this is kernel regression.", formula: () => [mo("−", { form: "prefix" }), over(square(norm(q(), mo("−"), k())), [m("mn", null, "2"), square(mi("σ"))])] },
   Cosine: { title: "Cosine", says: "Compares directions, whatever the lengths; a small temperature τ makes it sharp.", formula: () => [over([transposed("q", "i"), k()], [norm(q()), norm(k()), mi("τ")])] },
-  Location: { title: "Location", says: "Looks at the query alone: the key's place has a score, whatever stands there.", formula: () => [transposed("q", "i"), sub("w", "j")] },
+  Location: { title: "Location", says: "Depends on the query alone: the key's position has a score, whatever stands there.", formula: () => [transposed("q", "i"), sub("w", "j")] },
   function: { title: "A function of its own", says: "This model compares by a function that the studio does not know.", formula: () => [call("score", q(), mo(","), k())] },
 };
 
@@ -88,13 +88,13 @@ export const NORMALIZERS: Record<string, ScoreText> = {
 
 /** What a position adds, turns or multiplies. */
 export const POSITIONS: Record<string, ScoreText> = {
-  Rotary: { title: "Rotary", says: "Each pair of features is turned by an angle that grows with the place: scores then see only the distance.", formula: () => [e(), mo("="), call("score", sub("R", "i"), q(), mo(","), sub("R", "j"), k())] },
+  Rotary: { title: "Rotary", says: "Each pair of features is turned by an angle that grows with the position: scores then see only the distance.", formula: () => [e(), mo("="), call("score", sub("R", "i"), q(), mo(","), sub("R", "j"), k())] },
   Alibi: { title: "ALiBi", says: "Distance is punished in proportion.", formula: () => [e(), mo("←"), e(), mo("−"), mi("m"), row(mo("|"), mi("i"), mo("−"), mi("j"), mo("|"))] },
   RelativeBias: { title: "Relative bias", says: "A learned number for each distance, up to a reach, is added.", formula: () => [e(), mo("←"), e(), mo("+"), m("msub", null, mi("b"), call("clip", mi("j"), mo("−"), mi("i")))] },
   RelativeBuckets: { title: "Relative buckets (T5)", says: "A learned number for each bucket of distances is added; buckets get wider further away.", formula: () => [e(), mo("←"), e(), mo("+"), m("msub", null, mi("b"), call("bucket", mi("i"), mo("−"), mi("j")))] },
   Shaw: { title: "Relative vectors (Shaw)", says: "A learned vector for each distance is added to the key, and one to the value.", formula: () => [e(), mo("="), call("score", q(), mo(","), k(), mo("+"), m("msubsup", null, mi("a"), mi("ij"), mi("K")))] },
   TreeShaw: { title: "Vectors by the tree", says: "A learned vector for where a word stands in the syntax tree is added to the key.", formula: () => [e(), mo("="), call("score", q(), mo(","), k(), mo("+"), m("msubsup", null, mi("a"), mi("ij"), mi("K")))] },
-  GaussianWindow: { title: "Gaussian window", says: "Only a window around a place p is looked at, and weights fall off from its middle; rows sum to less than one.", formula: () => [alpha(), mo("←"), alpha(), call("exp", mo("−", { form: "prefix" }), over(square(bracket(mi("j"), mo("−"), sub("p", "i"))), [m("mn", null, "2"), square(mi("σ"))]))] },
+  GaussianWindow: { title: "Gaussian window", says: "Only a window around a position p is attended to, and weights fall off from its middle; rows sum to less than one.", formula: () => [alpha(), mo("←"), alpha(), call("exp", mo("−", { form: "prefix" }), over(square(bracket(mi("j"), mo("−"), sub("p", "i"))), [m("mn", null, "2"), square(mi("σ"))]))] },
 };
 
 /** What is told of a score; the additive one without its tanh is another. */

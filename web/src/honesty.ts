@@ -11,15 +11,15 @@ export interface Fact {
 }
 
 export const NOT_IMPORTANCE =
-  "Weights say where a layer looked, not why the model said what it did: other weights can give the same words, and a large weight on a short vector moves little.";
+  "Weights tell what a layer attended to, not why the model gave its output: other weights can give the same words, and a large weight on a short vector moves little.";
 
 /** How flat a row of weights is, beside the flattest there is over the places that are not masked. */
 export function uniformFacts(row: number[], masked: (place: number) => boolean = () => false): Fact[] {
   const open = row.filter((_, place) => !masked(place)).length, most = Math.max(...row);
   if (!open) return [{ name: "Uniform baseline", value: "none", note: "every place is masked" }];
-  const places = open === row.length ? `${open} places` : `${open} places that are not masked`;
+  const places = open === row.length ? `${open} positions` : `${open} positions that are not masked`;
   return [
-    { name: "Uniform baseline", value: number(1 / open), note: open === 1 ? "one place alone is open: it could look nowhere else" : `each of ${places}, if it looked everywhere alike` },
+    { name: "Uniform baseline", value: number(1 / open), note: open === 1 ? "one position alone is open: it could attend to nothing else" : `each of ${places}, if it attended everywhere alike` },
     { name: "Largest weight", value: number(most), note: `${(most * open).toFixed(1)} × uniform` },
     { name: "Entropy", value: `${number(entropy(row), 2)} nats`, note: `uniform has ${number(Math.log(open), 2)}` },
   ];

@@ -41,16 +41,16 @@ export async function askPassage(host: Host, body: { model: string; text: string
 
 function passagePanel({ looks, heads, why, unknown }: PassageAnswer): HTMLElement {
   const made = panel("What it does with “it” and “their”",
-    why ? h("p", null, why) : h("p", { class: "dim small" }, `Measured now: the mean over all ${heads} heads in which words look at words.`),
+    why ? h("p", null, why) : h("p", { class: "dim small" }, `Measured now: the mean over all ${heads} heads in which words attend to words.`),
     looks.length ? h("ul", { class: "pronouns" }, looks.map((one) => h("li", null, ...sentence(one)))) : null,
-    unknown.length ? h("p", { class: "note" }, `Words this model does not know, and so cannot look for: ${unknown.map(visible).join(", ")}.`) : null,
-    h("p", { class: "caution" }, "A look at a word is not yet understanding it: compare with the share that looking everywhere alike would give."));
+    unknown.length ? h("p", { class: "note" }, `Words this model does not know, and so cannot attend to: ${unknown.map(visible).join(", ")}.`) : null,
+    h("p", { class: "caution" }, "Attending to a word is not yet understanding it: compare with the share that uniform weights would give."));
   made.classList.add("passage");
   return made;
 }
 
 function sentence({ word, number: counted, seen, uniform, top, heads, readings }: Looked): Child[] {
-  const said: Child[] = [h("b", null, `“${visible(word)}”`), h("span", { class: "dim" }, ` (word ${counted}) `), "looks most at ",
+  const said: Child[] = [h("b", null, `“${visible(word)}”`), h("span", { class: "dim" }, ` (word ${counted}) `), "attends most to ",
     ...top.flatMap((one, index): Child[] => [index ? ", " : "", h("b", null, `“${visible(one.word)}”`), ` ${number(one.weight)}`]),
     h("span", { class: "dim" }, `; all words alike would have ${number(uniform)}. `)];
   const read = readings.flatMap((one, index): Child[] => [index ? " Or for " : "A reader may take it for ", h("b", null, `“${visible(one.word)}”`), `: the model gives that ${number(one.weight)}, rank ${one.rank} of ${seen}`,

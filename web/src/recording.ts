@@ -56,7 +56,7 @@ export function readRecorded(text: string | null | undefined): Recorded | null {
 /** What a question that a file has no answer to is about. */
 const ABOUT: Record<string, string> = {
   "translate/search": "the translation of this sentence", "translate/look": "where the model looks for these words", "translate/honesty": "what weights were checked against here",
-  "steps/read": "this text", "steps/apart": "this look, taken apart", "passage/look": "where pronouns look",
+  "steps/read": "this text", "steps/apart": "this attention step, taken apart", "passage/look": "where pronouns look",
   "whatif/begin": "this sentence", "whatif/change": "what comes of this change", "whatif/another": "other weights for this step", "whatif/label": "what comes of this change",
   "mechanisms/attend": "the result of these numbers with this mechanism", "mechanisms/waves": "this table of sinusoids", "mechanisms/lookup": "this look-up",
   "compare/look": "these two on this sentence", "compare/lengths": "the quality of these by length", "compare/runs": "which runs there were", "compare/curve": "the figures of this run",

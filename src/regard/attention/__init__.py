@@ -7,7 +7,7 @@ faster, `lookup` is the same thing seen as a dictionary.
 from regard.attention.bias import Alibi, RelativeBias, RelativeBuckets
 from regard.attention.kernels.choose import Backend, BackendReport
 from regard.attention.kernels.reference import Attended
-from regard.attention.lookup import Found, lookup
+from regard.attention.lookup import LookupResult, lookup
 from regard.attention.mask import Causal, Documents, Mask, Not, Padding, Window, from_torch_mha
 from regard.attention.merge import Partial, merge
 from regard.attention.normalize import Entmax, Hard, Mean, Normalizer, Sigmoid, Sink, Softmax, Sparsemax
@@ -39,12 +39,12 @@ __all__ = [
     "Documents",
     "Dot",
     "Entmax",
-    "Found",
     "Gaussian",
     "GaussianWindow",
     "Hard",
     "Inner",
     "Location",
+    "LookupResult",
     "Mask",
     "Mean",
     "Normalizer",

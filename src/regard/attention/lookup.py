@@ -14,7 +14,7 @@ from regard.errors import ArgumentError, ArgumentTypeError
 Keys = Sequence[str] | Tensor
 
 
-class Found(NamedTuple):
+class LookupResult(NamedTuple):
     """What an approximate look-up gives."""
 
     value: Any
@@ -34,8 +34,8 @@ def lookup(
     """Look a key up in a table: exactly, as a dictionary does, or approximately, as attention does.
 
     Keys are strings or the rows of a tensor. `exact=True` gives the value whose key equals `query`, or raises
-    `KeyError`. `exact=False` compares the query with every key by `score` and gives `Found(value, weights)`: for a
-    tensor of values their mixture, for others the value of the heaviest key. Strings are compared by their letters,
+    `KeyError`. `exact=False` compares the query with every key by `score` and gives `LookupResult(value, weights)`: for
+    a tensor of values their mixture, for others the value of the heaviest key. Strings are compared by their letters,
     pairs and triples of letters (cosine); vectors by nearness (Gaussian).
 
     >>> names = ["Anna", "Bruno", "Clara", "David"]
@@ -67,7 +67,7 @@ def lookup(
     query_row, key_rows, value_rows = (row.to(dtype) for row in (query_vector[None], key_vectors, table_rows))
     context, weights, _ = attention(query_row, key_rows, value_rows, score=score, return_weights=True)
     value = context[0].reshape(table.shape[1:]) if isinstance(values, Tensor) else values[int(weights[0].argmax())]
-    return Found(value, weights[0])
+    return LookupResult(value, weights[0])
 
 
 def _find(query: str | Tensor, keys: Keys) -> int:

@@ -96,6 +96,8 @@ class Softmax(Normalizer):
 
     $$\alpha_{ij} = \exp(e_{ij}) / \sum_l \exp(e_{il})$$
 
+    Reference: Bahdanau, Cho and Bengio (2015), equation 6, arXiv:1409.0473.
+
     >>> Softmax()(torch.tensor([[0.0, 0.0]]), None)
     tensor([[0.5000, 0.5000]])
     """
@@ -250,7 +252,12 @@ class Sigmoid(Normalizer):
 
 @dataclass(frozen=True)
 class Hard(Normalizer):
-    """Look at the best key only, the first of equals: one-hot weights, with no gradient to the scores.
+    r"""Attend to the best key only, the first of equals: one-hot weights, with no gradient to the scores.
+
+    $$\alpha_{ij} = [j = \arg\max_l e_{il}]$$
+
+    Reference: Xu et al. (2015), section 4.1, arXiv:1502.03044.
+    Differs: the paper draws the key from the softmax; here it is the best one.
 
     >>> Hard()(torch.tensor([[1.0, 3.0, 3.0]]), None)
     tensor([[0., 1., 0.]])
@@ -264,7 +271,13 @@ class Hard(Normalizer):
 
 @dataclass(frozen=True)
 class Mean(Normalizer):
-    """Look at every allowed key alike, whatever the scores: average pooling.
+    r"""Attend to every allowed key alike, whatever the scores: average pooling.
+
+    $$\alpha_{ij} = 1 / n_i$$
+
+    where $n_i$ is the number of keys that query $i$ may attend to.
+
+    Reference: Wiegreffe and Pinter (2019), arXiv:1908.04626, where uniform weights are the baseline.
 
     >>> Mean()(torch.tensor([[1.0, 3.0]]), None)
     tensor([[0.5000, 0.5000]])

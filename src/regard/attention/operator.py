@@ -14,6 +14,7 @@ from regard.attention.kernels.reference import Attended
 from regard.attention.mask import Mask
 from regard.attention.merge import Partial
 from regard.attention.normalize import NormalizeFunction, Normalizer, Softmax
+from regard.attention.observe import OBSERVERS, observe
 from regard.attention.position import Position
 from regard.attention.score import ScaledDot, Score, ScoreFunction
 from regard.attention.tensors import name_of
@@ -103,7 +104,7 @@ def attention(
     backend: Backend | None = None,
     **unknown: object,
 ) -> Tensor | Attended | Partial:
-    r"""Let every query look at the keys and bring back a mixture of their values.
+    r"""Let every query attend to the keys and give a weighted sum of their values.
 
     $$\alpha_i = \text{normalize}(\text{score}(q_i, k_j) + b_{ij}), \qquad c_i = \sum_j \alpha_{ij} v_j$$
 
@@ -131,6 +132,9 @@ def attention(
     """
     if unknown:
         refuse_unknown(unknown, (*Options.__annotations__, "return_weights", "return_log_normalizer"))
+    if OBSERVERS:
+        options = {"score": score, "mask": mask, "bias": bias, "position": position, "normalize": normalize}
+        position = observe(query, key, value, {**options, "grouped": grouped})
     asked = return_weights is not False or return_log_normalizer is not False or backend is not None
     plain = type(score) is ScaledDot and score.scale is None and type(normalize) is Softmax
     if plain and not asked and bias is None and position is None and grouped is False and dropout == 0.0:

@@ -43,16 +43,16 @@ class Position:
         """Tell whether `reweight` or `context` act on the weights, which fused kernels do not give."""
         return type(self).reweight is not Position.reweight or type(self).context is not Position.context
 
-    def places(
+    def locate(
         self, shape: Sequence[int], device: torch.device
     ) -> tuple[Int[Tensor, "... query"], Int[Tensor, "... key"]]:
         """Give where queries and keys stand, (place,) or (batch, 1…, place)."""
-        query = self.query_places(shape, device)
+        query = self.locate_queries(shape, device)
         if self.key_positions is None:
             return query, torch.arange(shape[-1], device=device)
         return query, placed("key_positions", self.key_positions, shape[-1], shape).to(device)
 
-    def query_places(self, shape: Sequence[int], device: torch.device) -> Int[Tensor, "... query"]:
+    def locate_queries(self, shape: Sequence[int], device: torch.device) -> Int[Tensor, "... query"]:
         """Give where queries alone stand."""
         if self.query_positions is None:
             return torch.arange(shape[-2], device=device) + (shape[-1] - shape[-2])
@@ -60,7 +60,7 @@ class Position:
 
     def offsets(self, shape: Sequence[int], device: torch.device) -> Int[Tensor, "... query key"]:
         """Give j − i for every query i and key j."""
-        query, key = self.places(shape, device)
+        query, key = self.locate(shape, device)
         return key.unsqueeze(-2) - query.unsqueeze(-1)
 
     def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
@@ -147,8 +147,8 @@ class Rotary(Position):
     def rotate(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
         """Turn both sides, each by its own position."""
         if self.turned:
-            return self._turn(query, self.query_places(shape, query.device)), key
-        query_places, key_places = self.places(shape, query.device)
+            return self._turn(query, self.locate_queries(shape, query.device)), key
+        query_places, key_places = self.locate(shape, query.device)
         return self._turn(query, query_places), self._turn(key, key_places)
 
     def turn(
@@ -294,7 +294,7 @@ class GaussianWindow(Position):
             )
 
     def _distance(self, shape: Sequence[int], device: torch.device) -> Tensor:
-        _, places = self.places(shape, device)
+        _, places = self.locate(shape, device)
         return places.unsqueeze(-2) - self.center.unsqueeze(-1)
 
     def mask(self, shape: Sequence[int], device: torch.device) -> Tensor:

@@ -17,6 +17,7 @@ from regard.cli.demo import demo
 from regard.cli.draw_scene import scene
 from regard.cli.evaluate import evaluate
 from regard.cli.experiment import experiment
+from regard.cli.flags import Command
 from regard.cli.generate import generate
 from regard.cli.inspect import inspect
 from regard.cli.outcome import Commands, ending
@@ -32,27 +33,30 @@ app = typer.Typer(
     cls=Commands,
     help="Attention for sequence models: an operator, a toolkit and a studio.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench.app, name="bench")
-app.command()(demo)
-app.command()(train)
-app.command()(runs)
-app.command()(translate)
-app.command()(classify)
-app.command()(ask)
-app.command()(caption)
-app.command()(scene)
-app.command()(generate)
-app.command()(evaluate)
-app.command()(compare)
-app.command()(align)
-app.command()(inspect)
-app.command()(experiment)
-app.command("score-links")(score_links)
-app.command()(studio)
+for command in (
+    demo,
+    train,
+    runs,
+    translate,
+    classify,
+    ask,
+    caption,
+    scene,
+    generate,
+    evaluate,
+    compare,
+    align,
+    inspect,
+    experiment,
+    score_links,
+    studio,
+):
+    app.command(command.__name__.replace("_", "-"), cls=Command)(command)
 
 
 def _show_version(wanted: bool) -> None:

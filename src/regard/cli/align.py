@@ -59,7 +59,7 @@ def align(
     as_json: Annotated[bool, typer.Option("--json", help="Print words, links and weights, one object a line.")] = False,
     draw: Annotated[bool, typer.Option("--draw", help="Draw the weights of each pair as shaded blocks.")] = False,
 ) -> None:
-    """Link the words of sentence pairs, by where a translator looks when it is made to say the translation.
+    """Link the words of sentence pairs, by what a translator attends to when it is forced to output the translation.
 
     Links are printed one line a pair, source before target, counted from 0: `0-0 1-2`.
 

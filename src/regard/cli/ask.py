@@ -35,13 +35,13 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line: answer, probabilities, maps.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
 ) -> None:
-    """Ask about a picture, and see where each word of the question looked.
+    """Ask about a picture, and see which positions each word of the question attends to.
 
-    Example: `regard ask runs/shapes scene.png "what colour is the circle?"`
+    Example: `regard ask runs/shapes scene.png "what color is the circle?"`
 
-    Drawn: `regard ask runs/shapes scene.png "what colour is the circle?" --figure looks.png`
+    Drawn: `regard ask runs/shapes scene.png "what color is the circle?" --figure attention.png`
 
-    To look at closely: `regard ask runs/shapes scene.png "what colour is the circle?" --out answer.html`
+    As a page: `regard ask runs/shapes scene.png "what color is the circle?" --out answer.html`
 
     A picture to try: `regard scene scene.png`
     """
@@ -124,7 +124,7 @@ def _draw(answers: "list[Answer]", path: Path) -> None:
         )
     page = answers_page([Asking(one) for one in answers], title="Questions about a picture")
     first = answers[0]
-    write_figure(first.looks, path, title=f"{first.question} {first.answer}", page=page)
+    write_figure(first.attention, path, title=f"{first.question} {first.answer}", page=page)
 
 
 def _show(answer: "Answer", *, as_json: bool) -> None:
@@ -135,9 +135,9 @@ def _show(answer: "Answer", *, as_json: bool) -> None:
         print(f"regard: the model has never seen: {never}", file=sys.stderr)
     if as_json:
         known = {"question": answer.question, "answer": answer.answer, "probabilities": answer.probabilities}
-        print_json({**known, "unknown": answer.unknown, "words": answer.looks.to_json()})
+        print_json({**known, "unknown": answer.unknown, "words": answer.attention.to_json()})
         return
     print(f"{sanitize(answer.answer)}  ({sanitize(chances(answer.likeliest(3)))})\n")
-    for line in answer.looks.text(width=max(20, shutil.get_terminal_size().columns)):
+    for line in answer.attention.text(width=max(20, shutil.get_terminal_size().columns)):
         print(sanitize(line))
     print()

@@ -10,13 +10,14 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from regard.cli.flags import Command, Group
 from regard.cli.terminal import print_json
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
     from regard.bench.attention import Row
 
-app = typer.Typer(help="Measure regard beside what a user would use instead.", no_args_is_help=True)
+app = typer.Typer(cls=Group, help="Measure regard beside what a user would use instead.", no_args_is_help=True)
 
 
 @app.callback()
@@ -24,7 +25,7 @@ def bench() -> None:
     """Measure regard beside what a user would use instead."""
 
 
-@app.command()
+@app.command(cls=Command)
 def attention(
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",

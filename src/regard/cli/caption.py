@@ -28,13 +28,13 @@ def caption(
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line: text, probability, maps.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
 ) -> None:
-    """Describe a picture, or answer a question about it in a sentence, and see where the model looked for each word.
+    """Describe a picture, or answer a question about it in a sentence, with a map of attention for each word.
 
     Example: `regard caption runs/captions scene.png`
 
     A question, answered in a sentence: `regard caption runs/captions scene.png "where is the circle?"`
 
-    Drawn: `regard caption runs/captions scene.png --beam 5 --figure looks.html`
+    Drawn: `regard caption runs/captions scene.png --beam 5 --figure attention.html`
 
     A picture to try: `regard scene scene.png`
     """
@@ -55,16 +55,16 @@ def caption(
         print(f"regard: words that the model was never trained on: {sanitize(', '.join(unknown))}", file=sys.stderr)
     if figure is not None:  # before anything is printed: whoever reads a pipe may leave early
         page = captions_page([(one, None) for one in found], title="A picture described")
-        write_figure(found[0].looks, figure, title=found[0].text, page=page)
+        write_figure(found[0].attention, figure, title=found[0].text, page=page)
     if out is not None:
         write_picture_page(out, captioner, picture, [])
     for one in found:
         if as_json:
-            words = one.looks.to_json()
+            words = one.attention.to_json()
             print_json({"text": one.text, "probability": one.probability, "words": words})
         else:
             print(f"{sanitize(one.text)}  ({one.probability:.3g})")
     if not as_json:
         print()
-        for line in found[0].looks.text(width=max(20, shutil.get_terminal_size().columns)):
+        for line in found[0].attention.text(width=max(20, shutil.get_terminal_size().columns)):
             print(sanitize(line))

@@ -1,4 +1,4 @@
-"""`regard classify`: texts or pictures in, labels out, with the words, places and channels that were weighed."""
+"""`regard classify`: texts or pictures in, labels out, with the weights of words, image positions and channels."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.files import check_page, check_unicode, write_page
-from regard.cli.label_measures import measure_labels
+from regard.cli.label_measures import Wanted, check_summary, measure_labels
 from regard.cli.terminal import print_json, sanitize
 from regard.data.corpora.report import shorten
 from regard.errors import ArgumentError, DataError, plural
@@ -36,12 +36,15 @@ def classify(
     by: Annotated[
         str, typer.Option(help="Shares of words: the model's own weights (model), gradient, or removal of each.")
     ] = "model",
-    as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line: label, probabilities, words.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="A JSON object a line: text, label, probabilities, words.")
+    ] = False,
+    summary: Annotated[Path | None, typer.Option(help="Write the figures against true labels as JSON.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page of what was weighed.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw what an image classifier weighed of a picture.")] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
 ) -> None:
-    """Label texts or pictures, and show how much each word, or place and channel, was heard.
+    """Label texts or pictures, and show the weight of each word, or image position and channel.
 
     Example: `regard classify runs/reviews "A warm and funny film."`
 
@@ -55,30 +58,32 @@ def classify(
     from regard.tasks.model_kinds import check_kind, saved_task
 
     check_kind(find_model(model), "classify", "images")
+    wanted = Wanted(as_json, html, figure, summary)
     if html is not None:
         check_page(html, option="--html")
     if saved_task(find_model(model)) == "images":
-        from regard.cli.classify_images import Wanted, classify_images
+        from regard.cli.classify_images import classify_images
 
         if label or by != "model" or text != "text":
             raise ArgumentError(
                 f"`--text`, `--label` and `--by` must go with a classifier of texts; {model} is one of images. Leave "
                 "them out: --input names a folder or file of images that bring their labels."
             )
-        classify_images(model, texts or [], source, Wanted(as_json=as_json, html=html, figure=figure), device=device)
+        classify_images(model, texts or [], source, wanted, device=device)
         return
     _check_texts(model, texts or [], figure)
     if texts and source is not None:
         raise ArgumentError("The text must come from one place; received both texts and --input. Leave out one.")
     if label and source is None:
         raise ArgumentError("`--label` must go with --input, whose column it is; received it alone.")
+    check_summary(summary, measured=bool(label), needs="--label")
     from regard.data.formats.labeled import find_label
     from regard.tasks.classification.model import load_classifier
 
     read, gold = _without_empty(*_read(texts or [], source, text, label), given=bool(texts), source=source)
     classifier = load_classifier(model, device=device)
     place = None if source is None or not label else partial(find_label, source, label)
-    _run(classifier, read, gold, by=by, place=place, as_json=as_json, html=html)
+    _run(classifier, read, gold, by=by, place=place, wanted=wanted)
     _note_unknown(classifier, read)
 
 
@@ -103,22 +108,20 @@ def _run(
     *,
     by: str,
     place: Callable[[str], str] | None,
-    as_json: bool,
-    html: Path | None,
+    wanted: Wanted,
 ) -> None:
     """Write decisions, or where `place` tells the first line of a label, how good they are."""
     kept: list[tuple[Decision, str | None]] = []
-    for decision, true in zip(_watched(classifier, read, by), gold, strict=True):
-        if as_json:
-            known = {} if true is None else {"true_label": true}
-            print_json({**asdict(decision), **known})
+    for text, decision, true in zip(read, _watched(classifier, read, by), gold, strict=True):
+        if wanted.as_json:
+            print_json({"text": text, **asdict(decision), "true_label": true})
         elif place is None:
             _show(decision)
-        if html is not None or place is not None:
+        if wanted.html is not None or place is not None:
             kept.append((decision, true))
-    scores = None if place is None else measure_labels(kept, classifier.labels, as_json=as_json, place=place)
-    if html is not None:
-        _write_page(html, kept, classifier, by, scores)
+    scores = None if place is None else measure_labels(kept, classifier.labels, wanted=wanted, place=place)
+    if wanted.html is not None:
+        _write_page(wanted.html, kept, classifier, by, scores)
 
 
 def _read(texts: list[str], source: Path | None, text: str, label: str) -> tuple[list[str], Sequence[str | None]]:

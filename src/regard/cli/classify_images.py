@@ -1,12 +1,12 @@
-"""`regard classify` with an image classifier: pictures in, labels out, with the places and channels it weighed."""
+"""`regard classify` with an image classifier: pictures in, labels out, with weights of positions and channels."""
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from regard.cli.files import check_file, write_file, write_page
-from regard.cli.label_measures import measure_labels
+from regard.cli.label_measures import Wanted, check_summary, measure_labels
 from regard.cli.terminal import print_json, sanitize
 from regard.errors import ArgumentError, plural
 
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 FIGURES = (".png", ".svg", ".pdf")
 MOST_DRAWN = 100
 """Pictures on a page."""
-
-
-class Wanted(NamedTuple):
-    """What to show of the decisions."""
-
-    as_json: bool
-    html: Path | None
-    figure: Path | None
 
 
 def classify_images(
@@ -46,6 +38,7 @@ def classify_images(
             )
     if wanted.figure is not None:
         _check_figure(wanted.figure, pictures)
+    check_summary(wanted.summary, measured=source is not None, needs="--input")
     from regard.tasks.images.model import load_image_classifier
 
     classifier = load_image_classifier(model, device=device)
@@ -91,7 +84,7 @@ def _measure(classifier: "ImageClassifier", images: "LabeledImages", wanted: Wan
     names = [images.place(index) for index in range(len(images))]
     found = zip(names, classifier.inspect_pixels(images.pixels), gold, strict=True)
     kept = _show_all(found, wanted, total=len(images), quiet=True)
-    measure_labels(list(zip(kept, gold, strict=True)), classifier.labels, as_json=wanted.as_json, unit="image")
+    measure_labels(list(zip(kept, gold, strict=True)), classifier.labels, wanted=wanted, unit="image")
 
 
 def _show_all(
@@ -110,8 +103,7 @@ def _show_all(
         for number, (name, inspection, gold) in enumerate(found, start=1):
             decisions.append(inspection.decision)
             if wanted.as_json:
-                known = {} if gold is None else {"true_label": gold}
-                print_json({"picture": name, **as_table(inspection), **known})
+                print_json({"picture": name, **as_table(inspection), "true_label": gold})
             elif not quiet:
                 _show(name, inspection.decision)
             if wanted.html is not None and len(sections) < MOST_DRAWN:

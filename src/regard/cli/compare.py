@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.compare_texts import compare_language_models
 from regard.cli.evaluate import read_evaluating, show_lengths
+from regard.cli.evaluate_texts import is_language
 from regard.cli.tables import print_table
 from regard.cli.terminal import print_json, sanitize
 from regard.cli.watching import Watching
@@ -34,14 +36,26 @@ def compare(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting, such as search.beam=1.")
     ] = None,
 ) -> None:
-    """Compare systems on the same test set: one table with paired bootstrap significance, and quality by length.
+    """Compare translators (paired bootstrap, quality by length) or language models (bits a character) on one test set.
 
     Without a test set, it is the one that the runs held out, which must be the same.
 
     Example: `regard compare runs/fixed runs/bahdanau --split test,long --figure lengths.png`
 
     With output of another system: `regard compare runs/a out.txt --source test.es --target test.en`
+
+    Language models: `regard compare runs/lstm runs/transformer --data text.txt`
     """
+    if len(systems) < 2:
+        raise ArgumentError(
+            f"`regard compare` must be given two systems or more; received {len(systems)}. For one: regard evaluate."
+        )
+    if is_language(systems[0]):
+        flags = {"--source": source, "--target": target, "--bins": bins, "--figure": figure}
+        compare_language_models(
+            systems, flags, data=data, split=split, trust=trust, as_json=as_json, assignments=assignments
+        )
+        return
     from regard.tasks.evaluation.comparison import compare, evaluate_systems
     from regard.tasks.evaluation.length_figure import check_figure, save_length_figure
 
@@ -55,10 +69,6 @@ def compare(
         trust=trust,
         assignments=assignments,
     )
-    if len(systems) < 2:
-        raise ArgumentError(
-            f"`regard compare` must be given two systems or more; received {len(systems)}. For one: regard evaluate."
-        )
     if figure is not None:
         check_figure(figure)
     with Watching() as watching:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from regard.cli.terminal import is_live
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def demo(
 ) -> None:
     """Train a translator with one fixed vector and one with attention, and see what attention is for.
 
-    Both learn Spanish to English from the built-in corpus, on two CPU cores. Given again, the command goes on where it
+    Both learn Spanish to English from the built-in corpus, on two CPU cores. Run again, the command goes on where it
     was stopped, or shows the results once more.
 
     Example: `regard demo --fast`
@@ -105,7 +106,7 @@ def _follow(processes: dict[str, subprocess.Popen[bytes]], plan: "Plan", out: Pa
 
     columns = (TextColumn("{task.fields[name]:>9}"), BarColumn(bar_width=30), TextColumn("{task.description}"))
     last = time.monotonic()
-    with Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal) as bars:
+    with Progress(*columns, TimeElapsedColumn(), console=console, disable=not is_live(console)) as bars:
         tasks: dict[str, TaskID] = {
             system: bars.add_task("starting", total=_steps(plan, system), name=system) for system in processes
         }
@@ -115,7 +116,7 @@ def _follow(processes: dict[str, subprocess.Popen[bytes]], plan: "Plan", out: Pa
             for system, line in lines.items():
                 if line:
                     bars.update(tasks[system], completed=line["step"], description=_figures(line))
-            if not console.is_terminal and (time.monotonic() - last > _PAUSE or not running):
+            if not is_live(console) and (time.monotonic() - last > _PAUSE or not running):
                 last = time.monotonic()
                 told = [f"{system} step {line['step']}, {_figures(line)}" for system, line in lines.items() if line]
                 console.print(Text("; ".join(told) or "starting"))

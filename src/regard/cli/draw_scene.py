@@ -17,7 +17,7 @@ def scene(
     data: Annotated[str, typer.Option(help="builtin:shapes or builtin:simple-shapes.")] = "builtin:shapes",
     as_json: Annotated[bool, typer.Option("--json", help="Everything that is true of it, as one JSON object.")] = False,
 ) -> None:
-    """Draw a picture of shapes for `regard ask` and `regard caption`, and say what is true of it.
+    """Draw a picture of shapes for `regard ask` and `regard caption`, and print what is true of it.
 
     Example: `regard scene scene.png --seed 3`
     """

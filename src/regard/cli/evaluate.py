@@ -1,4 +1,4 @@
-"""`regard evaluate`: how good a translator is, and where; how surprised a language model is by texts."""
+"""`regard evaluate`: how good a model is, and a translator also where."""
 
 import sys
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.draw_lengths import draw_lengths
+from regard.cli.evaluate_side import is_side_model, measure_side
 from regard.cli.evaluate_texts import check_for_language, is_language, measure_texts
 from regard.cli.tables import print_table
 from regard.cli.terminal import print_json, sanitize
@@ -36,7 +37,7 @@ def evaluate(
     split: Annotated[str, typer.Option(help="Part of the data, such as valid, long, or test,long.")] = "",
     hypotheses: Annotated[Path | None, typer.Option(help="Output of any system, to score instead of a model.")] = None,
     tokenized: Annotated[
-        str, typer.Option(metavar="words|given", help="Also score lower-cased tokens: our words, or as given.")
+        str, typer.Option(metavar="words|given", help="Also score lower-cased tokens: our words, or split at spaces.")
     ] = "",
     bins: Annotated[str, typer.Option(metavar="10,20,…", help="Source lengths at which a bin begins.")] = "",
     figure: Annotated[Path | None, typer.Option(help="Write quality by length as .png, .svg or .pdf.")] = None,
@@ -48,9 +49,10 @@ def evaluate(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting, such as search.beam=1.")
     ] = None,
 ) -> None:
-    """Score a translator (BLEU, chrF, TER, quality by length) or a language model (perplexity of texts).
+    """Score a translator (BLEU, chrF, TER, by length), a language model (perplexity), or a model of another task.
 
-    Of a translator also perplexity, and what its attention does; of a language model bits a character and a byte.
+    Of a translator also perplexity, and what its attention does; of a language model bits a character and a byte; of a
+    classifier, a question answerer or a captioner the figures that its training printed.
 
     Without a test set or text, it is what the run held out. Figures of a translator's run, measured in the usual way,
     are then also kept in its evaluation.json, where the studio finds them.
@@ -73,6 +75,11 @@ def evaluate(
         )
         measuring = _read_measuring(assignments)
         measure_texts(model, texts or [], measuring, split=split, trust=trust, as_json=as_json)
+        return
+    if model is not None and is_side_model(model):
+        flags = {"TEXT": texts, "--data": data, "--source": source, "--target": target, "--hypotheses": hypotheses}
+        flags |= {"--tokenized": tokenized, "--bins": bins, "--figure": figure}
+        measure_side(model, flags, split=split, trust=trust, as_json=as_json, assignments=assignments)
         return
     if texts:
         if model is not None:
@@ -181,17 +188,9 @@ def _keep(found: "Evaluation", settings: "Evaluating", model: Path | None) -> No
 
 def _check_model(model: Path) -> None:
     from regard.tasks.model_folder import find_model
-    from regard.tasks.model_kinds import check_kind, saved_task
-    from regard.tasks.task import TASKS
+    from regard.tasks.model_kinds import check_kind
 
-    folder = find_model(model)
-    how = {"classify": "--input test.csv --label label", "images": "--input PICTURES/"}
-    if (task := saved_task(folder)) in ("classify", "images"):
-        raise ArgumentError(
-            f"`MODEL` must be a translator or a language model to be scored here; received {TASKS[task].model}. "
-            f"Measure it so: regard classify {model} {how[task]}"
-        )
-    check_kind(folder, "translate", "language")
+    check_kind(find_model(model), "translate", "language")
 
 
 def _check_figure(path: Path) -> None:

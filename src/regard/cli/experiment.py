@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from regard.cli.tables import print_table
-from regard.cli.terminal import print_json
+from regard.cli.terminal import is_live, print_json
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def experiment(
     name: Annotated[str | None, typer.Argument(help="Which; --list shows them.", show_default=False)] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Say what each shows and which idea it belongs to.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List what each shows and which idea it belongs to.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Run them all, one after the other.")] = False,
     out: Annotated[Path, typer.Option(help="Tables and figures go to a folder of the name in here.")] = Path(
         "runs/experiments"
@@ -33,8 +33,8 @@ def experiment(
 ) -> None:
     """Run an experiment of the lectures: a table, a figure, and three sentences computed from the numbers.
 
-    Each takes a minute or less on one core, those that train translators a few. The sentences say what this run found,
-    whichever way it falls.
+    Each takes a minute or less on one core, those that train translators a few. The sentences report what this run
+    measured, whichever way it falls.
 
     Example: `regard experiment vanishing-gradients`
     """
@@ -82,9 +82,9 @@ def _run(experiment: "Experiment", folder: Path, *, seed: int, quick: bool, as_j
     begun = time.monotonic()
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     parts = (TextColumn("{task.fields[name]}"), BarColumn(bar_width=24), TextColumn("{task.description}"))
-    with Progress(*parts, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*parts, TimeElapsedColumn(), console=console, transient=True, disable=not is_live(console)) as bar:
         task = bar.add_task("starting", total=1.0, name=experiment.name)
-        if not console.is_terminal:
+        if not is_live(console):
             console.print(Text(f"{experiment.name}: {experiment.shows}"))
 
         def watch(share: float, doing: str) -> None:

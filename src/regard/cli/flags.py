@@ -5,10 +5,35 @@ from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 AsTyped: TypeAlias = Annotated[
     bool, typer.Option("--as-typed", help="Read every word as typed: restore no accents or capitals.")
 ]
+
+
+class Command(TyperCommand):
+    """A command whose flags show no type in its help: they take no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """List the parameters, that of help included."""
+        return _without_types(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """The same for a group of commands."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """List the parameters, that of help included."""
+        return _without_types(super().get_params(ctx))
+
+
+def _without_types(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
+
 
 _MODEL = re.compile(r"`(?:path|folder)` must (?=be a model folder|be the folder of|hold config\.json)")
 

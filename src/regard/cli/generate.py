@@ -24,13 +24,13 @@ def generate(
     prompt: Annotated[
         str | None, typer.Argument(help="The beginning of the text; else what is piped in.", show_default=False)
     ] = None,
-    max_tokens: Annotated[int, typer.Option(help="Tokens to say.")] = 100,
+    max_tokens: Annotated[int, typer.Option(help="Tokens to generate.")] = 100,
     temperature: Annotated[float, typer.Option(help="Below 1 for likelier tokens; 0 for the likeliest.")] = 1.0,
     top_k: Annotated[int, typer.Option(help="Draw from so many of the likeliest; 0 for all.")] = 0,
     top_p: Annotated[float, typer.Option(help="Draw from the likeliest of this probability.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Another seed, another text.")] = 0,
     show_next: Annotated[
-        bool, typer.Option("--next", help="Show what may follow, and what the model looked at, instead.")
+        bool, typer.Option("--next", help="Show what may follow, and what the model attends to, instead.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Give one JSON object.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
@@ -86,17 +86,19 @@ def _read_prompt() -> str:
 def _show(found: "Next", tokenizer: "TextTokenizer", *, as_json: bool) -> None:
     if as_json:
         tokens = [one._asdict() for one in found.tokens]
-        looks = None if found.looked_at is None else [{"text": text, "weight": one} for text, one in found.looked_at]
+        looks = (
+            None if found.attended_to is None else [{"text": text, "weight": one} for text, one in found.attended_to]
+        )
         print_json({"next": tokens, "never_said": found.never_said, "looked_at": looks})
         return
     _print_bars("next", [(one.text, one.probability) for one in found.tokens], tokenizer.kind)
     if found.never_said >= 0.0005:  # what the three digits show
         print(f"  and {found.never_said:.3f} for what is never said: {_unsaid(tokenizer)}")
-    looked_at = found.looked_at
-    if looked_at is not None:
-        print("\nlooked at (weights of the last layer, the mean over its heads)")
-        most = sorted(range(len(looked_at)), key=lambda place: -looked_at[place][1])[:_SHOWN]
-        _print_bars("", [looked_at[place] for place in sorted(most)], tokenizer.kind)
+    attended_to = found.attended_to
+    if attended_to is not None:
+        print("\nattends to (weights of the last layer, the mean over its heads)")
+        most = sorted(range(len(attended_to)), key=lambda place: -attended_to[place][1])[:_SHOWN]
+        _print_bars("", [attended_to[place] for place in sorted(most)], tokenizer.kind)
 
 
 def _unsaid(tokenizer: "TextTokenizer") -> str:

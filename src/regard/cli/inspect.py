@@ -57,7 +57,7 @@ class Choice(NamedTuple):
 def inspect(
     model: Annotated[Path, typer.Argument(help="A model folder or run folder, or a local Hugging Face folder.")],
     text: Annotated[str, typer.Argument(help="What the model reads.")],
-    target: Annotated[str | None, typer.Option(help="What it is made to say; else it finds that by itself.")] = None,
+    target: Annotated[str | None, typer.Option(help="The output it is forced to give; else it decodes one.")] = None,
     layer: Annotated[str | None, typer.Option(help="The layer shown, by name or pattern; --json lists them.")] = None,
     head: Annotated[
         int | None, typer.Option(help="The head shown, from 0; else all, in the terminal their mean.")
@@ -76,17 +76,17 @@ def inspect(
     as_typed: AsTyped = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
 ) -> None:
-    """Show where a model looks while it reads a text and says its answer.
+    """Show what a model attends to while it reads a text and generates its output.
 
     Example: `regard inspect runs/es-en "La casa es roja."`
 
     The studio's page of it, in one file: `regard inspect runs/es-en "La casa es roja." --out page.html`
 
-    What if it looked elsewhere: `regard inspect runs/es-en "La casa es roja." --out page.html --view what-if`
+    Change its weights by hand: `regard inspect runs/es-en "La casa es roja." --out page.html --view what-if`
 
     Of a language model or a classifier, also what each pronoun attends to: `regard inspect runs/stories "It was late."`
 
-    Every layer and head, for Python: `regard inspect runs/es-en "La casa es roja." --out looks.trace`
+    Every layer and head, for Python: `regard inspect runs/es-en "La casa es roja." --out attention.trace`
     """
     paths, choice = out or [], Choice(layer, head, words)
     for path in paths:

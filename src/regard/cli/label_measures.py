@@ -2,10 +2,13 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from regard.cli.terminal import print_json, sanitize
-from regard.errors import plural
+from regard.cli.files import check_file, write_page
+from regard.cli.terminal import sanitize
+from regard.errors import ArgumentError, plural
+from regard.files import json_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,16 +18,37 @@ if TYPE_CHECKING:
     from regard.tasks.images.model import ImageDecision
 
 
+class Wanted(NamedTuple):
+    """What `regard classify` writes."""
+
+    as_json: bool = False
+    html: Path | None = None
+    figure: Path | None = None
+    summary: Path | None = None
+
+
+def check_summary(summary: Path | None, *, measured: bool, needs: str) -> None:
+    """Refuse a file for figures that cannot be written, or where nothing is measured; `needs` is the flag for that."""
+    if summary is None:
+        return
+    if not measured:
+        raise ArgumentError(
+            f"`--summary` must go with {needs}, against which is measured; received it alone. Add {needs}."
+        )
+    check_file(summary, option="--summary")
+
+
 def measure_labels(
     kept: "Sequence[tuple[Decision | ImageDecision, str | None]]",
     labels: Sequence[str],
     *,
-    as_json: bool,
+    wanted: Wanted,
     unit: str = "text",
     place: Callable[[str], str] | None = None,
 ) -> "ClassificationScores":
     """Write how good decisions are against the true labels, and give it; `unit` is what was classified.
 
+    With `--json`, whose rows are decisions alone, one line of it goes to standard error; `--summary` gets all of it.
     A true label that the model does not have is counted as wrong, and `place` says where it first stood.
     """
     import numpy as np
@@ -41,10 +65,13 @@ def measure_labels(
             "counted as wrong, and left out of the cross-entropy",
             file=sys.stderr,
         )
-    if as_json:
-        print_json({**found._asdict(), "bins": [one._asdict() for one in found.bins], "labels": every})
+    if wanted.summary is not None:
+        figures = {**found._asdict(), "bins": [one._asdict() for one in found.bins], "labels": every}
+        write_page(wanted.summary, f"{json_text(figures, indent=1)}\n", option="--summary")
+    if wanted.as_json:
+        print(f"regard: {_describe(found, count=len(kept), unit=unit)}", file=sys.stderr)
     else:
-        _print(found, every, count=len(kept), unit=unit)
+        print_scores(found, every, count=len(kept), unit=unit)
     return found
 
 
@@ -69,13 +96,18 @@ def _score(
     return every, found._replace(cross_entropy=float(-np.log(np.maximum(heard, 1e-30)).mean()))
 
 
-def _print(found: "ClassificationScores", labels: Sequence[str], *, count: int, unit: str) -> None:
+def _describe(found: "ClassificationScores", *, count: int, unit: str) -> str:
+    return (
+        f"accuracy {100 * found.accuracy:.2f} %, macro-F1 {100 * found.macro_f1:.2f}, calibration error "
+        f"{found.calibration_error:.4f}, cross-entropy {found.cross_entropy:.4f} on {plural(count, unit)}"
+    )
+
+
+def print_scores(found: "ClassificationScores", labels: Sequence[str], *, count: int, unit: str) -> None:
+    """Print the figures, what was taken for what, and how right each confidence is."""
     from regard.cli.tables import print_table
 
-    print(
-        f"accuracy {100 * found.accuracy:.2f} %, macro-F1 {100 * found.macro_f1:.2f}, calibration error "
-        f"{found.calibration_error:.4f}, cross-entropy {found.cross_entropy:.4f} on {plural(count, unit)}\n"
-    )
+    print(f"{_describe(found, count=count, unit=unit)}\n")
     table = [
         [label, *map(str, row), f"{f1:.3f}"] for label, row, f1 in zip(labels, found.confusion, found.f1, strict=True)
     ]

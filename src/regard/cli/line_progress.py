@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from regard.cli.terminal import sanitize
+from regard.cli.terminal import is_live, sanitize
 
 _PAUSE = 10.0
 """Seconds between plain lines."""
@@ -21,7 +21,7 @@ class LineProgress:
         self._begun = self._last = time.monotonic()
         self._first: int | None = None
         self._bar: Progress | None = None
-        if self._console.is_terminal:
+        if is_live(self._console):
             columns = (BarColumn(bar_width=24), DownloadColumn(), TextColumn("{task.description}"))
             self._bar = Progress(
                 *columns, TextColumn("left"), TimeRemainingColumn(), console=self._console, transient=True

@@ -16,16 +16,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from typer.core import TyperGroup
-
-from regard.cli.flags import spell_flags
+from regard.cli.flags import Group, spell_flags
 from regard.cli.terminal import discard_output, paragraph
 from regard.errors import Interrupted, NotFiniteError, RegardError, TrainingError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """All commands. A closed pipe and Ctrl-C are left to `ending`, before click acts on them."""
 
     def invoke(self, ctx: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How a run looks while it goes: a live line on a terminal, plain lines elsewhere; always on stderr."""
+"""The progress of training: a live line on a terminal, a line for each validation elsewhere; always on stderr."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ from rich.status import Status
 from rich.text import Text
 
 from regard.cli.sample_attention import draw_looks
-from regard.cli.terminal import sanitize
+from regard.cli.terminal import is_live, sanitize
 from regard.training.watch import Measured, Validated
 
 
@@ -22,25 +22,25 @@ class Progress:
         self._bar: Bar | None = None
         self._task: TaskID | None = None
         self._status: Status | None = None
-        self._last_line = 0.0
-        self._begun, self._first, self._steps = time.monotonic(), 0, 0
+        self._begun = self._last_line = time.monotonic()
+        self._first, self._steps, self._training = 0, 0, ""
 
     def say(self, text: str) -> None:
         """Write a line."""
+        self._last_line = time.monotonic()
         self._console.print(Text(sanitize(text, keep="\n")))
 
     def count(self, doing: str, done: int, *, unit: str = "pairs", total: int | None = None) -> None:
         """Show how far the work before training is, once it takes a while."""
         now = time.monotonic()
         line = f"{doing}: {done:,} {unit}" if total is None else f"{doing}: {done:,} of {total:,} {unit}"
-        if self._console.is_terminal and not self._console.quiet:
+        if self._is_live():
             if self._status is None and now - self._begun > _SOON:
                 self._status = self._console.status("")
                 self._status.start()
             if self._status is not None:
                 self._status.update(Text(line))
-        elif now - max(self._begun, self._last_line) > _PAUSE:
-            self._last_line = now
+        elif now - self._last_line > _PAUSE:
             self.say(line)
 
     def started(self, step: int, steps: int) -> None:
@@ -49,7 +49,7 @@ class Progress:
         self._begun, self._first, self._steps = time.monotonic(), step, steps
         if step:
             self.say(f"going on after step {step:,}")
-        if self._console.is_terminal and not self._console.quiet and step < steps:
+        if self._is_live() and step < steps:
             columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("{task.description}"))
             self._bar = Bar(*columns, TextColumn("left"), TimeRemainingColumn(), console=self._console, transient=True)
             self._bar.start()
@@ -61,26 +61,36 @@ class Progress:
             self._bar.update(self._task, completed=step)
 
     def measured(self, measured: Measured) -> None:
-        """Show the figures of training."""
-        line = (
+        """Show the figures of training: on a terminal at once, else with the next validation."""
+        line = self.describe_training(measured)
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=line)
+            return
+        self._training = f"  {line}  {self._left(measured.step)} left"
+        if time.monotonic() - self._last_line > _SILENCE:
+            self.say(f"step {measured.step:,}/{self._steps:,}:{self._training}")
+
+    def validated(self, validated: Validated, *, best: bool) -> None:
+        """Show the figures of a validation; on a terminal also sample translations."""
+        line = f"step {validated.step:,}: {self.describe_validation(validated)}{'  (best)' if best else ''}"
+        self.say(f"{line}{self._training}")
+        for sample in validated.samples if self._is_live() else ():
+            self.say(f"    {sample.source}\n  → {sample.hypothesis}\n  = {sample.reference}")
+            if sample.looks is not None:
+                for drawn in draw_looks(sample.looks, width=self._console.width):
+                    self._console.print(drawn)
+
+    def describe_training(self, measured: Measured) -> str:
+        """Write the figures of training on one line."""
+        return (
             f"loss {measured.loss:.3f}  perplexity {measured.perplexity:,.2f}  "
             f"{measured.tokens_per_second:,.0f} tokens/s  {measured.memory / 2**20:,.0f} MiB"
         )
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, description=line)
-        elif time.monotonic() - self._last_line > _PAUSE or measured.step == self._steps:
-            self._last_line = time.monotonic()
-            self.say(f"step {measured.step:,}/{self._steps:,}  {line}  {self._left(measured.step)} left")
 
-    def validated(self, validated: Validated, *, best: bool) -> None:
-        """Show the figures of a validation, and sample translations."""
+    def describe_validation(self, validated: Validated) -> str:
+        """Write the figures of a validation on one line."""
         figures = "  ".join(f"{_NAMES.get(name, name)} {value:.2f}" for name, value in validated.figures.items())
-        self.say(f"step {validated.step:,}: valid loss {validated.loss:.3f}  {figures}{'  (best)' if best else ''}")
-        for sample in validated.samples:
-            self.say(f"    {sample.source}\n  → {sample.hypothesis}\n  = {sample.reference}")
-            if sample.looks is not None:
-                for line in draw_looks(sample.looks, width=self._console.width):
-                    self._console.print(line)
+        return f"valid loss {validated.loss:.3f}  {figures}"
 
     def noted(self, text: str) -> None:
         """Show a note."""
@@ -93,6 +103,9 @@ class Progress:
             self._bar.stop()
             self._bar = None
         sys.stderr.flush()
+
+    def _is_live(self) -> bool:
+        return is_live(self._console) and not self._console.quiet
 
     def _end_status(self) -> None:
         if self._status is not None:
@@ -110,6 +123,8 @@ class Progress:
 
 _PAUSE = 10.0
 """Seconds between plain lines."""
+_SILENCE = 300.0
+"""Seconds after which a log without a validation gets a line nevertheless."""
 _SOON = 1.0
 """Seconds after which a live line shows that something goes on."""
 _NAMES = {"bleu": "BLEU", "chrf": "chrF"}

@@ -27,8 +27,8 @@ def score_links(
 ) -> None:
     """Score links against gold ones: alignment error rate, precision and recall, over all pairs together.
 
-    With the sentences, links beyond their words are refused. A file that looks as if it counted from 1 is refused until
-    `--base` or `--gold-base` says what it counts from.
+    With the sentences, links beyond their words are refused. A file that seems to count from 1 is refused until
+    `--base` or `--gold-base` tells what it counts from.
 
     Example: `regard score-links out.links --gold test.links --source test.es --target test.en`
     """

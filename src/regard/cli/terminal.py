@@ -45,6 +45,11 @@ def print_json(value: Any, *, indent: int | None = None) -> None:
     print(text)
 
 
+def is_live(console: Any) -> bool:
+    """Tell whether lines can be drawn over: on a terminal, but not the one that a notebook gives to its commands."""
+    return bool(console.is_terminal) and "JPY_PARENT_PID" not in os.environ
+
+
 def prepare_streams() -> None:
     """Put something behind standard streams that are closed, and let none fail over a character.
 

@@ -3,7 +3,6 @@
 import os
 import shlex
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
     from regard.training.run import Trained
     from regard.training.watch import Measured, Validated
 
-_PAUSE = 10.0
-"""Seconds between plain lines."""
-
 
 class TaskProgress(Progress):
     """Shows the units and the figures of a task."""
@@ -32,25 +28,17 @@ class TaskProgress(Progress):
         super().__init__(quiet=quiet)
         self._shown = task
 
-    def measured(self, measured: "Measured") -> None:
-        """Show the figures of training."""
+    def describe_training(self, measured: "Measured") -> str:
+        """Write the figures of training on one line, in the units of the task."""
         if self._shown.rated == "tokens":
-            super().measured(measured)
-            return
-        line = f"loss {measured.loss:.3f}  {measured.tokens_per_second:,.0f} {self._shown.rated}/s"
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, description=line)
-        elif time.monotonic() - self._last_line > _PAUSE or measured.step == self._steps:
-            self._last_line = time.monotonic()
-            self.say(f"step {measured.step:,}/{self._steps:,}  {line}  {self._left(measured.step)} left")
+            return super().describe_training(measured)
+        return f"loss {measured.loss:.3f}  {measured.tokens_per_second:,.0f} {self._shown.rated}/s"
 
-    def validated(self, validated: "Validated", *, best: bool) -> None:
-        """Show the figures of a validation."""
+    def describe_validation(self, validated: "Validated") -> str:
+        """Write the figures of a validation on one line, as the task names them."""
         if self._shown.validation is None:
-            super().validated(validated, best=best)
-            return
-        figures = self._shown.validation(validated.figures)
-        self.say(f"step {validated.step:,}: valid loss {validated.loss:.3f}  {figures}{'  (best)' if best else ''}")
+            return super().describe_validation(validated)
+        return f"valid loss {validated.loss:.3f}  {self._shown.validation(validated.figures)}"
 
 
 def is_quiet() -> bool:

@@ -37,7 +37,7 @@ def translate(
         list[Path] | None, typer.Option("--with", help="Another model of the same vocabulary, to ask as well.")
     ] = None,
     dictionary: Annotated[
-        Path | None, typer.Option(help="TSV of words and their translations, for words the model cannot say.")
+        Path | None, typer.Option(help="TSV of words and their translations, for words the model cannot output.")
     ] = None,
     as_typed: AsTyped = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",

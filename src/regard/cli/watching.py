@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from regard.cli.terminal import sanitize
+from regard.cli.terminal import is_live, sanitize
 
 _PAUSE = 10.0
 """Seconds between plain lines."""
@@ -32,19 +32,19 @@ class Watching:
         self._what, self._last = "", time.monotonic()
 
     def __enter__(self) -> "Watching":
-        if self._console.is_terminal:
+        if is_live(self._console):
             self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._console.is_terminal:
+        if is_live(self._console):
             self._bar.stop()
 
     def __call__(self, what: str, done: int, total: int) -> None:
         """Show that `done` of `total` are done."""
-        if self._console.is_terminal:
+        if is_live(self._console):
             if what != self._what or self._task is None:
                 if self._task is not None:
                     self._bar.remove_task(self._task)

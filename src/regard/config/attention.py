@@ -76,11 +76,11 @@ class CosineSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class MultiHeadSpec:
-    """Several looks at once, each through maps of its own."""
+    """Multi-head attention: several heads, each with its own projections."""
 
     kind: Literal["multi-head"] = "multi-head"
     num_heads: int = 4
-    """How many looks; must divide the width of the state."""
+    """Attention heads; must divide the hidden size."""
 
     def __post_init__(self) -> None:
         check_least(self, 1, "num_heads")
@@ -89,7 +89,7 @@ class MultiHeadSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class LuongSpec:
-    """Luong's global attention, which joins what it found and the state into the attentional vector."""
+    """Luong's global attention, which joins the context and the state into the attentional vector."""
 
     kind: Literal["luong"] = "luong"
     score: LuongScore = "general"
@@ -105,11 +105,11 @@ class LuongSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class LocalSpec:
-    """Luong's local attention: a window around one place."""
+    """Luong's local attention: a window around one source position."""
 
     kind: Literal["local"] = "local"
     place: Literal["monotonic", "predictive"] = "predictive"
-    """Where the window is: at the step's own number (local-m), or where the state says (local-p)."""
+    """Center of the window: the number of the step (local-m), or predicted from the state (local-p)."""
     half_width: float = 10.0
     """How far the window reaches to each side."""
     score: LuongScore = "general"

@@ -16,18 +16,18 @@ from regard.errors import ArgumentError, nearest
 
 @dataclass(frozen=True, kw_only=True)
 class CaptionSpec:
-    """A Transformer's decoder that looks at the places of a picture."""
+    """A Transformer's decoder that attends to the positions of a picture."""
 
     size: int = 128
-    """Width of words and places."""
+    """Hidden size, of words and image positions."""
     num_heads: int = 8
-    """Looks at once in each block; must divide the width."""
+    """Attention heads in each block; must divide the width."""
     num_layers: int = 2
     """Blocks of the decoder."""
     feed_forward_size: int = 256
     """Width of the hidden layer in each block."""
     dropout: float = 0.0
-    """Share dropped of what each sublayer says."""
+    """Dropout probability of the output of each sublayer."""
     image: ImageEncoderSpec = CNN
     """What reads the picture."""
 
@@ -91,7 +91,7 @@ def compose_captions(chosen: Mapping[str, Any], size: PictureSize, *, name: str 
 
 @dataclass(frozen=True, kw_only=True)
 class SavedCaptions:
-    """What config.json in the folder of a model for captions says."""
+    """What config.json in the folder of a model for captions holds."""
 
     version: str
     """The version of regard that wrote it."""
@@ -104,7 +104,7 @@ class SavedCaptions:
     image_size: int
     """Height and width of the pictures, in pixels."""
     max_length: int
-    """Words that are said, at most."""
+    """Most words of a caption."""
     answers: bool = False
     """Whether it was trained to answer questions too."""
 

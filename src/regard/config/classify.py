@@ -12,7 +12,7 @@ Direction: TypeAlias = Literal["forward", "both"]
 
 @dataclass(frozen=True, kw_only=True)
 class TfIdfSpec:
-    """TF-IDF and logistic regression, fitted by scikit-learn: how rare a word is decides how much it is heard."""
+    """TF-IDF and logistic regression, fitted by scikit-learn: a word weighs more the rarer it is."""
 
     kind: Literal["tf-idf"] = "tf-idf"
     inverse_penalty: float | None = None
@@ -130,7 +130,7 @@ class RecurrentAttentionSpec(_Network):
 
 @dataclass(frozen=True, kw_only=True)
 class StructuredSpec(_Network):
-    """Several looks at the states of a network that reads both ways, kept apart by a penalty (Lin et al., 2017)."""
+    """Several attention poolings of bidirectional states, kept apart by a penalty (Lin et al., 2017)."""
 
     kind: Literal["structured"] = "structured"
     cell: Cell = "lstm"
@@ -140,12 +140,12 @@ class StructuredSpec(_Network):
     attention_size: int = 64
     """Width of the layer that compares."""
     num_hops: int = 4
-    """Looks at the text."""
+    """Attention poolings of the text (rows of the matrix A)."""
     penalty: float = 0.3
-    """How much the loss counts looks that overlap; 1 in the paper, whose texts are long: a few words leave few places
-    to look at apart."""
+    """Weight in the loss of the overlap between poolings; 1 in the paper, whose texts are long: poolings of a few
+    words cannot help but overlap."""
     output_size: int = 128
-    """Width of the hidden layer between the looks and the label."""
+    """Width of the hidden layer between the poolings and the label."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -156,13 +156,13 @@ class StructuredSpec(_Network):
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerEncoderSpec(_Network):
-    """Blocks in which every word looks at all others, and a learned question to what they come to."""
+    """Blocks of self-attention, then attention pooling by one learned query."""
 
     kind: Literal["transformer-encoder"] = "transformer-encoder"
     num_layers: int = 2
     """Blocks."""
     num_heads: int = 4
-    """Looks at once in each block; must divide the width."""
+    """Attention heads in each block; must divide the width."""
     feed_forward_size: int = 256
     """Width of the hidden layer in each block."""
 
@@ -222,7 +222,7 @@ def classifier_preset(name: str) -> ClassifierSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedClassifier:
-    """What config.json in a classifier's folder says."""
+    """What config.json in a classifier's folder holds."""
 
     version: str
     """The version of regard that wrote it."""

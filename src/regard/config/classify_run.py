@@ -44,7 +44,7 @@ class LabeledData:
     license: str = "unknown"
     """The license of the data, for the model card."""
     hold_out: Fractions = field(default_factory=lambda: Fractions(valid=0.1, test=0.1))
-    """How much to hold out where no file is given."""
+    """How much to hold out where no file is named."""
 
     def __post_init__(self) -> None:
         check_least(self, 1, "size", "max_length")
@@ -129,7 +129,7 @@ def _defaults(size: LabeledSize, chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rate(chosen: Mapping[str, Any]) -> float:
-    """Let what reads word by word, or looks around, learn more slowly than a mean does."""
+    """Give recurrent networks and Transformers a lower learning rate than averages."""
     kind = str(chosen.get("model", {}).get("kind", "recurrent-attention"))
     means = dict.fromkeys(("average", "token-weights", "feed-forward", "attentive-pooling"), 5e-3)
     return {**means, "last-state": 1e-3, "transformer-encoder": 5e-4}.get(kind, 2e-3)

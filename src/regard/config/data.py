@@ -24,7 +24,7 @@ class Data:
     target: DataName = ""
     """The plain file of their translations."""
     source_column: str = ""
-    """Column, key or language of the source in `corpus`, where it cannot be told."""
+    """Column, key or language of the source in `corpus`, where it cannot be guessed."""
     target_column: str = ""
     """Column, key or language of the target."""
     subset: str = ""
@@ -56,7 +56,7 @@ class Data:
     clean: Cleaning = field(default_factory=Cleaning)
     """Which pairs to leave out."""
     hold_out: Fractions = field(default_factory=Fractions)
-    """How much to hold out where no `valid` is given; nothing to test with where `test` is."""
+    """How much to hold out where there is no `valid`; nothing to test with where there is `test`."""
 
     def __post_init__(self) -> None:
         files = (self.source, self.target), (self.valid_source, self.valid_target), (self.test_source, self.test_target)

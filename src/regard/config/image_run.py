@@ -45,7 +45,7 @@ class ImageData:
     license: str = "unknown"
     """The license of the data, for the model card."""
     hold_out: Fractions = field(default_factory=lambda: Fractions(valid=0.1, test=0.1))
-    """How much to hold out where no images are given."""
+    """How much to hold out where there is no `valid` or `test`."""
 
     def __post_init__(self) -> None:
         check_least(self, 0, "image_size", "shift")
@@ -66,7 +66,7 @@ class ImagesConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedImageClassifier:
-    """What config.json in an image classifier's folder says."""
+    """What config.json in an image classifier's folder holds."""
 
     version: str
     """The version of regard that wrote it."""

@@ -46,7 +46,7 @@ class FeedForwardLanguageSpec:
 
     kind: Literal["feed-forward"] = "feed-forward"
     context: int = 5
-    """Words it looks at."""
+    """Tokens it reads before the next one."""
     embedding_size: int = 64
     """Width of a word's vector."""
     hidden_size: int = 256
@@ -64,7 +64,7 @@ class FeedForwardLanguageSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class RecurrentLanguageSpec:
-    """A state carried from word to word, which may look back at those before it."""
+    """A recurrent network, which may attend to its last states."""
 
     kind: Literal["recurrent"] = "recurrent"
     cell: Literal["rnn", "lstm", "gru"] = "lstm"
@@ -78,9 +78,9 @@ class RecurrentLanguageSpec:
     tie: bool = True
     """One matrix for embedding and output."""
     attention_span: int = 0
-    """Past states it looks back at; 0 is none."""
+    """Past states it attends to; 0 is none."""
     num_heads: int = 1
-    """Parts in which it looks back."""
+    """Attention heads."""
     dropout: float = 0.1
     """Share of features dropped before the output, the same all along a stretch."""
     input_dropout: float = 0.0
@@ -113,7 +113,7 @@ class RecurrentLanguageSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerLanguageSpec:
-    """Every word looks at all before it, within a window."""
+    """Causal self-attention within a window: a decoder-only Transformer."""
 
     kind: Literal["transformer"] = "transformer"
     size: int = 128
@@ -121,15 +121,15 @@ class TransformerLanguageSpec:
     num_layers: int = 4
     """How many blocks."""
     num_heads: int = 4
-    """Parts in which a block looks back."""
+    """Attention heads in each block; must divide the width."""
     feed_forward_size: int = 512
     """Width of the hidden layer of a block."""
     activation: Literal["relu", "gelu", "swiglu"] = "gelu"
-    """What bends it."""
+    """Nonlinearity of the feed-forward layer."""
     position: Literal["sinusoidal", "learned", "rotary"] = "rotary"
     """How it knows where a word stands."""
     context: int = 128
-    """Words it can look back at."""
+    """Most tokens it attends to."""
     dropout: float = 0.1
     """Share of features dropped, after each half of a block and of the words' vectors."""
     attention_dropout: float = 0.0
@@ -180,7 +180,7 @@ class TextData:
     block_lines: int = 100
     """Lines of such a block."""
     length: int = 32
-    """Tokens of a window: how far gradients go back. A Transformer's is its context, at most; unless told, 64."""
+    """Tokens of a window: how far gradients go back. A Transformer's is its context, at most; by default 64."""
     stride: int = 0
     """Tokens that each window adds when a model without a state is measured; 0 is the whole window."""
     license: str = "unknown"
@@ -280,7 +280,7 @@ LANGUAGE_PRESETS: Mapping[str, Callable[[], LanguageSpec]] = {
 
 
 _SUBWORDS, _WORDS = 2000, 20_000
-"""Most tokens of a vocabulary, unless told: of parts of words, and of words or characters."""
+"""Most tokens of a vocabulary, by default: of parts of words, and of words or characters."""
 
 
 def language_preset(name: str) -> LanguageSpec:

@@ -40,10 +40,10 @@ class RecurrentSpec:
     num_layers: int = 1
     """Recurrent layers of the encoder, and of the decoder."""
     attention: AttentionSpec = field(default_factory=AdditiveSpec)
-    """How the decoder looks at the source."""
+    """How the decoder attends to the source."""
     wiring: Literal["previous", "current"] = "previous"
-    """Which state asks: the one before the step, and what is found goes into the step (Bahdanau); or the one after it,
-    and what is found goes into the output (Luong)."""
+    """Which state is the query: the previous one, and the context is an input of the step (Bahdanau); or the current
+    one, and the context is an input of the output layer (Luong)."""
     input_feeding: bool = False
     """Give each step what attention decided at the one before (Luong); for wiring "current"."""
     start: Literal["map", "copy"] = "map"
@@ -109,7 +109,7 @@ class RecurrentSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerSpec:
-    """An encoder and a decoder in which every word looks at the others, all at once."""
+    """An encoder and a decoder of self-attention, and attention from the decoder to the encoder."""
 
     kind: Literal["transformer"] = "transformer"
     size: int = 256
@@ -119,13 +119,13 @@ class TransformerSpec:
     num_decoder_layers: int = 4
     """Blocks of the decoder."""
     num_heads: int = 4
-    """Looks at once in each block; must divide the width."""
+    """Attention heads in each block; must divide the width."""
     num_key_value_heads: int | None = None
-    """Heads that keys and values have, each shared by a group of looks; by default one for each."""
+    """Heads that keys and values have, each shared by a group of query heads; by default as many."""
     feed_forward_size: int = 1024
     """Width of the hidden layer in each block."""
     activation: Literal["relu", "gelu", "swiglu"] = "relu"
-    """What bends it."""
+    """Nonlinearity of the feed-forward layer."""
     norm: Literal["pre", "post"] = "pre"
     """Normalize before each sublayer, which trains without a warm-up, or after it, as the paper does."""
     position: Literal["sinusoidal", "learned", "rotary", "relative", "alibi", "none"] = "sinusoidal"
@@ -133,7 +133,7 @@ class TransformerSpec:
     max_length: int = 512
     """The longest sentence, which position "learned" must know."""
     reach: int = 16
-    """The largest distance that position "relative" tells apart."""
+    """The largest distance that position "relative" distinguishes."""
     score: Literal["scaled-dot", "dot", "additive", "bilinear", "gaussian", "cosine"] = "scaled-dot"
     """How queries and keys are compared."""
     normalize: Normalize = "softmax"
@@ -141,7 +141,7 @@ class TransformerSpec:
     tie: Tie = "output"
     """Which matrices are one: source and target embeddings, target embeddings and output, or all three."""
     dropout: float = 0.1
-    """Share dropped of embeddings and of what each sublayer says."""
+    """Dropout probability of embeddings and of the output of each sublayer."""
     feed_forward_dropout: float = 0.0
     """Share dropped of the hidden layer in each block."""
     attention_dropout: float = 0.0
@@ -181,7 +181,7 @@ class StatisticalSpec:
     iterations: int = 5
     """Rounds of expectation-maximization for the translations."""
     reach: int = 7
-    """The largest distance between the sources of two neighboring words that is told apart."""
+    """The largest distance between the sources of two neighboring words that is distinguished."""
     language_weight: float = 0.3
     """Share of the language model in the score of a word; the rest is the translation's."""
     coverage_weight: float = 0.5
@@ -200,7 +200,7 @@ ModelSpec: TypeAlias = RecurrentSpec | TransformerSpec | StatisticalSpec
 
 @dataclass(frozen=True, kw_only=True)
 class SavedModel:
-    """What config.json in a model folder says."""
+    """What config.json in a model folder holds."""
 
     version: str
     """The version of regard that wrote it."""
@@ -245,7 +245,7 @@ def _check_wiring(spec: RecurrentSpec) -> None:
 
 
 def _check_output(spec: RecurrentSpec) -> None:
-    """Raise where the output wants what there is not, or ignores what attention found."""
+    """Raise where the output wants what there is not, or ignores the context."""
     wanted: tuple[str, ...]
     match spec.attention:
         case FixedVectorSpec(context="initial"):

@@ -32,7 +32,7 @@ class PictureData:
     image_size: int = 0
     """Height and width that pictures are stretched to; 0 is 64, and what is drawn for a built-in corpus."""
     max_length: int = 40
-    """Words that are read of a question, or said of a picture."""
+    """Most words of a question or a caption."""
     license: str = "unknown"
     """The license of the data, for the model card."""
     hold_out: Fractions = field(default_factory=lambda: Fractions(valid=0.1, test=0.1))

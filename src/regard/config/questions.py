@@ -13,31 +13,31 @@ from regard.config.vision import ImageEncoderSpec, ResidualSpec, VisionTransform
 from regard.errors import ArgumentError, nearest
 
 CNN = ResidualSpec(widths=(16, 32, 64, 128), num_blocks=1)
-"""Sees 8 × 8 places of a picture of 64 × 64 pixels."""
+"""Gives 8 × 8 positions of a picture of 64 × 64 pixels."""
 VIT = VisionTransformerSpec(patch_size=8, size=128, num_layers=4, feed_forward_size=256, dropout=0.0)
-"""The same number of places, as patches."""
+"""The same number of positions, as patches."""
 SMALL = ResidualSpec(widths=(8, 16, 32), num_blocks=1)
-"""The same number of places of a picture of 32 × 32 pixels."""
+"""The same number of positions of a picture of 32 × 32 pixels."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionSpec:
-    """Words of a question look at the places of a picture."""
+    """Words of a question attend to the positions of a picture."""
 
     size: int = 128
-    """Width of words and places."""
+    """Hidden size, of words and image positions."""
     num_heads: int = 8
-    """Looks at once in each block; must divide the width."""
+    """Attention heads in each block; must divide the width."""
     num_looks: int = 2
-    """Blocks in which words hear each other and look at the picture."""
+    """Blocks of self-attention over words and attention from words to the picture."""
     reader: Literal["gru", "transformer"] = "gru"
-    """How the question is read: word by word, both ways, or by words that look at each other."""
+    """How the question is read: word by word, both ways, or by self-attention."""
     look: Literal["places", "mean"] = "places"
-    """What words find: every place of the picture, or the mean of all, for which attention plays no part."""
+    """What words attend to: every position of the picture, or their mean alone, for which attention plays no part."""
     feed_forward_size: int = 256
     """Width of the hidden layer in each block."""
     dropout: float = 0.0
-    """Share dropped of what each sublayer says."""
+    """Dropout probability of the output of each sublayer."""
     image: ImageEncoderSpec = CNN
     """What reads the picture."""
 
@@ -105,7 +105,7 @@ def compose_questions(chosen: Mapping[str, Any], size: PictureSize, *, name: str
 
 @dataclass(frozen=True, kw_only=True)
 class SavedQuestions:
-    """What config.json in the folder of a model for questions says."""
+    """What config.json in the folder of a model for questions holds."""
 
     version: str
     """The version of regard that wrote it."""

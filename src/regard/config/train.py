@@ -105,7 +105,7 @@ class Train:
     """auto is bf16 on a GPU that computes in it, fp32 elsewhere; tf32, quicker matrix products on a GPU; bf16, half the
     memory."""
     ema: float = 0.0
-    """Decay of an exponential moving average of the parameters, such as 0.999, kept in their place; 0 is none."""
+    """Decay of an exponential moving average of the parameters, such as 0.999, used instead of them; 0 is none."""
     result: Result = "best"
     """Which parameters make the model: those of the best validation, of the last step, or a mean of checkpoints."""
     average: int = 5

@@ -20,7 +20,7 @@ class ResidualSpec:
     num_blocks: int = 2
     """Blocks of two convolutions in each stage."""
     attention: Literal["none", "channel", "spatial", "both"] = "none"
-    """What each block weighs: channels, places, or channels and then places."""
+    """What each block weighs: channels, positions, or channels and then positions."""
     reduction: int = 8
     """How much narrower than its channels the hidden layer of a channel gate is."""
     dropout: float = 0.0
@@ -58,11 +58,11 @@ class VisionTransformerSpec:
     num_layers: int = 4
     """Blocks."""
     num_heads: int = 4
-    """Looks at once in each block; must divide the width."""
+    """Attention heads in each block; must divide the width."""
     feed_forward_size: int = 256
     """Width of the hidden layer in each block."""
     dropout: float = 0.1
-    """Share dropped of embeddings and of what each sublayer says."""
+    """Dropout probability of embeddings and of the output of each sublayer."""
 
     def __post_init__(self) -> None:
         check_least(self, 1, "patch_size", "size", "num_layers", "num_heads", "feed_forward_size")

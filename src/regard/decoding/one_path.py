@@ -1,4 +1,4 @@
-"""Search that follows one path for each sentence: greedy decoding, and sampling."""
+"""Search that keeps one hypothesis for each sentence: greedy decoding."""
 
 from collections.abc import Callable
 

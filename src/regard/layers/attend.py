@@ -1,4 +1,4 @@
-"""The seam: the one module through which every attention layer calls the operator."""
+"""The attention layer: the one module through which every layer calls the operator, where hooks see each call."""
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ SOFTMAX = Softmax()
 
 
 class Attend(nn.Module):
-    """Compare, weigh and mix, where `inspection.record` can look on and `inspection.intervene` can meddle.
+    """Compare, weigh and mix, where `inspection.record` sees each call and `inspection.intervene` can change it.
 
     A layer owns parameters and calls `self.attend(query, key, value, score=…)`, never the operator itself. This module
     has no parameters of its own and keeps nothing between calls; `dropout` acts in training mode only.

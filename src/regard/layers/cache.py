@@ -1,4 +1,4 @@
-"""Room for more keys: buffers that a memory grows in, and the right to write into one without a copy.
+"""WriteRight for more keys: buffers that a memory grows in, and the right to write into one without a copy.
 
 A buffer holds the places of each batch element side by side, whatever axes lie between: (batch, place, …, size). So a
 new place is written, and a batch element copied, in one piece.
@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.attention.kernels.transforms import transform_in_force
 
 
-class Room:
+class WriteRight:
     """The right to write behind the keys of one memory in place. It is good once, and for that memory alone.
 
     A memory is a value, yet appending to it need not copy it: what is written lies behind all that it, or any memory
@@ -19,8 +19,8 @@ class Room:
     first uses the right up and gets a new one for its result, and the second copies.
 
     >>> key, value, length = torch.zeros(1, 4, 2), torch.zeros(1, 4, 2), torch.tensor([1])
-    >>> room = Room(key, value, length)
-    >>> room.take(key, value, length), room.take(key, value, length)
+    >>> right = WriteRight(key, value, length)
+    >>> right.take(key, value, length), right.take(key, value, length)
     (True, False)
     """
 
@@ -30,11 +30,11 @@ class Room:
         """How many keys every batch element holds, all of which count, where that is known."""
 
     @classmethod
-    def used_up(cls) -> "Room":
+    def used_up(cls) -> "WriteRight":
         """Give a right that is used up: of a memory that was copied, of which nothing is known."""
-        room = cls()
-        room._rights.clear()
-        return room
+        right = cls()
+        right._rights.clear()
+        return right
 
     def take(self, *tensors: Tensor) -> bool:
         """Use the right up, if it is there, for these very tensors, and if they may be written to here."""

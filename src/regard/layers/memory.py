@@ -13,15 +13,15 @@ from regard.attention.kernels.blank import blank
 from regard.attention.kernels.transforms import transform_in_force
 from regard.attention.mask import And, Dense, Harmless, Not, Or, as_mask
 from regard.errors import ArgumentError, ArgumentTypeError
-from regard.layers.cache import Room, gather, may_write, new_buffer, put, write
+from regard.layers.cache import WriteRight, gather, may_write, new_buffer, put, write
 
 
 class Memory(NamedTuple):
     """Keys and values ready to be attended to, batch first: a plain value that layers take and give back.
 
-    Made by `layer.remember(key, value, mask)`. `reserve` makes room, `append` fills it without changing a shape, each
-    batch element at its own length, and `select` re-orders the batch, as beam search does. Outside autograd and
-    compiled code `append` writes into the room that is there, and copies only where that could be seen: see `Room`.
+    Made by `layer.remember(key, value, mask)`. `reserve` sets the capacity, `append` fills it without changing a shape,
+    each batch element at its own length, and `select` re-orders the batch, as beam search does. Outside autograd and
+    compiled code `append` writes into the reserved buffer, and copies only where that could be seen: see `WriteRight`.
 
     >>> memory = Memory.of(torch.ones(2, 3, 4), torch.ones(2, 3, 5), Padding(torch.tensor([3, 1])))
     >>> memory.mask
@@ -37,12 +37,12 @@ class Memory(NamedTuple):
     value: Float[Tensor, "batch *heads capacity value_size"]
     """The values, likewise."""
     mask: Bool[Tensor, "batch capacity"] | None
-    """True where a key may be attended to; None where all may, and there is no room for more."""
+    """True where a key may be attended to; None where all may, and all capacity is filled."""
     length: Int[Tensor, " batch"]
     """Where the next key will be put: how many places of each batch element are filled."""
     placed: bool = False
     """True where the keys have been turned by their positions already: `remember(…, positions=…)`."""
-    room: Room | None = None
+    write_right: WriteRight | None = None
     """The right to append in place. A memory without one holds only finite numbers where its mask forbids."""
 
     @classmethod
@@ -70,7 +70,7 @@ class Memory(NamedTuple):
 
     @property
     def capacity(self) -> int:
-        """How many keys there is room for."""
+        """How many keys it can hold."""
         return self.key.size(-2)
 
     def next_positions(self, count: int) -> Int[Tensor, "batch query"]:
@@ -78,7 +78,7 @@ class Memory(NamedTuple):
         return self.length[:, None] + torch.arange(count, device=self.length.device)
 
     def reserve(self, capacity: int) -> "Memory":
-        """Make room for `capacity` keys in all."""
+        """Make the capacity `capacity` keys in all."""
         more = capacity - self.capacity
         if more < 0:
             raise ArgumentError(
@@ -90,10 +90,10 @@ class Memory(NamedTuple):
         if filled is None:
             filled = torch.ones(self.key.size(0), self.capacity, dtype=torch.bool, device=self.key.device)
         mask = F.pad(filled, (0, more))
-        if self.room is not None and may_write(self.key):
+        if self.write_right is not None and may_write(self.key):
             return self._moved(mask, self.length, capacity=capacity)
         key, value = F.pad(self.key, (0, 0, 0, more)), F.pad(self.value, (0, 0, 0, more))
-        return Memory(key, value, mask, self.length, self.placed, self.room)
+        return Memory(key, value, mask, self.length, self.placed, self.write_right)
 
     def _moved(
         self,
@@ -108,8 +108,8 @@ class Memory(NamedTuple):
         filled = self._most() if filled is None else filled
         held = (self.key, self.value)
         key, value = (new_buffer(one, capacity=capacity, filled=filled, rows=rows) for one in held)
-        known = None if self.room is None else self.room.filled
-        return Memory(key, value, mask, length, self.placed, Room(key, value, length, filled=known))
+        known = None if self.write_right is None else self.write_right.filled
+        return Memory(key, value, mask, length, self.placed, WriteRight(key, value, length, filled=known))
 
     def append(self, more: "Memory", *, filled: int | None = None) -> "Memory":
         """Put the keys of `more` behind those of each batch element; shapes stay, so compiled code need not change.
@@ -126,16 +126,16 @@ class Memory(NamedTuple):
         if not may_write(self.key):
             places = self.next_positions(count)
             key, value = put(self.key, more.key, at=places), put(self.value, more.value, at=places)
-            room = None if self.room is None else Room.used_up()
-            return Memory(key, value, self.mask.scatter(1, places, counts), length, self.placed, room)
-        mine = self.room is not None and self.room.take(self.key, self.value, self.length)
+            right = None if self.write_right is None else WriteRight.used_up()
+            return Memory(key, value, self.mask.scatter(1, places, counts), length, self.placed, right)
+        mine = self.write_right is not None and self.write_right.take(self.key, self.value, self.length)
         held = self if mine else self._moved(self.mask, self.length, capacity=self.capacity, filled=filled)
         key, value, mask = held.key, held.value, self.mask.clone()
         at = self.next_positions(count) if filled is None else filled
         for buffer, new in ((key, more.key), (value, more.value), (mask.unsqueeze(-1), counts.unsqueeze(-1))):
             write(buffer, new, at=at)
         all_count = None if counted is None or more.mask is not None else counted + count
-        return Memory(key, value, mask, length, self.placed, Room(key, value, length, filled=all_count))
+        return Memory(key, value, mask, length, self.placed, WriteRight(key, value, length, filled=all_count))
 
     def _may_look(self) -> bool:
         """Tell whether to ask for the lengths would break no graph and make no accelerator wait."""
@@ -162,8 +162,8 @@ class Memory(NamedTuple):
         needed = filled + more.capacity
         if needed > self.capacity:
             raise ArgumentError(
-                f"the memory must have room for {needed} keys; received one of capacity {self.capacity}. "
-                f"Make room before appending: memory.reserve({needed})."
+                f"the memory must have a capacity of {needed} keys; received one of {self.capacity}. "
+                f"Reserve before appending: memory.reserve({needed})."
             )
 
     def select(self, rows: Int[Tensor, " rows"], *, filled: int | None = None) -> "Memory":
@@ -173,16 +173,16 @@ class Memory(NamedTuple):
         """
         rows = rows.to(device=self.key.device)
         mask, length = None if self.mask is None else self.mask.index_select(0, rows), self.length.index_select(0, rows)
-        if self.room is None or not may_write(self.key):
-            return Memory(gather(self.key, rows), gather(self.value, rows), mask, length, self.placed, self.room)
+        if self.write_right is None or not may_write(self.key):
+            return Memory(gather(self.key, rows), gather(self.value, rows), mask, length, self.placed, self.write_right)
         return self._moved(mask, length, capacity=self.capacity, filled=filled, rows=rows)
 
     def common_length(self) -> int | None:
         """Say how many keys every batch element holds: where all hold as many, all count, and asking is free."""
         if self.mask is None:
             return self.capacity
-        if self.room is not None and self.room.filled is not None:
-            return self.room.filled
+        if self.write_right is not None and self.write_right.filled is not None:
+            return self.write_right.filled
         if not self._may_look():
             return None
         least, most = (int(one) for one in self.length.aminmax())
@@ -194,7 +194,7 @@ class Memory(NamedTuple):
         return Memory(key, value, None, self.length, self.placed)
 
     def trimmed(self) -> "Memory":
-        """See what is filled alone, as far as one may look: room to spare costs nothing then."""
+        """See what is filled alone, as far as may be attended to: unused capacity then costs nothing."""
         if self.mask is None:
             return self
         count = self.common_length()
@@ -204,7 +204,7 @@ class Memory(NamedTuple):
             return self
         most = self._most()
         key, value = (one.narrow(-2, 0, most) for one in (self.key, self.value))
-        return Memory(key, value, self.mask[:, :most], self.length, self.placed, self.room)
+        return Memory(key, value, self.mask[:, :most], self.length, self.placed, self.write_right)
 
     def true_length(self) -> Int[Tensor, " batch"]:
         """Count the keys that may be attended to."""
@@ -226,13 +226,13 @@ class Memory(NamedTuple):
         if self.mask is None:
             return asked
         tensor = self.mask[(slice(None), *[None] * (self.key.ndim - 2))]  # batch 1 (1) key
-        own = Harmless(tensor) if self.room is None else Dense(tensor)
+        own = Harmless(tensor) if self.write_right is None else Dense(tensor)
         return own if asked is None else own & asked
 
     def locate(self, query_length: int) -> Int[Tensor, "batch query"] | None:
         """Say where queries stand if nobody does: at the last keys. None means that the ends align.
 
-        With room to spare or padding, only one query can be placed so: the last key of each batch element.
+        With unused capacity or padding, only one query can be placed so: the last key of each batch element.
         """
         if self.mask is None or query_length == self.capacity:
             return None

@@ -1,4 +1,4 @@
-"""Together: a setting of the whole process that several threads may want at once."""
+"""Settings of the whole process that several threads may want at once."""
 
 import threading
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 
-class Together:
+class SharedSwitch:
     """A context that many may be in: the first to come enters what `make` gives, and the last to leave leaves it.
 
     Were each to set a value of the whole process and put back what was there before, two threads that leave in the
@@ -50,7 +50,7 @@ class _CudnnOff:
         torch.backends.cudnn.enabled = self.before
 
 
-without_cudnn = Together(_CudnnOff)
+without_cudnn = SharedSwitch(_CudnnOff)
 """Leave recurrent networks to torch's own kernels: cuDNN computes no gradient of one in evaluation mode."""
-eager = Together(lambda: torch.compiler.set_stance("force_eager"))
+eager = SharedSwitch(lambda: torch.compiler.set_stance("force_eager"))
 """Run compiled models uncompiled, as hooks must, for as long as anybody is inside."""

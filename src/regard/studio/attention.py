@@ -1,4 +1,4 @@
-"""One look: all that a model weighs while it says given tokens, for the views to draw."""
+"""The attention of a forced output: all weights of a model, for the views to draw."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext

@@ -24,7 +24,7 @@ def make_demo_page(found: Demonstrated) -> str:
         _trained(found),
         "<h2>Alignment error against the gold links</h2>",
         _errors(found),
-        "<h2>What it looked at</h2>",
+        "<h2>What it attended to</h2>",
         "<p>Each row is a word that <b>bahdanau</b> wrote, each column a word it read; the stronger the color, the "
         "more weight. Weights show where the model looked, which is not why it wrote the word.</p>",
         *(_shown(one) for one in found.shown),

@@ -1,4 +1,4 @@
-"""Inspect loaded models: run one on a text, and gather where its layers looked, with tokens as labels."""
+"""Inspect loaded models: run one on a text, and gather the weights of its layers, with tokens as labels."""
 
 from collections.abc import Sequence
 from dataclasses import replace

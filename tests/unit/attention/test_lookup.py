@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard import Dot, lookup
-from regard.attention import Found
+from regard.attention import LookupResult
 
 NAMES = ["Anna", "Bruno", "Clara", "David"]
 ROLES = ["lecturer", "student", "assistant", "student"]
@@ -24,7 +24,7 @@ def test_the_first_of_equal_keys_is_found() -> None:
 @pytest.mark.parametrize(("query", "role"), [("Klara", "assistant"), ("Ana", "lecturer"), ("DAVID", "student")])
 def test_near_names_are_found(query: str, role: str) -> None:
     found = lookup(query, NAMES, ROLES, exact=False)
-    assert isinstance(found, Found)
+    assert isinstance(found, LookupResult)
     assert found.value == role
     assert found.weights.shape == (4,)
     torch.testing.assert_close(found.weights.sum(), torch.tensor(1.0))

@@ -318,7 +318,7 @@ def test_mistakes_are_told():
         regard.inspect(model, "tokenizer", "cat")
     seer = SimpleNamespace(ask=print)
     with pytest.raises(
-        ArgumentTypeError, match=r"received SimpleNamespace\. Where it looked is in model\.ask\(image, "
+        ArgumentTypeError, match=r"received SimpleNamespace\. What it attends to is in model\.ask\(image, "
     ):
         regard.inspect(seer, "a.png", "What is it?")
 

@@ -160,5 +160,5 @@ def test_bad_arguments():
     block = block_with()
     memory, state = block.remember(torch.zeros(1, 2, 6)), block.start(1, capacity=1)
     _, state, _, _ = block.step(torch.zeros(1, 1, SIZE), state, memory)
-    with pytest.raises(ArgumentError, match=re.escape("must have room for 2 keys; received one of capacity 1.")):
+    with pytest.raises(ArgumentError, match=re.escape("must have a capacity of 2 keys; received one of 1.")):
         block.step(torch.zeros(1, 1, SIZE), state, memory)

@@ -83,10 +83,10 @@ def test_selecting_reorders_and_repeats() -> None:
 
 def test_room_must_be_made_first() -> None:
     full = Memory.of(torch.zeros(2, 3, 4), torch.zeros(2, 3, 4))
-    message = r"room for 4 keys; received one of capacity 3. Make room before appending: memory.reserve\(4\)\."
+    message = r"capacity of 4 keys; received one of 3. Reserve before appending: memory.reserve\(4\)\."
     with pytest.raises(ArgumentError, match=message):
         full.append(full.select(torch.tensor([0, 1]))._replace(key=full.key[:, :1], value=full.value[:, :1]))
-    with pytest.raises(ArgumentError, match="room for 7 keys; received one of capacity 6"):
+    with pytest.raises(ArgumentError, match="capacity of 7 keys; received one of 6"):
         memory_of(4, 1).reserve(6).append(memory_of(3, 3))
     with pytest.raises(ArgumentError, match="`capacity` must be at least what the memory holds, 3; received 2"):
         full.reserve(2)

@@ -73,7 +73,7 @@ def test_an_answer_is_the_models(client, things):
     assert said["says"] == found.answer
     assert {one["name"]: one["probability"] for one in said["chances"]} == found.probabilities
     assert said["words"] == ["is", "there", "a", "circle", "?"]
-    assert torch.equal(unpacked(said["looks"]), found.looks.weights)
+    assert torch.equal(unpacked(said["looks"]), found.attention.weights)
     assert not said["unknown"]
     odd = ask(
         client, "ask/say", model="answerer", seed=3, question="is there a <img src=x onerror=alert(1)> " + "a " * 40
@@ -87,10 +87,10 @@ def test_a_caption_is_the_models(client, things):
     said = ask(client, "ask/say", model="captioner", seed=3)
     found = things["captioner"].caption_pixels(pixels_of(3))[0]
     assert said["says"] == found.text
-    assert said["words"] == list(found.looks.words)
+    assert said["words"] == list(found.attention.words)
     assert said["word_probabilities"] == list(found.probabilities)
     assert said["finished"] == found.finished
-    assert torch.equal(unpacked(said["looks"]), found.looks.weights)
+    assert torch.equal(unpacked(said["looks"]), found.attention.weights)
 
 
 @pytest.mark.parametrize("name", ["gates", "patches"])
@@ -123,7 +123,7 @@ def test_a_picture_of_ones_own_is_read_and_stretched(client, things, kind, mode)
     said = ask(client, "ask/say", model="answerer", file=file, question=QUESTION)
     expected = things["answerer"].ask(Image.open(io.BytesIO(base64.b64decode(file))), QUESTION)
     assert said["says"] == expected.answer
-    assert torch.equal(unpacked(said["looks"]), expected.looks.weights)
+    assert torch.equal(unpacked(said["looks"]), expected.attention.weights)
 
 
 def _many_pixels(width, height):
@@ -223,7 +223,7 @@ def test_the_gradient_of_a_straight_line_is_what_covering_changes():
 def test_captions_and_labels_are_checked_too(things):
     captioner = things["captioner"]
     found = check_caption(captioner, pixels_of(3))
-    words = len(captioner.caption_pixels(pixels_of(3))[0].looks.words)
+    words = len(captioner.caption_pixels(pixels_of(3))[0].attention.words)
     assert found.covered.shape == found.gradient.shape == (words, 8, 8)
     assert len(found.uniform) == words
     said = check_label(things["gates"], torch.from_numpy(draw_seen(3, (16, 16), 3).pixels))

@@ -44,13 +44,13 @@ def test_a_run_leaves_figures_a_report_and_a_card(run):
 def test_a_picture_is_described_with_a_map_for_each_word(run, captioner):
     picture = torch.from_numpy(run[1].test.pictures[0]).float() / 255
     [caption] = captioner.caption(picture)
-    assert len(caption.looks.words) == caption.looks.maps.size(0)
-    assert caption.looks.weights.shape[3:] == (8, 8)
-    if caption.looks.words:
-        torch.testing.assert_close(caption.looks.maps.sum((1, 2)), torch.ones(len(caption.looks.words)))
-    assert len(caption.probabilities) == len(caption.looks.words) + caption.finished
+    assert len(caption.attention.words) == caption.attention.maps.size(0)
+    assert caption.attention.weights.shape[3:] == (8, 8)
+    if caption.attention.words:
+        torch.testing.assert_close(caption.attention.maps.sum((1, 2)), torch.ones(len(caption.attention.words)))
+    assert len(caption.probabilities) == len(caption.attention.words) + caption.finished
     assert 0 < caption.probability <= 1
-    assert caption.text.replace(",", " ,").split() == list(caption.looks.words)
+    assert caption.text.replace(",", " ,").split() == list(caption.attention.words)
 
 
 def test_a_beam_gives_several(run, captioner):
@@ -78,8 +78,8 @@ def test_questions_are_answered_in_sentences(run, captioner, tmp_path):
     [answer] = answering.caption_pixels(picture, question=question)
     [marked] = answering.caption_pixels(picture, question=question.rstrip("?"))
     assert marked.text == answer.text
-    assert len(answer.probabilities) == len(answer.looks.words) + answer.finished
-    assert answer.looks.weights.size(2) == len(answer.looks.words)
+    assert len(answer.probabilities) == len(answer.attention.words) + answer.finished
+    assert answer.attention.weights.size(2) == len(answer.attention.words)
     assert answering.unknown("is there a zebra?") == ("zebra",)
     with pytest.raises(ArgumentError, match=r"`question` must have fewer than 40 words, .*; received 51\."):
         answering.caption_pixels(picture, question="is " * 50)

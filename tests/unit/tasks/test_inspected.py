@@ -165,7 +165,7 @@ def test_a_language_model_shows_what_each_token_looks_back_at(make):
     first = {one.text: one.probability for one in loaded.next("ab c").tokens}
     assert found.target_probabilities[0] == pytest.approx(first["b"], rel=1e-4)
     last = found.map().values[-1].tolist()
-    assert last == pytest.approx([weight for _, weight in following.looked_at][-7:], abs=1e-5)
+    assert last == pytest.approx([weight for _, weight in following.attended_to][-7:], abs=1e-5)
     for call in found.trace:
         assert call.weights.shape[2:] == (7, 7)
         assert not call.weights[0].triu(1).any()

@@ -68,7 +68,7 @@ def test_every_preset_learns_a_pattern(trained, name):
     assert "character tokens" in repr(model)
     if name not in ("bag", "feed-forward"):
         assert model.generate("the d", max_tokens=8, greedy=True) == "og barks"
-    looks = model.next("the ca", 1).looked_at
+    looks = model.next("the ca", 1).attended_to
     assert (looks is not None) == (name == "transformer" or name.endswith("-attention"))
     if looks is not None:
         assert [token for token, _ in looks] == ["</s>", *"the ca"]

@@ -86,10 +86,10 @@ def test_a_question_is_answered_with_a_map_for_each_word(run, answerer):
     assert sum(answer.probabilities.values()) == pytest.approx(1)
     assert answer.probability == max(answer.probabilities.values())
     assert answer.likeliest(2)[0] == (answer.answer, answer.probability)
-    assert answer.looks.words == ("what", "colour", "is", "the", "zebra", "?")
+    assert answer.attention.words == ("what", "colour", "is", "the", "zebra", "?")
     assert answer.unknown == ("zebra",)
-    assert answer.looks.weights.shape == (2, 2, 6, 8, 8)
-    torch.testing.assert_close(answer.looks.maps.sum((1, 2)), torch.ones(6))
+    assert answer.attention.weights.shape == (2, 2, 6, 8, 8)
+    torch.testing.assert_close(answer.attention.maps.sum((1, 2)), torch.ones(6))
     assert answer.cut == 0
 
 
@@ -100,11 +100,11 @@ def test_a_question_alone_and_among_others_has_one_answer(run, answerer):
     for question, one in zip(questions, together, strict=True):
         alone = answerer.ask_pixels(picture, [question])[0]
         assert one.probabilities == pytest.approx(alone.probabilities, abs=1e-6)
-        torch.testing.assert_close(one.looks.weights, alone.looks.weights)
+        torch.testing.assert_close(one.attention.weights, alone.attention.weights)
 
 
 def test_maps_are_drawn_in_text_and_figures(run, answerer):
-    looks = answerer.ask_pixels(torch.from_numpy(run[1].test.pictures[0]), ["is <b> there?"])[0].looks
+    looks = answerer.ask_pixels(torch.from_numpy(run[1].test.pictures[0]), ["is <b> there?"])[0].attention
     lines = looks.text(width=60)
     assert max(map(len, lines)) <= 60
     assert lines[0].split() == ["is", "<", "b"]
@@ -126,7 +126,7 @@ def test_long_questions_are_cut(run):
     answerer = load_question_answerer(trained.folder.model)
     answerer.max_length = 3
     answer = answerer.ask(np.zeros((9, 9, 3), dtype=np.uint8), "is there a circle there?")
-    assert answer.looks.words == ("is", "there", "a")
+    assert answer.attention.words == ("is", "there", "a")
     assert answer.cut == 3
 
 

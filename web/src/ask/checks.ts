@@ -23,18 +23,18 @@ export interface Checked {
 export function checksPanel({ said, choice, matrix, sums, picture, checks, coming, others }: Checked): HTMLElement {
   const own = flat(matrix), facts: Fact[] = sums && own.length > 1 ? uniformFacts(own) : [];
   const rest = 1 - own.reduce((sum, one) => sum + one, 0);
-  if (sums && rest > 1e-3) facts.push({ name: "Looked at itself", value: number(rest), note: "by the token that the label is read from; the places share what is left" });
+  if (sums && rest > 1e-3) facts.push({ name: "Weight on itself", value: number(rest), note: "by the token that the label is read from; the positions share what is left" });
   if (own.length === 1) facts.push({ name: "Places", value: "1", note: "this model sees the mean of the picture: there is nothing to choose from" });
-  if (!checks) return honesty(facts, coming ? h("p", { class: "dim", role: "status" }, "Covering places, one by one…") : h("p", { class: "dim small" }, notRecorded("ask/checks")));
+  if (!checks) return honesty(facts, coming ? h("p", { class: "dim", role: "status" }, "Covering positions, one by one…") : h("p", { class: "dim small" }, notRecorded("ask/checks")));
   const word = choice.word, said_ = said.task === "captions" ? said.words[word] ?? "" : said.says;
   if (checks.uniform?.length && said.task === "questions") {
     facts.push({
-      name: "If all looks were uniform", value: number(Math.exp(checks.uniform[0]!)),
+      name: "If all weights were uniform", value: number(Math.exp(checks.uniform[0]!)),
       note: `probability of “${said.says}”; with its own weights ${number(said.chances[0]!.probability)}`,
     });
   } else if (checks.uniform?.length && said.word_probabilities && word >= 0) {
     facts.push({
-      name: "If all looks were uniform", value: number(Math.exp(checks.uniform[word]!)),
+      name: "If all weights were uniform", value: number(Math.exp(checks.uniform[word]!)),
       note: `probability of “${said_}”; with its own weights ${number(said.word_probabilities[word]!)}`,
     });
   }
@@ -46,11 +46,11 @@ export function checksPanel({ said, choice, matrix, sums, picture, checks, comin
     if (!check || own.length === 1) continue;
     const same = check.rows === matrix.rows && check.columns === matrix.columns;
     const tau = same ? kendall(own, flat(check)) : NaN;
-    facts.push({ name, value: Number.isFinite(tau) ? `τ ${number(tau, 2)}` : "none", note: same ? `over ${own.length} places` : "this map has places of another size" });
+    facts.push({ name, value: Number.isFinite(tau) ? `τ ${number(tau, 2)}` : "none", note: same ? `over ${own.length} positions` : "this map has places of another size" });
   }
   facts.push(seeds(own, others, sums));
   return honesty(facts, h("div", { class: "check-maps" }, maps.map(([, name, check]) => check ? thumb(picture, check, name) : null)),
-    h("p", { class: "dim small" }, "Covering: how far the prediction moves (total variation) when a place is painted over in the picture's mean color. Gradient: the same to first order. Each drawn up to its own largest."));
+    h("p", { class: "dim small" }, "Covering: how far the prediction moves (total variation) when a position is painted over in the picture's mean color. Gradient: the same to first order. Each drawn up to its own largest."));
 }
 
 function thumb(picture: HTMLImageElement, check: Matrix, name: string): HTMLElement {
@@ -64,7 +64,7 @@ function seeds(own: number[], others: Checked["others"], sums: boolean): Fact {
   const same = others.filter((one) => one.matrix.rows * one.matrix.columns === own.length);
   if (!same.length || !sums) return { name: "Seed-to-seed band", value: "none", note: sums ? "one such model is open; open several: regard studio A B C" : "shown for weights that sum to one" };
   const heaviest = own.indexOf(Math.max(...own)), values = [own[heaviest]!, ...same.map((one) => one.matrix.data[heaviest]!)];
-  return { name: "Seed-to-seed band", value: `${number(Math.min(...values), 2)} to ${number(Math.max(...values), 2)}`, note: `weight on the heaviest place in ${values.length} models` };
+  return { name: "Seed-to-seed band", value: `${number(Math.min(...values), 2)} to ${number(Math.max(...values), 2)}`, note: `weight on the heaviest position in ${values.length} models` };
 }
 
 function flat(matrix: Matrix): number[] {

@@ -16,7 +16,7 @@ export interface MapsAnswer {
 export function mapsPanel({ maps, skipped }: MapsAnswer, state: State): HTMLElement {
   const element = h("div");
   const draw = () => {
-    if (!maps.length) return fill(element, panel("Where words look", h("p", { class: "dim" }, skipped)));
+    if (!maps.length) return fill(element, panel("What words attend to", h("p", { class: "dim" }, skipped)));
     const map = maps.find((one) => one.layer === state.get("layer")) ?? maps[0]!, weights = unpackExact(map.weights);
     const heads = weights.shape[0]!, head = Math.min(Math.max(Math.round(state.number("head", -1)), -1), heads - 1);
     const shown: Matrix = head < 0 ? mean(Array.from({ length: heads }, (_, one) => slice(weights, one))) : slice(weights, head);
@@ -27,7 +27,7 @@ export function mapsPanel({ maps, skipped }: MapsAnswer, state: State): HTMLElem
       draw();
       (element.querySelectorAll("select, .stage")[focused] as HTMLElement | undefined)?.focus({ preventScroll: true });
     };
-    const one = panel(map.reads ? "Where words look" : "How the text is summed up",
+    const one = panel(map.reads ? "What words attend to" : "How the text is summed up",
       h("div", { class: "row choices" },
         select("Layer", maps.map((each) => ({ value: each.layer, text: each.reads ? each.layer : `${each.layer}, sums up` })), map.layer, (layer) => set({ layer, head: null, row: null })),
         heads > 1 ? select("Head", [{ value: "-1", text: `mean of ${heads}` }, ...Array.from({ length: heads }, (_, index) => ({ value: String(index), text: `head ${index + 1}` }))], String(head), (value) => set({ head: Number(value) < 0 ? null : value })) : null),

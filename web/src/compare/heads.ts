@@ -37,10 +37,10 @@ export function headPanels(looks: [Look, Look], names: [string, string], state: 
   const choice = choiceOf(map, own.layer, own.head, state);
   const title = `Layer ${own.layer + 1}, head ${own.head + 1}`;
   const grid = panel("All layers and heads", h("div", { class: "row choices" }, which,
-    look.maps.length > 1 ? select("Who looks at what", look.maps.map((one) => ({ value: one.id, text: MAP_NAMES[one.id] })), map, put("map")) : null,
+    look.maps.length > 1 ? select("Which attention", look.maps.map((one) => ({ value: one.id, text: MAP_NAMES[one.id] })), map, put("map")) : null,
     segmented("Order", [
       { value: "place", text: "as in the model" }, { value: "entropy", text: "lowest entropy" }, { value: "sharpness", text: "largest weights" }], order, put("rank"))),
-    h("p", { class: "dim small meaning" }, `${heads.length} ${heads.length === 1 ? "head" : "heads"}. Low entropy: it looks at few places. That ranks how sharply a head looks, not how useful it is. Colors from 0 to 1 in all.`),
+    h("p", { class: "dim small meaning" }, `${heads.length} ${heads.length === 1 ? "head" : "heads"}. Low entropy: it attends to few positions. That ranks how sharply a head attends, not how useful it is. Colors from 0 to 1 in all.`),
     h("div", { class: "thumbs", role: "group", "aria-label": "Heads" }, heads.map((one) => h("button", {
       type: "button", class: "thumb-button", "aria-pressed": String(one === own), title: `entropy ${number(one.entropy, 2)}, mean of the largest weights ${number(one.sharpness, 2)}`,
       onclick: () => {

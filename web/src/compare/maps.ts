@@ -58,7 +58,7 @@ export function mapPanels(looks: [Look, Look], names: [string, string], state: S
   const shared = sharedMaps(looks);
   if (!shared.length) {
     const without = names.filter((_, side) => !looks[side]!.maps.length);
-    return { controls: null, panels: [panel("Attention", h("p", null, `There is no map to compare: ${[...new Set(without)].join(" and ")} has no attention. What is said is above.`))] };
+    return { controls: null, panels: [panel("Attention", h("p", null, `There is no map to compare: ${[...new Set(without)].join(" and ")} has no attention. The output is above.`))] };
   }
   const sameTokens = (["source", "target"] as const).every((side) => looks[0][side].tokens.join("\n") === looks[1][side].tokens.join("\n"));
   const map = shared.includes(state.get("map") as MapName) ? (state.get("map") as MapName) : shared[0]!;
@@ -70,7 +70,7 @@ export function mapPanels(looks: [Look, Look], names: [string, string], state: S
     change();
   };
   const controls = h("div", { class: "row choices both" },
-    shared.length > 1 ? select("Who looks at what", shared.map((id) => ({ value: id, text: MAP_NAMES[id] })), map, put("map")) : null,
+    shared.length > 1 ? select("Which attention", shared.map((id) => ({ value: id, text: MAP_NAMES[id] })), map, put("map")) : null,
     sameTokens ? segmented("Rows and columns", [{ value: "words", text: "Words" }, { value: "tokens", text: "Tokens" }], choices[0].unit, put("unit"))
       : h("p", { class: "dim small" }, "They divide text into different tokens, so words are compared: sums over the source, means over the translation."));
   const titles = [0, 1].map((side) => `${side ? "Second" : "First"}: ${sideName(looks[side]!, choices[side]!, names[side]!)}`) as [string, string];
@@ -114,18 +114,18 @@ function differences([first, second]: readonly [Chosen, Chosen], titles: [string
   const known = rows.filter(Number.isFinite), mean = known.reduce((sum, one) => sum + one, 0) / Math.max(known.length, 1);
   const most = Math.log(2), flat = known.length ? rows.findIndex((one) => one === Math.max(...known)) : -1;
   return [h("div", { class: "columns" },
-    panel("Difference: second minus first", h("p", { class: "dim small meaning" }, "Blue: the second looks there more. Orange: the first does. The scale is fixed, from −1 to 1."),
+    panel("Difference: second minus first", h("p", { class: "dim small meaning" }, "Blue: the second attends there more. Orange: the first does. The scale is fixed, from −1 to 1."),
       matrix({ matrix: apart, rows: first.rows, columns: first.columns, rowTitle: first.rowTitle, columnTitle: first.columnTitle, label: `Difference of ${titles[1]} and ${titles[0]}`, signed: true, sums: false, apart: first.end === null ? [] : [first.end],
         masked: first.masked && second.masked ? (row, column) => first.masked!(row, column) && second.masked!(row, column) : undefined,
         describe: (row, column) => `${first.rows[row]} → ${first.columns[column]}: ${number(at(apart, row, column))} · ${number(at(first.matrix, row, column))} in the first, ${number(at(second.matrix, row, column))} in the second`,
       })),
     panel("How far apart, row by row",
-      h("p", { class: "dim small meaning" }, `Jensen-Shannon divergence in nats: 0 where both look alike, ${number(most)} where they share no place.`),
+      h("p", { class: "dim small meaning" }, `Jensen-Shannon divergence in nats: 0 where both attend alike, ${number(most)} where they share no position.`),
       bars(rows.map((value, row) => ({ label: visible(first.rows[row]!), value: Number.isFinite(value) ? value : 0, chosen: row === flat })), { maximum: most, label: "Divergence of each row" }),
       h("dl", { class: "facts spaced" },
         h("dt", null, "Mean over rows"), h("dd", null, h("b", { class: "mean-divergence" }, known.length ? number(mean) : "none"), h("span", { class: "dim" }, ` of at most ${number(most)}`)),
         h("dt", null, "Mean entropy of a row"), h("dd", null, h("b", null, `${number(meanEntropy(first), 2)} and ${number(meanEntropy(second), 2)} nats`), h("span", { class: "dim" }, ` uniform has ${number(Math.log(first.matrix.columns), 2)}`))),
-      h("p", { class: "caution" }, "Two that look elsewhere may say the same, and two that look alike may not. ", NOT_IMPORTANCE)))];
+      h("p", { class: "caution" }, "Two that attend elsewhere may give the same output, and two that attend alike may not. ", NOT_IMPORTANCE)))];
 }
 
 export function meanEntropy(chosen: Chosen): number {

@@ -103,7 +103,7 @@ interface Drawn {
 
 function describe(picture: MatrixPicture, row: number, column: number): string {
   const names = `${picture.rows[row]} → ${picture.columns[column]}`;
-  if (picture.masked?.(row, column)) return `${names}: masked, could not be looked at`;
+  if (picture.masked?.(row, column)) return `${names}: masked, could not be attended to`;
   const told = `${names}: ${number(at(picture.matrix, row, column))}`;
   return picture.sums === false ? told : `${told} · row sums to ${number(rowSum(picture.matrix, row))}`;
 }

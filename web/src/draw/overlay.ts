@@ -30,7 +30,7 @@ const SIDE = 384;
 /** Draw it: the plain picture and the map beside each other, a sentence, a scale and, folded, all numbers. */
 export function overlay(map: Overlay): HTMLElement {
   const { rows, columns } = map.matrix;
-  const says = h("output", { class: "readout", "aria-live": "polite" }, "Point at a place, or use the arrow keys.");
+  const says = h("output", { class: "readout", "aria-live": "polite" }, "Point at a position, or use the arrow keys.");
   const cursor = { row: map.place?.[0] ?? 0, column: map.place?.[1] ?? 0 };
   const plain = frame(map, paintPlain(map.picture)), over = frame(map, paintOver(map));
   const point = (row: number, column: number, tell = true) => {
@@ -43,7 +43,7 @@ export function overlay(map: Overlay): HTMLElement {
   };
   const stage = h("div", {
     class: "picture-stage", tabindex: 0, role: "application", id: unique("overlay"), "aria-roledescription": "map over a picture",
-    "aria-label": `${map.label}. ${summary(map.matrix, map.signed)} ${rows} rows and ${columns} columns of places; arrow keys read them.`,
+    "aria-label": `${map.label}. ${summary(map.matrix, map.signed)} ${rows} rows and ${columns} columns of positions; arrow keys read them.`,
     onfocus: () => point(cursor.row, cursor.column),
     onkeydown: (event: KeyboardEvent) => {
       const moves: Record<string, [number, number]> = {

@@ -34,8 +34,8 @@ interface Answer {
 }
 
 const MASKS: Record<string, { title: string; says: string }> = {
-  Causal: { title: "Causal", says: "A query sees its own place and those before; the last query stands at the last key." },
-  Window: { title: "Window", says: "A query sees so many places before and after its own." },
+  Causal: { title: "Causal", says: "A query sees its own position and those before; the last query stands at the last key." },
+  Window: { title: "Window", says: "A query sees so many positions before and after its own." },
   Padding: { title: "Padding", says: "Keys behind the end of the sentence are not seen." },
   Documents: { title: "Documents", says: "A query sees the keys of its own document only." },
 };
@@ -249,7 +249,7 @@ export class AttentionExplorer {
     const same = weights.every((row) => row.every((weight, key) => Math.abs(weight - weights[0]![key]!) < 1e-6));
     return h("p", { class: "note" }, same
       ? "Every query has the same weights, and so the same context: without the tanh it adds v⊤q to all scores of its row alike, which normalizing drops."
-      : "Without the tanh a query adds v⊤q to all scores of its row alike. Rows differ here because of the mask, the position, or a normalizer that looks at each score by itself.");
+      : "Without the tanh a query adds v⊤q to all scores of its row alike. Rows differ here because of the mask, the position, or a normalizer that takes each score by itself.");
   }
 
   /** The chosen score with its numbers. */
@@ -258,7 +258,7 @@ export class AttentionExplorer {
     const pair = pairs(answer.score[row]!, answer.query[row]!, keys)(column), worked = work(pair), place = this.chosen.kind("position");
     return panel(`The score of q${row + 1} and k${column + 1}`, h("div", null, scoreEquation(pair.kind, pair.activation), worked ? filled(pair, worked).slice(1) : null, place && !answer.factors ? positionEquation(place.kind) : null,
       answer.added ? h("p", { class: "figures-line" }, `with what the position adds: ${number(answer.compared[row]![column]!)} + ${number(answer.added[row]![column]!)} = ${number(answer.scores[row]![column]!)}`) : null,
-      answer.mask && !answer.mask[row]![column] ? h("p", { class: "note" }, "Masked: not looked at.") : null));
+      answer.mask && !answer.mask[row]![column] ? h("p", { class: "note" }, "Masked: not attended to.") : null));
   }
 
   /** From the chosen row's scores to its weights. */

@@ -62,8 +62,8 @@ export const NORMALIZER_KINDS: Mechanism[] = [
 export const MASK_KINDS: Mechanism[] = [
   { kind: "Causal", settings: [] },
   { kind: "Window", settings: [
-    { name: "left", key: "left", label: "Places before (empty: all)", kind: "limit", initial: () => 1, min: 0, step: 1 },
-    { name: "right", key: "right", label: "Places after (empty: all)", kind: "limit", initial: () => 0, min: 0, step: 1 }] },
+    { name: "left", key: "left", label: "Positions before (empty: all)", kind: "limit", initial: () => 1, min: 0, step: 1 },
+    { name: "right", key: "right", label: "Positions after (empty: all)", kind: "limit", initial: () => 0, min: 0, step: 1 }] },
   { kind: "Padding", settings: [{ name: "lengths", key: "length", label: "Keys that are no padding", kind: "whole", initial: () => 2, min: 0, step: 1 }] },
   { kind: "Documents", settings: [
     { name: "ids", key: "documents", label: "Document of each query", kind: "places", shape: (s) => [1, s.queries], initial: (_, column) => Math.floor(column / 2), rowName: () => "document", columnName: feature("q") },
@@ -81,7 +81,7 @@ export const POSITION_KINDS: Mechanism[] = [
     { name: "keys", key: "awayk", label: "Vector of each distance, for keys", kind: "table", shape: (s) => [3, s.width], initial: (row, column) => (row - 1) * (column === 0 ? 1 : 0), rowName: (r) => distance(r, 3), columnName: feature("") },
     { name: "values", key: "awayv", label: "Vector of each distance, for values", kind: "table", shape: (s) => [3, s.values], initial: () => 0, rowName: (r) => distance(r, 3), columnName: feature("") }] },
   { kind: "GaussianWindow", settings: [
-    { name: "center", key: "center", label: "Place p of each query", kind: "row", shape: (s) => [1, s.queries], initial: (_, column) => column, rowName: () => "p", columnName: feature("q") },
+    { name: "center", key: "center", label: "Position p of each query", kind: "row", shape: (s) => [1, s.queries], initial: (_, column) => column, rowName: () => "p", columnName: feature("q") },
     scalar("half_width", "Half width D", 2, { key: "half", min: 0.1 })] },
 ];
 
@@ -94,12 +94,12 @@ export interface Preset {
 
 const words = "1,0,0;0,1,0;0,0,1";
 export const PRESETS: Preset[] = [
-  { title: "One-hot", about: "Each query equals one key: look-up, softened. Try Hard.", values: { q: words, k: words, v: "1,0;0,1;1,1", score: "Dot", normalizer: "Softmax", mask: "", position: "" } },
-  { title: "Dictionary look-up", about: "A sharp cosine finds the value of the key that points the same way.", values: { q: "0.9,0.1;0.2,1", k: "1,0;0,1;-1,0;0,-1", v: "10;20;30;40", score: "Cosine", temperature: "0.1", normalizer: "Softmax", mask: "", position: "" } },
+  { title: "One-hot", about: "Each query equals one key: lookup, softened. Try Hard.", values: { q: words, k: words, v: "1,0;0,1;1,1", score: "Dot", normalizer: "Softmax", mask: "", position: "" } },
+  { title: "Dictionary lookup", about: "A sharp cosine finds the value of the key that points the same way.", values: { q: "0.9,0.1;0.2,1", k: "1,0;0,1;-1,0;0,-1", v: "10;20;30;40", score: "Cosine", temperature: "0.1", normalizer: "Softmax", mask: "", position: "" } },
   { title: "Kernel regression", about: "Nadaraya and Watson: an average of the near values of x².", values: { q: "0.5;1.5;2.5", k: "0;1;2;3", v: "0;1;4;9", score: "Gaussian", bandwidth: "0.5", normalizer: "Softmax", mask: "", position: "" } },
-  { title: "Causal self-attention", about: "Nobody looks ahead, and near places count more.", values: { q: "1,0;0,1;1,1;1,-1", k: "1,0;0,1;1,1;1,-1", v: "1,0;0,1;1,1;1,-1", score: "ScaledDot", normalizer: "Softmax", mask: "Causal", position: "Alibi", slope: "0.5" } },
+  { title: "Causal self-attention", about: "No query attends ahead, and near positions count more.", values: { q: "1,0;0,1;1,1;1,-1", k: "1,0;0,1;1,1;1,-1", v: "1,0;0,1;1,1;1,-1", score: "ScaledDot", normalizer: "Softmax", mask: "Causal", position: "Alibi", slope: "0.5" } },
   { title: "Additive, sparse", about: "A tanh layer compares; weak keys get exactly zero.", values: { q: "1,-1;0.5,2", k: "2,0;-1,1;0,0;1,1", v: "1,0;0,1;1,1;2,-1", score: "Additive", vector: "2,1", activation: "tanh", normalizer: "Sparsemax", mask: "", position: "" } },
   { title: "Additive without tanh", about: "The score as some lectures print it: the weights are then the same for every query.", values: { q: "1,-1;0.5,2;-2,0", k: "2,0;-1,1;0,0;1,1", v: "1,0;0,1;1,1;2,-1", score: "Additive", vector: "2,1", activation: "identity", normalizer: "Softmax", mask: "", position: "" } },
-  { title: "Local look", about: "Luong's local-p: a window around a predicted place.", values: { q: "1,0;0,1", k: "1,0;0,1;1,1;1,0;0,1;0,0", v: "1;2;3;4;5;6", score: "Bilinear", M: "1,0;0,1", normalizer: "Softmax", mask: "", position: "GaussianWindow", center: "1,3.5", half: "2" } },
-  { title: "Rotary", about: "Equal words, turned by their places: scores see the distance alone.", values: { q: "1,0;1,0;1,0;1,0", k: "1,0;1,0;1,0;1,0", v: "1;2;3;4", score: "Dot", normalizer: "Softmax", mask: "", position: "Rotary", base: "10000" } },
+  { title: "Local attention", about: "Luong's local-p: a window around a predicted position.", values: { q: "1,0;0,1", k: "1,0;0,1;1,1;1,0;0,1;0,0", v: "1;2;3;4;5;6", score: "Bilinear", M: "1,0;0,1", normalizer: "Softmax", mask: "", position: "GaussianWindow", center: "1,3.5", half: "2" } },
+  { title: "Rotary", about: "Equal words, turned by their positions: scores see the distance alone.", values: { q: "1,0;1,0;1,0;1,0", k: "1,0;1,0;1,0;1,0", v: "1;2;3;4", score: "Dot", normalizer: "Softmax", mask: "", position: "Rotary", base: "10000" } },
 ];

@@ -59,7 +59,7 @@ export class SoftDictionary {
 
   constructor(private host: Host, private state: State) {
     this.element.append(panel("A dictionary", h("p", { class: "dim small meaning" }, "A dictionary gives the value of the key that equals the query, or nothing. Attention compares the query with every key and gives a mixture. Words are compared by their letters (cosine), numbers by nearness (Gaussian)."),
-      host.live ? null : h("p", { class: "note" }, "A recording: this look-up, from hard to soft, and the examples. For other entries, run `regard studio`."),
+      host.live ? null : h("p", { class: "note" }, "A recording: this lookup, from hard to soft, and the examples. For other entries, run `regard studio`."),
       h("div", { class: "chips", role: "group", "aria-label": "Examples" }, EXAMPLES.map((one) => h("button", { type: "button", class: "chip", disabled: !this.knows({ look: one.query, entries: one.entries, soft: one.soft }), onclick: () => {
         this.state.set({ look: one.query, entries: one.entries, soft: one.soft });
         this.draw();

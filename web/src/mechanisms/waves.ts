@@ -42,9 +42,9 @@ export class Waves {
   constructor(private host: Host, private state: State) {
     this.drawControls();
     this.element.append(h("div", { class: "waves" }, panel("Positions by features", this.controls,
-      h("p", { class: "dim small meaning" }, "Each row is a position as the model is told it; each pair of columns is one wave, sine and cosine, the later the slower. Choose a row to set the clock."), this.formula(), this.alert.element, this.map),
+      h("p", { class: "dim small meaning" }, "Each row is a position as the model reads it; each pair of columns is one wave, sine and cosine, the later the slower. Choose a row to set the clock."), this.formula(), this.alert.element, this.map),
       panel("A clock with a hand for each pair", this.clocks)),
-      panel("Python", code("import torch\nfrom regard.layers import SinusoidalPositions\n\npositions = SinusoidalPositions(16)\ntable = positions.table(32)\nmoved = table @ positions.rotation(5).mT  # every position, five places on\n(moved[:27] - table[5:]).abs().max()\n", "Runs as it stands")));
+      panel("Python", code("import torch\nfrom regard.layers import SinusoidalPositions\n\npositions = SinusoidalPositions(16)\ntable = positions.table(32)\nmoved = table @ positions.rotation(5).mT  # every position, five positions on\n(moved[:27] - table[5:]).abs().max()\n", "Runs as it stands")));
     void this.ask();
   }
 

@@ -47,13 +47,13 @@ export function checksPanel(look: Look, choice: Choice, step: number, checks: Ch
   // Of very many weights the page has rounded ones, and says so.
   if (!isExact(look, choice)) for (const fact of facts.slice(1)) fact.value = `about ${fact.value}`;
   if (choice.map !== "cross") {
-    return honesty(facts, h("p", { class: "dim small" }, "Leave-one-out and gradients are measured for where the translation looks at the source."));
+    return honesty(facts, h("p", { class: "dim small" }, "Leave-one-out and gradients are measured for the attention from the translation to the source."));
   }
   facts.push(...endFacts(row));
   if (!checks) return honesty(facts, coming ? h("p", { class: "dim", role: "status" }, "Measuring leave-one-out and gradients…") : h("p", { class: "dim small" }, notRecorded("translate/honesty")));
   if (checks.uniform && look.log_probabilities[step] !== undefined) {
     facts.push({
-      name: `If all looks were uniform`, value: number(Math.exp(checks.uniform[step]!)),
+      name: `If all weights were uniform`, value: number(Math.exp(checks.uniform[step]!)),
       note: `probability of “${word}”; with its own weights ${number(Math.exp(look.log_probabilities[step]!))}`,
     });
   }
@@ -75,7 +75,7 @@ export function checksPanel(look: Look, choice: Choice, step: number, checks: Ch
 
 function endFacts(row: number[]): Fact[] {
   const end = row.at(-1)!;
-  const note = end > 0.3 ? "a place to look when no word is needed: models park weight there, it aligns with nothing" : "the end of the source; kept, so that rows sum to one";
+  const note = end > 0.3 ? "a position to attend to when no word is needed: models park weight there, it aligns with nothing" : "the end of the source; kept, so that rows sum to one";
   return [{ name: "Weight on </s>", value: number(end), note }];
 }
 

@@ -39,14 +39,14 @@ export function choiceControls(look: Look, choice: Choice, state: State, change:
   return h("div", { class: "row choices" },
     segmented("Picture", [{ value: "matrix", text: "Matrix" }, { value: "lines", text: "Lines" }], state.get("picture", "matrix"), put("picture")),
     segmented("Rows and columns", [{ value: "words", text: "Words" }, { value: "tokens", text: "Tokens" }], choice.unit, put("unit")),
-    look.maps.length > 1 ? select("Who looks at what", look.maps.map((one) => ({ value: one.id, text: MAPS[one.id] })), choice.map, put("map")) : null,
+    look.maps.length > 1 ? select("Which attention", look.maps.map((one) => ({ value: one.id, text: MAPS[one.id] })), choice.map, put("map")) : null,
     map.layers.length > 1 && !rolled
       ? select("Layer", map.layers.map((name, index) => ({ value: String(index), text: `${index + 1} of ${map.layers.length}`, title: name })), String(choice.layer), put("layer")) : null,
     heads > 1 && !rolled ? select("Head", headChoices(map, choice.layer), String(choice.head), put("head")) : null,
     measuresOf(look, map).length > 1 ? select("Measure", measuresOf(look, map), choice.measure, put("measure")) : null,
-    choice.map === "cross" ? segmented("Looks of a word", [
-      { value: "produced", text: "when produced", title: "Where the model looked as it was about to say the word" },
-      { value: "read", text: "when read", title: "Where it looked one step later, when the word was its newest input" }], choice.when, put("when")) : null,
+    choice.map === "cross" ? segmented("Weights of a word", [
+      { value: "produced", text: "when produced", title: "What the model attended to as it was about to generate the word" },
+      { value: "read", text: "when read", title: "What it attended to one step later, when the word was its newest input" }], choice.when, put("when")) : null,
     choice.map === "target" ? null : checkbox("leave out </s>, rows renormalized", choice.hideEnd, (on) => put("end")(on ? "hidden" : "")),
     state.get("picture", "matrix") === "matrix"
       ? checkbox("colors up to the largest weight, not to 1", state.get("scale") === "largest", (on) => put("scale")(on ? "largest" : "")) : null);

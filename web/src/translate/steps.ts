@@ -36,7 +36,7 @@ function stepParts(look: Look, choice: Choice | null, step: number): HTMLElement
   const shownBars = look.source.tokens.map((token, index) => ({
     label: visible(token), value: row[index]!, mark: 1 / open, chosen: row[index] === most,
   })).filter((bar) => bar.value >= least).slice(0, MOST);
-  const where = h("div", null, h("h3", null, isExact(look, across) ? "Where it looks for it" : "Where it looks for it, rounded"), bars(shownBars, { label: "Weights on source tokens at this step" }),
+  const where = h("div", null, h("h3", null, isExact(look, across) ? "What it attends to for it" : "What it attends to for it, rounded"), bars(shownBars, { label: "Weights on source tokens at this step" }),
     row.length > MOST ? h("p", { class: "dim small" }, `The ${shownBars.length} heaviest of ${row.length}, in the order of the source.`) : null,
     h("p", { class: "dim small" }, h("i", { class: "tick-key", "aria-hidden": "true" }), ` uniform, ${(1 / open).toFixed(4)} each`));
   return [shown, h("div", { class: "halves" }, next, where)];

@@ -19,7 +19,7 @@ const COMMANDS = "regard train --task questions --data builtin:shapes --out runs
 export const view: View = {
   id: "ask",
   title: "Ask an image",
-  lede: "Ask about a picture, and see which of its places each word looked at.",
+  lede: "Ask about a picture, and see which of its positions each word attends to.",
   render(element, host, state) {
     const models = host.overview.models.filter((model) => model.kind === "vision");
     if (!models.length) {
@@ -273,7 +273,7 @@ class Ask {
       h("p", { class: "said", role: "status" }, visible(said.says) || "(nothing)",
         truth ? h("span", { class: said.says === truth ? "truth right" : "truth" }, said.says === truth ? " ✓ true of this scene" : ` · in truth: ${truth}`) : null),
       said.finished ? null : h("p", { class: "note" }, "The longest length came before the end."),
-      said.unknown.length ? h("p", { class: "note" }, `The model has never seen ${said.unknown.slice(0, 12).map((word) => `“${visible(word)}”`).join(", ")}: it reads one and the same token in their place.`) : null,
+      said.unknown.length ? h("p", { class: "note" }, `The model has never seen ${said.unknown.slice(0, 12).map((word) => `“${visible(word)}”`).join(", ")}: it reads one and the same token instead of them.`) : null,
       said.cut ? h("p", { class: "note" }, `The question is too long: its last ${said.cut.toLocaleString("en")} words were not read.`) : null,
       said.chances.length ? bars(said.chances.slice(0, 6).map((one) => ({ label: visible(one.name), value: one.probability, chosen: one.name === said.says })), { label: "Probabilities" }) : null,
       said.task === "captions" ? h("p", { class: "dim small" }, "Each word has a map below, and the probability it had given those before it.") : null));
@@ -293,20 +293,20 @@ class Ask {
       const most = Math.max(...Array.from(matrix.data));
       const full = this.state.get("scale") === "largest" ? most || 1 : Math.min(1, FULL / count);
       const word = this.choice.word < 0 ? "the mean of all words" : `“${visible(said.words[this.choice.word]!)}”`;
-      return { matrix, maximum: full, signed: false, sums: true, name: `Where ${word} looks`,
+      return { matrix, maximum: full, signed: false, sums: true, name: `What ${word} attends to`,
         meaning: this.state.get("scale") === "largest" ? "up to the largest weight of this map" : count > FULL ? `${FULL} equal shares are drawn in full, for every word and model` : "weights" };
     }
     const one = said.places.find((place) => place.name === this.state.get("map")) ?? said.places.find((place) => place.name === "rollout") ?? said.places.at(-1);
     if (!one) return null;
     const sums = !one.signed && one.limit < 1;
-    const meaning = one.signed ? "what each place adds to the label's logit, for (orange) and against (blue); drawn up to the largest" : sums ? `${FULL} equal shares are drawn in full` : "a gate: 0 is closed, 1 is open";
+    const meaning = one.signed ? "what each position adds to the label's logit, for (orange) and against (blue); drawn up to the largest" : sums ? `${FULL} equal shares are drawn in full` : "a gate: 0 is closed, 1 is open";
     return { matrix: one.weights, maximum: one.limit, meaning, signed: one.signed, sums, name: one.name };
   }
 
   private drawMap(): void {
     const said = this.said!, shown = this.shown;
     if (!shown) {
-      fill(this.parts.map, panel("Places", h("p", null, said.task === "captions" ? "It said no word, so there is no map." : "This network weighs no places.")));
+      fill(this.parts.map, panel("Places", h("p", null, said.task === "captions" ? "It generated no word, so there is no map." : "This network weighs no positions.")));
       return this.drawHonesty();
     }
     const set = (values: Record<string, string | number | null>) => {
@@ -324,7 +324,7 @@ class Ask {
     [...controls].forEach((one, index) => (one.querySelector<HTMLElement>("select, input")!.dataset.keep = String(index)));
     const place = this.state.get("place").split(",").map(Number);
     const marked = place.length === 2 && place.every(Number.isInteger) && place[0]! < shown.matrix.rows && place[1]! < shown.matrix.columns && Math.min(...place) >= 0 ? (place as [number, number]) : null;
-    fill(this.parts.map, panel("Where it looks", h("div", { class: "row choices" }, controls),
+    fill(this.parts.map, panel("What it attends to", h("div", { class: "row choices" }, controls),
       looks ? this.words(looks, shown.maximum) : null,
       overlay({ picture: this.image, ...shown, label: `${shown.name}, over the picture`, place: marked, onpoint: (row, column) => this.state.set({ place: `${row},${column}` }) })));
     if (focused !== undefined) this.parts.map.querySelector<HTMLElement>(`[data-keep="${focused}"]`)?.focus({ preventScroll: true });

@@ -118,7 +118,7 @@ class Classify {
           void this.read(this.sentence.text);
         }) : null,
         h("p", { class: "dim small about" }, model.about)),
-      host.live ? null : h("p", { class: "note" }, "A recording: what is in this file can be looked at. To type other texts, run `regard studio`."),
+      host.live ? null : h("p", { class: "note" }, "A recording: what is in this file can be shown. To type other texts, run `regard studio`."),
       this.texts.length ? h("div", { class: "chips", role: "group", "aria-label": host.live ? "Examples" : "Also in this file" }, this.texts.map((one) =>
         h("button", { type: "button", class: "chip", title: one.text, "data-text": one.text, onclick: () => {
           this.text.value = one.text;
@@ -215,7 +215,7 @@ class Classify {
 
   private drawHonesty(): void {
     const found = this.found!, own = found.shares.model, facts: Fact[] = uniformFacts(own);
-    if (found.uniform !== null) facts.push({ name: "If all looks were uniform", value: number(found.uniform), note: `probability of “${visible(found.label)}”; with its own weights ${number(found.probabilities[0]!.probability)}` });
+    if (found.uniform !== null) facts.push({ name: "If all weights were uniform", value: number(found.uniform), note: `probability of “${visible(found.label)}”; with its own weights ${number(found.probabilities[0]!.probability)}` });
     const pairs: [string, Measure, Measure][] = [["own weights and removal", "model", "removal"], ["own weights and saliency", "model", "gradient"], ["removal and saliency", "removal", "gradient"]];
     for (const [name, one, other] of pairs) {
       const first = found.shares[one], second = found.shares[other];
@@ -227,7 +227,7 @@ class Classify {
     facts.push(found.others.length
       ? { name: "Seed-to-seed band", value: `${number(Math.min(...seeds), 2)} to ${number(Math.max(...seeds), 2)}`, note: `share of “${visible(found.words[heaviest]!)}” in ${seeds.length} models of this kind` }
       : { name: "Seed-to-seed band", value: "none", note: "one model of this kind is open; open several: regard studio A B C" });
-    fill(this.parts.honesty, honesty(facts, h("p", { class: "dim small" }, "Shares say how much a word was heard, not whether it spoke for or against the label.")));
+    fill(this.parts.honesty, honesty(facts, h("p", { class: "dim small" }, "Shares tell how much a word weighs, not whether it speaks for or against the label.")));
   }
 }
 

@@ -18,7 +18,7 @@ const FIRST_TEXT: Record<string, string> = { language: "The cat sat on the", cla
 export const view: View = {
   id: "steps",
   title: "Step by step",
-  lede: "One look, taken apart: compare the query with every key, make weights of the scores, add up the values. All numbers are the model's.",
+  lede: "One attention step, taken apart: compare the query with every key, make weights of the scores, add up the values. All numbers are the model's.",
   render(element, host, state) {
     const models = host.overview.models.filter((model) => model.kind !== "vision");
     if (!models.length) {
@@ -183,7 +183,7 @@ class Steps {
       this.state.set({ key: null, feature: null, ...values });
       void this.take();
     };
-    fill(this.choices, panel("Which look",
+    fill(this.choices, panel("Which attention",
       reading.says && reading.target !== null ? h("p", { class: "said-line" }, h("span", { class: "dim small" }, "It says "), visible(reading.target) || "(nothing)") : null,
       respelledNote(reading.read_as),
       h("div", { class: "row" },

@@ -28,7 +28,7 @@ interface SearchAnswer {
 export const view: View = {
   id: "translate",
   title: "Translate",
-  lede: "Type a sentence and see where the model looks while it says each word.",
+  lede: "Type a sentence and see what the model attends to while it generates each word.",
   needs: ["translator"],
   render(element, host, state) {
     const page = new Translate(host, state);
@@ -73,7 +73,7 @@ class Translate {
         models.length > 1 ? select("Model", models.map((one) => ({ value: one.name, text: one.name })), model.name, (name) => this.again({ model: name })) : null,
         select("Beam", [1, 2, 3, 5, 8, 12].map((width) => ({ value: String(width), text: width === 1 ? "1, greedy" : String(width) })), String(this.beam), (width) => this.again({ beam: width })),
         h("p", { class: "dim small about" }, model.about)),
-      host.live ? null : h("p", { class: "note" }, "A recording: what is in this file can be looked at from every side. To type other sentences, run `regard studio`."),
+      host.live ? null : h("p", { class: "note" }, "A recording: what is in this file can be shown from every side. To type other sentences, run `regard studio`."),
       model.examples.length && host.live ? h("div", { class: "chips", role: "group", "aria-label": "Examples" }, model.examples.map((one) =>
         h("button", { type: "button", class: "chip", title: one.reference, onclick: () => {
           this.text.value = one.text;
@@ -241,7 +241,7 @@ class Translate {
     for (const rows of this.exact.values()) rows.leave();
     const choice = this.choice();
     if (!choice) {
-      fill(this.parts.map, panel("Attention", h("p", null, "This model has no attention: it reads the sentence into one fixed vector, so there is nothing to look at. Open one that attends: regard studio runs/demo/bahdanau.")));
+      fill(this.parts.map, panel("Attention", h("p", null, "This model has no attention: it reads the sentence into one fixed vector, so there are no weights to show. Open one that attends: regard studio runs/demo/bahdanau.")));
       return;
     }
     const look = this.look!, chosen = choose(look, choice);
@@ -269,7 +269,7 @@ class Translate {
   private describe(chosen: Chosen, choice: Choice, row: number, column: number, again: () => void): string {
     const names = `${chosen.rows[row]} → ${chosen.columns[column]}`, asked = this.exact.get(choice.map)!;
     asked.leave();
-    if (chosen.masked?.(row, column)) return `${names}: masked, could not be looked at`;
+    if (chosen.masked?.(row, column)) return `${names}: masked, could not be attended to`;
     const exact = this.exactRow(chosen, choice, row), values = exact ?? rowOf(chosen.matrix, row);
     if (!exact && this.canBeExact(choice)) asked.later(chosen.rowPlaces[row]!, again);
     const end = column === chosen.end ? " · the end of the source, no word" : "";
@@ -317,7 +317,7 @@ class Translate {
   private drawTree(): void {
     const steps = this.found!.tree;
     fill(this.parts.tree, steps.length ? panel("What search considered", h("p", { class: "dim small" },
-      "Beam search keeps the best hypotheses of each step and cuts the others off. Choose one to see where the model looked for it."),
+      "Beam search keeps the best hypotheses of each step and cuts the others off. Choose one to see what the model attended to for it."),
       tree(steps, this.picked, (path) => this.knows(path), (path) => {
         const output = this.found!.outputs.findIndex((one) => one.tokens.join() === path.join());
         this.state.set({ path: output >= 0 ? null : path.join("."), pick: output > 0 ? output : null, step: Math.max(0, path.length - 1) });
@@ -327,7 +327,7 @@ class Translate {
 }
 
 function title(choice: Choice): string {
-  const names = { cross: "Where the translation looks", source: "Where the source looks at itself", target: "Where the translation looks at itself" };
+  const names = { cross: "Attention from the translation to the source", source: "Self-attention of the source", target: "Self-attention of the translation" };
   return names[choice.map];
 }
 

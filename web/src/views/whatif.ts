@@ -21,7 +21,7 @@ const CLEAR = { step: null, layer: null, head: null, pin: null, mask: null, swap
 export const view: View = {
   id: "whatif",
   title: "What if",
-  lede: "Pull at a weight, hide a word or put another in its place, and see at once what the model would say.",
+  lede: "Pull at a weight, hide a word or replace it, and see at once what the model would output.",
   needs: ["translator", "classifier"],
   render(element, host, state) {
     const models = host.overview.models, named = models.find((one) => one.name === state.get("model"));
@@ -204,7 +204,7 @@ class WhatIf {
         this.drawTools();
       },
     });
-    const steps = h("div", { class: "chips steps-of", role: "group", "aria-label": "Word about to be said" }, tokens.map((_, step) => h("button", {
+    const steps = h("div", { class: "chips steps-of", role: "group", "aria-label": "Word about to be generated" }, tokens.map((_, step) => h("button", {
       type: "button", class: "chip", "aria-pressed": String(step === own.step), disabled: !this.tried((now) => (now.step = step)), onclick: () => this.again((now) => (now.step = step)),
     }, visible(look.target.tokens[step]!))));
     const choices = (part: "layer" | "head", count: number) => [{ value: "-1", text: `all ${part}s` }, ...names(count)].map((one) => ({ ...one, disabled: !this.tried((now) => (now[part] = Number(one.value))) }));
@@ -218,10 +218,10 @@ class WhatIf {
       panel("Translation, undisturbed", h("p", { class: "said", lang: "und" }, visible(text) || h("span", { class: "dim" }, "(nothing)")),
         respelledNote(look.source.read_as),
         cut ? h("p", { class: "note" }, `The sentence is too long: ${cut} tokens were left out.`) : null,
-        h("p", { class: "dim small" }, "Greedy decoding, the likeliest token each time, so that what differs comes from what you change. Choose the word that is about to be said:"), steps),
+        h("p", { class: "dim small" }, "Greedy decoding, the likeliest token each time, so that what differs comes from what you change. Choose the word that is about to be generated:"), steps),
       h("div", { class: "columns" },
         h("div", { class: "sides" },
-          panel(`Where it looks to say “${visible(look.target.tokens[own.step] ?? "")}”`, controls,
+          panel(`What it attends to for “${visible(look.target.tokens[own.step] ?? "")}”`, controls,
             this.bars.element,
             h("p", { class: "dim small" }, h("i", { class: "tick-key", "aria-hidden": "true" }), ` the model's own weight${averaged ? "; bars are averages of the layers and heads chosen, and a pinned weight is forced on each" : ""}`),
             this.parts.tools),
@@ -328,7 +328,7 @@ class WhatIf {
         if (text) now.replaced.set(place, text);
         else now.replaced.delete(place);
       });
-    } }, h("div", { class: "field" }, h("label", { for: id }, "Read another token in its place"), input, list),
+    } }, h("div", { class: "field" }, h("label", { for: id }, "Read another token instead"), input, list),
       h("button", { type: "submit", class: "button", disabled: !this.host.live }, "Replace"));
   }
 
@@ -346,9 +346,9 @@ class WhatIf {
     const row = this.row, masked = this.masked, sum = row.reduce((all, one) => all + one, 0);
     const notes = [
       own.pinned.size ? "Pinned weights are forced; the others keep their proportions and share what is left, so that the row keeps its sum. Pinned weights of more than one in all are divided by their sum." : "",
-      own.hidden.size ? "A masked word is hidden from every layer and head that looks at the source. Its neighbors were read beside it, so their states may still tell of it." : "",
-      own.replaced.size ? "A replaced token is read by the model from the start; what was said before this step is kept." : "",
-      sum < 1e-6 ? "Nothing is left to look at: the context is zero." : "",
+      own.hidden.size ? "A masked word is hidden from every layer and head that attends to the source. Its neighbors were read beside it, so their states may still reflect it." : "",
+      own.replaced.size ? "A replaced token is read by the model from the start; what was generated before this step is kept." : "",
+      sum < 1e-6 ? "Nothing is left to attend to: the context is zero." : "",
     ].filter(Boolean);
     fill(this.parts.honesty, honesty([
       { name: "Row as it is used now", value: `sums to ${number(sum)}` },

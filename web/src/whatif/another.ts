@@ -30,7 +30,7 @@ export interface Finding {
 /** Draw the panel. Nothing is searched before the visitor asks for it. */
 export function anotherPanel(finding: Finding): HTMLElement {
   if (finding.tokens.filter((_, place) => !finding.masked(place)).length < 2) {
-    return panel(TITLE, h("p", { class: "verdict" }, "No alternative exists: at this step one place alone is open, and it has all the weight."));
+    return panel(TITLE, h("p", { class: "verdict" }, "No alternative exists: at this step one position alone is open, and it has all the weight."));
   }
   const alert = alertBox(), result = h("div", { class: "another-result", "aria-live": "polite" });
   let tolerance = TOLERANCES.includes(finding.tolerance) ? finding.tolerance : TOLERANCES[0]!;
@@ -50,7 +50,7 @@ export function anotherPanel(finding: Finding): HTMLElement {
     button.disabled = false;
   } }, "Search for other weights");
   return panel(TITLE,
-    h("p", { class: "dim small meaning" }, "Jain and Wallace (2019) ask: could the model have looked elsewhere and said the same? The search moves the weights of this step as far away as it can (Jensen-Shannon divergence) while the prediction moves by at most ε (total variation distance)."),
+    h("p", { class: "dim small meaning" }, "Jain and Wallace (2019) ask: could the model have attended elsewhere and given the same output? The search moves the weights of this step as far away as it can (Jensen-Shannon divergence) while the prediction moves by at most ε (total variation distance)."),
     h("div", { class: "row" }, select("Prediction may move by ε", TOLERANCES.map((one) => ({ value: one, text: one, disabled: !known(one) })), tolerance, (chosen) => {
       tolerance = chosen;
       finding.chose(chosen);

@@ -187,7 +187,7 @@ export class WhatIfLabel {
       },
     });
     fill(this.results, h("div", { class: "columns" }, h("div", { class: "sides" },
-      panel("How the text is summed up", this.bars.element, h("p", { class: "dim small" }, h("i", { class: "tick-key", "aria-hidden": "true" }), " the model's own weight; where there are several looks, their mean, and a pinned weight is forced on each"), this.parts.tools),
+      panel("How the text is summed up", this.bars.element, h("p", { class: "dim small" }, h("i", { class: "tick-key", "aria-hidden": "true" }), " the model's own weight; where there are several poolings, their mean, and a pinned weight is forced on each"), this.parts.tools),
       panel("What it says then", this.parts.outcome)), this.parts.honesty));
   }
 

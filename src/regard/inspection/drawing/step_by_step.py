@@ -17,7 +17,7 @@ BARS = 2.0  # inches of a panel of bars
 CAVEAT = "These are the numbers of one head of one layer; what the model says is made of many, and of what follows."
 
 
-def computation_figure(found: Computation) -> Picture:
+def computation_figure(result: Computation) -> Picture:
     """Draw scores, weights, weighted values and the context of one query, from left to right.
 
     >>> from regard.inspection.trace.computation import computation
@@ -25,15 +25,15 @@ def computation_figure(found: Computation) -> Picture:
     >>> layer, x = SelfAttention(), torch.eye(3)[None]
     >>> figure = computation_figure(computation(layer, lambda: layer(x), layer="SelfAttention", query=0))
     """
-    count, size = found.values.shape
+    count, size = result.values.shape
     shown = min(size, MOST_FEATURES)
     height = min(1.7 + 0.27 * (count + 1), 12.0)
     features = max(2.4, 0.3 * shown)
-    width = inches(found.key_labels) + 2 * BARS + features + 3.4
+    width = inches(result.key_labels) + 2 * BARS + features + 3.4
     left_out = f" ({shown} of {size} features)" if shown < size else ""
     titles = [
-        f"1. scores: {name_of(found.score)}",
-        f"2. weights: {name_of(found.normalizer)}",
+        f"1. scores: {name_of(result.score)}",
+        f"2. weights: {name_of(result.normalizer)}",
         f"3. weighted values and their sum{left_out}",
     ]
     figure, [scores, weights, values] = panels(
@@ -41,16 +41,16 @@ def computation_figure(found: Computation) -> Picture:
         3,
         size=(width / 3, height),
         titles=titles,
-        title=f"{found.layer}: what “{short(found.query_label)}” looks at",
+        title=f"{result.layer}: what “{short(result.query_label)}” attends to",
         widths=[BARS, BARS, features],
     )
-    closed = torch.zeros_like(found.scores, dtype=torch.bool) if found.mask is None else ~found.mask
-    compared = found.scores.masked_fill(closed, 0.0).nan_to_num(neginf=0.0)
+    closed = torch.zeros_like(result.scores, dtype=torch.bool) if result.mask is None else ~result.mask
+    compared = result.scores.masked_fill(closed, 0.0).nan_to_num(neginf=0.0)
     low, high = (min(float(compared.min()), 0.0), max(float(compared.max()), 0.0)) if count else (0.0, 1.0)
     ends = (low, high if high > low else low + 1.0)
-    draw_bars(scores, compared, labels=found.key_labels, mask=found.mask, limits=ends)
-    draw_bars(weights, found.weights, labels=found.key_labels, mask=found.mask)
-    _draw_sum(values, found, shown)
+    draw_bars(scores, compared, labels=result.key_labels, mask=result.mask, limits=ends)
+    draw_bars(weights, result.weights, labels=result.key_labels, mask=result.mask)
+    _draw_sum(values, result, shown)
     for axes in (scores, weights):
         axes.set_ylim(count + 1, 0)  # so that rows stand beside those of the values
     weights.yaxis.set_visible(False)
@@ -58,22 +58,22 @@ def computation_figure(found: Computation) -> Picture:
     return figure
 
 
-def _draw_sum(axes: Axes, found: Computation, shown: int) -> None:
+def _draw_sum(axes: Axes, result: Computation, shown: int) -> None:
     """Draw a row for each weighted value, and one below them for what they add up to."""
-    table = torch.cat([found.weighted_values, found.context.unsqueeze(0)])[:, :shown].double()
+    table = torch.cat([result.weighted_values, result.context.unsqueeze(0)])[:, :shown].double()
     largest = max(float(table.abs().max()), 1e-9)
     allowed = torch.ones_like(table, dtype=torch.bool)
-    if found.mask is not None:
-        allowed[:-1] = found.mask.unsqueeze(-1)
+    if result.mask is not None:
+        allowed[:-1] = result.mask.unsqueeze(-1)
     mesh = draw_heatmap(
         axes,
         table,
-        query_labels=[*found.key_labels, "context"],
+        query_labels=[*result.key_labels, "context"],
         key_labels=[str(feature) for feature in range(shown)],
         mask=allowed,
         limits=(-largest, largest),
     )
-    WordTicks([""] * len(found.key_labels) + ["context"]).put_on(axes.yaxis)
-    axes.axhline(len(found.key_labels), color=INK, linewidth=1.6)
+    WordTicks([""] * len(result.key_labels) + ["context"]).put_on(axes.yaxis)
+    axes.axhline(len(result.key_labels), color=INK, linewidth=1.6)
     axes.set(xlabel="feature", ylabel="", aspect="auto")
     color_bar(mesh, axes, label="value")

@@ -1,4 +1,4 @@
-"""The seam: where in a model attention takes place, and how to put something between weights and context there."""
+"""The attention layers of a model, where hooks see each call, and how to put something between weights and context."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,17 @@ def attention_layers(model: nn.Module) -> dict[str, nn.Module]:
     >>> list(attention_layers(MultiHeadAttention(4, 2)))
     ['MultiHeadAttention']
     """
-    model = _unwrapped(model)
+    found = _find_layers(model)
+    if not found:
+        raise ArgumentError(
+            f"`model` must hold a layer that attends through regard.layers.Attend; received "
+            f"{type(unwrapped(model)).__name__}, which holds none."
+        )
+    return found
+
+
+def _find_layers(model: nn.Module) -> dict[str, nn.Module]:
+    model = unwrapped(model)
     found = {}
     for path, module in model.named_modules():
         if isinstance(module, Attend) or asks_for_attention(module):
@@ -42,24 +52,22 @@ def attention_layers(model: nn.Module) -> dict[str, nn.Module]:
             f"{type(model).__name__}, which has one of its own. Update transformers, or see its weights by "
             'attn_implementation="eager" and output_attentions=True.'
         )
-    if not found:
-        raise ArgumentError(
-            f"`model` must hold a layer that attends through regard.layers.Attend; received {type(model).__name__}, "
-            "which holds none."
-        )
     return found
 
 
 @contextmanager
-def open_layers(model: nn.Module) -> Iterator[dict[str, Attend]]:
-    """Give for every attention layer the `Attend` whose hooks see its calls, while the context lasts."""
-    found = attention_layers(model)
+def open_layers(model: nn.Module, *, required: bool = True) -> Iterator[dict[str, Attend]]:
+    """Give for every attention layer the `Attend` whose hooks see its calls, while the context lasts.
+
+    A model must have one, unless they are not `required`.
+    """
+    found = attention_layers(model) if required else _find_layers(model)
     ours = {name: layer for name, layer in found.items() if isinstance(layer, Attend)}
     others = {name: layer for name, layer in found.items() if name not in ours}
     if not others:
         yield ours
         return
-    with stand_ins(_unwrapped(model), others) as standing:
+    with stand_ins(unwrapped(model), others) as standing:
         yield {name: ours[name] if name in ours else standing[name] for name in found}
 
 
@@ -68,12 +76,12 @@ def _is_hugging_face(model: nn.Module) -> bool:
     return library is not None and isinstance(model, library.PreTrainedModel)
 
 
-def _unwrapped(model: nn.Module) -> nn.Module:
+def unwrapped(model: nn.Module) -> nn.Module:
     """Take off what torch.compile and distributed training wrap around a model."""
     inner = model._modules.get("_orig_mod")
     if isinstance(model, nn.parallel.DistributedDataParallel):
         inner = model.module
-    return model if inner is None else _unwrapped(inner)
+    return model if inner is None else unwrapped(inner)
 
 
 def four_axes(tensor: Tensor) -> Tensor:

@@ -156,7 +156,7 @@ def inspect(model: Any, /, *inputs: Any, target: str | None = None) -> Inspectio
         shows = [one for one in ("ask(image, question)", "caption(image)[0]") if hasattr(model, one.split("(")[0])]
         raise ArgumentTypeError(
             "`model` must be a Hugging Face model, or have a method `inspect`, as what regard.load gives; received "
-            f"{type(model).__name__}." + "".join(f" Where it looked is in model.{one}.looks." for one in shows)
+            f"{type(model).__name__}." + "".join(f" What it attends to is in model.{one}.attention." for one in shows)
         )
     if target is None:
         return model.inspect(*inputs)

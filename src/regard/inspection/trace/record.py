@@ -1,18 +1,24 @@
-"""Record: gather what every attention layer looks at, without changing what it gives."""
+"""Record: gather the weights of every attention layer, without changing what it gives."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from regard.attention import Mask, Position, Score, attention
+from regard.attention import Mask, Normalizer, Position, Score, attention
+from regard.attention.normalize import NormalizeFunction
+from regard.attention.observe import unobserved
 from regard.attention.score import ScoreFunction
+from regard.errors import ArgumentError
 from regard.inspection.trace.attention_layers import four_axes, open_layers, wrap
+from regard.inspection.trace.functional import callers, functional_calls
 from regard.inspection.trace.trace import Call, Labels, Trace, matching
 from regard.layers.attend import Attend
+from regard.layers.mechanisms.sink import LearnedSink
 from regard.layers.process_switches import eager
 
 
@@ -27,11 +33,14 @@ def record(
 ) -> Iterator[Trace]:
     """Gather every call of the model's attention layers while the context lasts.
 
+    So are calls of `regard.attention` in the `forward` of the model's own modules, under the module's name. What no
+    `forward` makes is not seen: a method that is called from outside, a call in another thread.
+
     The model gives bit for bit what it would give unwatched: scores and weights are computed beside it, once more, by
     the reference, from the arguments of each call; the trace holds copies, cut from the graph. Compiled models run
     uncompiled meanwhile, so that their numbers may differ by rounding.
 
-    - `layers`: names or patterns of the layers wanted.
+    - `layers`: names or patterns of the layers wanted, or of modules that call `regard.attention`.
     - `query_labels`, `key_labels`: the words of the two sides, if they are those of every call; else
       `trace["name"].label(…)` afterwards.
     - `keep_gradients`: the trace holds the very weights the context is made of, so that after `backward()`
@@ -50,15 +59,67 @@ def record(
     """
     patterns = [layers] if isinstance(layers, str) else layers
     trace = Trace()
+    recorders = _Recorders(trace, query_labels, key_labels)
     with ExitStack() as stack:
-        found = stack.enter_context(open_layers(model))
-        wanted = dict.fromkeys(name for pattern in patterns for name in matching(pattern, found))
+        found = stack.enter_context(open_layers(model, required=not callers(model)))
+        wanted = dict.fromkeys(name for one in patterns for name in matching(one, [*found, *callers(model)]))
         stack.enter_context(eager)
-        for name in wanted:
-            recorder = _Recorder(name, trace, query_labels, key_labels)
+        for name in [name for name in wanted if name in found]:
+            recorder = recorders[name]
             for handle in _watch_kept(found[name], recorder) if keep_gradients else _watch(found[name], recorder):
                 stack.callback(handle.remove)
+        stack.enter_context(functional_calls(model, partial(_record_functional, recorders, wanted, keep_gradients)))
         yield trace
+    _check_recorded(model, patterns, [*found, *trace.layers])
+
+
+def _record_functional(
+    recorders: "_Recorders",
+    wanted: Collection[str],
+    keep_gradients: bool,
+    name: str,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor | None,
+    options: dict[str, Any],
+) -> Position | None:
+    """Record a call that a module makes itself, and give the position to call with."""
+    position: Position | None = options["position"]
+    if name not in wanted:
+        return position
+    seen = see(options.pop("normalize"), query, key, value, **options)
+    if not keep_gradients:
+        recorders[name].add(seen)
+        return position
+
+    def keep(weights: Tensor) -> Tensor:
+        kept = _retained(weights)
+        recorders[name].add(seen, kept)
+        return kept.reshape(weights.shape)
+
+    return wrap(position, keep, watches=True)
+
+
+def _check_recorded(model: nn.Module, patterns: Sequence[str], names: Sequence[str]) -> None:
+    """Raise where a pattern named neither a layer nor a module that called the operator."""
+    if not names:
+        raise ArgumentError(
+            "`model` must hold a layer that attends through regard.layers.Attend, or call regard.attention in the "
+            f"forward of a module while it is recorded; received {type(model).__name__}, which did neither."
+        )
+    for pattern in patterns:
+        matching(pattern, names)
+
+
+class _Recorders(dict[str, "_Recorder"]):
+    """One recorder for each name, made when it is first asked for."""
+
+    def __init__(self, trace: Trace, query_labels: Labels | None, key_labels: Labels | None) -> None:
+        super().__init__()
+        self._make = partial(_Recorder, trace=trace, query_labels=query_labels, key_labels=key_labels)
+
+    def __missing__(self, name: str) -> "_Recorder":
+        return self.setdefault(name, self._make(name))
 
 
 class _Recorder:
@@ -87,7 +148,7 @@ def _watch(attend: Attend, recorder: _Recorder) -> list[RemovableHandle]:
     """Look on after each call."""
 
     def look(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        recorder.add(see(attend, *args, **kwargs))
+        recorder.add(see(attend.normalize, *args, **kwargs))
 
     return [attend.register_forward_hook(look, with_kwargs=True)]
 
@@ -97,9 +158,7 @@ def _watch_kept(attend: Attend, recorder: _Recorder) -> list[RemovableHandle]:
     caught: list[Tensor] = []
 
     def keep(weights: Tensor) -> Tensor:
-        kept = four_axes(weights)
-        if kept.requires_grad:
-            kept.retain_grad()
+        kept = _retained(weights)
         caught.append(kept)
         return kept.reshape(weights.shape)
 
@@ -109,12 +168,19 @@ def _watch_kept(attend: Attend, recorder: _Recorder) -> list[RemovableHandle]:
 
     def after(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         kept = caught[0]
-        recorder.add(see(attend, *args, **kwargs), kept)
+        recorder.add(see(attend.normalize, *args, **kwargs), kept)
 
     return [
         attend.register_forward_pre_hook(before, with_kwargs=True),
         attend.register_forward_hook(after, with_kwargs=True),
     ]
+
+
+def _retained(weights: Tensor) -> Tensor:
+    kept = four_axes(weights)
+    if kept.requires_grad:
+        kept.retain_grad()
+    return kept
 
 
 class Seen(NamedTuple):
@@ -128,7 +194,7 @@ class Seen(NamedTuple):
 
 @torch.no_grad()
 def see(
-    attend: Attend,
+    normalize: Normalizer | NormalizeFunction | LearnedSink,
     query: Tensor,
     key: Tensor,
     value: Tensor | None = None,
@@ -143,22 +209,23 @@ def see(
     """Compute a call once more, without dropout, through a normalizer that shows what it was given."""
     shown: list[tuple[Tensor, Tensor | None]] = []
 
-    def normalize(scores: Tensor, allowed: Tensor | None) -> Tensor:
+    def show(scores: Tensor, allowed: Tensor | None) -> Tensor:
         shown.append((scores, allowed))
-        return attend.normalize(scores, allowed)
+        return normalize(scores, allowed)
 
-    weights = attention(
-        query,
-        key,
-        value,
-        score=score,
-        mask=mask,
-        bias=bias,
-        position=position,
-        normalize=normalize,
-        grouped=grouped,
-        return_weights=True,
-    ).weights
+    with unobserved():
+        weights = attention(
+            query,
+            key,
+            value,
+            score=score,
+            mask=mask,
+            bias=bias,
+            position=position,
+            normalize=show,
+            grouped=grouped,
+            return_weights=True,
+        ).weights
     scores, allowed = shown[0] if shown else (weights, None)  # without a key there is nothing to normalize
     if allowed is not None:
         allowed = allowed.expand(scores.shape).clone()

@@ -91,7 +91,7 @@ class LocalAttention(LuongAttention):
                 half_width=self.half_width,
                 key_positions=None if memory.mask is None else _places(memory),
             )
-            return self.look(query, memory, mask=mask, position=window, return_weights=return_weights)
+            return self.attend_over(query, memory, mask=mask, position=window, return_weights=return_weights)
         if query_positions is None:
             if query.size(1) == 1 and memory.capacity > 1:
                 raise ArgumentError(
@@ -101,7 +101,9 @@ class LocalAttention(LuongAttention):
             query_positions = torch.arange(query.size(1), device=query.device)
         distance = _places(memory).unsqueeze(-2) - query_positions.unsqueeze(-1)  # batch query key
         inside = as_mask(distance.abs() <= self.half_width)
-        return self.look(query, memory, mask=inside if mask is None else inside & mask, return_weights=return_weights)
+        return self.attend_over(
+            query, memory, mask=inside if mask is None else inside & mask, return_weights=return_weights
+        )
 
     def center(self, query: Float[Tensor, "batch query state_size"], memory: Memory) -> Float[Tensor, "batch query"]:
         """Predict the place of each state, p_t."""

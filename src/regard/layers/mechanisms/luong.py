@@ -125,9 +125,9 @@ class LuongAttention(nn.Module):
         return_weights: bool = False,
     ) -> Attentional:
         """Look at the memory once for each state."""
-        return self.look(query, memory, mask=mask, return_weights=return_weights)
+        return self.attend_over(query, memory, mask=mask, return_weights=return_weights)
 
-    def look(
+    def attend_over(
         self,
         query: Float[Tensor, "batch query state_size"],
         memory: Memory,

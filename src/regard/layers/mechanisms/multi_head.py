@@ -159,7 +159,7 @@ class MultiHeadAttention(nn.Module):
         length = query.size(1)
         used = self.position if position is None else position
         named = bias is not None or speaks_of_keys(mask) or _names_keys(used)
-        if memory.room is not None and not return_weights and not named:
+        if memory.write_right is not None and not return_weights and not named:
             memory = memory.trimmed()
         if query_positions is None and used is not None:
             query_positions = memory.locate(length)

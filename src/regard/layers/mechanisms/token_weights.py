@@ -20,9 +20,11 @@ class TokenWeights(nn.Module):
 
     $$\alpha_j = \text{softmax}_j(u_{x_j}), \qquad c = \sum_j \alpha_j v_j$$
 
-    where $x_j$ is the token at place $j$, $v_j$ its vector and $u$ is `scores`, (vocabulary_size,), learned for the
+    where $x_j$ is the token at position $j$, $v_j$ its vector and $u$ is `scores`, (vocabulary_size,), learned for the
     task at hand. `TokenWeights.tf_idf(documents)` fixes $u_t = \log \text{idf}_t$ instead: since a token met twice has
     two places, its weights add up to count · idf, divided by the sum over the text.
+
+    Reference: Spärck Jones (1972), for idf. Learned weights are its plainest generalization: no query, no context.
 
     A negative token is no token: its weight is zero, as is that of a token that TF-IDF has never seen.
 

@@ -217,7 +217,15 @@ class StructuralPositions(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class TreeShaw(Shaw):
-    """Shaw's vectors, chosen by the distance in a tree instead of that in the sentence."""
+    r"""Shaw's vectors, chosen by the distance in a tree instead of that in the sentence.
+
+    $$e_{ij} = q_i^\top (k_j + a_{r_{ij}}) / \sqrt{d}$$
+
+    where $r_{ij}$ is `relations`.
+
+    Reference: Shaw, Uszkoreit and Vaswani (2018), equation 4, arXiv:1803.02155; Wang et al. (2019), arXiv:1909.00383,
+    for the tree.
+    """
 
     relations: Int[Tensor, "... query key"] = field(kw_only=True)
 

@@ -12,7 +12,7 @@ from regard.layers.memory import Memory
 from regard.layers.transformer.residual import (
     Norm,
     Residual,
-    look,
+    attend_to,
     look_back,
     make_room,
     read_feed_forward,
@@ -150,7 +150,7 @@ class TransformerDecoderBlock(nn.Module):
         """Read whole sequences; `mask` is that of the self-attention, `cross_mask` narrows the memory's own."""
         told = self.self_attention_residual.enter(states)
         own = remember(self.self_attention, told)
-        said, self_weights = look(self.self_attention, told, own, mask=mask, return_weights=return_weights)
+        said, self_weights = attend_to(self.self_attention, told, own, mask=mask, return_weights=return_weights)
         states = self.self_attention_residual.leave(states, said)
         states, cross_weights = self._look_across(states, memory, cross_mask, return_weights)
         return DecoderBlockOutput(states, self_weights, cross_weights) if return_weights else states
@@ -160,7 +160,7 @@ class TransformerDecoderBlock(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Look at the source and think it over."""
         told = self.cross_attention_residual.enter(states)
-        said, weights = look(self.cross_attention, told, memory, mask=mask, return_weights=return_weights)
+        said, weights = attend_to(self.cross_attention, told, memory, mask=mask, return_weights=return_weights)
         states = self.cross_attention_residual.leave(states, said)
         said = self.feed_forward(self.feed_forward_residual.enter(states))
         return self.feed_forward_residual.leave(states, said), weights

@@ -12,7 +12,7 @@ from regard.layers.memory import Memory
 from regard.layers.transformer.residual import (
     Norm,
     Residual,
-    look,
+    attend_to,
     look_back,
     make_room,
     read_feed_forward,
@@ -120,7 +120,9 @@ class TransformerEncoderBlock(nn.Module):
         """Read whole sequences. `position`, where it depends on the sentence, goes to the attention."""
         told = self.attention_residual.enter(states)
         memory = remember(self.attention, told) if hasattr(self.attention, "remember") else None
-        said, weights = look(self.attention, told, memory, mask=mask, position=position, return_weights=return_weights)
+        said, weights = attend_to(
+            self.attention, told, memory, mask=mask, position=position, return_weights=return_weights
+        )
         states = self._think(self.attention_residual.leave(states, said))
         return EncoderBlockOutput(states, weights) if return_weights else states
 

@@ -108,7 +108,7 @@ def make_room(attention: nn.Module, nothing: Tensor, capacity: int) -> Memory:
     return remember(attention, nothing, positions=positions).reserve(capacity)
 
 
-def look(
+def attend_to(
     attention: nn.Module,
     query: Tensor,
     memory: Memory | None,
@@ -152,7 +152,7 @@ def look_back(
     count, capacity = query.size(1), state.capacity
     places = state.next_positions(count) if filled is None else _places(filled, count, query.device)
     state = state.append(remember(attention, query, mask=mask, positions=places), filled=filled)
-    found, weights = look(
+    found, weights = attend_to(
         attention,
         query,
         state if filled is None else state.first(filled + count),

@@ -15,7 +15,7 @@ from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
 from regard.models.language.network import Heard, LanguageNetwork
 
-#: Room that generating starts with, unless told; it doubles whenever it is full.
+#: Capacity that generating starts with, unless told; it doubles whenever it is full.
 CAPACITY = 16
 
 

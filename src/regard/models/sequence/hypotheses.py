@@ -12,7 +12,7 @@ from regard.attention import Attended, Mask, Position
 from regard.errors import ArgumentError
 from regard.layers.mechanisms.multi_head import MultiHeadAttention
 from regard.layers.memory import Memory
-from regard.layers.transformer.residual import look
+from regard.layers.transformer.residual import attend_to
 
 
 class Found(NamedTuple):
@@ -35,7 +35,7 @@ def look_for_each(
     """Let every row look at the memory of its sentence; `positions` are for attention that asks for the step."""
     folded = fold(query, memory)
     places = None if positions is None else positions.reshape(folded.size(0), -1)
-    context, found = look(attention, folded, memory, query_positions=places, return_weights=weights)
+    context, found = attend_to(attention, folded, memory, query_positions=places, return_weights=weights)
     if found is None:
         return Found(context.view(*query.shape[:2], -1), None)
     by_head = found if found.ndim == 4 else found.unsqueeze(1)

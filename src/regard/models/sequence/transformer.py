@@ -14,7 +14,7 @@ from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
 from regard.models.sequence.prediction import Predicted, Read, check_lengths, check_same_rows, check_some
 
-#: Room that a decoder starts with, unless told; it doubles whenever it is full.
+#: Capacity that a decoder starts with, unless told; it doubles whenever it is full.
 CAPACITY = 16
 
 

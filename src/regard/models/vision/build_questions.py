@@ -13,7 +13,7 @@ from regard.layers.transformer.feed_forward import FeedForward
 from regard.models.embedding import TokenEmbedding
 from regard.models.sequence.hypotheses import CrossAttention
 from regard.models.vision.build import build_image_encoder
-from regard.models.vision.places import Look, Places
+from regard.models.vision.image_positions import Look, Places
 from regard.models.vision.questions import AttentiveWords, QuestionNetwork, RecurrentWords
 
 

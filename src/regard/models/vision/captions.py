@@ -11,7 +11,7 @@ from regard.layers.transformer.decoder_block import TransformerDecoderBlock
 from regard.models.embedding import TokenEmbedding
 from regard.models.sequence.prediction import Read
 from regard.models.sequence.transformer import TransformerDecoder, TransformerMemory
-from regard.models.vision.places import Places
+from regard.models.vision.image_positions import Places
 
 
 class CaptionModel(TransformerDecoder):

@@ -13,7 +13,7 @@ from regard.layers.transformer.decoder_block import DecoderBlockOutput, Transfor
 from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
 from regard.models.sequence.prediction import check_lengths, check_some
-from regard.models.vision.places import Places
+from regard.models.vision.image_positions import Places
 
 
 class Answered(NamedTuple):

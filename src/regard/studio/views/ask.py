@@ -130,12 +130,12 @@ def tell_answer(found: Answer) -> dict[str, Any]:
         "task": "questions",
         "says": found.answer,
         "chances": _ranked(found.probabilities),
-        "words": list(found.looks.words),
+        "words": list(found.attention.words),
         "word_probabilities": None,
         "unknown": list(found.unknown),
         "cut": found.cut,
         "finished": True,
-        "looks": pack_weights(found.looks.weights),
+        "looks": pack_weights(found.attention.weights),
         "places": [],
     }
 
@@ -146,12 +146,12 @@ def tell_caption(found: Caption) -> dict[str, Any]:
         "task": "captions",
         "says": found.text,
         "chances": [],
-        "words": list(found.looks.words),
+        "words": list(found.attention.words),
         "word_probabilities": list(found.probabilities),
         "unknown": [],
         "cut": 0,
         "finished": found.finished,
-        "looks": pack_weights(found.looks.weights) if found.looks.words else None,
+        "looks": pack_weights(found.attention.weights) if found.attention.words else None,
         "places": [],
     }
 

@@ -48,12 +48,12 @@ def check_answer(thing: QuestionAnswerer, pixels: UInt8[Tensor, "3 height width"
         return logits.log_softmax(-1).unsqueeze(1)
 
     said = [thing.answers.index(found.answer)]
-    return _check(thing.model, predict, _image(pixels, thing.device), said, _grid(found.looks.weights))
+    return _check(thing.model, predict, _image(pixels, thing.device), said, _grid(found.attention.weights))
 
 
 def check_caption(thing: Captioner, pixels: UInt8[Tensor, "3 height width"]) -> Checks:
     """Measure for each word of the caption that the model says."""
-    weights = thing.caption_pixels(pixels)[0].looks.weights
+    weights = thing.caption_pixels(pixels)[0].attention.weights
     source = as_source(pixels.unsqueeze(0)).to(thing.device)
     search = Search(beam=1, max_length=thing.max_length + 1)
     said = decode(thing.model, source, search=search, start=START, end=END)[0][0].tokens

@@ -36,7 +36,7 @@ class Caption:
     text: str
     probabilities: tuple[float, ...]
     """Of each word, given those before it; the last is that of ending there, where it ended."""
-    looks: WordMaps
+    attention: WordMaps
     """Where the model looked for each word."""
     finished: bool
     """False where the longest length came before the end."""
@@ -137,7 +137,7 @@ class Captioner:
         return Caption(
             text=self.tokenizer.decode(tokens),
             probabilities=tuple(exp(one) for one in found.log_probabilities[start:]),
-            looks=WordMaps(
+            attention=WordMaps(
                 image=pixels.cpu().float() / 255, words=tuple(self.tokenizer.pieces(tokens)), weights=weights
             ),
             finished=found.finished,

@@ -124,9 +124,9 @@ def captions_page(captions: Sequence[tuple[Caption, str | None]], *, title: str)
 def caption_html(caption: Caption, gold: str | None = None, *, question: str = "") -> str:
     """Draw one caption, or the answer to a question, as part of a page."""
     mistake = f"<p>It is: {escape(gold)}</p>" if gold is not None and gold != caption.text else ""
-    alt = f"{caption.text}: where the model looked for each word."
+    alt = f"{caption.text}: what the model attends to for each word."
     asked = f"<p>{escape(question)}</p>" if question else ""
-    return f"<section>{asked}<h2>{escape(caption.text)}</h2>{mistake}{caption.looks.html(alt=alt)}</section>"
+    return f"<section>{asked}<h2>{escape(caption.text)}</h2>{mistake}{caption.attention.html(alt=alt)}</section>"
 
 
 def _fresh(config: CaptionConfig, corpus: CaptionCorpus) -> Captioner:

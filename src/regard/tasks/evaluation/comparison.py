@@ -75,9 +75,11 @@ def evaluate_systems(
     systems: Sequence[Path], settings: Evaluating, *, watch: Callable[[str], Watch]
 ) -> list[Evaluation]:
     """Evaluate each run folder, model folder or file of hypotheses; `watch` gives a watcher for each by its name."""
-    for path in systems:
-        if path.is_dir():
+    for number, path in enumerate(systems):
+        if path.is_dir() and number:
             check_kind(find_model(path), "translate")
+        elif path.is_dir():
+            check_kind(find_model(path), "translate", "language")  # of which the latter are compared elsewhere
     held_out = common_held_out(systems, settings.data)
     found = []
     for path, name in zip(systems, system_names(systems), strict=True):

@@ -142,10 +142,13 @@ def named_data(data: Data) -> list[str]:
     return [name for name in sides if name and not is_builtin(name)]
 
 
-def check_trusted(folder: RunFolder, names: Sequence[str], *, trust: bool) -> None:
+_INSTEAD = "Name a test set otherwise: --data, or --source and --target."
+
+
+def check_trusted(folder: RunFolder, names: Sequence[str], *, trust: bool, instead: str = _INSTEAD) -> None:
     """Raise where a run of a stranger would have us open files, and any run fetch a dataset, that nobody has named.
 
-    Who trained here has named its data then; see `RunFolder.made_here`.
+    Who trained here has named its data then; see `RunFolder.made_here`. `instead` says what else can be done.
     """
     fetched = [name for name in names if name.startswith(HUB)]
     if trust or not names or (not fetched and folder.made_here()):
@@ -154,8 +157,7 @@ def check_trusted(folder: RunFolder, names: Sequence[str], *, trust: bool) -> No
     why = "" if fetched else ", since the run was not made here or has changed since"
     raise DataError(
         f"`--trust` must be given before what {folder.config} names is {what}{why}; received none, for "
-        f"{', '.join(fetched or names)}. Give it if that is yours: regard evaluate {folder.path} --trust. Name a test "
-        "set otherwise: --data, or --source and --target."
+        f"{', '.join(fetched or names)}. Give it if that is yours: regard evaluate {folder.path} --trust. {instead}"
     )
 
 

@@ -19,6 +19,7 @@ from regard.tasks.language.data import Text, find_files, gather_text
 from regard.tasks.language.model import LanguageModel
 from regard.tasks.language.signature import describe_spec
 
+_INSTEAD = "Name text files behind the model instead."
 _SIDES = ("test", "valid", "train")
 #: Told what is done, how much of it, and of how much.
 Watch: TypeAlias = Callable[[str, int, int], None]
@@ -140,7 +141,8 @@ def find_run_text(run: str | Path, split: str = "", *, trust: bool = False) -> t
             f"{near_miss(split, _SIDES)}"
         )
     data = folder.read_settings(LanguageConfig).data
-    check_trusted(folder, [name for name in (data.text, *data.more, data.valid, data.test) if name], trust=trust)
+    names = [name for name in (data.text, *data.more, data.valid, data.test) if name]
+    check_trusted(folder, names, trust=trust, instead=_INSTEAD)
     try:
         corpus = gather_text(data)
     except (DataError, OSError) as error:

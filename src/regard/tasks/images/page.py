@@ -13,9 +13,9 @@ from regard.tasks.page import make_html
 from regard.tasks.translation.page import curves_html
 
 CAVEAT = (
-    "Gates say how much of a feature map or a place went on, weights how much a place was looked at; neither is proof "
-    "of why the label was chosen. Evidence is what each place adds to the label's logit, where that is a sum over "
-    "places."
+    "Gates say how much of a feature map or a position went on, weights how much a position was attended to; neither "
+    "is proof of why the label was chosen. Evidence is what each position adds to the label's logit, where that is a "
+    "sum over positions."
 )
 _STYLE = (
     "<style>img { max-width: 100%; background: #fff } .chances { color: var(--dim); font-size: .85rem }"

@@ -38,7 +38,7 @@ class Next(NamedTuple):
 
     tokens: tuple[NextToken, ...]
     """The likeliest, best first."""
-    looked_at: tuple[tuple[str, float], ...] | None
+    attended_to: tuple[tuple[str, float], ...] | None
     """Each token of the prompt the model could see, and how much it looked at it: the mean over the heads of the last
     layer. None for models that do not attend."""
     never_said: float = 0.0
@@ -166,7 +166,7 @@ class LanguageModel:
 
     def measure(self, text: Text, *, stride: int = 0, watch: Callable[[str, int, int], None] | None = None) -> Surprise:
         """Do the same for the lines of files; `watch` is told how far it is."""
-        if stride and (not isinstance(self.model, LanguageNetwork) or self.model.carries):
+        if stride and not self.reads_windows:
             raise ArgumentError(
                 f"`stride` must be 0 for a model of kind {self.config.model.kind}, which reads a text from beginning "
                 f"to end; received {stride}."
@@ -175,6 +175,11 @@ class LanguageModel:
         count = None if watch is None else lambda done: watch("measuring, tokens", done, len(tokens) - 1)
         measure = TextMeasure(text, tokens, self.tokenizer)
         return measure.measure(self.model, length=self.config.length, stride=stride, count=count)
+
+    @property
+    def reads_windows(self) -> bool:
+        """Whether the model reads a text in windows, for want of a state that it carries from token to token."""
+        return isinstance(self.model, LanguageNetwork) and not self.model.carries
 
     def _read(self, prompt: str) -> list[int]:
         if not isinstance(prompt, str):

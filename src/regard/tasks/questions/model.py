@@ -46,7 +46,7 @@ class Answer:
     answer: str
     probabilities: dict[str, float]
     """Of every answer, summing to one."""
-    looks: WordMaps
+    attention: WordMaps
     """Where each word of the question looked."""
     unknown: tuple[str, ...] = ()
     """Words of the question that the model has never seen."""
@@ -137,7 +137,7 @@ class QuestionAnswerer:
             question=question,
             answer=self.answers[int(np.argmax(probabilities))],
             probabilities=dict(zip(self.answers, probabilities, strict=True)),
-            looks=WordMaps(image=image.cpu(), words=tuple(words[: weights.size(2)]), weights=weights),
+            attention=WordMaps(image=image.cpu(), words=tuple(words[: weights.size(2)]), weights=weights),
             unknown=tuple(word for word, number in zip(words, ids, strict=True) if number == UNKNOWN),
             cut=max(0, len(ids) - self.max_length),
         )

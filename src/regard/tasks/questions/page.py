@@ -35,7 +35,7 @@ def asking_html(asking: Asking) -> str:
     return (
         f"<section><h2>{escape(answer.question)} {escape(answer.answer)}{mistake}{kind}</h2>"
         f"<p><small>{escape(chances(answer.likeliest()))}</small></p>"
-        f"{answer.looks.html(alt=f'{answer.question} Where each word looked in the picture.')}</section>"
+        f"{answer.attention.html(alt=f'{answer.question} What each word attends to in the picture.')}</section>"
     )
 
 

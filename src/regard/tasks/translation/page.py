@@ -80,7 +80,7 @@ def _looks(looks: Mapping[str, Any] | None) -> str:
         [str(token) for token in looks["source"]],
         [str(token) for token in looks["target"]],
         [[float(weight) for weight in row] for row in looks["weights"]],
-        caption="Where it looked for each word at the last validation: weights, not reasons.",
+        caption="What it attended to for each word at the last validation: weights, not reasons.",
     )
 
 

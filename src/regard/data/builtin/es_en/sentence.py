@@ -9,6 +9,7 @@ from regard.data.builtin.english import SECOND
 from regard.data.builtin.es_en import question, question_of_being
 from regard.data.builtin.es_en.cause import although, because, comma, if_so, overt, so, when
 from regard.data.builtin.es_en.contrast import flawed, hindered, picky, unlike_others
+from regard.data.builtin.es_en.coordination import another_deed, deed_on_it
 from regard.data.builtin.es_en.copular import (
     character,
     comparison,
@@ -24,7 +25,6 @@ from regard.data.builtin.es_en.copular import (
     weather,
 )
 from regard.data.builtin.es_en.event import choose_action, event
-from regard.data.builtin.es_en.follow import another_deed, deed_on_it
 from regard.data.builtin.es_en.group import Modal
 from regard.data.builtin.es_en.liking import liking
 from regard.data.builtin.es_en.nominal import Nominal

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard import Padding
 from regard.layers import Memory, MultiHeadAttention
-from regard.layers.cache import Room, gather, new_buffer
+from regard.layers.cache import WriteRight, gather, new_buffer
 
 LENGTHS = [[2, 2, 2], [3, 1, 2]]
 
@@ -134,10 +134,10 @@ def test_copies_have_room_of_their_own() -> None:
 
 def test_a_right_is_good_once_and_for_its_own_tensors() -> None:
     key, value, length = torch.zeros(1, 2, 3), torch.zeros(1, 2, 3), torch.tensor([1])
-    room = Room(key, value, length)
-    assert not room.take(key.clone(), value, length)
-    assert room.take(key, value, length)
-    assert not room.take(key, value, length)
+    right = WriteRight(key, value, length)
+    assert not right.take(key.clone(), value, length)
+    assert right.take(key, value, length)
+    assert not right.take(key, value, length)
 
 
 @torch.no_grad()

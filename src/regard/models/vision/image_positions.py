@@ -1,4 +1,4 @@
-"""A picture as words see it: a vector for each place, which knows where it lies."""
+"""A picture as a sequence of vectors: one for each image position, with its row and column."""
 
 from typing import Literal, TypeAlias
 

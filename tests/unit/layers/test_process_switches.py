@@ -10,7 +10,7 @@ from torch._dynamo import eval_frame
 
 from regard.inspection import intervene, record
 from regard.layers import SelfAttention
-from regard.layers.process_switches import Together, eager, without_cudnn
+from regard.layers.process_switches import SharedSwitch, eager, without_cudnn
 
 
 def stance() -> str:
@@ -46,7 +46,7 @@ def test_threads_are_counted():
         yield
         left.append(1)
 
-    shared = Together(noted)
+    shared = SharedSwitch(noted)
 
     def visit():
         with shared:
@@ -67,7 +67,7 @@ def test_what_cannot_be_entered_is_not_counted():
         raise OSError("no")
         yield
 
-    shared = Together(broken)
+    shared = SharedSwitch(broken)
     for _ in range(2):
         with pytest.raises(OSError, match="no"), shared:
             pass

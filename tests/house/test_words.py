@@ -1,0 +1,142 @@
+"""The words of the field: what a user reads says attend, output, position, not words of our own."""
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+from torch import nn
+from typer.main import get_command
+
+from house.source import PACKAGE, ROOT, parsed
+from regard.cli import app
+
+#: Words that public names avoid, and what they stand for.
+NAMES = {
+    **dict.fromkeys(("look", "looks", "looked", "looking"), "attend"),
+    **dict.fromkeys(("hear", "heard", "hears"), "read, encode"),
+    **dict.fromkeys(("say", "said", "told"), "output, generate"),
+    **dict.fromkeys(("place", "places"), "position, index"),
+    **dict.fromkeys(("found", "given", "seen"), "result"),
+    "room": "capacity",
+    "seam": "hook",
+    "honesty": "checks",
+    "together": "total",
+}
+#: Likewise of texts, where some of these words have an ordinary use.
+PROSE = re.compile(
+    r"\b(?:looks?(?! up| like)|looked|looking|hears?|heard|seam|honesty|bends|meddles?|told|looks? at once)\b",
+    re.IGNORECASE,
+)
+#: Help is short, so it can do without more of them.
+HELP = re.compile(PROSE.pattern[:-3] + r"|places?|said|room)\b", re.IGNORECASE)
+#: Documents still to be rewritten: their sentences are printed by the experiments they quote.
+LATER = {"docs/experiments.md", "docs/lectures.md"}
+
+
+def words(name: str) -> set[str]:
+    """Divide an identifier into its words."""
+    return {part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+
+
+def public_names(module: str) -> list[str]:
+    """List what a module offers: names, methods, fields and parameters."""
+    loaded, names = importlib.import_module(module), []
+    for name in loaded.__all__:
+        thing = getattr(loaded, name)
+        names.append(name)
+        if inspect.isfunction(thing):
+            names += [f"{name}({parameter})" for parameter in inspect.signature(thing).parameters]
+        if inspect.isclass(thing):
+            for part in sorted({*dir(thing), *getattr(thing, "__annotations__", {})} - set(dir(nn.Module))):
+                if not part.startswith("_"):
+                    method = getattr(thing, part, None)
+                    names.append(f"{name}.{part}")
+                    if inspect.isfunction(method):
+                        names += [f"{name}.{part}({one})" for one in inspect.signature(method).parameters]
+            names += [f"{name}({parameter})" for parameter in inspect.signature(thing.__init__).parameters]
+    return names
+
+
+@pytest.mark.parametrize(
+    "module", ["regard", "regard.attention", "regard.layers", "regard.inspection", "regard.decoding"]
+)
+def test_public_names_are_words_of_the_field(module: str) -> None:
+    assert [name for name in public_names(module) if words(name) & NAMES.keys()] == []
+
+
+def helps(path: Path) -> list[str]:
+    """List the strings under the fields of settings, which `--print-config` shows, and the docstrings of classes."""
+    shown = []
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ClassDef):
+            strings = [part.value for part in node.body if isinstance(part, ast.Expr)]
+            shown += [one.value for one in strings if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return shown
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "config").glob("*.py")), ids=lambda path: path.stem)
+def test_help_of_settings(path: Path) -> None:
+    assert [text for text in helps(path) if HELP.search(text)] == []
+
+
+def command_texts() -> list[str]:
+    """List what `--help` of every command shows."""
+    texts, commands = [], [get_command(app)]
+    while commands:
+        command = commands.pop()
+        commands += getattr(command, "commands", {}).values()
+        texts += [f"{command.name}: {line.strip()}" for line in (command.help or "").splitlines()]
+        texts += [f"{command.name} {one.name}: {getattr(one, 'help', '') or ''}" for one in command.params]
+    return texts
+
+
+def test_help_of_commands() -> None:
+    assert [text for text in command_texts() if HELP.search(text)] == []
+
+
+def documents() -> list[Path]:
+    return [
+        ROOT / "README.md",
+        ROOT / "ARCHITECTURE.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+    ]
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: path.stem)
+def test_documents(path: Path) -> None:
+    if str(path.relative_to(ROOT)) in LATER:
+        pytest.skip("quotes what experiments print")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    without = [re.sub("|".join(rf"\b{name}\b" for name in ("num_looks", "model.look")), "", line) for line in lines]
+    assert [line for line in without if PROSE.search(line)] == []
+
+
+def page_texts(path: Path) -> list[str]:
+    """List the strings of a script of the page that are sentences or titles, without what is put into them."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.strip().startswith(("//", "*", "/*")):
+            continue
+        for text in re.findall(r'"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`', line):
+            plain = re.sub(r"\$\{[^}]*\}?", "", "".join(text))
+            if re.search(r"[A-Za-z] [A-Za-z]", plain) and not re.fullmatch(r"[a-z\- ]+", plain):
+                found.append(plain)
+    return found
+
+
+def test_the_page() -> None:
+    scripts = sorted((ROOT / "web" / "src").rglob("*.ts"))
+    assert len(scripts) > 30
+    assert {path.name: bad for path in scripts if (bad := [one for one in page_texts(path) if PROSE.search(one)])} == {}
+
+
+def test_the_patterns_see_what_they_should() -> None:
+    assert words("LookAround_two") == {"look", "around", "two"}
+    for text in ("Looks at once in each block", "What bends it.", "it looked at", "words hear each other"):
+        assert PROSE.search(text)
+    assert HELP.search("Share of what a sublayer said")
+    assert not PROSE.search("attends to; looks up a word")
