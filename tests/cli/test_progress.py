@@ -4,7 +4,6 @@ import io
 import sys
 
 import pytest
-from regard.cli.label_progress import LabelProgress
 from rich.console import Console
 
 from regard.cli import progress as module
@@ -12,6 +11,8 @@ from regard.cli import watching
 from regard.cli.progress import Progress
 from regard.cli.sample_attention import draw_looks
 from regard.cli.terminal import is_live
+from regard.cli.training_run import TaskProgress
+from regard.tasks.task import TASKS
 from regard.training.watch import Looks, Measured, Sample, Validated
 
 
@@ -53,7 +54,7 @@ def test_samples_are_drawn_on_stderr(capsys):
     assert "  → I am\n  = I am\n    I   am     </s>\n    Yo  (soy)  (·)\n" in shown.err
 
 
-@pytest.mark.parametrize(("progress", "unit"), [(Progress(), "tokens"), (LabelProgress(), "texts")])
+@pytest.mark.parametrize(("progress", "unit"), [(Progress(), "tokens"), (TaskProgress(TASKS["classify"]), "texts")])
 def test_a_log_gets_a_line_for_each_validation_and_none_for_a_step(progress, unit, monkeypatch, capsys):
     clock = {"now": 0.0}
     monkeypatch.setattr(module.time, "monotonic", lambda: clock["now"])

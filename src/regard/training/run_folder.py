@@ -163,7 +163,7 @@ class RunFolder:
     def read_settings(self, kind: type[Settings]) -> Settings:
         """Read config.toml as the settings of a task; files are named so that they are found from this folder."""
         try:
-            return start_from(read_settings(kind, self._read_table()), self._began_in())
+            return start_from(read_settings(kind, self.table()), self._began_in())
         except DataError:
             raise
         except ArgumentError as error:
@@ -172,10 +172,6 @@ class RunFolder:
     def task(self, tasks: Mapping[str, type]) -> str:
         """Name the task of the run, of those whose settings are given; nothing where there is no run."""
         return _task_of(self.table(), tasks) if self.config.is_file() else ""
-
-    def table(self) -> dict[str, Any]:
-        """Read config.toml as it is."""
-        return self._read_table()
 
     def is_running(self) -> bool:
         """Tell whether a process trains into the folder now; never on Windows, which has no such locks."""
@@ -220,7 +216,8 @@ class RunFolder:
         """Note that whoever trains has named this data; see `made_here`."""
         write_text(self.path / _MADE_HERE, json.dumps({"changed": _last_change(self.config)}))
 
-    def _read_table(self) -> dict[str, Any]:
+    def table(self) -> dict[str, Any]:
+        """Read config.toml as it is."""
         try:
             return read_toml(self.config)
         except OSError as error:
@@ -231,7 +228,7 @@ class RunFolder:
 
     def _check_same(self, config: Any, fingerprint: str, tasks: Mapping[str, type]) -> list[str]:
         """Raise unless the settings are those of the run, but for limits that are raised, which are given."""
-        table = self._read_table()
+        table = self.table()
         try:
             before = read_settings(type(config), table)
         except ArgumentError as error:
