@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 import regard
 from regard.errors import DataError, Interrupted
 from regard.tasks.model_folder import find_model, usable_now
-from regard.tasks.model_kinds import KINDS
+from regard.tasks.task import TASKS as ROWS
 from regard.training.run import Run
 from regard.training.run_folder import RunFolder
 from unit.tasks.every_task import TASKS, run_task
@@ -37,7 +37,7 @@ def test_a_stopped_run_is_used_and_then_ends_with_the_same_files_and_bits(tmp_pa
     assert [record.getMessage() for record in caplog.records] == [
         f"{out} has not made all its steps: this is its best model so far, of step 2."
     ]
-    assert usable_now(out) == f" Until then `{KINDS[task].use} {out}` uses the model of step 2."
+    assert usable_now(out) == f" Until then `{ROWS[task].command} {out}` uses the model of step 2."
     saved = load_file(out / "best" / "model.safetensors")
     checkpoint = load_file(out / "checkpoints" / "step-00000002" / "tensors.safetensors")
     shared = [name for name in saved if f"model/{name}" in checkpoint]

@@ -121,11 +121,16 @@ class Stop(Interruption):
 
     def __init__(self, after):
         self.left = after
+        super().__init__()
 
     @property
     def signal(self):
         self.left -= 1
         return int(signal.SIGTERM) if self.left < 0 else 0
+
+    @signal.setter
+    def signal(self, number):
+        """Leave it to the batches."""
 
 
 @pytest.mark.usefixtures("unchecked")  # for speed

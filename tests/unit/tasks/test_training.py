@@ -91,8 +91,10 @@ def test_the_same_call_gives_a_finished_run_again_and_goes_on_with_one_that_was_
     seen.clear()
     train("classify", tmp_path / "stopped", steps=6, on_progress=seen.append)
     assert seen == []
-    with pytest.raises(ArgumentError, match=r"train.steps was 6, now 7"):
-        train("classify", tmp_path / "stopped", steps=7)
+    train("classify", tmp_path / "stopped", steps=7, on_progress=seen.append)
+    assert seen[-1].step == 7
+    with pytest.raises(ArgumentError, match=r"train.steps was 7, now 6"):
+        train("classify", tmp_path / "stopped", steps=6)
 
 
 def test_progress_has_step_loss_and_the_figures_of_validations(tmp_path):
