@@ -196,6 +196,7 @@ def test_a_line_is_answered_before_the_next_comes(model):
         assert (process.wait(timeout=60), process.stderr.read()) == (0, b"")
 
 
+@pytest.mark.slow
 def test_what_is_stopped_goes_on(run, model, tmp_path):
     """Ctrl-C leaves what is done, and the same command ends with the same file."""
     many = "".join(f"{pair.source}\n" for pair in pairs()) * 20  # too many to be done before it is stopped

@@ -37,6 +37,7 @@ def lesson(count: int, generator: torch.Generator, *, turned: bool) -> tuple[Ten
     return source, lengths[:, 0] + 1, opened, target
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")  # for speed
 @pytest.mark.parametrize("name", PRESETS)
 def test_it_learns(name: str) -> None:

@@ -28,6 +28,7 @@ def torchrun(processes: int, *arguments: object) -> subprocess.CompletedProcess[
     )
 
 
+@pytest.mark.slow
 def test_two_processes_follow_one_with_copies_and_with_shards(tmp_path):
     for processes, name, *more in ((1, "plain1"), (2, "plain2"), (2, "shard2", "shard")):
         done = torchrun(processes, tmp_path / name, "plain", *more)

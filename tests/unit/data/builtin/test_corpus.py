@@ -59,6 +59,7 @@ def test_the_stream_is_pinned_across_versions(name: str, source: str) -> None:
     assert corpus(name, split="train", size=1)[0].source == source
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CORPORA)
 def test_splits_are_disjoint_for_all_seeds_and_lengths(name: str, draw: Draw) -> None:
     drawn: dict[str, list[Pair]] = {
@@ -108,6 +109,7 @@ def test_lengths_can_be_chosen(low: int, high: int, draw: Draw) -> None:
     assert all(low <= length(pair.source) <= high and length(pair.target) <= high for pair in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CORPORA)
 def test_one_source_has_one_translation(name: str, draw: Draw) -> None:
     """Short sentences of many seeds, where two readings of one string would meet."""
