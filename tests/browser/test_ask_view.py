@@ -102,7 +102,7 @@ def test_places_and_words_are_reached_by_keyboard_alone(visit, models):
         f"Row 2, column 8 (top right): {number(value)} · {value * 64:.1f} × uniform"
     )
     label = page.locator(".picture-stage").get_attribute("aria-label")
-    assert label.startswith("Where “there” looks, over the picture. Largest: Row ")
+    assert label.startswith("What “there” attends to, over the picture. Largest: Row ")
     assert "place=1%2C7" in page.url
 
 

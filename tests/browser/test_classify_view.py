@@ -145,8 +145,8 @@ def test_the_passage_says_what_the_model_does_with_it_and_their(visit, models):
     with models.borrow("transformer", Classifier) as thing:
         trace = thing.inspect(PASSAGE).trace
     mean = sum(call.weights[0].mean(0) for call in trace if call.layer.startswith("reader")) / 2
-    lines = page.locator(".pronouns li")
-    expect(lines).to_have_count(3)
+    lines = page.locator(".pronouns > li")
+    expect(lines).to_have_count(2)
     told = lines.nth(1).inner_text()
     place = next(
         i for i, word in enumerate(thing.tokenizer.pieces(thing.encode([PASSAGE])[0].tolist())) if word == "their"
@@ -154,7 +154,7 @@ def test_the_passage_says_what_the_model_does_with_it_and_their(visit, models):
     top = mean[place].topk(3)
     for weight in top.values.tolist():
         assert number(weight) in told
-    assert "A reader takes it for “cooks”" in told
+    assert "A reader may take it for “Restaurant”".lower() in told.lower()
     hops = shown(visit(address(model="structured", text=PASSAGE)))
     expect(hops.locator(".passage")).to_contain_text("In this model no word looks at others")
 
@@ -163,11 +163,11 @@ def test_a_language_model_tells_the_same_step_by_step(visit, models):
     text = " ".join(PASSAGE.replace(".", " .").replace(",", " ,").split())
     page = visit(f"steps?{urlencode({'model': 'spaced', 'text': text})}")
     page.locator(".check-line").wait_for()
-    expect(page.locator(".pronouns li")).to_have_count(3)
+    expect(page.locator(".pronouns > li")).to_have_count(2)
     with models.borrow("spaced", LanguageModel) as thing:
         weights = thing.inspect(text).call().weights[0].mean(0)
-    place = 1 + text.split().index("It")
-    expect(page.locator(".pronouns li").first).to_contain_text(number(float(weights[place].max())))
+    place = 1 + text.split().index("it")
+    expect(page.locator(".pronouns > li").first).to_contain_text(number(float(weights[place].max())))
     page.get_by_label("Text", exact=True).fill("the soup")
     page.get_by_label("Text", exact=True).press("Enter")
     expect(page.locator(".pronouns li")).to_have_count(0)

@@ -228,7 +228,7 @@ def test_the_honesty_panel_tells_what_was_measured(visit, models):
         assert told[f"Rank correlation with {name}"].startswith(f"τ {number(expected, 2)}")
     assert told["If all weights were uniform"].startswith(number(math.exp(checks.uniform[1])))
     assert " in 2 models" in told["Seed-to-seed band"]
-    assert "Weights say where a layer looked, not why" in page.locator(".caution").inner_text()
+    assert "Weights tell what a layer attended to, not why" in page.locator(".caution").inner_text()
 
 
 def test_a_model_without_attention_says_so(visit):

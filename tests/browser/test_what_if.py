@@ -230,16 +230,16 @@ def test_it_is_said_where_one_place_alone_is_open(visit):
     page.route("**/api/whatif/begin", answer)
     page.reload()
     shown(page)
-    assert page.locator(".verdict").inner_text().startswith("No alternative exists: at this step one place alone")
+    assert page.locator(".verdict").inner_text().startswith("No alternative exists: at this step one position alone")
     assert page.get_by_role("button", name="Search for other weights").count() == 0
-    assert page.locator(".honesty dd").nth(1).inner_text().startswith("1.0000 one place alone is open")
+    assert page.locator(".honesty dd").nth(1).inner_text().startswith("1.0000 one position alone is open")
 
 
 def test_masked_words_are_not_in_the_baseline(visit):
     page = shown(visit(address(mask="1,4")))
     baseline = page.locator(".honesty dd").nth(1)
     expect(baseline).to_have_text(
-        f"{number(1 / 6)} each of 6 places that are not masked, if it attended everywhere alike"
+        f"{number(1 / 6)} each of 6 positions that are not masked, if it attended everywhere alike"
     )
 
 

@@ -72,6 +72,7 @@ def _follow(module: nn.Module, name: str | None, running: _Running) -> list[Any]
         running.names.append(name)
 
     def end(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        running.names.pop()
+        if running.names:  # none where another thread was within the module before anybody watched
+            running.names.pop()
 
     return [module.register_forward_pre_hook(begin), module.register_forward_hook(end, always_call=True)]
