@@ -26,7 +26,13 @@ def test_from_sentences_to_a_report(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demo, "FAST", SMALL)
     run(out=tmp_path, fast=True)
     told = capsys.readouterr().out
-    for expected in ("Yo soy de Canadá", "¿Me puedes traer un tenedor?", "IBM Model 1", "diagonal", "11+"):
+    for expected in (
+        "Yo soy de Canada\n    read: Canada as Canadá",
+        "¿Me puedes traer un tenedor?",
+        "IBM Model 1",
+        "diagonal",
+        "11+",
+    ):
         assert expected in told
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count('<table class="looks">') == 5
