@@ -103,7 +103,7 @@ def test_two_plain_files_need_nothing_else(run, tmp_path, monkeypatch):
     monkeypatch.setattr(f"{__name__}.SMALL", {"train.steps": 2, "train.device": "cpu"})
     done = run(*files)
     assert done.returncode == 0, done.stderr
-    assert "(which suits fewer than 200,000 pairs without a GPU; --preset chooses another)" in done.stderr
+    assert "no GPU and fewer than 200,000 pairs: the model is bahdanau; --preset chooses another" in done.stderr
     assert "2 steps of a recurrent model" in done.stderr
     assert (tmp_path / "b" / "model" / "model.safetensors").is_file()
 

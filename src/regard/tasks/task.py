@@ -88,6 +88,8 @@ class Task(Generic[Settings, Corpus, Size]):
     """Gives the figures of a validation in a line; None for each by its name."""
     table: Callable[[Figures, str], tuple[Sequence[str], Sequence[Sequence[str]]]] | None = None
     """Gives the head and the rows of a table of figures of a side, where a sentence is not enough."""
+    suit: Callable[[Table, Size], tuple[str, str]] = lambda chosen, size: ("", "")
+    """Names the preset that suits data and machine where none is chosen, and why, where a user should know."""
     pairs: bool = False
     """Whether the data may be two files, source and target."""
     several: bool = False

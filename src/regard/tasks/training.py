@@ -91,9 +91,11 @@ def train_task(
     for report in gathered.reports:
         if report.dropped:
             display.noted(str(report))
-    config = _compose_for(task, chosen, preset, gathered)
+    suited, why = ("", "") if preset else task.suit(chosen, gathered.size)
+    if why:
+        display.noted(why)
+    config = RunFolder(out).with_limits(_compose_for(task, chosen, preset or suited, gathered))
     display.noted(task.describe(config, gathered.corpus))
-    config = RunFolder(out).with_limits(config)
     with _begun(config, gathered, out, display) as (folder, group), _interruptible() as interruption:
         run = Run(folder=folder, command=command, watcher=display, group=group, interruption=interruption)
         return task.train(config, gathered.corpus, run, count)
@@ -102,10 +104,11 @@ def train_task(
 def find_settings(task: Task[Any, Any, Any], chosen: Table, preset: str) -> Any:
     """Give the settings of a run on the data that is named, or on data of the task's typical size."""
     check_files(task, chosen)
-    config = task.compose(chosen, task.typical, preset)
+    config = task.compose(chosen, task.typical, preset or task.suit(chosen, task.typical)[0])
     if not task.needs_data(config):
         return config
-    return _compose_for(task, chosen, preset, task.gather(config, chosen, _count_nothing))
+    gathered = task.gather(config, chosen, _count_nothing)
+    return _compose_for(task, chosen, preset or task.suit(chosen, gathered.size)[0], gathered)
 
 
 def check_files(task: Task[Any, Any, Any], chosen: Table) -> None:

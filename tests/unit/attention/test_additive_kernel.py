@@ -50,6 +50,13 @@ def test_wide_values_and_exact_numbers_are_refused() -> None:
         attention(query.double(), key.double(), score=Additive(torch.ones(6).double()), backend="triton")
 
 
+@pytest.mark.parametrize(("batch", "keys"), [(0, 7), (2, 0), (65_536, 1)])
+def test_nothing_and_too_many_are_refused(batch, keys) -> None:
+    query, key = torch.ones(batch, 1, 2), torch.ones(batch, keys, 2)
+    with pytest.raises(BackendError, match="an axis is empty, or batch and heads have more than 65,535 elements"):
+        attention(query, key, score=Additive(torch.ones(2)), backend="triton")
+
+
 @pytest.mark.gpu
 @pytest.mark.usefixtures("cuda")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])

@@ -1,6 +1,7 @@
 """Additive attention by the fused Triton kernel: how it is called, its gradients, and when it refuses."""
 
 import importlib.util
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -19,6 +20,9 @@ from regard.attention.tensors import name_of
 WIDEST_VALUE = 512
 #: Bytes that gradients of scores, and weights, may take at once in the backward pass.
 SCRATCH = 1 << 25
+#: Batch elements, times heads, that CUDA numbers along one axis of programs.
+MOST_ELEMENTS = 65_535
+#: Hidden units that one program of the backward pass takes.
 UNITS = 4
 
 
@@ -54,6 +58,8 @@ def refusal(inputs: Inputs) -> str | None:
         return f"the kernel computes in float32 or less, not {inputs.dtype}"
     if inputs.value.size(-1) > WIDEST_VALUE:
         return f"values are wider than {WIDEST_VALUE}"
+    if not math.prod(inputs.shape) > 0 or not 0 < math.prod(inputs.shape[:-2]) <= MOST_ELEMENTS:
+        return f"an axis is empty, or batch and heads have more than {MOST_ELEMENTS:,} elements"
     if not on_device(inputs.query):
         return "it runs on CUDA alone"
     if torch.compiler.is_compiling():
@@ -149,30 +155,24 @@ def run_forward(ready: Exponentials, value: Tensor, mask: Tensor | None) -> tupl
 
 
 def run_weights(
-    ready: Exponentials,
-    mask: Tensor | None,
-    normalizer: Tensor,
-    dtype: torch.dtype,
-    *,
-    start: int,
-    rows: int,
-    arrived: tuple[Tensor, Tensor] | None = None,
+    ready: Exponentials, mask: Tensor | None, normalizer: Tensor, by_weight: Tensor, by_sum: Tensor, *, start: int
 ) -> tuple[Tensor, Tensor]:
-    """Give the weights of some queries; with the gradients that `arrived`, those of the scores too."""
+    """Give the weights of some queries from `start` on, and the gradients of their scores.
+
+    `by_weight` are the gradients of these weights, `by_sum` each query's sum of weights times gradients.
+    """
     import triton
 
     from regard.attention.kernels.additive_triton import weights_kernel
 
     elements, queries, keys, size, padded = ready.sizes
-    weights = ready.query.new_empty(elements, rows, keys, dtype=dtype)
-    slopes = weights if arrived is None else torch.empty_like(weights)
-    by_weight, by_sum = (weights, normalizer) if arrived is None else arrived
+    weights, slopes, rows = torch.empty_like(by_weight), torch.empty_like(by_weight), by_weight.size(1)
     laid = _laid_out(mask, ready.query)
     tile = TILES["weights"]
     weights_kernel[triton.cdiv(rows, tile.rows), triton.cdiv(keys, tile.columns), elements](
         *ready, laid.tensor, normalizer, by_weight, by_sum, weights, slopes,
         queries, keys, size, padded, ready.vector.size(0), *laid.strides, start, rows,
-        HAS_MASK=laid.there, FAST=weights.is_cuda, BACKWARD=arrived is not None,
+        HAS_MASK=laid.there, FAST=weights.is_cuda,
         BLOCK_QUERY=tile.rows, BLOCK_KEY=tile.columns, num_warps=tile.warps,
     )  # fmt: skip
     return weights, slopes
@@ -213,10 +213,8 @@ def run_backward(
     by_value, by_vector = torch.zeros_like(value, dtype=torch.float32), ready.query.new_zeros(elements, padded)
     step = max(1, SCRATCH // max(1, 3 * value.element_size() * elements * keys))
     for start in range(0, queries, step):
-        rows = min(step, queries - start)
-        part = by_context[:, start : start + rows]
-        told = (part @ value.mT, by_sum)
-        weights, slopes = run_weights(ready, mask, normalizer, value.dtype, start=start, rows=rows, arrived=told)
+        part = by_context[:, start : start + step]
+        weights, slopes = run_weights(ready, mask, normalizer, part @ value.mT, by_sum, start=start)
         by_value += weights.mT @ part
         by_vector += _add_gradients(ready, slopes, start, by_query, by_key)
     column = ready.vector.repeat(elements // ready.vector.size(0), 1)[:, :, None]

@@ -16,7 +16,7 @@ import triton.language as tl
 from triton.language.extra import libdevice
 
 #: Up to here in magnitude, products of two terms stay finite in float32.
-LARGEST = 10.0
+LARGEST = tl.constexpr(10.0)
 
 
 @triton.jit
@@ -38,7 +38,7 @@ def prepare_kernel(
     inside = (row[:, None] < count) & (unit[None, :] < size)
     x = tl.load(own + (element * count + row[:, None]) * size + unit[None, :], mask=inside, other=0.0).to(tl.float32)
     largest = tl.max(tl.max(tl.abs(x), axis=1), axis=0)
-    if largest > 10.0:
+    if largest > LARGEST:
         tl.atomic_max(large + element, 1)
     places = (element * padded + unit[None, :]) * count + row[:, None]
     tl.store(exponentials + places, tl.exp(2.0 * x), mask=(row[:, None] < count) & (unit[None, :] < padded))
@@ -145,12 +145,11 @@ def forward_kernel(
 def weights_kernel(
     a, b, vector, total, query_rows, key_rows, large, mask, normalizer, by_weight, by_sum, weights, by_score,
     queries, keys, size, padded, heads, mask_element, mask_query, mask_key, start, rows,
-    HAS_MASK: tl.constexpr, FAST: tl.constexpr, BACKWARD: tl.constexpr,
-    BLOCK_QUERY: tl.constexpr, BLOCK_KEY: tl.constexpr,
+    HAS_MASK: tl.constexpr, FAST: tl.constexpr, BLOCK_QUERY: tl.constexpr, BLOCK_KEY: tl.constexpr,
 ):  # fmt: skip
-    """Give the weights of `rows` queries from `start` on, and in the backward pass the gradients of their scores.
+    """Give the weights of `rows` queries from `start` on once more, and the gradients of their scores.
 
-    `by_weight` holds the gradients of the weights and is written over; `by_sum` each row's sum of them times weights.
+    `by_weight` holds the gradients of the weights, `by_sum` each row's sum of them times weights.
     """
     element = tl.program_id(2).to(tl.int64)
     row = tl.program_id(0) * BLOCK_QUERY + tl.arange(0, BLOCK_QUERY)
@@ -168,11 +167,10 @@ def weights_kernel(
     places = (element * rows + row[:, None]) * keys + key[None, :]
     inside = counts[:, None] & (key[None, :] < keys)
     tl.store(weights + places, shares.to(weights.dtype.element_ty), mask=inside)
-    if BACKWARD:
-        arrived = tl.load(by_weight + places, mask=inside, other=0.0).to(tl.float32)
-        middle = tl.load(by_sum + element * queries + query, mask=counts, other=0.0)
-        slopes = tl.where(shares == 0.0, 0.0, shares * (arrived - middle[:, None]))
-        tl.store(by_score + places, slopes.to(by_score.dtype.element_ty), mask=inside)
+    arrived = tl.load(by_weight + places, mask=inside, other=0.0).to(tl.float32)
+    middle = tl.load(by_sum + element * queries + query, mask=counts, other=0.0)
+    slopes = tl.where(shares == 0.0, 0.0, shares * (arrived - middle[:, None]))
+    tl.store(by_score + places, slopes.to(by_score.dtype.element_ty), mask=inside)
 
 
 @triton.jit

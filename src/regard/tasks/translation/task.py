@@ -36,13 +36,16 @@ PRESETS = {
 
 
 def _compose(chosen: Table, size: DataSize, preset: str) -> Config:
-    return compose(chosen, size, name=preset or suited_preset(chosen, size.pairs, gpu=_has_gpu(chosen)))
+    return compose(chosen, size, name=preset)
 
 
-def _has_gpu(chosen: Table) -> bool:
+def _suit(chosen: Table, size: DataSize) -> tuple[str, str]:
     from regard.training.group import pick_device
 
-    return pick_device(str(chosen.get("train", {}).get("device", "auto"))).type == "cuda"
+    gpu = pick_device(str(chosen.get("train", {}).get("device", "auto"))).type == "cuda"
+    name = suited_preset(chosen, size.pairs, gpu=gpu)
+    why = f"no GPU and fewer than {FEW_PAIRS:,} pairs: the model is bahdanau; --preset chooses another"
+    return name, why if name == "bahdanau" else ""
 
 
 def _gather(config: Config, chosen: Table, count: Count) -> "Gathered[Corpus, DataSize]":
@@ -63,8 +66,6 @@ def _describe(config: Config, corpus: "Corpus") -> str:
     kind, steps = config.model.kind, config.train.steps
     counts = kind == "statistical"
     model = "a statistical model, which counts" if counts else f"{steps:,} steps of {with_article(kind)} model"
-    if kind == "recurrent" and corpus.size.pairs < FEW_PAIRS:
-        model += f" (which suits fewer than {FEW_PAIRS:,} pairs without a GPU; --preset chooses another)"
     return (
         f"{len(corpus.train):,} pairs to train on, {len(corpus.valid):,} to validate on, {len(corpus.test):,} to test "
         f"with; {model}"
@@ -103,6 +104,7 @@ TASK = Task(
     conclude=_conclude,
     load=_load,
     needs_data=lambda config: bool(config.data.corpus or config.data.source),
+    suit=_suit,
     pairs=True,
     several=True,
 )
