@@ -92,9 +92,9 @@ def check_callable(name: str, value: object, expected: str) -> None:
 
 def check_heads(name: str, heads: int, shape: Sequence[int]) -> None:
     """Raise unless axis −3 of the scores holds as many heads as the parameter."""
-    found = shape[-3] if len(shape) > 2 else None
-    if found != heads:
-        was = "no such axis" if found is None else str(found)
+    result = shape[-3] if len(shape) > 2 else None
+    if result != heads:
+        was = "no such axis" if result is None else str(result)
         raise ArgumentError(
             f"`{name}` speaks of {heads} heads, so the third axis from the end of query and key must be {heads}; "
             f"received {was}. Shapes are (batch, heads, length, width)."
@@ -108,13 +108,13 @@ def check_parameter(
     check_tensor(name, parameter)
     check_numbers(name, parameter)
     check_device(name, parameter, device)
-    found = tuple(parameter.shape)
-    if found[-len(expected) :] != expected or len(found) > len(expected) + 1:
+    result = tuple(parameter.shape)
+    if result[-len(expected) :] != expected or len(result) > len(expected) + 1:
         raise ArgumentError(
-            f"`{name}` must have shape {meaning} = {expected}, or (heads, …) before it; received {found}."
+            f"`{name}` must have shape {meaning} = {expected}, or (heads, …) before it; received {result}."
         )
-    if len(found) > len(expected):
-        check_heads(name, found[0], shape)
+    if len(result) > len(expected):
+        check_heads(name, result[0], shape)
 
 
 def check_factor(name: str, factor: float | Tensor | None, shape: Sequence[int], device: torch.device) -> None:

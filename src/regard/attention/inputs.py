@@ -45,10 +45,10 @@ class Inputs:
         """Give the mask as a tensor of as many axes as the scores, the position's window included; None allows all."""
         mask = None if self.mask is None else self.mask.dense(self.shape, self.query.device)
         window = None if self.position is None else self.position.mask(self.shape, self.query.device)
-        given = [part for part in (mask, window) if part is not None]
-        if not given:
+        received = [part for part in (mask, window) if part is not None]
+        if not received:
             return None
-        both = given[0] if len(given) == 1 else given[0] & given[1]
+        both = received[0] if len(received) == 1 else received[0] & received[1]
         return both[(None,) * (len(self.shape) - both.ndim)]
 
 
@@ -256,18 +256,18 @@ def _check_bias(bias: Tensor, shape: tuple[int, ...], device: torch.device) -> N
 
 def _check_broadcast(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
     """Raise unless the tensor has the scores' axes, or the last two alone; in between, axes could be confused."""
-    found = tuple(tensor.shape)
+    result = tuple(tensor.shape)
     axes = {2: "(query, key)", 3: "(batch, query, key)", 4: "(batch, heads, query, key)"}
-    if len(found) in (2, len(shape)):
-        expected = shape[len(shape) - len(found) :]
-        if broadcasts(found, expected):
+    if len(result) in (2, len(shape)):
+        expected = shape[len(shape) - len(result) :]
+        if broadcasts(result, expected):
             return
     hint = ""
-    if len(shape) > 2 and found == (shape[0], shape[-1]):
+    if len(shape) > 2 and result == (shape[0], shape[-1]):
         between = "None, " * (len(shape) - 2)
         hint = f" A padding mask needs a query axis: `{name}[:, {between}:]`."
-    elif 2 < len(found) < len(shape):
+    elif 2 < len(result) < len(shape):
         hint = f" Give it {len(shape)} axes, of size one where it does not vary, or the last two alone."
     raise ArgumentError(
-        f"`{name}` must broadcast to {axes.get(len(shape), '(*batch, query, key)')} = {shape}; received {found}.{hint}"
+        f"`{name}` must broadcast to {axes.get(len(shape), '(*batch, query, key)')} = {shape}; received {result}.{hint}"
     )

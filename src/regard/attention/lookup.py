@@ -97,8 +97,8 @@ def _check_table(query: str | Tensor, keys: Keys, values: Sequence[Any] | Tensor
     if isinstance(keys, Tensor):
         width = tuple(keys.shape[1:])
         if not isinstance(query, Tensor) or keys.ndim != 2 or tuple(query.shape) != width:
-            found = tuple(query.shape) if isinstance(query, Tensor) else type(query).__name__
-            raise ArgumentTypeError(f"`query` must be a vector like the rows of `keys`, {width}; received {found}.")
+            result = tuple(query.shape) if isinstance(query, Tensor) else type(query).__name__
+            raise ArgumentTypeError(f"`query` must be a vector like the rows of `keys`, {width}; received {result}.")
     elif not isinstance(query, str) or not all(isinstance(key, str) for key in keys):
         raise ArgumentTypeError(
             f"`query` and `keys` must be strings, or a vector and a matrix; received {type(query).__name__} and keys "

@@ -267,8 +267,8 @@ def check_align(align: str) -> None:
 
 def _check_integers(name: str, value: Tensor) -> None:
     if not isinstance(value, Tensor) or value.dtype.is_floating_point or value.dtype == torch.bool:
-        found = str(value.dtype) if isinstance(value, Tensor) else type(value).__name__
-        raise ArgumentTypeError(f"`{name}` must be a tensor of integers; received {found}.")
+        result = str(value.dtype) if isinstance(value, Tensor) else type(value).__name__
+        raise ArgumentTypeError(f"`{name}` must be a tensor of integers; received {result}.")
 
 
 def _check_batch(name: str, value: Tensor, axes: int, shape: Sequence[int]) -> None:

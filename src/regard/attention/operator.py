@@ -135,9 +135,9 @@ def attention(
     if OBSERVERS:
         options = {"score": score, "mask": mask, "bias": bias, "position": position, "normalize": normalize}
         position = observe(query, key, value, {**options, "grouped": grouped})
-    asked = return_weights is not False or return_log_normalizer is not False or backend is not None
+    request = return_weights is not False or return_log_normalizer is not False or backend is not None
     plain = type(score) is ScaledDot and score.scale is None and type(normalize) is Softmax
-    if plain and not asked and bias is None and position is None and grouped is False and dropout == 0.0:
+    if plain and not request and bias is None and position is None and grouped is False and dropout == 0.0:
         context = direct.attend(query, key, key if value is None else value, mask)
         if context is not None:
             return context

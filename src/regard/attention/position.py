@@ -155,8 +155,8 @@ class Rotary(Position):
         self, features: Float[Tensor, "*batch place size"], positions: Int[Tensor, "... place"]
     ) -> Float[Tensor, "*batch place size"]:
         """Turn one side alone: keys, once, before they are kept."""
-        places = placed("positions", positions, features.size(-2), (*features.shape[:-1], features.size(-2)))
-        return self._turn(features, places.to(features.device))
+        indices = placed("positions", positions, features.size(-2), (*features.shape[:-1], features.size(-2)))
+        return self._turn(features, indices.to(features.device))
 
     def _turn(self, features: Tensor, places: Tensor) -> Tensor:
         size = features.size(-1) if self.size is None else self.size
@@ -287,15 +287,15 @@ class GaussianWindow(Position):
         check_numbers("center", self.center)
         check_device("center", self.center, query.device)
         expected = tuple(shape[:-1])
-        found = tuple(self.center.shape)
-        if len(found) != len(expected) or not broadcasts(found, expected):
+        result = tuple(self.center.shape)
+        if len(result) != len(expected) or not broadcasts(result, expected):
             raise ArgumentError(
-                f"`center` of GaussianWindow must broadcast to (*batch, query) = {expected}; received {found}."
+                f"`center` of GaussianWindow must broadcast to (*batch, query) = {expected}; received {result}."
             )
 
     def _distance(self, shape: Sequence[int], device: torch.device) -> Tensor:
-        _, places = self.locate(shape, device)
-        return places.unsqueeze(-2) - self.center.unsqueeze(-1)
+        _, indices = self.locate(shape, device)
+        return indices.unsqueeze(-2) - self.center.unsqueeze(-1)
 
     def mask(self, shape: Sequence[int], device: torch.device) -> Tensor:
         """Allow the window only."""

@@ -158,18 +158,18 @@ class _Session:
             some, cut = shorten(pairs[start : start + AT_ONCE], *self.translators, words=self.words)
             for number in cut:
                 self.tally.add_cut(start + number + 1)
-            found = aligners[0](some)
+            result = aligners[0](some)
             if len(aligners) == 2:
-                found = join_directions(found, aligners[1](turned_pairs(some)), join)
-            for number, alignment in enumerate(found, start=self.done + 1):
+                result = join_directions(result, aligners[1](turned_pairs(some)), join)
+            for number, alignment in enumerate(result, start=self.done + 1):
                 if alignment.read_as:
                     self.tally.add_respelled(number, alignment.read_as)
-            yield from found
+            yield from result
             self.done += len(some)
 
     def warn(self) -> None:
         """Say which lines were not read to their end, and which words not as typed."""
-        reach = min((one.reach.source for one in self.translators if one is not None), default=0)
+        reach = min((item.reach.source for item in self.translators if item is not None), default=0)
         for warning in self.tally.warnings(reach):
             self.watching.say(f"regard: {warning}")
 
@@ -253,4 +253,4 @@ def _described(alignment: "Alignment", links: str) -> dict[str, Any]:
 def _rounded(weights: Any) -> Any:
     """Give numbers in four digits: a list, or a list of lists."""
     numbers = weights.tolist()
-    return [[round(one, 4) for one in row] if isinstance(row, list) else round(row, 4) for row in numbers]
+    return [[round(item, 4) for item in row] if isinstance(row, list) else round(row, 4) for row in numbers]

@@ -63,7 +63,7 @@ def ask(
     if figure is not None:  # before anything is printed: whoever reads a pipe may leave early
         _draw(answers, figure)
     if out is not None:
-        write_picture_page(out, answerer, picture, [one.question for one in answers])
+        write_picture_page(out, answerer, picture, [item.question for item in answers])
     if figure is not None or out is not None:
         for answer in answers:
             _show(answer, as_json=as_json)
@@ -122,7 +122,7 @@ def _draw(answers: "list[Answer]", path: Path) -> None:
         raise ArgumentError(
             f"`--figure` must end in .html for several questions; received {path} for {len(answers)} of them."
         )
-    page = answers_page([Asking(one) for one in answers], title="Questions about a picture")
+    page = answers_page([Asking(item) for item in answers], title="Questions about a picture")
     first = answers[0]
     write_figure(first.attention, path, title=f"{first.question} {first.answer}", page=page)
 

@@ -50,21 +50,21 @@ def caption(
     from regard.tasks.captions.train import captions_page
 
     captioner = load_captioner(model, device=device)
-    found = captioner.caption(picture, question=question, beam=beam, n_best=n_best)
+    result = captioner.caption(picture, question=question, beam=beam, n_best=n_best)
     if unknown := captioner.unknown(question):
         print(f"regard: words that the model was never trained on: {sanitize(', '.join(unknown))}", file=sys.stderr)
     if figure is not None:  # before anything is printed: whoever reads a pipe may leave early
-        page = captions_page([(one, None) for one in found], title="A picture described")
-        write_figure(found[0].attention, figure, title=found[0].text, page=page)
+        page = captions_page([(item, None) for item in result], title="A picture described")
+        write_figure(result[0].attention, figure, title=result[0].text, page=page)
     if out is not None:
         write_picture_page(out, captioner, picture, [])
-    for one in found:
+    for item in result:
         if as_json:
-            words = one.attention.to_json()
-            print_json({"text": one.text, "probability": one.probability, "words": words})
+            words = item.attention.to_json()
+            print_json({"text": item.text, "probability": item.probability, "words": words})
         else:
-            print(f"{sanitize(one.text)}  ({one.probability:.3g})")
+            print(f"{sanitize(item.text)}  ({item.probability:.3g})")
     if not as_json:
         print()
-        for line in found[0].attention.text(width=max(20, shutil.get_terminal_size().columns)):
+        for line in result[0].attention.text(width=max(20, shutil.get_terminal_size().columns)):
             print(sanitize(line))

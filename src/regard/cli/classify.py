@@ -82,8 +82,8 @@ def classify(
 
     read, gold = _without_empty(*_read(texts or [], source, text, label), given=bool(texts), source=source)
     classifier = load_classifier(model, device=device)
-    place = None if source is None or not label else partial(find_label, source, label)
-    _run(classifier, read, gold, by=by, place=place, wanted=wanted)
+    index = None if source is None or not label else partial(find_label, source, label)
+    _run(classifier, read, gold, by=by, place=index, wanted=wanted)
     _note_unknown(classifier, read)
 
 
@@ -132,15 +132,15 @@ def _read(texts: list[str], source: Path | None, text: str, label: str) -> tuple
         records = list(read_labeled(source, text=text, label=label))
         if not records:
             raise DataError(f"{source} must have at least one text with a label; received none.")
-        return [one.text for one in records], [one.label for one in records]
+        return [item.text for item in records], [item.label for item in records]
     if source is not None:
         texts = list(read_texts(source, text=text))
     elif not texts:
         if sys.stdin.isatty():
             print("regard: a text and Enter; Ctrl-D ends.", file=sys.stderr)
         texts = [line.rstrip("\n") for line in sys.stdin]
-    for one in texts:
-        check_unicode("TEXT", one)
+    for item in texts:
+        check_unicode("TEXT", item)
     return texts, [None] * len(texts)
 
 

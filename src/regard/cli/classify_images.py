@@ -46,8 +46,8 @@ def classify_images(
         _measure(classifier, _read_set(classifier, source), wanted)
         return
     read = classifier.read(pictures)
-    found = zip(pictures, classifier.inspect_pixels(read), [None] * len(pictures), strict=True)
-    _show_all(found, wanted, total=len(pictures))
+    result = zip(pictures, classifier.inspect_pixels(read), [None] * len(pictures), strict=True)
+    _show_all(result, wanted, total=len(pictures))
 
 
 def _check_figure(path: Path, pictures: list[str]) -> None:
@@ -82,8 +82,8 @@ def _read_set(classifier: "ImageClassifier", source: Path) -> "LabeledImages":
 def _measure(classifier: "ImageClassifier", images: "LabeledImages", wanted: Wanted) -> None:
     gold = [classifier.labels[label] for label in images.labels]
     names = [images.place(index) for index in range(len(images))]
-    found = zip(names, classifier.inspect_pixels(images.pixels), gold, strict=True)
-    kept = _show_all(found, wanted, total=len(images), quiet=True)
+    result = zip(names, classifier.inspect_pixels(images.pixels), gold, strict=True)
+    kept = _show_all(result, wanted, total=len(images), quiet=True)
     measure_labels(list(zip(kept, gold, strict=True)), classifier.labels, wanted=wanted, unit="image")
 
 
@@ -124,19 +124,19 @@ def _show_all(
 
 def as_table(inspection: "ImageInspection") -> dict[str, Any]:
     """Give an inspection as plain values: the last block of each stage, and its strongest channels."""
-    places = {
-        one.name: [[round(weight, 4) for weight in row] for row in one.weights.tolist()]
-        for one in inspection.last_places()
+    indices = {
+        item.name: [[round(weight, 4) for weight in row] for row in item.weights.tolist()]
+        for item in inspection.last_places()
     }
     channels = {
-        one.name: {str(channel): round(float(one.weights[channel]), 4) for channel in best}
-        for one, best in inspection.strongest()
+        item.name: {str(channel): round(float(item.weights[channel]), 4) for channel in best}
+        for item, best in inspection.strongest()
     }
     decision = inspection.decision
     return {
         "label": decision.label,
         "probabilities": decision.probabilities,
-        "places": places,
+        "places": indices,
         "channels": channels,
     }
 

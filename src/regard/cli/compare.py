@@ -78,13 +78,13 @@ def compare(
             watch=lambda name: lambda what, done, total: watching(f"{name}: {what}", done, total),
         )
         watching("comparing", 0, 1)
-        found = compare(evaluations, samples=settings.samples, seed=settings.seed)
+        result = compare(evaluations, samples=settings.samples, seed=settings.seed)
     if figure is not None:
-        save_length_figure(found.evaluations, figure)
+        save_length_figure(result.evaluations, figure)
     if as_json:
-        print_json(found.table(), indent=1)
+        print_json(result.table(), indent=1)
         return
-    _show(found)
+    _show(result)
     if figure is not None:
         print(f"\nfigure  {figure}")
 
@@ -92,19 +92,19 @@ def compare(
 def _show(found: "Comparison") -> None:
     first = found.evaluations[0]
     print(f"{sanitize(first.held_out.name)}: {len(first.held_out.pairs):,} pairs; baseline {first.name}\n")
-    rows = [_row(one, None) for one in found.evaluations[:1]]
-    for one, differences in zip(found.evaluations[1:], found.differences, strict=True):
-        rows.append(_row(one, differences["BLEU"].p_value))
+    rows = [_row(item, None) for item in found.evaluations[:1]]
+    for item, differences in zip(found.evaluations[1:], found.differences, strict=True):
+        rows.append(_row(item, differences["BLEU"].p_value))
     headings = ["", "BLEU", "95 %", "p", "chrF", "TER", "perplexity", "parameters", "sentences/s"]
     print_table(headings, rows)
     print("p: paired bootstrap on BLEU against the baseline; * below 0.05. Perplexity is a word's.\n")
     show_lengths(found.evaluations)
-    for one in found.evaluations:
-        for note in one.notes:
-            print(f"\nnote on {one.name}: {sanitize(note)}")
+    for item in found.evaluations:
+        for note in item.notes:
+            print(f"\nnote on {item.name}: {sanitize(note)}")
     print(f"\n{first.measures['BLEU'].signature}")
-    for one in found.evaluations:
-        print(f"{one.name}: {one.signature}")
+    for item in found.evaluations:
+        print(f"{item.name}: {item.signature}")
 
 
 def _row(one: "Evaluation", p_value: float | None) -> list[str]:

@@ -54,26 +54,26 @@ def compare_language_models(
 
 
 def _show(result: "TextComparison") -> None:
-    first, *_ = totals = [one.total for one in result.evaluations]
+    first, *_ = totals = [item.total for item in result.evaluations]
     print(f"{sanitize(result.text)}: {first.characters:,} characters; baseline {result.evaluations[0].name}\n")
     rows = [
         [
-            one.name,
+            item.name,
             f"{total.bits_per_character:.4f}",
             "–" if number == 0 else f"{total.bits_per_character - first.bits_per_character:+.4f}",
             f"{total.bits_per_byte:.4f}",
             f"{total.perplexity:,.2f}",
             f"{total.tokens:,}",
             f"{total.unknown:,}",
-            "counts" if one.parameters is None else f"{one.parameters:,}",
-            f"{one.tokens_per_second:,.0f}",
+            "counts" if item.parameters is None else f"{item.parameters:,}",
+            f"{item.tokens_per_second:,.0f}",
         ]
-        for number, (one, total) in enumerate(zip(result.evaluations, totals, strict=True))
+        for number, (item, total) in enumerate(zip(result.evaluations, totals, strict=True))
     ]
     headings = ["", "bits a character", "difference", "bits a byte", "perplexity", "tokens", "unknown", "parameters"]
     print_table([*headings, "tokens/s"], rows)
     print("difference: of bits a character from the baseline; there is no significance test for one running text.")
     for note in result.notes:
         print(f"note: {note}")
-    for one in result.evaluations:
-        print(f"{one.name}: {one.signature}")
+    for item in result.evaluations:
+        print(f"{item.name}: {item.signature}")

@@ -61,11 +61,11 @@ def demo(
     from regard.cli.watching import Watching
 
     with Watching() as watching:
-        found = examine(out, plan, data, watch=watching)
+        result = examine(out, plan, data, watch=watching)
     page = out / "report.html"
-    write_text(page, make_demo_page(found))
-    _tell(found)
-    print(_next(found, out, page, time.monotonic() - begun))
+    write_text(page, make_demo_page(result))
+    _tell(result)
+    print(_next(result, out, page, time.monotonic() - begun))
 
 
 def _train(plan: "Plan", out: Path, console: Console) -> None:
@@ -94,9 +94,9 @@ def _train(plan: "Plan", out: Path, console: Console) -> None:
             log.close()
     for system, process in processes.items():
         if process.returncode:
-            said = (out / f"{system}.log").read_text(encoding="utf-8").strip().splitlines()
+            output = (out / f"{system}.log").read_text(encoding="utf-8").strip().splitlines()
             console.print(Text(f"regard: training {system} failed. Its last words, of {out / f'{system}.log'}:"))
-            console.print(Text("\n".join(said[-5:])))
+            console.print(Text("\n".join(output[-5:])))
             raise typer.Exit(process.returncode if process.returncode in (1, 2) else 1)
 
 
@@ -126,7 +126,7 @@ def _follow(processes: dict[str, subprocess.Popen[bytes]], plan: "Plan", out: Pa
 
 
 def _steps(plan: "Plan", system: str) -> int:
-    return int(next(one.partition("=")[2] for one in plan.settings[system] if one.startswith("train.steps")))
+    return int(next(item.partition("=")[2] for item in plan.settings[system] if item.startswith("train.steps")))
 
 
 def _figures(line: dict[str, Any]) -> str:
@@ -147,9 +147,9 @@ def _tell(found: "Demonstrated") -> None:
     bins = found.evaluations[0].lengths
     print("Quality by length of the source (BLEU, greedy, on sentences that training never saw)\n")
     lines = draw_lengths(
-        {one.name: [length.scores["BLEU"] for length in one.lengths] for one in found.evaluations},
-        bins=[str(one.bin) for one in bins],
-        sentences=[one.sentences for one in bins],
+        {item.name: [length.scores["BLEU"] for length in item.lengths] for item in found.evaluations},
+        bins=[str(item.bin) for item in bins],
+        sentences=[item.sentences for item in bins],
         width=min(width, 90),
     )
     print("\n".join(lines))

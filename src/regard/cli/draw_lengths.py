@@ -26,18 +26,20 @@ def draw_lengths(
     0–9    190  fixed     ██████▌        31.0  27–34
                 bahdanau  █████████████  62.0  58–66
     """
-    top = max(value for found in scores.values() for value, _, _ in found)
+    top = max(value for result in scores.values() for value, _, _ in result)
     first, second = max(5, *map(len, bins)), max(1, *(len(f"{count:,}") for count in sentences))
     names = max(map(len, scores)) + 2 if len(scores) > 1 else 0
     start = first + second + 4
     cells = max(8, width - start - names - 15)  # of which the numbers take 15
     lines = [f"{'words':<{first}}  {'n':<{second}}  {metric}, 95 %"]
-    for place, (label, count) in enumerate(zip(bins, sentences, strict=True)):
-        for row, (name, found) in enumerate(scores.items()):
+    for index, (label, count) in enumerate(zip(bins, sentences, strict=True)):
+        for row, (name, result) in enumerate(scores.items()):
             head = f"{label:<{first}}  {count:>{second},}  " if row == 0 else " " * start
-            value, low, high = found[place]
-            said = f"{name:<{names}}" if names else ""
-            lines.append(f"{head}{said}{bar(value, top=top, cells=cells):<{cells}} {value:5.1f}  {low:.0f}–{high:.0f}")
+            value, low, high = result[index]
+            output = f"{name:<{names}}" if names else ""
+            lines.append(
+                f"{head}{output}{bar(value, top=top, cells=cells):<{cells}} {value:5.1f}  {low:.0f}–{high:.0f}"
+            )
     return lines
 
 

@@ -105,14 +105,14 @@ def evaluate(
     if figure is not None:
         _check_figure(figure)
     with Watching() as watching:
-        found = _evaluate(settings, model, hypotheses, watching)
+        result = _evaluate(settings, model, hypotheses, watching)
     if figure is not None:
-        _save([found], figure)
-    _keep(found, settings, model)
+        _save([result], figure)
+    _keep(result, settings, model)
     if as_json:
-        print_json(found.table(), indent=1)
+        print_json(result.table(), indent=1)
         return
-    _show(found)
+    _show(result)
     if figure is not None:
         print(f"figure  {figure}")
 
@@ -154,8 +154,8 @@ def _evaluate(settings: "Evaluating", model: Path | None, hypotheses: Path | Non
     if model is None:
         assert hypotheses is not None
         held_out = find_held_out(settings.data)
-        said = Outputs(hypotheses=read_hypotheses(hypotheses, held_out))
-        return assess(said, held_out, settings, name=hypotheses.name, watch=watching)
+        output = Outputs(hypotheses=read_hypotheses(hypotheses, held_out))
+        return assess(output, held_out, settings, name=hypotheses.name, watch=watching)
     _check_model(model)
     translator = load(model, device=settings.device)
     held_out = find_held_out(settings.data, model)
@@ -176,14 +176,14 @@ def _keep(found: "Evaluation", settings: "Evaluating", model: Path | None) -> No
         return
     usual = Evaluating()
     others = [name for name in ("search", "bins", "samples", "seed") if getattr(settings, name) != getattr(usual, name)]
-    said = f"not kept in {run.evaluation.name}: {', '.join(others)} not as usual"
+    output = f"not kept in {run.evaluation.name}: {', '.join(others)} not as usual"
     if not others:
         try:
             write_text(run.evaluation, json_text(found.table(), indent=1) + "\n")
-            said = f"kept in {run.evaluation}"
+            output = f"kept in {run.evaluation}"
         except OSError as error:
-            said = f"{run.evaluation} cannot be written ({error.strerror})."
-    print(f"regard: {said}", file=sys.stderr)
+            output = f"{run.evaluation} cannot be written ({error.strerror})."
+    print(f"regard: {output}", file=sys.stderr)
 
 
 def _check_model(model: Path) -> None:
@@ -217,16 +217,16 @@ def _show(found: "Evaluation") -> None:
     print_table(["", "score", "95 %", "signature"], rows, words=(0, 3))
     _show_model(found)
     rows = [
-        [str(one.bin) + (" *" if one.few else ""), f"{one.sentences:,}"]
+        [str(item.bin) + (" *" if item.few else ""), f"{item.sentences:,}"]
         + [
             cell
-            for score in one.scores.values()
+            for score in item.scores.values()
             for cell in (f"{score.value:.1f}", f"{score.low:.1f}–{score.high:.1f}")
         ]
-        for one in found.lengths
+        for item in found.lengths
     ]
     print_table(["words in the source", "sentences", "BLEU", "95 %", "chrF", "95 %"], rows, title="\nBy source length")
-    if any(one.few for one in found.lengths):
+    if any(item.few for item in found.lengths):
         print(f"* fewer than {FEW} sentences")
     print()
     show_lengths([found])
@@ -239,10 +239,10 @@ def _show(found: "Evaluation") -> None:
 def _show_model(found: "Evaluation") -> None:
     outputs = found.outputs
     if outputs.perplexity is not None:
-        one = outputs.perplexity
+        item = outputs.perplexity
         print(
-            f"\nperplexity  {one.per_token:,.2f} a token ({outputs.token}), {one.per_word:,.2f} a word, "
-            f"{one.bits_per_character:.3f} bits a character; ends of sentences counted"
+            f"\nperplexity  {item.per_token:,.2f} a token ({outputs.token}), {item.per_word:,.2f} a word, "
+            f"{item.bits_per_character:.3f} bits a character; ends of sentences counted"
         )
     if outputs.parameters is not None and outputs.sentences_per_second is not None:
         print(f"model       {outputs.parameters:,} parameters, {outputs.sentences_per_second:,.1f} sentences/s")
@@ -250,9 +250,9 @@ def _show_model(found: "Evaluation") -> None:
 
 def show_lengths(evaluations: Sequence["Evaluation"]) -> None:
     """Draw quality by length as bars."""
-    scores = {one.name: [length.scores["BLEU"] for length in one.lengths] for one in evaluations}
+    scores = {item.name: [length.scores["BLEU"] for length in item.lengths] for item in evaluations}
     bins = evaluations[0].lengths
-    lines = draw_lengths(scores, bins=[str(one.bin) for one in bins], sentences=[one.sentences for one in bins])
+    lines = draw_lengths(scores, bins=[str(item.bin) for item in bins], sentences=[item.sentences for item in bins])
     print("\n".join(lines))
 
 
@@ -260,14 +260,14 @@ def _show_attention(found: "Evaluation") -> None:
     heads = found.outputs.attention
     if not heads:
         return
-    layers = sorted({one.layer for one in heads})
-    groups = {f"layer {one.layer}, head {one.head}": [one] for one in heads}
+    layers = sorted({item.layer for item in heads})
+    groups = {f"layer {item.layer}, head {item.head}": [item] for item in heads}
     if len(heads) > ALL_HEADS:
-        groups = {f"layer {layer}, mean of heads": [one for one in heads if one.layer == layer] for layer in layers}
+        groups = {f"layer {layer}, mean of heads": [item for item in heads if item.layer == layer] for layer in layers}
     rows = []
     for name, some in groups.items():
         means = [
-            sum(getattr(one, field) for one in some) / len(some)
+            sum(getattr(item, field) for item in some) / len(some)
             for field in ("entropy", "relative_entropy", "coverage", "end_mass")
         ]
         rows.append([name, f"{means[0]:.2f}", *(f"{mean:.0%}" for mean in means[1:])])

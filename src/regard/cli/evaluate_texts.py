@@ -53,11 +53,11 @@ def measure_texts(
     loaded = load_language(model, device=settings.device)
     texts = dict(map(read_text, paths)) if paths else dict([find_run_text(model, split, trust=trust)])
     with Watching() as watching:
-        found = evaluate_texts(loaded, texts, name=system_names([model])[0], stride=settings.stride, watch=watching)
+        result = evaluate_texts(loaded, texts, name=system_names([model])[0], stride=settings.stride, watch=watching)
     if as_json:
-        print_json(found.table(), indent=1)
+        print_json(result.table(), indent=1)
         return
-    show_texts(found)
+    show_texts(result)
 
 
 def read_text(path: Path) -> tuple[str, "Text"]:
@@ -78,7 +78,7 @@ def read_text(path: Path) -> tuple[str, "Text"]:
 
 def show_texts(found: "TextEvaluation") -> None:
     """Print the figures, of each text where there are several."""
-    one = found.total
+    item = found.total
     if len(found.texts) > 1:
         rows = [
             [
@@ -89,24 +89,24 @@ def show_texts(found: "TextEvaluation") -> None:
                 f"{text.tokens:,}",
                 f"{text.unknown:,}",
             ]
-            for name, text in [*found.texts.items(), ("all", one)]
+            for name, text in [*found.texts.items(), ("all", item)]
         ]
         print_table(["", "perplexity", "bits a character", "bits a byte", "tokens", "unknown"], rows)
         print()
     else:
-        print(f"{found.name} on {next(iter(found.texts))}: {one.characters:,} characters\n")
+        print(f"{found.name} on {next(iter(found.texts))}: {item.characters:,} characters\n")
     size = "counts" if found.parameters is None else f"{found.parameters:,} parameters"
     print(
-        f"perplexity  {one.perplexity:,.2f} a token ({one.loss:.4f} nats), {one.bits_per_character:.4f} bits a "
-        f"character, {one.bits_per_byte:.4f} bits a byte\n"
-        f"tokens      {one.tokenization}; {one.tokens:,}, {one.unknown:,} of them unknown; ends of lines counted\n"
+        f"perplexity  {item.perplexity:,.2f} a token ({item.loss:.4f} nats), {item.bits_per_character:.4f} bits a "
+        f"character, {item.bits_per_byte:.4f} bits a byte\n"
+        f"tokens      {item.tokenization}; {item.tokens:,}, {item.unknown:,} of them unknown; ends of lines counted\n"
         f"read        {found.reading}\n"
         f"model       {size}, {found.tokens_per_second:,.0f} tokens/s"
     )
-    if one.unknown:
+    if item.unknown:
         print("\nnote: bits a character and a byte cannot be compared: what is unknown was not spelled")
-    if one.altered:
-        differ = "1 line differs" if one.altered == 1 else f"{one.altered:,} lines differ"
+    if item.altered:
+        differ = "1 line differs" if item.altered == 1 else f"{item.altered:,} lines differ"
         print(
             f"\nnote: {differ} from what the tokens write (white space, case, form); characters and bytes are those of "
             "the tokens, and can be compared only with tokens that keep as much"

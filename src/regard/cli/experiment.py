@@ -54,22 +54,22 @@ def experiment(
     import torch
 
     torch.set_num_threads(1)
-    found = [_run(one, out / one.name, seed=seed, quick=quick, as_json=as_json) for one in chosen]
+    result = [_run(item, out / item.name, seed=seed, quick=quick, as_json=as_json) for item in chosen]
     if as_json:
-        print_json(found if name is None else found[0], indent=1)
+        print_json(result if name is None else result[0], indent=1)
 
 
 def _list(experiments: "tuple[Experiment, ...]", *, as_json: bool) -> None:
     if as_json:
-        print_json([{"name": one.name, "idea": one.idea, "shows": one.shows} for one in experiments], indent=1)
+        print_json([{"name": item.name, "idea": item.idea, "shows": item.shows} for item in experiments], indent=1)
         return
     if sys.stdout.isatty():
         console = Console(highlight=False)
-        for one in experiments:
-            console.print(Text.assemble((one.name, "bold"), f"  {one.idea}"))
-            console.print(Padding(Text(one.shows, style="dim"), (0, 0, 0, 4)))
+        for item in experiments:
+            console.print(Text.assemble((item.name, "bold"), f"  {item.idea}"))
+            console.print(Padding(Text(item.shows, style="dim"), (0, 0, 0, 4)))
         return
-    rows = [[one.name, one.idea, one.shows] for one in experiments]
+    rows = [[item.name, item.idea, item.shows] for item in experiments]
     print_table(["experiment", "idea", "shows"], rows, words=(0, 1, 2))
 
 

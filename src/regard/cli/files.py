@@ -35,7 +35,7 @@ def is_file(name: str) -> bool:
 
 def check_file(path: Path, *, option: str) -> None:
     """Refuse a file that cannot be written, before anything is computed. Folders that are missing can be made."""
-    above = next((one for one in path.absolute().parents if os.path.exists(one)), Path("/"))
+    above = next((item for item in path.absolute().parents if os.path.exists(item)), Path("/"))
     if path.is_dir():
         raise _unwritable(path, option, "Is a directory")
     if not above.is_dir():

@@ -42,8 +42,8 @@ def spell_flags(message: str, command: Any, words: Sequence[str]) -> str:
     """Call arguments in a message as the command in `words` calls them; `command` is that of all commands."""
     for word in words:
         command = getattr(command, "commands", {}).get(word, command)
-    names = {one.name: _spelled(one) for one in command.params}
-    if model := next((names[one] for one in ("model", "systems", "folders") if one in names), ""):
+    names = {item.name: _spelled(item) for item in command.params}
+    if model := next((names[item] for item in ("model", "systems", "folders") if item in names), ""):
         message = _MODEL.sub(f"`{model}` must ", message)
     return re.sub(r"`([a-z_]+)`", lambda found: f"`{names.get(found[1], found[1])}`", message)
 

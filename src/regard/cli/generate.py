@@ -85,13 +85,13 @@ def _read_prompt() -> str:
 
 def _show(found: "Next", tokenizer: "TextTokenizer", *, as_json: bool) -> None:
     if as_json:
-        tokens = [one._asdict() for one in found.tokens]
-        looks = (
-            None if found.attended_to is None else [{"text": text, "weight": one} for text, one in found.attended_to]
+        tokens = [item._asdict() for item in found.tokens]
+        attended = (
+            None if found.attended_to is None else [{"text": text, "weight": item} for text, item in found.attended_to]
         )
-        print_json({"next": tokens, "never_said": found.never_said, "looked_at": looks})
+        print_json({"next": tokens, "never_said": found.never_said, "looked_at": attended})
         return
-    _print_bars("next", [(one.text, one.probability) for one in found.tokens], tokenizer.kind)
+    _print_bars("next", [(item.text, item.probability) for item in found.tokens], tokenizer.kind)
     if found.never_said >= 0.0005:  # what the three digits show
         print(f"  and {found.never_said:.3f} for what is never said: {_unsaid(tokenizer)}")
     attended_to = found.attended_to

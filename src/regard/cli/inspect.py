@@ -46,12 +46,12 @@ class Choice(NamedTuple):
 
     def to_json(self, found: "Inspection") -> dict[str, Any]:
         """Give the weights of the layer, of one head or of all."""
-        told = found.to_json(self.layer, head=self.head)
+        text = found.to_json(self.layer, head=self.head)
         if not self.words:
-            return told
+            return text
         query, key = self.map(found).labels
-        maps = [found.words(self.layer, head=head).values.tolist() for head in told["heads"]]
-        return told | {"query": list(query), "key": list(key), "weights": maps}
+        maps = [found.words(self.layer, head=head).values.tolist() for head in text["heads"]]
+        return text | {"query": list(query), "key": list(key), "weights": maps}
 
 
 def inspect(
@@ -94,24 +94,24 @@ def inspect(
     _check_view(view, paths, choice)
     check_unicode("TEXT", text)
     check_unicode("--target", target)
-    loaded, look = _open(model, text, target=target, view=view, respell=not as_typed, device=device)
+    loaded, attended = _open(model, text, target=target, view=view, respell=not as_typed, device=device)
     shown: View | None = None
     if any(_ending(path) == PAGE for path in paths) and choice == Choice():
         shown = cast("View | None", view) or usual_view(loaded, text, target)
     with Watching() as watching:
         recorded = None if shown is None else record_view(shown, loaded, text, target=target, watch=watching)
     maps = as_json or target is not None or any(_ending(path) != PAGE for path in paths)
-    found = look() if maps or recorded is None or _attends(loaded) else None
-    if found is not None:
-        choice.map(found)  # a wrong layer or head is told before anything is written
+    result = attended() if maps or recorded is None or _attends(loaded) else None
+    if result is not None:
+        choice.map(result)  # a wrong layer or head is told before anything is written
     for path in paths:
-        _write(path, found, choice, recorded)
-    if found is None:
+        _write(path, result, choice, recorded)
+    if result is None:
         _show_unattended(loaded, text)
     elif as_json:
-        print_json(choice.to_json(found))
+        print_json(choice.to_json(result))
     else:
-        _show(found, choice, loaded)
+        _show(result, choice, loaded)
 
 
 def _open(
@@ -219,13 +219,13 @@ def _show(found: "Inspection", choice: Choice, loaded: object) -> None:
     shown = choice.map(found)
     print(readable(shown.name))
     label = readable if choice.words else written
-    rows, columns = ([label(one) for one in side] for side in shown.labels)
+    rows, columns = ([label(item) for item in side] for side in shown.labels)
     width = shutil.get_terminal_size().columns
     lines = draw_weights(shown.values, columns, rows, mask=shown.mask, width=width)
     print("\n".join([*lines, legend(masked=shown.mask is not None, width=width)]))
     _show_pronouns(found, loaded)
     if found.likely:
-        print("likely: " + ", ".join(f"{written(one.text)} {one.probability:.3f}" for one in found.likely[:SHOWN]))
+        print("likely: " + ", ".join(f"{written(item.text)} {item.probability:.3f}" for item in found.likely[:SHOWN]))
 
 
 def _show_pronouns(found: "Inspection", loaded: object) -> None:
@@ -237,14 +237,14 @@ def _show_pronouns(found: "Inspection", loaded: object) -> None:
 
     if not isinstance(loaded, Classifier | LanguageModel):
         return
-    for look in attend_from_pronouns(loaded, found.trace, divide(loaded, found.text)).looks:
-        top = ", ".join(f"{readable(one['word'])} {one['weight']:.2f}" for one in look["top"])
-        print(f"“{readable(look['word'])}”, word {look['number']}: {top} (uniform {look['uniform']:.2f})")
-        for one in look["readings"]:
-            print(f"  if it is “{one['word']}”: {one['weight']:.2f}, rank {one['rank']} of {look['seen']}; "
-                  f"most in {one['head']}: {one['head_weight']:.2f}")  # fmt: skip
-        for one in look["heads"]:
-            print(f"  {one['head']}: {readable(one['word'])} {one['weight']:.2f}")
+    for attended in attend_from_pronouns(loaded, found.trace, divide(loaded, found.text)).looks:
+        top = ", ".join(f"{readable(item['word'])} {item['weight']:.2f}" for item in attended["top"])
+        print(f"“{readable(attended['word'])}”, word {attended['number']}: {top} (uniform {attended['uniform']:.2f})")
+        for item in attended["readings"]:
+            print(f"  if it is “{item['word']}”: {item['weight']:.2f}, rank {item['rank']} of {attended['seen']}; "
+                  f"most in {item['head']}: {item['head_weight']:.2f}")  # fmt: skip
+        for item in attended["heads"]:
+            print(f"  {item['head']}: {readable(item['word'])} {item['weight']:.2f}")
 
 
 def _show_respelled(words: Mapping[str, str]) -> None:
@@ -266,7 +266,7 @@ def _show_unattended(loaded: Any, text: str) -> None:
         print(readable(best.text))
         _show_respelled(best.read.words)
         return
-    said = loaded.classify([text])[0]
-    likely = sorted(said.probabilities.items(), key=lambda one: -one[1])
-    for name, pairs in (("likely", likely[:SHOWN]), ("weighed", said.heaviest(SHOWN))):
+    output = loaded.classify([text])[0]
+    likely = sorted(output.probabilities.items(), key=lambda one: -one[1])
+    for name, pairs in (("likely", likely[:SHOWN]), ("weighed", output.heaviest(SHOWN))):
         print(f"{name}: " + ", ".join(f"{readable(word)} {share:.3f}" for word, share in pairs))

@@ -54,8 +54,8 @@ def measure_labels(
     import numpy as np
 
     gold = [true or "" for _, true in kept]
-    rows = np.array([[one.probabilities[label] for label in labels] for one, _ in kept])
-    every, found = _score(rows, gold, labels)
+    rows = np.array([[item.probabilities[label] for label in labels] for item, _ in kept])
+    every, result = _score(rows, gold, labels)
     strange = [label for label in gold if label not in labels]
     if strange:
         first = f"{place(strange[0])}: " if place is not None else ""
@@ -66,13 +66,13 @@ def measure_labels(
             file=sys.stderr,
         )
     if wanted.summary is not None:
-        figures = {**found._asdict(), "bins": [one._asdict() for one in found.bins], "labels": every}
+        figures = {**result._asdict(), "bins": [item._asdict() for item in result.bins], "labels": every}
         write_page(wanted.summary, f"{json_text(figures, indent=1)}\n", option="--summary")
     if wanted.as_json:
-        print(f"regard: {_describe(found, count=len(kept), unit=unit)}", file=sys.stderr)
+        print(f"regard: {_describe(result, count=len(kept), unit=unit)}", file=sys.stderr)
     else:
-        print_scores(found, every, count=len(kept), unit=unit)
-    return found
+        print_scores(result, every, count=len(kept), unit=unit)
+    return result
 
 
 def _score(
@@ -87,13 +87,13 @@ def _score(
     known = np.array([label in labels for label in gold])
     if known.all() or not known.any():  # none at all is a wrong column, which is refused
         return tuple(labels), score_labels(
-            rows, number_labels([Labeled("", one) for one in gold], labels, side="measured")
+            rows, number_labels([Labeled("", item) for item in gold], labels, side="measured")
         )
     every = (*labels, *sorted(set(gold) - set(labels)))
     numbers = [every.index(label) for label in gold]
-    found = score_labels(np.pad(rows, ((0, 0), (0, len(every) - len(labels)))), numbers)
-    heard = rows[known, [numbers[place] for place in np.flatnonzero(known)]]
-    return every, found._replace(cross_entropy=float(-np.log(np.maximum(heard, 1e-30)).mean()))
+    result = score_labels(np.pad(rows, ((0, 0), (0, len(every) - len(labels)))), numbers)
+    encoded = rows[known, [numbers[position] for position in np.flatnonzero(known)]]
+    return every, result._replace(cross_entropy=float(-np.log(np.maximum(encoded, 1e-30)).mean()))
 
 
 def _describe(found: "ClassificationScores", *, count: int, unit: str) -> str:
@@ -113,9 +113,9 @@ def print_scores(found: "ClassificationScores", labels: Sequence[str], *, count:
     ]
     print_table(["true \\ chosen", *labels, "F1"], table)
     bins = [
-        [f"{one.low:.1f}–{one.high:.1f}", str(one.texts), f"{one.confidence:.3f}", f"{one.accuracy:.3f}"]
-        for one in found.bins
-        if one.texts
+        [f"{item.low:.1f}–{item.high:.1f}", str(item.texts), f"{item.confidence:.3f}", f"{item.accuracy:.3f}"]
+        for item in found.bins
+        if item.texts
     ]
     print()
     print_table(["confidence", f"{unit}s", "mean", "right"], bins)

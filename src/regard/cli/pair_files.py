@@ -46,9 +46,9 @@ def read_division(words: str) -> "Division":
     from regard.data.text.word_spans import Division
 
     known: tuple[Division, ...] = get_args(Division)
-    for one in known:
-        if one == words:
-            return one
+    for item in known:
+        if item == words:
+            return item
     raise ArgumentError(f"`--words` must be {' or '.join(known)}; received {words}.{near_miss(words, known)}")
 
 

@@ -17,24 +17,24 @@ def draw_looks(looks: Looks, *, width: int, indent: str = "    ") -> list[Text]:
     >>> [line.plain for line in draw_looks(looks, width=80)]
     ['    I   am', '    Yo  soy']
     """
-    said, seen = Text(indent), Text(indent)
+    output, known = Text(indent), Text(indent)
     used = cell_len(indent)
     for number, (token, row) in enumerate(zip(looks.target, looks.weights, strict=True)):
         weight = max(row, default=0.0)
-        place = row.index(weight) if weight else -1
-        looked = _plain(looks.source[place]) if place >= 0 else "·"
+        position = row.index(weight) if weight else -1
+        attended = _plain(looks.source[position]) if position >= 0 else "·"
         sure = weight >= _SURE
-        looked = looked if sure else f"({looked})"
-        column = max(cell_len(_plain(token)), cell_len(looked))
+        attended = attended if sure else f"({attended})"
+        column = max(cell_len(_plain(token)), cell_len(attended))
         if used + column + 4 > width and number:
-            said.append("…")
+            output.append("…")
             break
-        _append(said, _plain(token), column, "bold")
-        _append(seen, looked, column, "" if sure else "dim")
+        _append(output, _plain(token), column, "bold")
+        _append(known, attended, column, "" if sure else "dim")
         used += column + 2
-    for line in (said, seen):
+    for line in (output, known):
         line.rstrip()
-    return [said, seen]
+    return [output, known]
 
 
 def _append(line: Text, text: str, column: int, style: str) -> None:

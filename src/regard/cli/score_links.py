@@ -41,18 +41,18 @@ def score_links(
     lengths = None if source is None or target is None else lengths_of(read_two_files(source, target), division)
     own_base, right_base = read_base(base), read_base(gold_base, flag="--gold-base")
     right = read_links(gold, base=right_base, lengths=lengths, flag="--gold-base")
-    found = read_links(hypotheses, base=own_base, lengths=lengths, swapped=swapped)
-    if len(found) != len(right):
+    result = read_links(hypotheses, base=own_base, lengths=lengths, swapped=swapped)
+    if len(result) != len(right):
         raise DataError(
-            f"{hypotheses} must have one line for each of the {len(right):,} lines of {gold}; received {len(found):,}."
+            f"{hypotheses} must have one line for each of the {len(right):,} lines of {gold}; received {len(result):,}."
         )
-    if lengths is None and own_base is None and right_base is None and has_zero(found) != has_zero(right):
-        odd, flag = (gold, "--gold-base") if has_zero(found) else (hypotheses, "--base")
+    if lengths is None and own_base is None and right_base is None and has_zero(result) != has_zero(right):
+        odd, flag = (gold, "--gold-base") if has_zero(result) else (hypotheses, "--base")
         raise DataError(
             f"{odd} must count words from 0, as the other file does; received no 0 anywhere: it looks as if it counts "
             f"from 1. Say what it counts from: {flag} 1, or {flag} 0."
         )
-    scores = alignment_error(found, right)
+    scores = alignment_error(result, right)
     if as_json:
         print_json(scores._asdict())
     else:

@@ -62,12 +62,12 @@ def listen(port: int | None) -> socket.socket:
     if port is not None and not 0 <= port <= 65535:
         raise ArgumentError(f"`--port` must be from 0 to 65535; received {port}.")
     tried = [port] if port is not None else [*range(_PORT, _PORT + _TRIES), 0]
-    for one in tried:
+    for item in tried:
         listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if sys.platform != "win32":  # there it would share a port that somebody else listens on
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listening.bind((_ADDRESS, one))
+            listening.bind((_ADDRESS, item))
             listening.listen(128)
         except OSError as error:
             listening.close()

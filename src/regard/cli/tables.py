@@ -15,7 +15,7 @@ def print_table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "", words: Sequence[int] = (0,)
 ) -> None:
     """Print a table; `words` are the columns that hold words, the others hold numbers, set to the right."""
-    headings, rows = [sanitize(one) for one in headings], [[sanitize(cell) for cell in row] for row in rows]
+    headings, rows = [sanitize(item) for item in headings], [[sanitize(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         print("\n".join(plain_table(headings, rows, title=title, words=words)))
         return

@@ -141,5 +141,5 @@ def _print_builtins() -> None:
     from regard.cli.tables import print_table
     from regard.data.corpora.catalogue import BUILTINS
 
-    rows = [[one.name, ", ".join(one.tasks), one.about] for one in BUILTINS]
+    rows = [[item.name, ", ".join(item.tasks), item.about] for item in BUILTINS]
     print_table(["--data", "--task", "what it is"], rows, words=(0, 1, 2))

@@ -36,10 +36,10 @@ def start_from(settings: Settings, folder: Path) -> Settings:
     if folder == Path.cwd():
         return settings
     changed = {
-        one.key: tuple(
-            str(folder / name) if _is_path(name) and _is_there(folder / name) else name for name in one.names
+        item.key: tuple(
+            str(folder / name) if _is_path(name) and _is_there(folder / name) else name for name in item.names
         )
-        for one in _named(settings)
+        for item in _named(settings)
     }
     return _with_names(settings, changed)
 
@@ -49,15 +49,15 @@ def take_names(before: Settings, after: Settings, *, same_content: bool) -> Sett
 
     They do where they are the same paths, and, with `same_content`, wherever both name data that is counted in it.
     """
-    others = {one.key: one for one in _named(after)}
+    others = {item.key: item for item in _named(after)}
     changed = {}
-    for one in _named(before):
-        other = others.get(one.key)
-        if other is None or not all(map(_is_path, (*one.names, *other.names))):
+    for item in _named(before):
+        other = others.get(item.key)
+        if other is None or not all(map(_is_path, (*item.names, *other.names))):
             continue
-        same = [os.path.realpath(name) for name in one.names] == [os.path.realpath(name) for name in other.names]
-        if same or (same_content and one.counted):
-            changed[one.key] = other.names
+        same = [os.path.realpath(name) for name in item.names] == [os.path.realpath(name) for name in other.names]
+        if same or (same_content and item.counted):
+            changed[item.key] = other.names
     return _with_names(before, changed)
 
 
@@ -68,16 +68,16 @@ def _named(settings: object) -> list[_Named]:
         return []
     hints = get_type_hints(type(data), include_extras=True)
     result = []
-    for one in fields(data):
-        kinds, value = getattr(hints[one.name], "__metadata__", ()), getattr(data, one.name)
+    for item in fields(data):
+        kinds, value = getattr(hints[item.name], "__metadata__", ()), getattr(data, item.name)
         if kinds:
             names = value if isinstance(value, tuple) else (value,)
-            result.append(_Named(one.name, names, isinstance(value, tuple), _DATA in kinds))
+            result.append(_Named(item.name, names, isinstance(value, tuple), _DATA in kinds))
     return result
 
 
 def _with_names(settings: Settings, names: Mapping[str, tuple[str, ...]]) -> Settings:
-    several = {one.key for one in _named(settings) if one.several}
+    several = {item.key for item in _named(settings) if item.several}
     changed = {key: value if key in several else value[0] for key, value in names.items()}
     whole: Any = settings
     return cast(Settings, replace(whole, data=replace(whole.data, **changed))) if changed else settings

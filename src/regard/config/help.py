@@ -14,11 +14,11 @@ def field_help(settings: type[Any]) -> dict[str, str]:
     >>> field_help(Linear)["final"]
     'Share of the rate that is left at the last step.'
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for ancestor in reversed(settings.__mro__):
         if is_dataclass(ancestor):
-            found |= _own_help(ancestor)
-    return found
+            result |= _own_help(ancestor)
+    return result
 
 
 def _own_help(settings: type[Any]) -> dict[str, str]:
@@ -28,9 +28,9 @@ def _own_help(settings: type[Any]) -> dict[str, str]:
         return {}
     definition = tree.body[0]
     assert isinstance(definition, ast.ClassDef)
-    found = {}
+    result = {}
     for before, after in zip(definition.body, definition.body[1:], strict=False):
         match before, after:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                found[name] = " ".join(text.split())
-    return found
+                result[name] = " ".join(text.split())
+    return result

@@ -35,8 +35,8 @@ def read_settings(settings: type[Settings], *layers: Table, at: str = "") -> Set
     table: Table = {}
     for layer in layers:
         table = merge(table, layer)
-    found: Settings = _read_table(settings, table, at)
-    return found
+    result: Settings = _read_table(settings, table, at)
+    return result
 
 
 def load_toml(path: Path) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def merge(lower: Table, upper: Table) -> dict[str, Any]:
 
 
 def _read_table(settings: type[Any], table: Table, at: str) -> Any:
-    known = {one.name: one for one in fields(settings) if one.init}
+    known = {item.name: item for item in fields(settings) if item.init}
     hints = typing.get_type_hints(settings)
     values = {}
     for name, value in table.items():
@@ -97,7 +97,7 @@ def _read_table(settings: type[Any], table: Table, at: str) -> Any:
         if name not in known:
             raise ArgumentError(f"{key}: unknown key. {nearest(name, known)}")
         values[name] = _read(hints[name], value, key, known[name])
-    missing = [name for name, one in known.items() if name not in values and _required(one)]
+    missing = [name for name, item in known.items() if name not in values and _required(item)]
     if missing:
         raise ArgumentError(f"{at}.{missing[0]}: must be set; received nothing.".removeprefix("."))
     try:
@@ -145,7 +145,7 @@ def _kind_of(tables: list[Any], value: Table, key: str, one: Field[Any]) -> type
 
 
 def _without_kind(tables: list[Any], value: Table) -> Table:
-    return value if len(tables) == 1 else {name: one for name, one in value.items() if name != "kind"}
+    return value if len(tables) == 1 else {name: item for name, item in value.items() if name != "kind"}
 
 
 _LONGEST = 1000
@@ -164,7 +164,7 @@ def _read_value(hint: Any, value: Any, key: str) -> Any:
             raise ArgumentError(
                 f'{key}: must be one of {", ".join(map(str, allowed))}; received "{brief(value)}".{near}'
             )
-        return next(one for one in allowed if one == value)
+        return next(item for item in allowed if item == value)
     if get_origin(hint) is tuple:
         return _read_tuple(hint, value, key)
     parsed = _parse(value, hint)

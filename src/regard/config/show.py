@@ -32,8 +32,8 @@ def flatten(settings: Any, at: str = "") -> dict[str, Any]:
     {'train.schedule.rate': 0.5, 'train.schedule.warm_up': 0, 'train.schedule.kind': 'constant'}
     """
     flat: dict[str, Any] = {}
-    for one in fields(settings):
-        key, value = (f"{at}.{one.name}" if at else one.name), getattr(settings, one.name)
+    for item in fields(settings):
+        key, value = (f"{at}.{item.name}" if at else item.name), getattr(settings, item.name)
         flat |= flatten(value, key) if is_dataclass(value) else {key: value}
     return flat
 
@@ -54,10 +54,10 @@ def differences(before: Any, after: Any) -> list[str]:
 def to_table(settings: Any) -> dict[str, Any]:
     """Give settings as nested tables, without what is not set."""
     table = {}
-    for one in fields(settings):
-        value = getattr(settings, one.name)
+    for item in fields(settings):
+        value = getattr(settings, item.name)
         if value is not None:
-            table[one.name] = to_table(value) if is_dataclass(value) else value
+            table[item.name] = to_table(value) if is_dataclass(value) else value
     return table
 
 
@@ -96,7 +96,7 @@ def _comment(text: str) -> list[str]:
 
 
 def _choices(hint: Any, already: str) -> str:
-    choices = [choice for one in (hint, *get_args(hint)) if get_origin(one) is Literal for choice in get_args(one)]
+    choices = [choice for item in (hint, *get_args(hint)) if get_origin(item) is Literal for choice in get_args(item)]
     if len(choices) < 2 or all(str(choice) in already for choice in choices):
         return ""
     return f" One of {', '.join(map(str, choices))}."

@@ -86,7 +86,7 @@ class Respeller:
     @cached_property
     def _spellings(self) -> dict[str, list[str]]:
         """Give the known words by what is left of them without accents and case, the most frequent first."""
-        tokenizer, found = self._tokenizer, defaultdict[str, list[str]](list)
+        tokenizer, result = self._tokenizer, defaultdict[str, list[str]](list)
         if tokenizer.kind not in ("word", "bpe", "unigram"):
             return {}
         apart = tokenizer.kind == "word"
@@ -95,5 +95,5 @@ class Respeller:
             word = piece.removeprefix(SPACE)
             whole = apart or piece.startswith(SPACE)  # a piece inside a word is no word
             if whole and word and number not in self._unused and number not in tokenizer.untrained:
-                found[bare(word)].append(word)
-        return dict(found)
+                result[bare(word)].append(word)
+        return dict(result)

@@ -74,7 +74,7 @@ class Untrained(NamedTuple):
         if not path.is_file():
             return cls()
         table = read_json(path, most=LARGE)
-        return cls(*(_read(table[side], one.size) for side, one in zip(cls._fields, tokenizers, strict=True)))
+        return cls(*(_read(table[side], item.size) for side, item in zip(cls._fields, tokenizers, strict=True)))
 
 
 def _read(tokens: Entry, size: int) -> frozenset[int]:

@@ -50,7 +50,7 @@ def explore(
         return history
     limits = limits_of(lengths, search.max_length).cpu()
     if search.max_length is None:
-        limits = (limits + torch.tensor([len(one) for one in prefix])).clamp_min(search.min_length + 1)
+        limits = (limits + torch.tensor([len(item) for item in prefix])).clamp_min(search.min_length + 1)
     choose = _likeliest(pruned) if search.sampling is None else _drawn(search, source, lengths, limits)
     frontier = Frontier(search, Rules(search, end=end, prefix=prefix), choose, lengths=lengths, limits=limits, end=end)
     memory = model.encode(source, lengths)
@@ -58,8 +58,8 @@ def explore(
     tokens = torch.full((batch, 1), start, device=source.device)
     while True:
         looking = weights or search.coverage_penalty > 0
-        log_probabilities, state, looks = model.step(tokens, state, memory, weights=looking)
-        step = frontier.extend(log_probabilities[:, -1], None if looks is None else looks[..., -1, :])
+        log_probabilities, state, attended = model.step(tokens, state, memory, weights=looking)
+        step = frontier.extend(log_probabilities[:, -1], None if attended is None else attended[..., -1, :])
         history.add(step if weights else step._replace(weights=None))
         move = frontier.advance(step)
         if move is None:

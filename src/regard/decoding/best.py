@@ -34,13 +34,13 @@ def best(
     chunks = words // CHUNK
     if width * chunks < count:
         sums = (log_probabilities + start.unsqueeze(-1)).flatten(1)
-        found = sums.topk(min(count, width * words)).indices
-        return Picks(found // words, found % words)
+        result = sums.topk(min(count, width * words)).indices
+        return Picks(result // words, result % words)
     maxima = _maxima(log_probabilities, chunks) + start.unsqueeze(-1)
     per_row = maxima.size(-1)
     chosen = maxima.flatten(1).topk(count).indices  # sentences count
-    places = torch.arange(CHUNK, device=chosen.device)
-    word = (chosen % per_row * CHUNK).unsqueeze(-1) + places  # sentences count chunk
+    positions = torch.arange(CHUNK, device=chosen.device)
+    word = (chosen % per_row * CHUNK).unsqueeze(-1) + positions  # sentences count chunk
     parent = (chosen // per_row).unsqueeze(-1)
     index = (parent * words + word.clamp_max(words - 1)).flatten(1)
     sums = log_probabilities.flatten(1).gather(1, index) + start.gather(1, chosen // per_row).repeat_interleave(
@@ -48,8 +48,8 @@ def best(
     )
     # A word that may not come is still one; what fills the last chunk is none, and must not be taken for the last word.
     sums = sums.clamp_min(torch.finfo(sums.dtype).min).masked_fill((word >= words).flatten(1), -torch.inf)
-    found = index.gather(1, sums.topk(count).indices)
-    return Picks(found // words, found % words)
+    result = index.gather(1, sums.topk(count).indices)
+    return Picks(result // words, result % words)
 
 
 def _maxima(log_probabilities: Tensor, chunks: int) -> Tensor:

@@ -59,21 +59,21 @@ class Ensemble:
     ) -> Stepped[Members]:
         """Hear the next tokens, and say in the mean what may follow each."""
         members = zip(self.models, state.parts, memory.parts, strict=True)
-        said = [model.step(tokens, own, source, weights=weights) for model, own, source in members]
-        sizes = [one[0].size(-1) for one in said]
+        output = [model.step(tokens, own, source, weights=weights) for model, own, source in members]
+        sizes = [item[0].size(-1) for item in output]
         if len(set(sizes)) > 1:
             raise ArgumentError(
                 f"`models` must share one vocabulary; received models of {' and '.join(map(str, sizes))} words."
             )
-        total = torch.stack([one[0] for one in said]).logsumexp(0) - math.log(len(said))
-        return total, Members(tuple(one[1] for one in said)), _side_by_side([one[2] for one in said])
+        total = torch.stack([item[0] for item in output]).logsumexp(0) - math.log(len(output))
+        return total, Members(tuple(item[1] for item in output)), _side_by_side([item[2] for item in output])
 
 
 def _side_by_side(looks: Sequence[Tensor | None]) -> Tensor | None:
     """Lay the layers of all members behind one another: (rows, layers, heads, new, source)."""
-    given = [one for one in looks if one is not None]
-    if not given:
+    received = [item for item in looks if item is not None]
+    if not received:
         return None
-    if len({one.size(2) for one in given}) > 1:
-        given = [one.mean(2, keepdim=True) for one in given]
-    return torch.cat(given, dim=1)
+    if len({item.size(2) for item in received}) > 1:
+        received = [item.mean(2, keepdim=True) for item in received]
+    return torch.cat(received, dim=1)

@@ -28,17 +28,17 @@ def force(
     """
     memory = model.encode(source, lengths)
     state = model.start(memory, capacity=target_input.size(1))
-    log_probabilities, _, looks = model.step(target_input, state, memory, weights=weights)
+    log_probabilities, _, attended = model.step(target_input, state, memory, weights=weights)
     of_given = log_probabilities.gather(-1, target_output.unsqueeze(-1)).squeeze(-1)
-    found = []
+    result = []
     for row, (width, height) in enumerate(zip(lengths.tolist(), target_lengths.tolist(), strict=True)):
-        found.append(
+        result.append(
             Hypothesis(
                 tokens=tuple(target_output[row, :height].tolist()),
                 log_probabilities=tuple(of_given[row, :height].tolist()),
                 finished=True,
                 score=float(of_given[row, :height].mean()),
-                weights=None if looks is None else looks[row, ..., :height, :width],
+                weights=None if attended is None else attended[row, ..., :height, :width],
             )
         )
-    return found
+    return result

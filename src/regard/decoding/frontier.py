@@ -67,8 +67,8 @@ class Frontier:
         # half precision cannot add up a sentence
         of_words = log_probabilities.to(torch.promote_types(log_probabilities.dtype, torch.float32))
         of_words = of_words.reshape(sentences, self.width, -1)
-        said = None if self.said is None else self.said.view(sentences, self.width, -1)
-        allowed = self.rules.apply(of_words, step=self.step, sentences=self.sentences, said=said)
+        output = None if self.said is None else self.said.view(sentences, self.width, -1)
+        allowed = self.rules.apply(of_words, step=self.step, sentences=self.sentences, said=output)
         covered = self._cover(looks)
         base = self.total + covered * length**self.search.length_penalty
         parent, token = self.choose(self, base, allowed)

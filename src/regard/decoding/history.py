@@ -62,47 +62,51 @@ class History:
 
     def hypotheses(self, count: int) -> list[list[Hypothesis]]:
         """Give the `count` best complete outputs of each sentence, best first; fewer where search found fewer."""
-        found: list[list[Hypothesis]] = [[] for _ in self.lengths]
+        result: list[list[Hypothesis]] = [[] for _ in self.lengths]
         leaves = self._leaves(count)
         if leaves:
-            said = self._follow(leaves)
+            output = self._follow(leaves)
             for number, leaf in enumerate(leaves):
-                found[leaf.sentence].append(self._hypothesis(leaf, *(column[number] for column in said)))
-        return found
+                result[leaf.sentence].append(self._hypothesis(leaf, *(column[number] for column in output)))
+        return result
 
     def _leaves(self, count: int) -> list[_Leaf]:
         """Give the best leaves of each sentence, sentence by sentence."""
         leaves: list[list[_Leaf]] = [[] for _ in self.lengths]
         for number, step in enumerate(self.steps):
-            place, pick = step.ended.nonzero().unbind(1)
-            ended = (step.sentences[place].tolist(), step.score[place, pick].tolist(), pick.tolist())
-            for sentence, score, one in zip(*ended, strict=True):
-                leaves[sentence].append(_Leaf(sentence, score, number, one))
+            index, pick = step.ended.nonzero().unbind(1)
+            ended = (step.sentences[index].tolist(), step.score[index, pick].tolist(), pick.tolist())
+            for sentence, score, item in zip(*ended, strict=True):
+                leaves[sentence].append(_Leaf(sentence, score, number, item))
         return [leaf for own in leaves for leaf in sorted(own, key=lambda leaf: -leaf.score)[:count]]
 
     def _follow(self, leaves: list[_Leaf]) -> _Said:
         """Follow the back-pointers of all leaves at once, from the last step to the first."""
         sentence, last, pick = torch.tensor([[leaf.sentence, leaf.step, leaf.pick] for leaf in leaves]).unbind(1)
-        said: list[tuple[Tensor, Tensor, Tensor]] = []
+        output: list[tuple[Tensor, Tensor, Tensor]] = []
         for number in range(int(last.max()), -1, -1):
             step = self.steps[number]
             place_of = torch.zeros(len(self.lengths), dtype=torch.long)
             place_of[step.sentences] = torch.arange(len(step.sentences))
             # a leaf of an earlier step is not there yet: whatever is read for it will be left out
             at = place_of[sentence], torch.where(number <= last, pick, 0)
-            said.append((step.token[at], step.log_probability[at], step.row[at]))
+            output.append((step.token[at], step.log_probability[at], step.row[at]))
             pick = torch.where(number <= last, step.parent[at], pick)
-        return _Said(*(torch.stack(column[::-1], dim=1) for column in zip(*said, strict=True)))
+        return _Said(*(torch.stack(column[::-1], dim=1) for column in zip(*output, strict=True)))
 
     def _hypothesis(self, leaf: _Leaf, tokens: Tensor, log_probabilities: Tensor, rows: Tensor) -> Hypothesis:
         length = leaf.step + 1
-        said = tokens[:length].tolist()
-        looks = [step.weights for step in self.steps[:length]]
-        seen = [look[row] for look, row in zip(looks, rows[:length].tolist(), strict=True) if look is not None]
+        output = tokens[:length].tolist()
+        attention_weights = [step.weights for step in self.steps[:length]]
+        known = [
+            attended[row]
+            for attended, row in zip(attention_weights, rows[:length].tolist(), strict=True)
+            if attended is not None
+        ]
         return Hypothesis(
-            tokens=tuple(said),
+            tokens=tuple(output),
             log_probabilities=tuple(log_probabilities[:length].tolist()),
-            finished=said[-1] == self.end,
+            finished=output[-1] == self.end,
             score=leaf.score,
-            weights=torch.stack(seen, dim=-2)[..., : self.lengths[leaf.sentence]] if seen else None,
+            weights=torch.stack(known, dim=-2)[..., : self.lengths[leaf.sentence]] if known else None,
         )

@@ -41,9 +41,9 @@ def follow(
     paths = _Paths(lengths, end, limits)
     tokens = torch.full((batch, 1), start, device=source.device)
     while True:
-        log_probabilities, state, looks = model.step(tokens, state, memory, weights=weights)
+        log_probabilities, state, attended = model.step(tokens, state, memory, weights=weights)
         chosen = choose(log_probabilities[:, -1])
-        paths.extend(chosen, log_probabilities[:, -1], None if looks is None else looks[..., -1, :])
+        paths.extend(chosen, log_probabilities[:, -1], None if attended is None else attended[..., -1, :])
         if not len(paths.going):
             return paths.ended()
         left = paths.left()
@@ -115,5 +115,5 @@ class _Paths:
         ]
 
     def _weights(self, sentence: int) -> Tensor | None:
-        looks = self.looks[sentence]
-        return torch.stack(looks, dim=-2)[..., : self.lengths[sentence]] if looks else None
+        attended = self.looks[sentence]
+        return torch.stack(attended, dim=-2)[..., : self.lengths[sentence]] if attended else None

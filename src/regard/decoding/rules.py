@@ -19,9 +19,9 @@ class Rules:
 
     def __init__(self, search: Search, *, end: int, prefix: Sequence[Sequence[int]]) -> None:
         self.min_length, self.no_repeat_ngram, self.end = search.min_length, search.no_repeat_ngram, end
-        self.prefix_lengths = torch.tensor([len(one) for one in prefix])
-        self.longest = max((len(one) for one in prefix), default=0)
-        rows = [[*one, *[end] * (self.longest - len(one))] for one in prefix]
+        self.prefix_lengths = torch.tensor([len(item) for item in prefix])
+        self.longest = max((len(item) for item in prefix), default=0)
+        rows = [[*item, *[end] * (self.longest - len(item))] for item in prefix]
         self.prefix = torch.tensor(rows, dtype=torch.long).view(len(prefix), self.longest)
 
     @property
@@ -99,12 +99,12 @@ def check_prefix(
             f"`prefix` must have one list of tokens for each of the {batch} sentences; received {len(prefix)}. "
             "Give an empty list where there is none."
         )
-    for number, one in enumerate(prefix):
-        if end in one:
+    for number, item in enumerate(prefix):
+        if end in item:
             raise ArgumentError(f"`prefix` must not hold the end token, {end}; received it in number {number}.")
-        if max_length is not None and len(one) >= max_length:
+        if max_length is not None and len(item) >= max_length:
             raise ArgumentError(
-                f"`prefix` must be shorter than `max_length`, {max_length}; received {len(one)} tokens in number "
+                f"`prefix` must be shorter than `max_length`, {max_length}; received {len(item)} tokens in number "
                 f"{number}."
             )
     return prefix

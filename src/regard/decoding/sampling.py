@@ -56,8 +56,8 @@ def draw(
         before = probabilities.cumsum(-1) - probabilities
         probabilities = probabilities.masked_fill(before >= sampling.top_p, 0.0)
     reached = probabilities.cumsum(-1)
-    place = (reached <= numbers.unsqueeze(-1) * reached[..., -1:]).sum(-1)  # the first word that goes beyond
+    index = (reached <= numbers.unsqueeze(-1) * reached[..., -1:]).sum(-1)  # the first word that goes beyond
     parent = torch.arange(numbers.size(1), device=numbers.device).clamp_max(width - 1).expand_as(numbers)
     if token is None:
-        return Picks(parent, place)
-    return Picks(parent, token.expand(-1, numbers.size(1), -1).gather(-1, place.unsqueeze(-1)).squeeze(-1))
+        return Picks(parent, index)
+    return Picks(parent, token.expand(-1, numbers.size(1), -1).gather(-1, index.unsqueeze(-1)).squeeze(-1))

@@ -52,10 +52,10 @@ def beam_tree(
     for step in history.steps:
         columns = [step.token, step.log_probability, step.score, step.parent, step.kept, step.ended]
         listed = [column.tolist() for column in columns]
-        for place, sentence in enumerate(step.sentences.tolist()):
-            picks = zip(*(column[place] for column in listed), strict=True)
+        for index, sentence in enumerate(step.sentences.tolist()):
+            picks = zip(*(column[index] for column in listed), strict=True)
             named = (dict(zip(_FIELDS, pick, strict=True)) for pick in picks)
-            steps[sentence].append(tuple(Candidate(**one) for one in named))
+            steps[sentence].append(tuple(Candidate(**item) for item in named))
     return [BeamTree(steps=tuple(own)) for own in steps]
 
 

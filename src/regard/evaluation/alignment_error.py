@@ -62,14 +62,14 @@ def alignment_error(hypotheses: Sequence[Collection[Link]], gold: Sequence[Colle
         )
     if not any(gold):
         raise ArgumentError("`gold` must hold at least one link; received none.")
-    said = in_sure = in_possible = num_sure = 0
+    output = in_sure = in_possible = num_sure = 0
     for links, right in zip(hypotheses, gold, strict=True):
-        found = {(link.source, link.target) for link in links}
+        result = {(link.source, link.target) for link in links}
         possible = {(link.source, link.target) for link in right}
         sure = {(link.source, link.target) for link in right if link.sure}
-        said, num_sure = said + len(found), num_sure + len(sure)
-        in_sure, in_possible = in_sure + len(found & sure), in_possible + len(found & possible)
-    return AlignmentScores.of_counts(said=said, sure=num_sure, in_sure=in_sure, in_possible=in_possible)
+        output, num_sure = output + len(result), num_sure + len(sure)
+        in_sure, in_possible = in_sure + len(result & sure), in_possible + len(result & possible)
+    return AlignmentScores.of_counts(said=output, sure=num_sure, in_sure=in_sure, in_possible=in_possible)
 
 
 def _share(part: int, whole: int) -> float:

@@ -57,14 +57,14 @@ class AttentionTally:
         self._shape = (layers, heads)
         self.sentences += 1
         weights = weights.double().cpu()
-        said = weights[:, :, : rows - 1] if finished else weights
+        output = weights[:, :, : rows - 1] if finished else weights
         entropy, has_entropy = entropies(weights)
         self._sum("entropy", entropy.sum(-1), has_entropy.sum(-1))
         if columns > 1:
             self._sum("relative_entropy", entropy.sum(-1) / math.log(columns), has_entropy.sum(-1))
             covered = weights[..., :-1].sum(-2) > COVERED
             self._sum("coverage", covered.sum(-1), torch.full((layers, heads), columns - 1))
-        self._sum("end_mass", said[..., -1].sum(-1), torch.full((layers, heads), said.size(-2)))
+        self._sum("end_mass", output[..., -1].sum(-1), torch.full((layers, heads), output.size(-2)))
 
     def _sum(self, name: str, total: Tensor, count: Tensor) -> None:
         both = torch.stack([total.double(), count.double()])
@@ -95,6 +95,6 @@ def entropies(weights: Float[Tensor, "*rows key"]) -> tuple[Float[Tensor, "*rows
     (tensor([0.6931, 0.0000]), tensor([ True, False]))
     """
     total = weights.sum(-1, keepdim=True)
-    found = total.squeeze(-1) > 0
+    result = total.squeeze(-1) > 0
     shares = weights / total.masked_fill(total <= 0, 1.0)
-    return -torch.special.xlogy(shares, shares).sum(-1) + 0.0, found
+    return -torch.special.xlogy(shares, shares).sum(-1) + 0.0, result

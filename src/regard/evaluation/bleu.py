@@ -29,11 +29,11 @@ def score(hypotheses: Sequence[str], references: Sequence[str], *, lowercase: bo
     """
     check_sides(hypotheses, references)
     bleu, chrf = BLEU(lowercase=lowercase), CHRF(lowercase=lowercase)
-    found = (
+    result = (
         bleu.corpus_score(list(hypotheses), [list(references)]),
         chrf.corpus_score(list(hypotheses), [list(references)]),
     )
-    return Scores(found[0].score, found[1].score, str(bleu.get_signature()), str(chrf.get_signature()))
+    return Scores(result[0].score, result[1].score, str(bleu.get_signature()), str(chrf.get_signature()))
 
 
 def check_sides(hypotheses: Sequence[str], references: Sequence[str]) -> None:

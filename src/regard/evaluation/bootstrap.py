@@ -77,7 +77,7 @@ def paired_difference(system: Measure, baseline: Measure, *, samples: int = SAMP
             f"`system` must be measured on the {len(baseline.counts)} sentences of the baseline; received "
             f"{len(system.counts)}."
         )
-    both = [np.array(one.score_of(resample(one.counts, samples=samples, seed=seed))) for one in (system, baseline)]
+    both = [np.array(item.score_of(resample(item.counts, samples=samples, seed=seed))) for item in (system, baseline)]
     differences = both[0] - both[1]
     value = system.score() - baseline.score()
     shifted = np.abs(differences) - np.abs(differences).mean()

@@ -71,15 +71,15 @@ def by_length(
     Reference: Bahdanau, Cho and Bengio (2015), figure 2, arXiv:1409.0473.
     """
     counted = np.asarray(lengths)
-    found = []
-    for one in make_bins(edges):
-        inside = np.flatnonzero((counted >= one.low) & (counted <= (one.high if one.high is not None else np.inf)))
+    result = []
+    for item in make_bins(edges):
+        inside = np.flatnonzero((counted >= item.low) & (counted <= (item.high if item.high is not None else np.inf)))
         if not len(inside):
             continue
         scores = {
             name: interval(measure.chosen(inside), samples=samples, seed=seed) for name, measure in measures.items()
         }
-        found.append(
-            LengthScores(bin=one, sentences=len(inside), mean_length=float(counted[inside].mean()), scores=scores)
+        result.append(
+            LengthScores(bin=item, sentences=len(inside), mean_length=float(counted[inside].mean()), scores=scores)
         )
-    return found
+    return result

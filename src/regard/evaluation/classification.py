@@ -67,7 +67,7 @@ def score_labels(
         calibration_error=calibration_error(bins),
         cross_entropy=float(-np.log(np.maximum(right, 1e-30)).mean()),
         confusion=tuple(tuple(int(count) for count in row) for row in table),
-        f1=tuple(float(one) for one in f1),
+        f1=tuple(float(item) for item in f1),
         bins=bins,
     )
 
@@ -96,10 +96,10 @@ def reliability_bins(
     confidence: Float[np.ndarray, " texts"], right: NDArray[np.bool_], *, num_bins: int = BINS
 ) -> tuple[ReliabilityBin, ...]:
     """Sort decisions into bins of equal width by the probability of the label chosen; a bin holds its upper end."""
-    place = np.clip(np.ceil(confidence * num_bins).astype(int) - 1, 0, num_bins - 1)
+    index = np.clip(np.ceil(confidence * num_bins).astype(int) - 1, 0, num_bins - 1)
     bins = []
     for number in range(num_bins):
-        inside = place == number
+        inside = index == number
         count = int(inside.sum())
         mean = float(confidence[inside].mean()) if count else 0.0
         hit = float(right[inside].mean()) if count else 0.0
@@ -117,5 +117,5 @@ def calibration_error(bins: Sequence[ReliabilityBin]) -> float:
     >>> round(calibration_error([ReliabilityBin(0.9, 1.0, 4, 0.95, 0.75)]), 6)
     0.2
     """
-    total = sum(one.texts for one in bins)
-    return sum(one.texts * abs(one.accuracy - one.confidence) for one in bins) / max(total, 1)
+    total = sum(item.texts for item in bins)
+    return sum(item.texts * abs(item.accuracy - item.confidence) for item in bins) / max(total, 1)

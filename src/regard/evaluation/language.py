@@ -68,16 +68,16 @@ class Surprise:
     @classmethod
     def together(cls, several: Sequence["Surprise"]) -> "Surprise":
         """Add up what several texts cost, measured in the same tokens."""
-        if len({one.tokenization for one in several}) != 1:
-            told = ", ".join(sorted({one.tokenization for one in several})) or "none"
-            raise ArgumentError(f"`several` must be measured in the same tokens; received {told}.")
+        if len({item.tokenization for item in several}) != 1:
+            text = ", ".join(sorted({item.tokenization for item in several})) or "none"
+            raise ArgumentError(f"`several` must be measured in the same tokens; received {text}.")
         return cls(
-            nats=math.fsum(one.nats for one in several),
-            tokens=sum(one.tokens for one in several),
-            characters=sum(one.characters for one in several),
-            bytes=sum(one.bytes for one in several),
-            unknown=sum(one.unknown for one in several),
-            altered=sum(one.altered for one in several),
+            nats=math.fsum(item.nats for item in several),
+            tokens=sum(item.tokens for item in several),
+            characters=sum(item.characters for item in several),
+            bytes=sum(item.bytes for item in several),
+            unknown=sum(item.unknown for item in several),
+            altered=sum(item.altered for item in several),
             tokenization=several[0].tokenization,
         )
 
@@ -158,9 +158,9 @@ def _by_lanes(
         state: Any = model.start(len(together))
         for first in range(0, lane, length):
             part = _placed(model, together[:, first : min(first + length, lane) + 1])
-            heard = model.read(part[:, :-1], state)
-            total += float(word_loss(heard.features, model.output, part[:, 1:]).cross_entropy)
-            state = heard.state
+            encoded = model.read(part[:, :-1], state)
+            total += float(word_loss(encoded.features, model.output, part[:, 1:]).cross_entropy)
+            state = encoded.state
             count(min(number, top * lane + len(together) * min(first + length, lane)))
     return total
 
@@ -177,8 +177,8 @@ def _by_windows(
         part = np.stack([padded[start : start + length + 1] for start in chosen])
         target = part[:, 1:].copy()
         target[chosen > 0, : length - stride] = 0  # seen in the window before
-        heard = model.read(_placed(model, part[:, :-1]))
-        total += float(word_loss(heard.features, model.output, _placed(model, target)).cross_entropy)
+        encoded = model.read(_placed(model, part[:, :-1]))
+        total += float(word_loss(encoded.features, model.output, _placed(model, target)).cross_entropy)
         count(min(number, int(chosen[-1]) + length))
     return total
 

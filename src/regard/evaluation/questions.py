@@ -29,13 +29,13 @@ def score_answers(answers: Sequence[str], gold: Sequence[str], kinds: Sequence[s
             f"{len(kinds)}."
         )
     right: Counter[str] = Counter()
-    asked: Counter[str] = Counter()
+    wanted: Counter[str] = Counter()
     for answer, true, kind in zip(answers, gold, kinds, strict=True):
-        asked[kind] += 1
+        wanted[kind] += 1
         right[kind] += answer == true
-    by_kind = {kind: right[kind] / asked[kind] for kind in sorted(asked)}
-    total = sum(right.values()) / max(1, sum(asked.values()))
-    return AnswerScores(total, by_kind, {kind: asked[kind] for kind in sorted(asked)})
+    by_kind = {kind: right[kind] / wanted[kind] for kind in sorted(wanted)}
+    total = sum(right.values()) / max(1, sum(wanted.values()))
+    return AnswerScores(total, by_kind, {kind: wanted[kind] for kind in sorted(wanted)})
 
 
 class BlindBaseline:
@@ -55,7 +55,7 @@ class BlindBaseline:
             for key in _keys(question) if words else ("",):
                 counts[key][answer] += 1
         # The commonest, and of several the first by its letters.
-        self._best = {key: min(found, key=lambda one: (-found[one], one)) for key, found in counts.items()}
+        self._best = {key: min(result, key=lambda one: (-result[one], one)) for key, result in counts.items()}
 
     def answer(self, question: str) -> str:
         """Guess."""

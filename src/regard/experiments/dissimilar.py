@@ -41,8 +41,8 @@ def draw_sentences(task: Task, batch_size: int) -> tuple[Tensor, Tensor, Tensor]
     numbers = torch.randint(NUM_NUMBERS, (batch_size, 2 * NUM_PAIRS))
     words = torch.cat([words, nn.functional.one_hot(numbers, NUM_NUMBERS).float()], dim=-1)
     order = torch.rand(batch_size, 2 * NUM_PAIRS).argsort(-1)
-    place = order.argsort(-1)  # where each went
-    partner = place.roll(NUM_PAIRS, -1).gather(1, order)
+    index = order.argsort(-1)  # where each went
+    partner = index.roll(NUM_PAIRS, -1).gather(1, order)
     return words.take_along_dim(order[..., None], 1), numbers.gather(1, order), partner
 
 
@@ -130,11 +130,11 @@ def _draw(rows: list[Row], opposite: dict[str, Sayer]) -> Figure:
 def _names(partner: Tensor) -> list[str]:
     """Name each word by its pair: +a and −a belong together."""
     names: dict[int, str] = {}
-    for place, other in enumerate(partner.tolist()):
-        if place not in names:
+    for index, other in enumerate(partner.tolist()):
+        if index not in names:
             letter = "abcdefgh"[len(names) // 2]
-            names[place], names[other] = f"+{letter}", f"−{letter}"
-    return [names[place] for place in range(len(names))]
+            names[index], names[other] = f"+{letter}", f"−{letter}"
+    return [names[index] for index in range(len(names))]
 
 
 def _column(rows: list[Row], name: str) -> list[float]:

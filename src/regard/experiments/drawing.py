@@ -93,12 +93,12 @@ def draw_bars(
     colors: Sequence[str] = PALETTE,
 ) -> None:
     """Draw lying bars, a row for each name, with its number at the end; colors come round again."""
-    places = range(len(names))
-    axes.barh(places, values, color=[colors[number % len(colors)] for number in places], height=0.62)
-    for place, value in zip(places, values, strict=True):
+    indices = range(len(names))
+    axes.barh(indices, values, color=[colors[number % len(colors)] for number in indices], height=0.62)
+    for index, value in zip(indices, values, strict=True):
         number, offset = f"{value:.{digits}f}", (4, 0)
-        axes.annotate(number, (value, place), xytext=offset, textcoords="offset points", va="center", fontsize=9)
-    axes.set_yticks(list(places), list(names))
+        axes.annotate(number, (value, index), xytext=offset, textcoords="offset points", va="center", fontsize=9)
+    axes.set_yticks(list(indices), list(names))
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlabel(xlabel, color=MUTED, fontsize=9)
     axes.spines["left"].set_visible(False)

@@ -30,8 +30,8 @@ def truth(places: Tensor) -> Tensor:
 
 def pool(pooling: AttentionPooling, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     """Guess the value at each query; give the weights too."""
-    found = pooling(query[None, :, None], key[None, :, None], value[None, :, None])
-    return found.pooled[0, :, 0], found.weights[0]
+    result = pooling(query[None, :, None], key[None, :, None], value[None, :, None])
+    return result.pooled[0, :, 0], result.weights[0]
 
 
 def learn_width(key: Tensor, value: Tensor, *, steps: int, settings: Settings) -> AttentionPooling:
@@ -58,22 +58,22 @@ def measure(settings: Settings) -> Result:
         "kernel, width 1": AttentionPooling("kernel"),
         "kernel, learned width": learn_width(key, value, steps=steps, settings=settings),
     }
-    places = torch.linspace(0, REACH, 101)
+    indices = torch.linspace(0, REACH, 101)
     rows: list[Row] = []
     guesses, weights = {}, {}
     with torch.no_grad():
         for name, pooling in poolings.items():
-            guesses[name], weights[name] = pool(pooling, places, key, value)
+            guesses[name], weights[name] = pool(pooling, indices, key, value)
             effective = 1 / weights[name].square().sum(-1).mean()
             rows.append(
                 {
                     "pooling": name,
-                    "error": (guesses[name] - truth(places)).square().mean().item(),
+                    "error": (guesses[name] - truth(indices)).square().mean().item(),
                     "points that count": effective.item(),
                     "width": _width(pooling),
                 }
             )
-    figure = _draw(places, key, value, guesses, weights)
+    figure = _draw(indices, key, value, guesses, weights)
     return Result(tables={f"{num_points} points with noise {NOISE:g}": rows}, figure=figure, reading=_read(rows))
 
 

@@ -93,16 +93,16 @@ Found = dict[tuple[Task, str], dict[int, list[float]]]
 def measure(settings: Settings) -> Result:
     """Train four models, two for each task, and score them by length and distance."""
     length, steps = settings.choose(full=(24, 1500), quick=(12, 150))
-    found: Found = {}
+    result: Found = {}
     tasks: tuple[Task, ...] = ("copy", "recall")
     for number, (task, name) in enumerate(product(tasks, MODELS)):
         model = train_reader(
             task, attention=name == "attention", length=length, steps=steps, settings=settings, begun=number / 4
         )
-        found[task, name] = {
+        result[task, name] = {
             pairs: accuracy_by_distance(model, task, length=pairs) for pairs in range(4, length + 1, 4)
         }
-    return Result(tables=_tables(found), figure=_draw(found), reading=_read(found))
+    return Result(tables=_tables(result), figure=_draw(result), reading=_read(result))
 
 
 def _tables(found: Found) -> dict[str, list[Row]]:
@@ -130,11 +130,11 @@ def _draw(found: Found) -> Figure:
     distances = [
         (f"{task}, {name}", list(range(max(scores))), scores[max(scores)]) for (task, name), scores in found.items()
     ]
-    for one, lines, what in ((left, lengths, "pairs read"), (right, distances, "pairs read since")):
-        draw_lines(one, lines, xlabel=what, ylabel="share of right answers", limits=(0, 1))
-        one.axhline(1 / NUM_WORDS, color=MUTED, linewidth=0.8, linestyle=":")
-        place = (one.get_xlim()[0], 1 / NUM_WORDS)
-        one.annotate("chance", place, xytext=(4, 3), textcoords="offset points", fontsize=8, color=MUTED)
+    for item, lines, what in ((left, lengths, "pairs read"), (right, distances, "pairs read since")):
+        draw_lines(item, lines, xlabel=what, ylabel="share of right answers", limits=(0, 1))
+        item.axhline(1 / NUM_WORDS, color=MUTED, linewidth=0.8, linestyle=":")
+        index = (item.get_xlim()[0], 1 / NUM_WORDS)
+        item.annotate("chance", index, xytext=(4, 3), textcoords="offset points", fontsize=8, color=MUTED)
     left.set_xticks(lengths[0][1])
     return figure
 

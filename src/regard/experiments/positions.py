@@ -120,18 +120,18 @@ def measure(settings: Settings) -> Result:
     """Permute, train, and ask about longer sequences, for each kind of position."""
     steps, lengths = settings.choose(full=(600, LENGTHS), quick=(100, (8, 16, 32, 64)))
     orders: dict[str, float] = {}
-    found: dict[str, dict[int, float]] = {}
+    result: dict[str, dict[int, float]] = {}
     for number, kind in enumerate(KINDS):
         model = Blocks(kind).eval()
         orders[kind] = order_matters(model)
         train_blocks(model, steps=steps, settings=settings, begun=number / len(KINDS), doing=kind)
-        found[kind] = {length: accuracy(model, length) for length in lengths}
+        result[kind] = {length: accuracy(model, length) for length in lengths}
     rows: list[Row] = []
-    for name, scores in found.items():
+    for name, scores in result.items():
         row: Row = {"positions": name, "change by order": orders[name]}
         rows.append(row | {f"{length} words": value for length, value in scores.items()})
     title = f"Effect of word order, then the share of right answers; trained on {TRAINED} words"
-    return Result(tables={title: rows}, figure=_draw(orders, found), reading=_read(orders, found))
+    return Result(tables={title: rows}, figure=_draw(orders, result), reading=_read(orders, result))
 
 
 def _draw(orders: dict[str, float], found: dict[str, dict[int, float]]) -> Figure:
@@ -170,8 +170,8 @@ def _read(orders: dict[str, float], found: dict[str, dict[int, float]]) -> tuple
 
 
 def _join(kinds: list[str], found: dict[str, dict[int, float]], length: int) -> str:
-    told = [f"{'none at all' if kind == 'none' else kind} ({found[kind][length]:.0%})" for kind in kinds]
-    return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told) if told else "none"
+    text = [f"{'none at all' if kind == 'none' else kind} ({found[kind][length]:.0%})" for kind in kinds]
+    return " and ".join([", ".join(text[:-1]), text[-1]] if len(text) > 1 else text) if text else "none"
 
 
 EXPERIMENT = Experiment(

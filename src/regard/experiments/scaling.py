@@ -42,17 +42,17 @@ Found = dict[str, list[dict[str, float]]]
 def measure(settings: Settings) -> Result:
     """Measure both scores at every width."""
     num_queries = settings.choose(full=1000, quick=200)
-    found: Found = {name: [] for name in SCORES}
+    result: Found = {name: [] for name in SCORES}
     for number, size in enumerate(SIZES):
         settings.watch(number / len(SIZES), f"width {size}")
         for name, score in SCORES.items():
-            found[name].append(measure_scores(score, size=size, num_queries=num_queries))
+            result[name].append(measure_scores(score, size=size, num_queries=num_queries))
     rows: list[Row] = [
         {"score": name, "width": size, **values}
-        for name, all_values in found.items()
+        for name, all_values in result.items()
         for size, values in zip(SIZES, all_values, strict=True)
     ]
-    return Result(tables={f"Random queries over {NUM_KEYS} keys": rows}, figure=_draw(found), reading=_read(found))
+    return Result(tables={f"Random queries over {NUM_KEYS} keys": rows}, figure=_draw(result), reading=_read(result))
 
 
 def _draw(found: Found) -> Figure:
@@ -62,11 +62,11 @@ def _draw(found: Found) -> Figure:
         "softmax gradient": "norm of the softmax's derivative",
     }
     figure, axes = panels(1, 3, size=(3.9, 3.1), titles=list(shown.values()))
-    for one, what in zip(axes, shown, strict=True):
+    for item, what in zip(axes, shown, strict=True):
         lines = [(name, SIZES, [values[what] for values in all_values]) for name, all_values in found.items()]
         log, limits = ("xy", None) if what == "variance" else ("x", (0, None))
-        draw_lines(one, lines, xlabel="width of query and key", ylabel="", log=log, limits=limits)
-        one.set_xticks([4, 16, 64, 256, 1024], ["4", "16", "64", "256", "1024"])
+        draw_lines(item, lines, xlabel="width of query and key", ylabel="", log=log, limits=limits)
+        item.set_xticks([4, 16, 64, 256, 1024], ["4", "16", "64", "256", "1024"])
     return figure
 
 

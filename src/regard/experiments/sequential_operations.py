@@ -60,9 +60,9 @@ def earliest_steps(kind: Kind, *, length: int, num_layers: int) -> list[list[int
     steps = [[0] * length]
     for layer in range(1, num_layers + 1):
         steps.append([0] * length)
-        for place in range(length):
-            steps[layer][place] = 1 + max(
-                steps[above][other] for above, other in cells_read(kind, layer, place, length)
+        for index in range(length):
+            steps[layer][index] = 1 + max(
+                steps[above][other] for above, other in cells_read(kind, layer, index, length)
             )
     return steps[1:]
 
@@ -161,10 +161,10 @@ def _draw(timed: Timed) -> Figure:
     titles = [f"{kind}: earliest step" for kind in KINDS[:3]]
     titles += ["path between the ends", "multiply-adds", "milliseconds, measured"]
     figure, axes = panels(2, 3, size=(4.1, 2.6), titles=titles)
-    for one, kind in zip(axes[:3], KINDS[:3], strict=True):
-        _draw_grid(one, earliest_steps(kind, length=8, num_layers=3))
+    for item, kind in zip(axes[:3], KINDS[:3], strict=True):
+        _draw_grid(item, earliest_steps(kind, length=8, num_layers=3))
     lengths = list(timed["attention"])
-    for one, values in zip(
+    for item, values in zip(
         axes[3:],
         (
             {kind: [float(path_length(kind, length)) for length in lengths] for kind in KINDS},
@@ -173,9 +173,9 @@ def _draw(timed: Timed) -> Figure:
         ),
         strict=True,
     ):
-        lines = [(name.removesuffix(" convolution"), lengths, found) for name, found in values.items()]
-        draw_lines(one, lines, xlabel="words", ylabel="", log="xy")
-        one.set_xticks(lengths, [str(length) for length in lengths])
+        lines = [(name.removesuffix(" convolution"), lengths, result) for name, result in values.items()]
+        draw_lines(item, lines, xlabel="words", ylabel="", log="xy")
+        item.set_xticks(lengths, [str(length) for length in lengths])
     return figure
 
 
@@ -183,10 +183,10 @@ def _draw_grid(axes: Axes, steps: list[list[int]]) -> None:
     """Draw cells with their numbers, the first layer at the bottom and the words below it."""
     axes.pcolormesh(steps, cmap=WEIGHTS, norm=LogNorm(0.7, 60), edgecolors="white", linewidth=1.5)
     for layer, row in enumerate(steps):
-        for place, step in enumerate(row):
-            axes.text(place + 0.5, layer + 0.5, str(step), ha="center", va="center", fontsize=10, color=INK)
+        for index, step in enumerate(row):
+            axes.text(index + 0.5, layer + 0.5, str(step), ha="center", va="center", fontsize=10, color=INK)
     axes.set_yticks([layer + 0.5 for layer in range(len(steps))], [f"layer {layer + 1}" for layer in range(len(steps))])
-    axes.set_xticks([place + 0.5 for place in range(len(steps[0]))], [str(place + 1) for place in range(len(steps[0]))])
+    axes.set_xticks([index + 0.5 for index in range(len(steps[0]))], [str(index + 1) for index in range(len(steps[0]))])
     axes.set_xlabel("word", color=MUTED, fontsize=9)
     axes.spines[["left", "bottom"]].set_visible(False)
 

@@ -54,11 +54,11 @@ def word_vectors(sentences: list[list[str]]) -> tuple[dict[str, int], Float[Tens
     counts = Counter(word for sentence in sentences for word in sentence)
     index = {word: row for row, (word, count) in enumerate(counts.most_common()) if count >= 3}
     pairs = Counter(
-        (index[word], index[other], place - beside > 0)
+        (index[word], index[other], position - beside > 0)
         for sentence in sentences
-        for place, word in enumerate(sentence)
-        for beside in range(max(0, place - WINDOW), min(len(sentence), place + WINDOW + 1))
-        if beside != place and word in index and (other := sentence[beside]) in index
+        for position, word in enumerate(sentence)
+        for beside in range(max(0, position - WINDOW), min(len(sentence), position + WINDOW + 1))
+        if beside != position and word in index and (other := sentence[beside]) in index
     )
     table = torch.zeros(len(index), 2 * len(index), dtype=torch.float64)  # neighbors before, then those behind
     for (row, column, before), count in pairs.items():
@@ -97,7 +97,7 @@ def _table(
 ) -> list[Row]:
     """For each group: the weight on oneself, on another of the group and on another word, and who is nearest."""
     group_of = {word: group for group, group_words in members.items() for word in group_words}
-    own = torch.tensor([[group_of[one] == group_of[other] for other in words] for one in words])
+    own = torch.tensor([[group_of[each] == group_of[other] for other in words] for each in words])
     self_weight, same = torch.eye(len(words), dtype=torch.bool), own & ~torch.eye(len(words), dtype=torch.bool)
     rows: list[Row] = []
     for group, group_words in members.items():
@@ -120,14 +120,14 @@ def _table(
 
 def _draw(index: dict[str, int], vectors: Tensor, sentences: list[list[str]]) -> Figure:
     sentence = next(
-        (one for one in sentences if len(one) in (9, 10) and all(word in index for word in one)), sentences[0]
+        (item for item in sentences if len(item) in (9, 10) and all(word in index for word in item)), sentences[0]
     )
     shown = [word for word in SHOWN if word in index]
     figure, axes = panels(1, 2, size=(5.0, 4.4), titles=["words of several groups", "a sentence"])
-    for one, words in zip(axes, (shown, [word for word in sentence if word in index]), strict=True):
+    for item, words in zip(axes, (shown, [word for word in sentence if word in index]), strict=True):
         weights = look(vectors[[index[word] for word in words]])
-        mesh = draw_heatmap(one, weights, query_labels=words, key_labels=words, sums=False)
-        one.set(xlabel="", ylabel="")
+        mesh = draw_heatmap(item, weights, query_labels=words, key_labels=words, sums=False)
+        item.set(xlabel="", ylabel="")
     color_bar(mesh, axes)
     return figure
 

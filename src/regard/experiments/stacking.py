@@ -93,14 +93,14 @@ def fade(*, between: str, added: bool) -> list[float]:
     words = torch.randn(32, LENGTH, SIZE)
     stack = Stack(max(COLLAPSE), weights="softmax", between=between, added=added)
     per_layer = len(stack.layers) // max(COLLAPSE)
-    found = []
+    result = []
     for depth in COLLAPSE:
         states = words
         for layer in stack.layers[: depth * per_layer]:
             states = states + layer(states) if added else layer(states)
             states = states / states.norm() * words.norm()  # so that nothing overflows; the ratio stays
-        found.append(difference(states))
-    return found
+        result.append(difference(states))
+    return result
 
 
 Learned = dict[tuple[str, str], dict[int, float]]
@@ -117,9 +117,9 @@ def measure(settings: Settings) -> Result:
     learned: Learned = {}
     for number, (weights, between) in enumerate(product(WEIGHTS, BETWEEN)):
         learned[weights, between] = {}
-        for place, depth in enumerate(depths):
+        for index, depth in enumerate(depths):
             stack = Stack(depth, weights=weights, between=between)
-            begun = (number * len(depths) + place) / (4 * len(depths))
+            begun = (number * len(depths) + index) / (4 * len(depths))
             doing = f"{weights}, {between} between, depth {depth}"
             learned[weights, between][depth] = train_stack(
                 stack, steps=steps, settings=settings, begun=begun, doing=doing
@@ -131,8 +131,8 @@ def measure(settings: Settings) -> Result:
 def _tables(learned: Learned, faded: dict[str, list[float]]) -> dict[str, list[Row]]:
     trained: list[Row] = [
         {"weights": weights, "between layers": between}
-        | {f"{depth} layer{'s' * (depth > 1)}": value for depth, value in found.items()}
-        for (weights, between), found in learned.items()
+        | {f"{depth} layer{'s' * (depth > 1)}": value for depth, value in result.items()}
+        for (weights, between), result in learned.items()
     ]
     untrained: list[Row] = [
         {"layers": name} | {f"after {depth}": value for depth, value in zip(COLLAPSE, values, strict=True)}
@@ -148,7 +148,7 @@ def _draw(learned: Learned, faded: dict[str, list[float]]) -> Figure:
     titles = ["is the majority odd? trained", "how different words still are, untrained"]
     figure, (left, right) = panels(1, 2, size=(5.1, 3.3), titles=titles)
     lines = [
-        (f"{weights}, {between}", list(found), list(found.values())) for (weights, between), found in learned.items()
+        (f"{weights}, {between}", list(result), list(result.values())) for (weights, between), result in learned.items()
     ]
     draw_lines(left, lines, xlabel="attention layers", ylabel="share of right answers", limits=(0.45, 1))
     left.set_xticks(lines[0][1])

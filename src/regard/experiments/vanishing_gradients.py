@@ -147,12 +147,12 @@ def _tables(norms: Norms, trained: Trained) -> dict[str, list[Row]]:
     training: list[Row] = [
         {
             LARGE: name,
-            "largest gradient": max(found),
+            "largest gradient": max(result),
             "first loss": losses[0],
             "lowest loss": min(losses),
             "last loss": losses[-1],
         }
-        for name, (losses, found) in trained.items()
+        for name, (losses, result) in trained.items()
     ]
     return {"Gradient of the last state at a word so far back": gradients, "Training the exploding one": training}
 
@@ -163,8 +163,8 @@ def _draw(norms: Norms, trained: Trained) -> Figure:
     for axes, start, colors in ((left, ALIKE, PALETTE), (middle, CHOSEN, [PALETTE[1], PALETTE[4], *PALETTE[2:4]])):
         farthest = 2 * NEAR if start == ALIKE else DISTANCES[-1]
         lines = [
-            (name, list(range(1, farthest + 1)), [max(value, 1e-12) for value in found[1 : farthest + 1]])
-            for name, found in norms[start].items()
+            (name, list(range(1, farthest + 1)), [max(value, 1e-12) for value in result[1 : farthest + 1]])
+            for name, result in norms[start].items()
         ]
         draw_lines(axes, lines, xlabel="words back", ylabel="gradient norm", log="y", colors=colors, markers=False)
     curves = [(name, list(range(len(losses))), losses) for name, (losses, _) in trained.items()]
@@ -174,17 +174,20 @@ def _draw(norms: Norms, trained: Trained) -> Figure:
 
 def kept(norms: dict[str, list[float]], distance: int = DISTANCES[-1]) -> dict[str, float]:
     """Give what is left of each gradient so far back, as a share of what it is one word back."""
-    return {name: found[distance] / found[1] for name, found in norms.items()}
+    return {name: result[distance] / result[1] for name, result in norms.items()}
 
 
 def _read(norms: Norms, trained: Trained) -> tuple[str, str, str]:
-    far, found = kept(norms[CHOSEN]), kept(norms[ALIKE], NEAR)
-    plain = f"Started alike, {NEAR} words back there is {found['RNN']:.1e} of the RNN's gradient one word back, "
-    plain += f"{found['GRU']:.1e} of the GRU's, {found['LSTM']:.1e} of the LSTM's and {found['attention']:.1g} of "
+    far, result = kept(norms[CHOSEN]), kept(norms[ALIKE], NEAR)
+    plain = f"Started alike, {NEAR} words back there is {result['RNN']:.1e} of the RNN's gradient one word back, "
+    plain += f"{result['GRU']:.1e} of the GRU's, {result['LSTM']:.1e} of the LSTM's and {result['attention']:.1g} of "
     plain += "attention's: "
     plain += (
         "gates keep more of it, attention most."
-        if found["RNN"] < min(found["GRU"], found["LSTM"]) <= max(found["GRU"], found["LSTM"]) < found["attention"]
+        if result["RNN"]
+        < min(result["GRU"], result["LSTM"])
+        <= max(result["GRU"], result["LSTM"])
+        < result["attention"]
         else "which is not the order of the lecture."
     )
     named = {"the RNN": far[SMALL], "the GRU": far[OPEN_GRU], "the LSTM": far[OPEN_LSTM]}
@@ -209,8 +212,8 @@ def _list(names: list[str]) -> str:
 
 
 def _read_clipping(trained: Trained) -> str:
-    (without, found), (clipped, _) = trained.values()
-    text = f"With a gain of {GAINS[1]:g} gradients grow to a norm of {max(found):.3g}; "
+    (without, result), (clipped, _) = trained.values()
+    text = f"With a gain of {GAINS[1]:g} gradients grow to a norm of {max(result):.3g}; "
     text += f"without clipping the loss goes from {without[0]:.2f} to {without[-1]:.2f}, clipped at {CLIP:g} to "
     text += f"{clipped[-1]:.2f}" + (
         ": the direction was right, the step too long."

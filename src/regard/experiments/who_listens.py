@@ -114,10 +114,10 @@ def describe(maps: Float[Tensor, "sentence output input"]) -> Row:
     mean, (first, second) = maps.mean(0), maps[:2]
     length = mean.size(0)
     distance = (torch.arange(length)[:, None] - torch.arange(length)).abs()
-    heard = mean > HEARD * mean.max()
-    far, near = (heard & (distance >= length // 2)), (heard & (distance == 1))
+    encoded = mean > HEARD * mean.max()
+    far, near = (encoded & (distance >= length // 2)), (encoded & (distance == 1))
     return {
-        "pairs heard": heard.double().mean().item(),
+        "pairs heard": encoded.double().mean().item(),
         "far / near": (mean[far].mean() / mean[near].mean()).item() if far.any() else 0.0,
         "change by sentence": ((first - second).norm() / first.norm()).item(),
     }
@@ -130,11 +130,11 @@ def _count(layer: nn.Module) -> int:
 def _draw(maps: dict[str, Tensor]) -> Figure:
     titles = [*maps, "attention, another sentence"]
     figure, axes = panels(2, 3, size=(3.3, 3.2), titles=titles)
-    for one, table in zip(axes, [*(found[0] for found in maps.values()), maps["attention"][1]], strict=True):
-        words = [str(place + 1) for place in range(table.size(0))]
-        mesh = draw_heatmap(one, table / table.max(), query_labels=words, key_labels=words, numbers=False, sums=False)
-        one.set_xlabel("input")
-        one.set_ylabel("output")
+    for item, table in zip(axes, [*(result[0] for result in maps.values()), maps["attention"][1]], strict=True):
+        words = [str(index + 1) for index in range(table.size(0))]
+        mesh = draw_heatmap(item, table / table.max(), query_labels=words, key_labels=words, numbers=False, sums=False)
+        item.set_xlabel("input")
+        item.set_ylabel("output")
     color_bar(mesh, axes, label="influence, of the largest")
     return figure
 
@@ -145,7 +145,7 @@ def _read(rows: list[Row], length: int) -> tuple[str, str, str]:
     def number(name: str, column: str) -> float:
         return float(by_name[name][column])
 
-    heard = (
+    encoded = (
         f"Of all pairs of {length} words, a dense layer hears {number('dense', 'pairs heard'):.0%}, a convolution "
         f"{number('convolution', 'pairs heard'):.0%}, a recurrent layer {number('recurrent', 'pairs heard'):.0%} and "
         f"attention {number('attention', 'pairs heard'):.0%}."
@@ -159,7 +159,7 @@ def _read(rows: list[Row], length: int) -> tuple[str, str, str]:
         + ("who listens to whom is decided by the words" if moved > 0.1 > fixed else "the words make little difference")
         + f", with {by_name['attention']['parameters']:,} parameters against {by_name['dense']['parameters']:,}."
     )
-    return heard, far, words
+    return encoded, far, words
 
 
 EXPERIMENT = Experiment(

@@ -65,7 +65,7 @@ class Memory(NamedTuple):
         else:
             length = torch.full((key.size(0),), key.size(-2), device=key.device)
         if allowed is not None and not clean:  # once, here, instead of at every call
-            key, value = (blank(one, _over_heads(allowed, one)) for one in (key, value))
+            key, value = (blank(item, _over_heads(allowed, item)) for item in (key, value))
         return cls(key, value, allowed, length, placed)
 
     @property
@@ -107,7 +107,7 @@ class Memory(NamedTuple):
         """Copy what is filled, of these rows or of all, into buffers of that capacity that are then our own."""
         filled = self._most() if filled is None else filled
         held = (self.key, self.value)
-        key, value = (new_buffer(one, capacity=capacity, filled=filled, rows=rows) for one in held)
+        key, value = (new_buffer(item, capacity=capacity, filled=filled, rows=rows) for item in held)
         known = None if self.write_right is None else self.write_right.filled
         return Memory(key, value, mask, length, self.placed, WriteRight(key, value, length, filled=known))
 
@@ -124,10 +124,10 @@ class Memory(NamedTuple):
         length, count = self.length + more.length, more.capacity
         counts = self.mask.new_ones(self.mask.size(0), count) if more.mask is None else more.mask
         if not may_write(self.key):
-            places = self.next_positions(count)
-            key, value = put(self.key, more.key, at=places), put(self.value, more.value, at=places)
+            indices = self.next_positions(count)
+            key, value = put(self.key, more.key, at=indices), put(self.value, more.value, at=indices)
             right = None if self.write_right is None else WriteRight.used_up()
-            return Memory(key, value, self.mask.scatter(1, places, counts), length, self.placed, right)
+            return Memory(key, value, self.mask.scatter(1, indices, counts), length, self.placed, right)
         mine = self.write_right is not None and self.write_right.take(self.key, self.value, self.length)
         held = self if mine else self._moved(self.mask, self.length, capacity=self.capacity, filled=filled)
         key, value, mask = held.key, held.value, self.mask.clone()
@@ -185,12 +185,12 @@ class Memory(NamedTuple):
             return self.write_right.filled
         if not self._may_look():
             return None
-        least, most = (int(one) for one in self.length.aminmax())
+        least, most = (int(item) for item in self.length.aminmax())
         return most if least == most and bool(self.mask[:, :most].all()) else None
 
     def first(self, count: int) -> "Memory":
         """See the first `count` places alone, all of which count: for them no mask is needed."""
-        key, value = (one.narrow(-2, 0, count) for one in (self.key, self.value))
+        key, value = (item.narrow(-2, 0, count) for item in (self.key, self.value))
         return Memory(key, value, None, self.length, self.placed)
 
     def trimmed(self) -> "Memory":
@@ -203,7 +203,7 @@ class Memory(NamedTuple):
         if not self._may_look():
             return self
         most = self._most()
-        key, value = (one.narrow(-2, 0, most) for one in (self.key, self.value))
+        key, value = (item.narrow(-2, 0, most) for item in (self.key, self.value))
         return Memory(key, value, self.mask[:, :most], self.length, self.placed, self.write_right)
 
     def true_length(self) -> Int[Tensor, " batch"]:
@@ -219,15 +219,15 @@ class Memory(NamedTuple):
         """
         if isinstance(mask, Tensor) and mask.ndim == 3 and self.key.ndim == 4:
             mask = mask.unsqueeze(1)
-        asked = None if mask is None else as_mask(mask)
-        if asked is not None and speaks_of_places(asked):
-            places = self.locate(query_length) if query_positions is None else query_positions
-            asked = asked if places is None else put_at(asked, places)
+        wanted = None if mask is None else as_mask(mask)
+        if wanted is not None and speaks_of_places(wanted):
+            indices = self.locate(query_length) if query_positions is None else query_positions
+            wanted = wanted if indices is None else put_at(wanted, indices)
         if self.mask is None:
-            return asked
+            return wanted
         tensor = self.mask[(slice(None), *[None] * (self.key.ndim - 2))]  # batch 1 (1) key
         own = Harmless(tensor) if self.write_right is None else Dense(tensor)
-        return own if asked is None else own & asked
+        return own if wanted is None else own & wanted
 
     def locate(self, query_length: int) -> Int[Tensor, "batch query"] | None:
         """Say where queries stand if nobody does: at the last keys. None means that the ends align.

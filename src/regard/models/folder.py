@@ -50,7 +50,7 @@ def save_model(
     if isinstance(model, StatisticalModel):
         write_arrays(folder, model.arrays())
     else:
-        tensors = {name: one.detach().contiguous().cpu() for name, one in saved_tensors(model).items()}
+        tensors = {name: item.detach().contiguous().cpu() for name, item in saved_tensors(model).items()}
         write_whole(folder / PARAMETERS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
     text = json.dumps(to_table(config), indent=2) + "\n"
     write_text(folder / CONFIG, text)
@@ -102,7 +102,7 @@ def build_filled(build: Callable[[], Built], folder: Path) -> Built:
 
 def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write what a model has counted."""
-    whole = {name: np.ascontiguousarray(one) for name, one in arrays.items()}
+    whole = {name: np.ascontiguousarray(item) for name, item in arrays.items()}
     write_whole(folder / PARAMETERS, lambda path: arrays_file.save_file(whole, path))
 
 
@@ -144,7 +144,7 @@ def saved_tensors(model: nn.Module) -> dict[str, Tensor]:
     """Give every parameter and saved buffer once, under the first of its names."""
     saved = model.state_dict(keep_vars=True)
     named = [*model.named_parameters(), *model.named_buffers()]
-    return {name: one for name, one in named if name in saved}
+    return {name: item for name, item in named if name in saved}
 
 
 @torch.no_grad()

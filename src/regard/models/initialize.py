@@ -113,8 +113,8 @@ def _start_glorot(module: nn.Module) -> None:
                 if parameter.ndim > 1:
                     nn.init.xavier_uniform_(parameter)
         case DecoderStart():
-            for one in (*module.state, *module.cell):
-                _start_linear(one)
+            for item in (*module.state, *module.cell):
+                _start_linear(item)
         case RecurrentModel():
             _start_linear(module.output)
     for block in recurrent_blocks(module):

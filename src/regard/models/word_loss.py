@@ -92,7 +92,7 @@ class _WordLoss(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Tensor | None, ...]:
-        scaled = [one * gradient.to(one.dtype) for one in ctx.saved_tensors]
+        scaled = [item * gradient.to(item.dtype) for item in ctx.saved_tensors]
         return (*scaled, None, None)
 
 

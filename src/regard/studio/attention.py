@@ -91,13 +91,13 @@ def read_target(translator: Translator, tokens: Sequence[int]) -> Side:
         raise ArgumentError(f"`tokens` must be numbers from 0 to {tokenizer.size - 1}; received {list(tokens)[:20]}.")
     if END in tokens[:-1]:
         raise ArgumentError(f"`tokens` must end at the first {_END}; received more after it.")
-    said = [token for token in tokens if token != END]
-    text = as_line(tokenizer.decode(said))
+    output = [token for token in tokens if token != END]
+    text = as_line(tokenizer.decode(output))
     named = words(text)
-    word_of = list(word_numbers(tokenizer, said, text)) if said else []
-    if said and not named:  # nothing but spaces and special tokens: each stands for itself
-        named, word_of = tokenizer.pieces(said), list(range(len(said)))
-    end = [len(named)] * (len(tokens) - len(said))
+    word_of = list(word_numbers(tokenizer, output, text)) if output else []
+    if output and not named:  # nothing but spaces and special tokens: each stands for itself
+        named, word_of = tokenizer.pieces(output), list(range(len(output)))
+    end = [len(named)] * (len(tokens) - len(output))
     return Side(list(tokens), tokenizer.pieces(list(tokens)), named + [_END] * len(end), word_of + end, {})
 
 
@@ -109,30 +109,30 @@ def look(translator: Translator, source: Side, tokens: Sequence[int]) -> Look:
     """
     target = read_target(translator, tokens)
     finished = bool(tokens) and tokens[-1] == END
-    heard = [START, *(tokens[:-1] if finished else tokens)]
+    encoded = [START, *(tokens[:-1] if finished else tokens)]
     longest = translator.reach.target
     if longest is not None and len(tokens) > longest:
         raise ArgumentError(
             f"`tokens` must be at most {longest}, as many as the model can say; received {len(tokens)}."
         )
-    heard = heard[:longest]
-    asked: AnyModel = translator.model
+    encoded = encoded[:longest]
+    wanted: AnyModel = translator.model
     watching = record(translator.model) if looking_at_source(translator.model) else nullcontext(Trace())
     with torch.inference_mode(), watching as trace:
-        memory = asked.encode(torch.tensor([source.ids], device=translator.device))
-        state = asked.start(memory, capacity=len(heard))
-        words_in = torch.tensor([heard], device=translator.device)
-        log_probabilities, _, weights = asked.step(words_in, state, memory, weights=True)
+        memory = wanted.encode(torch.tensor([source.ids], device=translator.device))
+        state = wanted.start(memory, capacity=len(encoded))
+        words_in = torch.tensor([encoded], device=translator.device)
+        log_probabilities, _, weights = wanted.step(words_in, state, memory, weights=True)
         norms = None if weights is None else value_norms(translator.model, memory)[0].cpu()
     maps = [] if weights is None else [_cross(weights[0], trace)]
-    seen = None
+    known = None
     if isinstance(translator.model, TransformerModel):
         maps += [_stacked("source", trace["encoder.*"]), _stacked("target", trace["decoder.*.self_attention"])]
-        found = rollout(
+        outcome = rollout(
             trace["encoder.*"], decoder=trace["decoder.*.self_attention"], cross=trace["decoder.*.cross_attention"]
         )
-        seen = found.values[:, : len(source.ids)].float()
-    return Look(source, target, finished, log_probabilities[0].cpu(), maps, norms, seen)
+        known = outcome.values[:, : len(source.ids)].float()
+    return Look(source, target, finished, log_probabilities[0].cpu(), maps, norms, known)
 
 
 def looking_at_source(model: nn.Module) -> list[str]:

@@ -83,7 +83,7 @@ def _examples_of_translator(translator: Translator) -> tuple[Example, ...]:
 
 def _known(translator: Translator, examples: tuple[Example, ...]) -> float:
     """Give the share of tokens that are words: a tokenizer of another language knows none, or cuts them to pieces."""
-    encoded = translator.tokenizers.source.encode_batch([one.text for one in examples])
+    encoded = translator.tokenizers.source.encode_batch([item.text for item in examples])
     tokens = [token for index in range(len(encoded)) for token in encoded[index].tolist()]
-    known = sum(len(words(one.text)) for one in examples) - tokens.count(UNKNOWN)
+    known = sum(len(words(item.text)) for item in examples) - tokens.count(UNKNOWN)
     return known / max(1, len(tokens))

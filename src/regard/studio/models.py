@@ -120,18 +120,18 @@ class Models:
 
     def all(self, kind: str | None = None) -> list[Opened]:
         """Give those of one kind, or all, in the order they were named."""
-        return [one for one in list(self._opened.values()) if kind in (None, one.kind)]
+        return [item for item in list(self._opened.values()) if kind in (None, item.kind)]
 
     @contextmanager
     def borrow(self, name: str, wanted: type[Thing]) -> Iterator[Thing]:
         """Give the model of that name, or the first of its kind for "", and let nobody else at it meanwhile."""
-        found = self.find(name, wanted)
-        with found.turns.taken():
-            yield found.thing
+        result = self.find(name, wanted)
+        with result.turns.taken():
+            yield result.thing
 
     def find(self, name: str, wanted: type[Thing]) -> Opened:
         """Give the model of that name and type, or the first of its type for ""; anything else is an error."""
-        fitting = {one.name: one for one in self.all() if isinstance(one.thing, wanted)}
+        fitting = {item.name: item for item in self.all() if isinstance(item.thing, wanted)}
         if not fitting:
             raise ArgumentError(
                 f"`model` must be {with_article(wanted.__name__)}; received none: no such model is open. "
@@ -150,7 +150,7 @@ class Models:
         self.refresh()
         return {
             "version": __version__,
-            "models": [one.about for one in self.all()],
+            "models": [item.about for item in self.all()],
             "preparing": self.preparation.progress() if self.preparation else None,
         }
 
@@ -162,11 +162,11 @@ def open_one(thing: object, name: str = "model") -> Opened:
 
 def check_folder(path: Path) -> None:
     """Raise where a folder holds a model that is not regard's own; of any other, loading says what is wrong."""
-    found = next((one for one in (path, RunFolder(path).model) if (one / CONFIG).is_file()), None)
-    if found is None or saved_task(found) is not None:
+    result = next((item for item in (path, RunFolder(path).model) if (item / CONFIG).is_file()), None)
+    if result is None or saved_task(result) is not None:
         return
     holds, advice = f"a {CONFIG} that does not say what it is for", "Train one: regard train."
-    if is_hugging_face(found):
+    if is_hugging_face(result):
         holds, advice = (
             "a Hugging Face model",
             f'Look at it in a page of its own: regard inspect {path} "text" --out page.html.',
@@ -205,5 +205,5 @@ def describe(name: str, thing: object) -> dict[str, Any]:
         "name": name,
         "kind": kind_of(thing),
         "about": str(thing),
-        "examples": [one._asdict() for one in examples_for(thing)],
+        "examples": [item._asdict() for item in examples_for(thing)],
     }

@@ -97,4 +97,4 @@ class Preparation:
 
 
 def _steps() -> int:
-    return int(next(one.partition("=")[2] for one in FAST.settings[SYSTEM] if one.startswith("train.steps")))
+    return int(next(item.partition("=")[2] for item in FAST.settings[SYSTEM] if item.startswith("train.steps")))

@@ -48,7 +48,7 @@ def make_page(recorded: Recorded) -> str:
         "overview": overview,
         "view": recorded.view,
         "address": recorded.address,
-        "answers": [one._asdict() for one in recorded.answers],
+        "answers": [item._asdict() for item in recorded.answers],
         "left_out": recorded.left_out,
     }
     return _fill(json.dumps(finite(baked), ensure_ascii=False, separators=(",", ":"), allow_nan=False))
@@ -91,8 +91,8 @@ def _fill(data: str) -> str:
         ),
         "<title>": f'<meta http-equiv="Content-Security-Policy" content="{policy}"><title>',
     }
-    for place, part in parts.items():
-        page = page.replace(place, part, 1)
+    for index, part in parts.items():
+        page = page.replace(index, part, 1)
     return page
 
 

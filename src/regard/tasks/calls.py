@@ -95,7 +95,7 @@ def compare(
     if len(systems) < 2:
         raise ArgumentError(f"`systems` must be two or more; received {len(systems)}. For one: regard.evaluate.")
     read = _read_evaluating(data, source, target, split, read_keys(settings or {}))
-    evaluations = comparison.evaluate_systems([Path(one) for one in systems], read, watch=lambda _: _watch_nothing)
+    evaluations = comparison.evaluate_systems([Path(item) for item in systems], read, watch=lambda _: _watch_nothing)
     return comparison.compare(evaluations, samples=read.samples, seed=read.seed)
 
 
@@ -127,8 +127,8 @@ def align(
     plain = [pair if isinstance(pair, Pair) else Pair(source=pair[0], target=pair[1]) for pair in pairs]
     readings = [read_settings(Reading, read_keys(settings)) if settings else PLAIN] * 2
     if settings is None and isinstance(forward, Translator) and isinstance(backward, Translator) and plain:
-        readings = [one.reading for one in choose_by_agreement(forward, backward, plain[:AGREE_ON], words=words)]
-    both = [one if isinstance(one, Translator) else None for one in (forward, backward)]
+        readings = [item.reading for item in choose_by_agreement(forward, backward, plain[:AGREE_ON], words=words)]
+    both = [item if isinstance(item, Translator) else None for item in (forward, backward)]
     plain, _ = shorten(plain, *both, words=words)
     links = _align_one(forward, plain, readings[0], words)
     if backward is None:
@@ -140,7 +140,7 @@ def _read_evaluating(
     data: str | Path, source: str | Path, target: str | Path, split: str, chosen: Mapping[str, Any]
 ) -> Evaluating:
     named = {"corpus": str(data), "source": str(source), "target": str(target), "split": split}
-    return read_settings(Evaluating, {"data": {name: one for name, one in named.items() if one}}, chosen)
+    return read_settings(Evaluating, {"data": {name: item for name, item in named.items() if item}}, chosen)
 
 
 def _evaluate_language(

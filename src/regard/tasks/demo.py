@@ -120,8 +120,8 @@ class Demonstrated:
 
     def score(self, system: str, place: int) -> float:
         """Give the BLEU of a system on the sentences of one bin of lengths."""
-        one = self.evaluations[SYSTEMS.index(system)]
-        return one.lengths[place].scores["BLEU"].value
+        item = self.evaluations[SYSTEMS.index(system)]
+        return item.lengths[place].scores["BLEU"].value
 
 
 def draw_pairs(plan: Plan) -> Data:
@@ -152,7 +152,7 @@ def write_pairs(data: Data, folder: Path) -> None:
 def training_command(system: str, plan: Plan, folder: Path) -> list[str]:
     """Give the command that trains one of the models: the one a user would type."""
     data = folder / "pairs"
-    steps = next(one.partition("=")[2] for one in plan.settings[system] if one.startswith("train.steps"))
+    steps = next(item.partition("=")[2] for item in plan.settings[system] if item.startswith("train.steps"))
     settings = [
         *plan.settings[system],
         "model.dropout=0",
@@ -171,7 +171,7 @@ def training_command(system: str, plan: Plan, folder: Path) -> list[str]:
     ]
     command = [sys.executable, "-m", "regard", "train", "--preset", system, "--out", str(folder / system)]
     command += ["--source", str(data / "train.es"), "--target", str(data / "train.en")]
-    return command + [part for one in settings for part in ("--set", one)]
+    return command + [part for item in settings for part in ("--set", item)]
 
 
 def examine(folder: Path, plan: Plan, data: Data, *, watch: Watch) -> Demonstrated:
@@ -185,13 +185,13 @@ def examine(folder: Path, plan: Plan, data: Data, *, watch: Watch) -> Demonstrat
     reading = choose_by_gold(attending, data.valid).reading
     watch("aligning", 1, 3)
     gold = [pair.links for pair in data.test]
-    found = {
+    result = {
         "attention": align(attending, data.test, reading=reading),
         "IBM Model 1": align_by_counting(data.test, train_on=data.train),
         "diagonal": align_diagonally(data.test),
     }
     watch("aligning", 3, 3)
-    errors = {name: alignment_error([one.links for one in links], gold) for name, links in found.items()}
+    errors = {name: alignment_error([item.links for item in links], gold) for name, links in result.items()}
     return Demonstrated(
         plan=plan,
         evaluations=evaluations,
@@ -210,8 +210,8 @@ def _figures(run: Path) -> str:
 def _sure(translator: Translator, test: Sequence[Pair]) -> str:
     """Find a sentence of some length that is translated right, as `regard translate` does it."""
     tried = [pair for pair in test if 5 <= len(pair.source.split()) <= 12][:40]
-    said = translator.translate([pair.source for pair in tried])
-    return next((pair.source for pair, text in zip(tried, said, strict=True) if text == pair.target), test[0].source)
+    output = translator.translate([pair.source for pair in tried])
+    return next((pair.source for pair, text in zip(tried, output, strict=True) if text == pair.target), test[0].source)
 
 
 def _chosen(test: Sequence[Pair], plan: Plan) -> list[Pair]:
@@ -223,13 +223,13 @@ def _chosen(test: Sequence[Pair], plan: Plan) -> list[Pair]:
 
 
 def _show(models: dict[str, Translator], pair: Pair, reading: Reading) -> Shown:
-    said = {system: model.translate([pair.source], Search(beam=1))[0] for system, model in models.items()}
-    drawn = align(models["bahdanau"], [Pair(source=pair.source, target=said["bahdanau"])], reading=reading)[0]
+    output = {system: model.translate([pair.source], Search(beam=1))[0] for system, model in models.items()}
+    drawn = align(models["bahdanau"], [Pair(source=pair.source, target=output["bahdanau"])], reading=reading)[0]
     return Shown(
         source=pair.source,
         read_as=drawn.read_as,
         reference=pair.target,
-        by_system=said,
+        by_system=output,
         source_words=drawn.source,
         target_words=drawn.target,
         weights=drawn.weights[:, : len(drawn.source)],

@@ -27,9 +27,9 @@ def make_demo_page(found: Demonstrated) -> str:
         "<h2>What it attended to</h2>",
         "<p>Each row is a word that <b>bahdanau</b> wrote, each column a word it read; the stronger the color, the "
         "more weight. Weights show where the model looked, which is not why it wrote the word.</p>",
-        *(_shown(one) for one in found.shown),
+        *(_shown(item) for item in found.shown),
         "<h2>How it was measured</h2><ul>",
-        *(f"<li>{escape(one.name)}: <code>{escape(one.signature)}</code></li>" for one in found.evaluations),
+        *(f"<li>{escape(item.name)}: <code>{escape(item.signature)}</code></li>" for item in found.evaluations),
         f"<li>links read from {escape(str(found.reading))}, chosen on the validation pairs</li></ul>",
     ]
     return make_html("One fixed vector, or attention", parts)
@@ -39,11 +39,11 @@ def _lengths(found: Demonstrated) -> str:
     """Draw the figure as SVG inside the page."""
     bins = found.evaluations[0].lengths
     curves = []
-    for one in found.evaluations:
-        values, low, high = zip(*(length.scores["BLEU"] for length in one.lengths), strict=True)
-        curves.append(Curve(name=one.name, values=values, low=low, high=high))
+    for item in found.evaluations:
+        values, low, high = zip(*(length.scores["BLEU"] for length in item.lengths), strict=True)
+        curves.append(Curve(name=item.name, values=values, low=low, high=high))
     figure = quality_by_length(
-        curves, bins=[str(one.bin) for one in bins], sentences=[one.sentences for one in bins], metric="BLEU"
+        curves, bins=[str(item.bin) for item in bins], sentences=[item.sentences for item in bins], metric="BLEU"
     )
     written = io.StringIO()
     figure.savefig(written, format="svg", metadata={"Date": None})
@@ -54,9 +54,9 @@ def _lengths(found: Demonstrated) -> str:
 def _trained(found: Demonstrated) -> str:
     head = "<tr><th></th><th>parameters</th><th>steps</th><th>target words seen</th><th>seconds</th></tr>"
     rows = "".join(
-        f"<tr><th>{escape(name)}</th><td>{one['parameters']:,.0f}</td><td>{one['steps']:,.0f}</td>"
-        f"<td>{one['tokens']:,.0f}</td><td>{one['seconds']:,.0f}</td></tr>"
-        for name, one in found.figures.items()
+        f"<tr><th>{escape(name)}</th><td>{item['parameters']:,.0f}</td><td>{item['steps']:,.0f}</td>"
+        f"<td>{item['tokens']:,.0f}</td><td>{item['seconds']:,.0f}</td></tr>"
+        for name, item in found.figures.items()
     )
     return f"<table>{head}{rows}</table><p><small>Each had about the same time on one core.</small></p>"
 
@@ -64,9 +64,9 @@ def _trained(found: Demonstrated) -> str:
 def _errors(found: Demonstrated) -> str:
     head = "<tr><th></th><th>error</th><th>precision</th><th>recall</th></tr>"
     rows = "".join(
-        f"<tr><th>{escape(name)}</th><td>{100 * one.error:.1f} %</td><td>{100 * one.precision:.1f} %</td>"
-        f"<td>{100 * one.recall:.1f} %</td></tr>"
-        for name, one in found.errors.items()
+        f"<tr><th>{escape(name)}</th><td>{100 * item.error:.1f} %</td><td>{100 * item.precision:.1f} %</td>"
+        f"<td>{100 * item.recall:.1f} %</td></tr>"
+        for name, item in found.errors.items()
     )
     return (
         f"<table>{head}{rows}</table><p><small>IBM Model 1 (Brown et al. 1993) counts which words go together in the "

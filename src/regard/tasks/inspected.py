@@ -39,39 +39,39 @@ def inspect_translator(
             f"`model` must be one model to be inspected; received {len(translator.models)} that translate together. "
             "Inspect each alone."
         )
-    model, place = translator.network, translator.device
+    model, index = translator.network, translator.device
     respelled = None if target is None else translator.read([target], side="target")[0]
     if respelled is None:
-        found = translator.search([text], search)[0][0]
+        result = translator.search([text], search)[0][0]
     else:
-        found = translator.force([text], [respelled.text])[0]
-    said = found.hypothesis.tokens
-    source = torch.tensor([[*found.source_ids.tolist(), END]], device=place)
-    before, spoken = (torch.tensor([ids], device=place) for ids in ([START, *said[:-1]], list(said)))
-    lengths = [torch.tensor([one.size(1)], device=place) for one in (source, spoken)]
+        result = translator.force([text], [respelled.text])[0]
+    output = result.hypothesis.tokens
+    source = torch.tensor([[*result.source_ids.tolist(), END]], device=index)
+    before, spoken = (torch.tensor([ids], device=index) for ids in ([START, *output[:-1]], list(output)))
+    lengths = [torch.tensor([item.size(1)], device=index) for item in (source, spoken)]
     with record(model) as trace:
-        heard = force(model, source, lengths[0], before, spoken, lengths[1])[0]
+        encoded = force(model, source, lengths[0], before, spoken, lengths[1])[0]
     trace = joined(trace)
-    given, told = translator.tokenizers
-    tokens = found.source_tokens
-    spelled = found.target_tokens if respelled is None else tuple(name_tokens(told, respelled.text, said))
-    read = _spelling(told, before[0].tolist(), [*told.pieces([START]), *spelled[:-1]])
+    received, description = translator.tokenizers
+    tokens = result.source_tokens
+    spelled = result.target_tokens if respelled is None else tuple(name_tokens(description, respelled.text, output))
+    read = _spelling(description, before[0].tolist(), [*description.pieces([START]), *spelled[:-1]])
     crossing, spellings = _label_translation(
         trace,
-        _spelling(given, source[0].tolist(), tokens),
+        _spelling(received, source[0].tolist(), tokens),
         read,
-        _spelling(told, list(said), spelled),
+        _spelling(description, list(output), spelled),
     )
     return Inspection(
         text=text,
         tokens=tokens,
         trace=trace,
         layer=main_layer(crossing, trace.layers),
-        target=found.text,
+        target=result.text,
         target_tokens=spelled,
         model=str(translator),
-        target_probabilities=tuple(torch.tensor(heard.log_probabilities).exp().tolist()),
-        read_as={**found.read.words, **(respelled.words if respelled else {})},
+        target_probabilities=tuple(torch.tensor(encoded.log_probabilities).exp().tolist()),
+        read_as={**result.read.words, **(respelled.words if respelled else {})},
         spellings=spellings,
     )
 
@@ -107,23 +107,27 @@ def inspect_language_model(loaded: LanguageModel, text: str = "", *, target: str
     if not isinstance(model, LanguageNetwork):
         raise ArgumentError(f"`model` must attend to be inspected; received {loaded}, which counts.")
     _check_attends(model, loaded.config.model.kind, preset="gru-attention")
-    given, more = tokenizer.encode(text), [] if target is None else tokenizer.encode(target)
-    told = [END, *given, *more]
-    if model.reach is not None and len(told) > model.reach:
+    received, more = tokenizer.encode(text), [] if target is None else tokenizer.encode(target)
+    description = [END, *received, *more]
+    if model.reach is not None and len(description) > model.reach:
         raise ArgumentError(
-            f"`text` must have at most {model.reach - 1:,} tokens, with the target; received {len(told) - 1:,}. "
+            f"`text` must have at most {model.reach - 1:,} tokens, with the target; received {len(description) - 1:,}. "
             "Shorten it."
         )
     with record(model) as trace:
-        heard = model(torch.tensor([told], device=loaded.device))
-    chances = model.output(heard.features[0]).float().softmax(-1).cpu()
-    tokens = [tokenizer.piece(END), *name_tokens(tokenizer, text, given), *name_tokens(tokenizer, target or "", more)]
-    side = _spelling(tokenizer, told, tokens)
+        encoded = model(torch.tensor([description], device=loaded.device))
+    chances = model.output(encoded.features[0]).float().softmax(-1).cpu()
+    tokens = [
+        tokenizer.piece(END),
+        *name_tokens(tokenizer, text, received),
+        *name_tokens(tokenizer, target or "", more),
+    ]
+    side = _spelling(tokenizer, description, tokens)
     trace = Trace([_last_keys(call, len(tokens)) for call in joined(trace)])
     trace.label(query=tokens, key=tokens)
-    said = torch.from_numpy(OpenCharacter(tokenizer, told).sayable())
+    said = torch.from_numpy(OpenCharacter(tokenizer, description).sayable())
     best = chances[-1].masked_fill(~said, 0.0).topk(min(SHOWN, int(said.sum())))
-    first = len(told) - len(more)
+    first = len(description) - len(more)
     return Inspection(
         text=text,
         tokens=tuple(tokens),
@@ -132,7 +136,7 @@ def inspect_language_model(loaded: LanguageModel, text: str = "", *, target: str
         target=target,
         target_tokens=tuple(tokens[first:]),
         model=str(loaded),
-        target_probabilities=tuple(chances[first - 1 + place, token].item() for place, token in enumerate(more)),
+        target_probabilities=tuple(chances[first - 1 + index, token].item() for index, token in enumerate(more)),
         likely=tuple(map(Likely, map(tokenizer.piece, best.indices.tolist()), best.values.tolist())),
         spellings=dict.fromkeys(trace.layers, (side, side)),
     )
@@ -158,13 +162,13 @@ def inspect_classifier(classifier: Classifier, text: str) -> Inspection:
     _check_attends(classifier.model, classifier.spec.kind, preset="lstm-attention")
     ids = torch.tensor([classifier.encode([text])[0].tolist()], device=classifier.device)
     with record(classifier.model) as trace:
-        said = classifier.model(ids, torch.tensor([ids.size(1)]))
+        output = classifier.model(ids, torch.tensor([ids.size(1)]))
     read = _spelling(classifier.tokenizer, ids[0].tolist(), name_tokens(classifier.tokenizer, text, ids[0].tolist()))
     spellings = {call.layer: (read if _reads(call) else _looks(call.weights.size(2)), read) for call in trace}
     for call in trace:
         query, key = spellings[call.layer]
         call.label(query=query.tokens, key=key.tokens)
-    chances = said.logits[0].double().softmax(-1).tolist()
+    chances = output.logits[0].double().softmax(-1).tolist()
     ranked = sorted(map(Likely, classifier.labels, chances), key=lambda one: -one.probability)
     return Inspection(
         text=text,

@@ -51,13 +51,13 @@ def find_device(device: torch.device | str) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        found = torch.device(device)
-        torch.empty(0, device=found)
+        result = torch.device(device)
+        torch.empty(0, device=result)
     except (RuntimeError, AssertionError) as error:
         raise ArgumentError(
             f"`device` must be cpu, auto, or cuda where torch sees a GPU; received {device}."
         ) from error
-    return found
+    return result
 
 
 def digest_model(folder: Path) -> str:

@@ -50,10 +50,10 @@ def weights_table(
     rows = []
     for word, row in zip(target, weights, strict=False):
         cells = "".join(
-            f'<td style="--weight:{weight:.3f}" title="{escape(f"{word} → {seen}: {weight:.3f}")}"></td>'
-            for seen, weight in zip(source, row, strict=False)
+            f'<td style="--weight:{weight:.3f}" title="{escape(f"{word} → {known}: {weight:.3f}")}"></td>'
+            for known, weight in zip(source, row, strict=False)
         )
         rows.append(f"<tr><th>{escape(word)}</th>{cells}</tr>")
-    said = f"<small>{escape(caption)}</small>" if caption else ""
+    output = f"<small>{escape(caption)}</small>" if caption else ""
     table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f'<div class="wide"><table class="looks">{table}</table>{said}</div>'
+    return f'<div class="wide"><table class="looks">{table}</table>{output}</div>'

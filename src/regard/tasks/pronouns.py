@@ -56,8 +56,10 @@ def attend_from_pronouns(thing: Classifier | LanguageModel, trace: Trace, divide
         return Pronouns([], 0, "In this model no word looks at others: words are only weighed.")
     names, weights = attended
     causal = isinstance(thing, LanguageModel)
-    looks = [_describe(index, divided.words, names, weights, causal=causal) for index in pronoun_positions(divided)]
-    return Pronouns(looks, len(names), "", tuple(divided.unknown))
+    attention_weights = [
+        _describe(index, divided.words, names, weights, causal=causal) for index in pronoun_positions(divided)
+    ]
+    return Pronouns(attention_weights, len(names), "", tuple(divided.unknown))
 
 
 def self_attention(trace: Trace, divided: Divided) -> tuple[list[str], Float[Tensor, "heads words words"]] | None:
@@ -108,15 +110,15 @@ def _describe(
     index: int, words: list[str], names: list[str], weights: Float[Tensor, "heads words words"], *, causal: bool
 ) -> dict[str, Any]:
     row = weights[:, index].mean(0)
-    seen = index + 1 if causal else len(words)
-    best = row[:seen].topk(min(TOP, seen))
-    highest = weights[:, index, :seen].max(-1)
+    known = index + 1 if causal else len(words)
+    best = row[:known].topk(min(TOP, known))
+    highest = weights[:, index, :known].max(-1)
     return {
         "word": words[index],
         "place": index,
         "number": index + (words[0] != "</s>"),
-        "seen": seen,
-        "uniform": 1 / seen,
+        "seen": known,
+        "uniform": 1 / known,
         "top": [
             {"word": words[key], "place": key, "weight": weight}
             for key, weight in zip(best.indices.tolist(), best.values.tolist(), strict=True)
@@ -125,7 +127,7 @@ def _describe(
             {"head": name, "word": words[key], "place": key, "weight": weight}
             for name, key, weight in zip(names, highest.indices.tolist(), highest.values.tolist(), strict=True)
         ],
-        "readings": _readings(index, words, names, weights, seen),
+        "readings": _readings(index, words, names, weights, known),
     }
 
 

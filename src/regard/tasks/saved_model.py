@@ -24,7 +24,7 @@ Saved = TypeVar("Saved")
 def write_saved(folder: Path, model: nn.Module, config: Any, texts: Mapping[str, str]) -> None:
     """Write model.safetensors, `texts`, such as tokenizer.json, by the names of their files, and config.json, last."""
     folder.mkdir(parents=True, exist_ok=True)
-    tensors = {name: one.detach().cpu().contiguous() for name, one in model.state_dict().items()}
+    tensors = {name: item.detach().cpu().contiguous() for name, item in model.state_dict().items()}
     write_whole(folder / PARAMETERS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
     for name, text in texts.items():
         write_text(folder / name, text)

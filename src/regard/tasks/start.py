@@ -74,8 +74,8 @@ def fill_from(model: nn.Module, folder: Path, *, leaving: frozenset[str] = froze
 
 def varying_tensors(first: nn.Module, second: nn.Module) -> frozenset[str]:
     """Name the tensors whose shapes differ between two models, such as the output layers for 2 and for 3 labels."""
-    shapes = {name: one.shape for name, one in saved_tensors(second).items()}
-    return frozenset(name for name, one in saved_tensors(first).items() if shapes[name] != one.shape)
+    shapes = {name: item.shape for name, item in saved_tensors(second).items()}
+    return frozenset(name for name, item in saved_tensors(first).items() if shapes[name] != item.shape)
 
 
 def _copy(model: Path, place: Path) -> None:

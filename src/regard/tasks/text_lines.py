@@ -61,16 +61,16 @@ def split_lines(stream: ByteStream, *, longest: int = LONGEST) -> Iterator[list[
     held, size = bytearray(), 0
     while block := stream.read1(_BLOCK):
         *ended, rest = block.split(b"\n")
-        found = []
+        result = []
         for piece in ended:
             held += piece[: longest - len(held)]
-            found.append(RawLine(bytes(held), size + len(piece) + 1))
+            result.append(RawLine(bytes(held), size + len(piece) + 1))
             held.clear()
             size = 0
         held += rest[: longest - len(held)]
         size += len(rest)
-        if found:
-            yield found
+        if result:
+            yield result
     if size:
         yield [RawLine(bytes(held), size)]
 

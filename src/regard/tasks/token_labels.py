@@ -20,11 +20,11 @@ def name_tokens(tokenizer: Tokenizer | TextTokenizer, text: str, ids: Sequence[i
     if isinstance(tokenizer, Tokenizer):
         names, find = tokenizer.pieces(ids), partial(_written, tokenizer)
     else:
-        names, find = [tokenizer.piece(one) for one in ids], partial(_written_lines, tokenizer)
+        names, find = [tokenizer.piece(item) for item in ids], partial(_written_lines, tokenizer)
     written = find(text) if UNKNOWN in ids else []
-    for place, word in enumerate(written[: len(ids)]):
-        if ids[place] == UNKNOWN and word and word != SPECIAL_TOKENS[UNKNOWN]:
-            names[place] = f"⟨{word}⟩"
+    for index, word in enumerate(written[: len(ids)]):
+        if ids[index] == UNKNOWN and word and word != SPECIAL_TOKENS[UNKNOWN]:
+            names[index] = f"⟨{word}⟩"
     return names
 
 
@@ -36,7 +36,7 @@ def _written(tokenizer: Tokenizer, text: str) -> list[str]:
 
 def _written_lines(tokenizer: TextTokenizer, text: str) -> list[str]:
     """Give what each token of running text stands for, nothing for a line's end; other kinds have nothing unknown."""
-    found: list[str] = []
+    result: list[str] = []
     for line in text.split("\n"):
         kept = tokenizer.kept(line)
         match tokenizer.kind:
@@ -47,5 +47,5 @@ def _written_lines(tokenizer: TextTokenizer, text: str) -> list[str]:
             case _:
                 parts = words(kept)
         count = len(tokenizer.encode(line))
-        found += [*(parts if len(parts) == count else [""] * count), ""]
-    return found
+        result += [*(parts if len(parts) == count else [""] * count), ""]
+    return result

@@ -210,8 +210,8 @@ def _closing(line: ProgressLine) -> Iterator[ProgressLine]:
 
 def _spell_call(task: str, arguments: Mapping[str, Any]) -> str:
     """Give the call of `train` for the model card, without what was left out."""
-    given = {name: str(value) if isinstance(value, Path) else value for name, value in arguments.items() if value}
-    parts = [f"{name}={value!r}" for name, value in given.items()]
+    received = {name: str(value) if isinstance(value, Path) else value for name, value in arguments.items() if value}
+    parts = [f"{name}={value!r}" for name, value in received.items()]
     return f"regard.train({', '.join([repr(task), *parts])})"
 
 

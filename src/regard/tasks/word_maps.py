@@ -74,7 +74,7 @@ class WordMaps:
             words, maps = self.words[start : start + beside], self.maps[start : start + beside]
             lines += ["".join(_plain(word).ljust(cell) for word in words).rstrip()]
             for row in range(rows):
-                parts = ("".join(2 * shade(weight / self.limit) for weight in one[row].tolist()) for one in maps)
+                parts = ("".join(2 * shade(weight / self.limit) for weight in item[row].tolist()) for item in maps)
                 lines.append("".join(part.ljust(cell) for part in parts).rstrip())
             lines.append("")
         return lines[:-1]
@@ -90,8 +90,8 @@ class WordMaps:
 
     def to_json(self) -> list[dict[str, object]]:
         """Give each word with its map, for machines."""
-        rounded = [[[round(cell, 6) for cell in row] for row in one] for one in self.maps.tolist()]
-        return [{"word": word, "map": one} for word, one in zip(self.words, rounded, strict=True)]
+        rounded = [[[round(cell, 6) for cell in row] for row in item] for item in self.maps.tolist()]
+        return [{"word": word, "map": item} for word, item in zip(self.words, rounded, strict=True)]
 
 
 def overlay(
@@ -137,4 +137,4 @@ def chances(probabilities: Sequence[tuple[str, float]]) -> str:
 
 def _plain(word: str) -> str:
     """Take out what a terminal would obey instead of show."""
-    return "".join(one if one.isprintable() else "�" for one in word)
+    return "".join(item if item.isprintable() else "�" for item in word)

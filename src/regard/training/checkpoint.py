@@ -74,10 +74,10 @@ class Checkpoints:
     def _save(self, checkpoint: Checkpoint) -> None:
         self.folder.mkdir(exist_ok=True)
         self.sweep()
-        aside, place = self.folder / f".writing-{checkpoint.step}", self._place(checkpoint.step)
+        aside, index = self.folder / f".writing-{checkpoint.step}", self._place(checkpoint.step)
         aside.mkdir()
         try:
-            tensors = {name: one.contiguous() for name, one in checkpoint.tensors.items()}
+            tensors = {name: item.contiguous() for name, item in checkpoint.tensors.items()}
             write_whole(aside / _TENSORS, lambda path: save_file(tensors, path))
             _write_json(aside / _STATE, checkpoint.state)
             _write_json(aside / _DIGESTS, {name: digest(aside / name) for name in (_TENSORS, _STATE)})
@@ -86,9 +86,9 @@ class Checkpoints:
         except BaseException:
             remove(aside, best_effort=True)
             raise
-        if os.path.lexists(place):  # of a run that was resumed before it: the same, or damaged
-            place.rename(self.folder / f".replaced-{checkpoint.step}")
-        aside.rename(place)
+        if os.path.lexists(index):  # of a run that was resumed before it: the same, or damaged
+            index.rename(self.folder / f".replaced-{checkpoint.step}")
+        aside.rename(index)
         flush(self.folder)
         self.sweep()
 
@@ -98,18 +98,18 @@ class Checkpoints:
             return self._load(step)
 
     def _load(self, step: int) -> Checkpoint:
-        place = self._place(step)
+        index = self._place(step)
         try:
-            digests = json.loads((place / _DIGESTS).read_text(encoding="utf-8"))
+            digests = json.loads((index / _DIGESTS).read_text(encoding="utf-8"))
             for name in (_TENSORS, _STATE):
-                if digest(place / name) != digests[name]:
-                    raise DataError(f"{place / name} must have the checksum written beside it; received another.")
-            state = json.loads((place / _STATE).read_text(encoding="utf-8"))
-            return Checkpoint(step, read_tensors(place / _TENSORS), state)
+                if digest(index / name) != digests[name]:
+                    raise DataError(f"{index / name} must have the checksum written beside it; received another.")
+            state = json.loads((index / _STATE).read_text(encoding="utf-8"))
+            return Checkpoint(step, read_tensors(index / _TENSORS), state)
         except (OSError, KeyError, TypeError, ValueError, RecursionError, SafetensorError) as error:
             if isinstance(error, DataError | PermissionError):  # what may not be read need not be damaged
                 raise
-            raise DataError(f"{place} must be a whole checkpoint; received {type(error).__name__}: {error}.") from error
+            raise DataError(f"{index} must be a whole checkpoint; received {type(error).__name__}: {error}.") from error
 
     def newest(self, check: Callable[[Checkpoint], None] | None = None) -> Newest:
         """Read the newest checkpoint that is whole, and in which `check` finds nothing wrong."""

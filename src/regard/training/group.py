@@ -44,7 +44,7 @@ class Group:
             return list(numbers)
         tensor = torch.tensor(numbers, dtype=torch.float64, device=self.device)
         dist.all_reduce(tensor)
-        return [float(one) for one in tensor.tolist()]
+        return [float(item) for item in tensor.tolist()]
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
         """Collect a tensor of the same shape from every process, on the CPU."""
@@ -53,18 +53,18 @@ class Group:
         placed = tensor.to(self.device)
         gathered = [torch.empty_like(placed) for _ in range(self.ranks)]
         dist.all_gather(gathered, placed)
-        return [one.cpu() for one in gathered]
+        return [item.cpu() for item in gathered]
 
     def gather_text(self, text: str) -> list[str]:
         """Collect a text from every process."""
         if self.ranks == 1:
             return [text]
         data = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
-        lengths = [int(one) for one in self.gather(torch.tensor([len(data)]))]
+        lengths = [int(item) for item in self.gather(torch.tensor([len(data)]))]
         padded = torch.zeros(max(lengths), dtype=torch.uint8)
         padded[: len(data)] = data
         gathered = self.gather(padded)
-        return [bytes(one[:length].tolist()).decode() for one, length in zip(gathered, lengths, strict=True)]
+        return [bytes(item[:length].tolist()).decode() for item, length in zip(gathered, lengths, strict=True)]
 
     def share_text(self, text: str) -> str:
         """Give every process the text of the first, which must not be empty."""
@@ -93,15 +93,15 @@ def joined_group(device: str) -> Iterator[Group]:
     if ranks == 1:
         yield Group(device=pick_device(device))
         return
-    place = pick_device(device, int(os.environ.get("LOCAL_RANK", "0")))
-    if place.type == "cuda":
-        torch.cuda.set_device(place)
+    index = pick_device(device, int(os.environ.get("LOCAL_RANK", "0")))
+    if index.type == "cuda":
+        torch.cuda.set_device(index)
     # Long, because the first process validates and reads data while the others wait.
-    dist.init_process_group("nccl" if place.type == "cuda" else "gloo", timeout=timedelta(hours=2))
+    dist.init_process_group("nccl" if index.type == "cuda" else "gloo", timeout=timedelta(hours=2))
     try:
-        yield Group(rank=dist.get_rank(), ranks=ranks, device=place)
+        yield Group(rank=dist.get_rank(), ranks=ranks, device=index)
     finally:
-        if place.type == "cpu":
+        if index.type == "cpu":
             _leave_in_memory(dist.group.WORLD)
         dist.destroy_process_group()
 

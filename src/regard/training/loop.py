@@ -179,18 +179,18 @@ class Trainer:
             self.model.to(self.group.device).eval()
             with replaced(self.model, averaged), torch.no_grad():
                 measure = partial(self.job.validate, self.model)
-                found = within_memory(self.job, measure, noted=self.watcher.noted)
-                if metric != "loss" and metric not in found.figures:
+                result = within_memory(self.job, measure, noted=self.watcher.noted)
+                if metric != "loss" and metric not in result.figures:
                     raise TrainingError(f"train.metric must be one that the task measures; received {metric}.")
-                found = replace(found, step=self.state.step, seconds=self.state.seconds)
-                self._keep(found)
+                result = replace(result, step=self.state.step, seconds=self.state.seconds)
+                self._keep(result)
             self.model.train()
             if self._trained is not self.model:
                 self.model.cpu()
-            text = json.dumps({"step": found.step, "loss": found.loss, **found.figures})
+            text = json.dumps({"step": result.step, "loss": result.loss, **result.figures})
         self.state.validations.append(json.loads(self.group.share_text(text)))
         if self.group.leads:
-            self.watcher.validated(found, best=self.state.best_step(metric) == self.state.step)
+            self.watcher.validated(result, best=self.state.best_step(metric) == self.state.step)
 
     def _keep(self, validated: Validated) -> None:
         """Let the parameters of the best validation so far be kept for use while training goes on."""
@@ -209,20 +209,20 @@ class Trainer:
         self._time_share()
         random, plain = capture_streams(self.group.device)
         carried = self.job.carried() if isinstance(self.job, Carrying) else {}
-        own = {f"random/{name}": one for name, one in random.items()}
-        own |= {f"carried/{name}": one for name, one in carried.items()}
-        gathered = {name: self.group.gather(one) for name, one in own.items()}
+        own = {f"random/{name}": item for name, item in random.items()}
+        own |= {f"carried/{name}": item for name, item in carried.items()}
+        gathered = {name: self.group.gather(item) for name, item in own.items()}
         texts = self.group.gather_text(json.dumps(plain))
         tallies = self.group.gather_text(json.dumps(self._tally.to_json()))
-        tensors = {f"model/{name}": one for name, one in named_tensors(self._trained).items()}
-        tensors |= {f"optimizer/{name}": one for name, one in optimizer_tensors(self._updater.optimizer).items()}
+        tensors = {f"model/{name}": item for name, item in named_tensors(self._trained).items()}
+        tensors |= {f"optimizer/{name}": item for name, item in optimizer_tensors(self._updater.optimizer).items()}
         if self._average is not None:
-            tensors |= {f"average/{name}": one for name, one in self._average.tensors.items()}
+            tensors |= {f"average/{name}": item for name, item in self._average.tensors.items()}
         tensors = self._whole(tensors)
         if not self.group.leads:
             return
         for name, states in gathered.items():
-            tensors |= {f"rank-{rank}/{name}": one for rank, one in enumerate(states)}
+            tensors |= {f"rank-{rank}/{name}": item for rank, item in enumerate(states)}
         state = {
             "run": self.state.to_json(),
             "batches": self.job.batches.state(),
@@ -230,7 +230,7 @@ class Trainer:
             "random": [json.loads(text) for text in texts],
             "tallies": [json.loads(text) for text in tallies],
         }
-        checkpoint = Checkpoint(self.state.step, {name: one.cpu() for name, one in tensors.items()}, state)
+        checkpoint = Checkpoint(self.state.step, {name: item.cpu() for name, item in tensors.items()}, state)
         try:
             self.checkpoints.save(checkpoint)
             self.checkpoints.prune(self._worth_keeping())
@@ -244,7 +244,7 @@ class Trainer:
 
     def _worth_keeping(self) -> list[int]:
         steps, settings = self.checkpoints.steps(), self.settings
-        regular = [one for one in steps if one % settings.checkpoint_every == 0]
+        regular = [item for item in steps if item % settings.checkpoint_every == 0]
         averaged = regular[-settings.average :] if settings.result == "average" else []
         return [*steps[-settings.keep_checkpoints :], *averaged, self.state.best_step(settings.metric)]
 
@@ -252,28 +252,28 @@ class Trainer:
         """Go to the newest good checkpoint, or to the start."""
         if self.group.leads:
             self.checkpoints.make()
-        found = self._newest()
-        if found is None:
+        result = self._newest()
+        if result is None:
             seed_streams(self.settings.seed, self.group.rank)
             self.state = State(threads=self.settings.threads or torch.get_num_threads())
         else:
-            self._restore(found)
+            self._restore(result)
         self.state.set_limits(self.settings.steps, self.settings.minutes)
         self._clock = time.perf_counter()
         if self.group.leads:  # what is later is damaged
-            self.checkpoints.prune(one for one in self.checkpoints.steps() if one <= self.state.step)
+            self.checkpoints.prune(item for item in self.checkpoints.steps() if item <= self.state.step)
         torch.set_num_threads(self.state.threads)
         self.watcher.started(self.state.step, self.settings.steps)
 
     def _newest(self) -> Checkpoint | None:
-        found, damaged = self.checkpoints.newest(check_whole) if self.group.leads else (None, [])
-        step = int(self.group.share_text(str(found.step if found else -1)))
+        result, damaged = self.checkpoints.newest(check_whole) if self.group.leads else (None, [])
+        step = int(self.group.share_text(str(result.step if result else -1)))
         for line in damaged:
-            goes_on = f"from step {step:,}" if found else "from the beginning"
+            goes_on = f"from step {step:,}" if result else "from the beginning"
             self.watcher.noted(f"A checkpoint is damaged, and training goes on {goes_on}: {line}")
         if not self.group.leads and step >= 0:
             return self.checkpoints.load(step)
-        return found
+        return result
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         tensors, state = checkpoint.tensors, checkpoint.state
@@ -322,20 +322,20 @@ class Trainer:
             case "best":
                 chosen = [self.state.best_step(self.settings.metric) or self.state.step]
             case "average":
-                steps = [one for one in self.checkpoints.steps() if one % self.settings.checkpoint_every == 0]
+                steps = [item for item in self.checkpoints.steps() if item % self.settings.checkpoint_every == 0]
                 chosen = steps[-self.settings.average :] or [self.state.step]
-        return mean_tensors([last if one == self.state.step else self._saved(one, last) for one in chosen])
+        return mean_tensors([last if item == self.state.step else self._saved(item, last) for item in chosen])
 
     def _whole(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """Bring divided tensors together, one after the other, in the memory of the first process's CPU alone."""
         if self._trained is self.model:
             return tensors
-        found = {}
-        for name, one in tensors.items():
-            gathered = whole(one)
+        result = {}
+        for name, item in tensors.items():
+            gathered = whole(item)
             if self.group.leads:
-                found[name] = gathered.cpu()
-        return found
+                result[name] = gathered.cpu()
+        return result
 
     def _saved(self, step: int, last: dict[str, Tensor]) -> dict[str, Tensor]:
         try:
@@ -364,12 +364,12 @@ def check_whole(checkpoint: Checkpoint) -> None:
     try:
         State.from_json(state["run"])
         count = len(state["random"])
-        sums = [Tally.from_json(one) for one in state.get("tallies", [{}] * count)]
+        sums = [Tally.from_json(item) for item in state.get("tallies", [{}] * count)]
         numbers = [state["ranks"], *state["batches"].values()]
-        whole = all(type(one) is int for one in numbers) and state["ranks"] == count == len(sums) > 0
+        whole = all(type(item) is int for item in numbers) and state["ranks"] == count == len(sums) > 0
         streams = [checkpoint.tensors[f"rank-{rank}/random/cpu"] for rank in range(count)]
-        whole = whole and all(one.dtype == torch.uint8 for one in streams)
-        whole = whole and all({"python", "numpy"} <= one.keys() for one in state["random"])
+        whole = whole and all(item.dtype == torch.uint8 for item in streams)
+        whole = whole and all({"python", "numpy"} <= item.keys() for item in state["random"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DataError(f"The checkpoint of step {checkpoint.step} must be whole; received {reason(error)}.") from error
     if not whole:
@@ -377,4 +377,4 @@ def check_whole(checkpoint: Checkpoint) -> None:
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): one for name, one in tensors.items() if name.startswith(prefix)}
+    return {name.removeprefix(prefix): item for name, item in tensors.items() if name.startswith(prefix)}

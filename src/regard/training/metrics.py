@@ -26,7 +26,7 @@ class MetricsFile:
         del steps
         with using(self._path):
             kept = [line for line in read_metrics(self._path) if line.get("step", 0) <= step]
-            write_text(self._path, "".join(_line(one) for one in kept))
+            write_text(self._path, "".join(_line(item) for item in kept))
 
     def stepped(self, step: int) -> None:
         """Write nothing."""
@@ -39,7 +39,8 @@ class MetricsFile:
     def validated(self, validated: Validated, *, best: bool) -> None:
         """Write a line of event valid."""
         samples = [
-            one._asdict() | {"looks": None if one.looks is None else one.looks._asdict()} for one in validated.samples
+            item._asdict() | {"looks": None if item.looks is None else item.looks._asdict()}
+            for item in validated.samples
         ]
         figures = {"step": validated.step, "seconds": validated.seconds, "loss": validated.loss, **validated.figures}
         self._write({"event": "valid", **figures, "best": best, "samples": samples})
@@ -92,7 +93,9 @@ def _report(text: str) -> dict[str, Any]:
         return {}
     if line["event"] == "valid":
         samples = line.get("samples")
-        line["samples"] = [_with_looks(one) for one in samples if _is_sample(one)] if isinstance(samples, list) else []
+        line["samples"] = (
+            [_with_looks(item) for item in samples if _is_sample(item)] if isinstance(samples, list) else []
+        )
     return line
 
 

@@ -17,10 +17,10 @@ def make_optimizer(
 
     Reference: Loshchilov and Hutter (2019), algorithm 2, arXiv:1711.05101.
     """
-    trained = [one for one in model.parameters() if one.requires_grad]
+    trained = [item for item in model.parameters() if item.requires_grad]
     groups = [
-        {"params": [one for one in trained if one.ndim > 1], "weight_decay": weight_decay},
-        {"params": [one for one in trained if one.ndim <= 1], "weight_decay": 0.0},
+        {"params": [item for item in trained if item.ndim > 1], "weight_decay": weight_decay},
+        {"params": [item for item in trained if item.ndim <= 1], "weight_decay": 0.0},
     ]
     # A tensor as rate is not needed: the schedule sets it before each step.
     return torch.optim.AdamW(groups, lr=rate, betas=betas, eps=1e-9, fused=_can_fuse(trained))
@@ -35,7 +35,7 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Give what the optimizer remembers, by the parameter's number."""
     state = optimizer.state_dict()["state"]
-    return {f"{number}/{name}": one[name] for number, one in state.items() for name in _MOMENTS if name in one}
+    return {f"{number}/{name}": item[name] for number, item in state.items() for name in _MOMENTS if name in item}
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
@@ -44,12 +44,12 @@ def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tenso
     for key, tensor in tensors.items():
         number, name = key.split("/")
         state.setdefault(int(number), {})[name] = tensor
-    owners = [one for group in optimizer.param_groups for one in group["params"]]
-    for place, moments in state.items():
+    owners = [item for group in optimizer.param_groups for item in group["params"]]
+    for index, moments in state.items():
         for moment in moments.keys() - {"step"}:
-            moments[moment] = like(moments[moment], owners[place])
+            moments[moment] = like(moments[moment], owners[index])
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
 def _can_fuse(parameters: list[nn.Parameter]) -> bool:
-    return all(one.device.type in ("cpu", "cuda") and one.is_floating_point() for one in parameters)
+    return all(item.device.type in ("cpu", "cuda") and item.is_floating_point() for item in parameters)

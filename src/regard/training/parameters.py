@@ -13,7 +13,7 @@ from regard.training.shards import like
 
 def named_tensors(model: nn.Module) -> dict[str, Tensor]:
     """Give every parameter and saved buffer once, also where two modules share it."""
-    return {name: one.detach() for name, one in saved_tensors(model).items()}
+    return {name: item.detach() for name, item in saved_tensors(model).items()}
 
 
 @torch.no_grad()
@@ -23,13 +23,13 @@ def load_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     if own.keys() != tensors.keys():
         odd = sorted(own.keys() ^ tensors.keys())
         raise DataError(f"The tensors must be those of the model; received {len(odd)} that differ, such as {odd[0]}.")
-    for name, one in own.items():
-        if one.shape != tensors[name].shape:
+    for name, item in own.items():
+        if item.shape != tensors[name].shape:
             raise DataError(
-                f"{name} must have the shape {tuple(one.shape)}; received {tuple(tensors[name].shape)}. "
+                f"{name} must have the shape {tuple(item.shape)}; received {tuple(tensors[name].shape)}. "
                 "Was it saved from a model of another size?"
             )
-        one.copy_(like(tensors[name], one))
+        item.copy_(like(tensors[name], item))
 
 
 @torch.no_grad()
@@ -45,7 +45,7 @@ def mean_tensors(several: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
             mean[name] = last.cpu().clone()
             continue
         # The last parameters are on the GPU that trained them, those of checkpoints are not.
-        total = sum((one[name].cpu().double() for one in several), torch.zeros((), dtype=torch.float64))
+        total = sum((item[name].cpu().double() for item in several), torch.zeros((), dtype=torch.float64))
         mean[name] = (total / len(several)).to(last.dtype)
     return mean
 
@@ -58,14 +58,14 @@ class MovingAverage:
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
-        self.tensors = {name: one.clone() for name, one in named_tensors(model).items()}
+        self.tensors = {name: item.clone() for name, item in named_tensors(model).items()}
 
     @torch.no_grad()
     def update(self, model: nn.Module, step: int) -> None:
         """Move towards the parameters after `step`."""
         decay = min(self.decay, (1 + step) / (10 + step))
         own = named_tensors(model)
-        moving = [name for name, one in own.items() if one.is_floating_point()]
+        moving = [name for name, item in own.items() if item.is_floating_point()]
         torch._foreach_lerp_([self.tensors[name] for name in moving], [own[name] for name in moving], 1 - decay)
         for name in own.keys() - set(moving):
             self.tensors[name].copy_(own[name])
@@ -83,7 +83,7 @@ def replaced(model: nn.Module, tensors: Mapping[str, Tensor] | None) -> Iterator
     if tensors is None:
         yield
         return
-    own = {name: one.clone() for name, one in named_tensors(model).items()}
+    own = {name: item.clone() for name, item in named_tensors(model).items()}
     load_tensors(model, tensors)
     try:
         yield

@@ -222,7 +222,7 @@ class Run:
 def _numbers(value: Any) -> Any:
     """Read what was written as null for what is no number."""
     if isinstance(value, dict):
-        return {name: _numbers(one) for name, one in value.items()}
+        return {name: _numbers(item) for name, item in value.items()}
     return math.nan if value is None else value
 
 

@@ -378,9 +378,9 @@ def _set_first(changed: list[str]) -> tuple[list[str], str]:
     >>> _set_first(["train.log_every was 50, now 1", "train.steps was 9, now 8"])
     (['train.steps was 9, now 8'], ' (train.steps also decides train.log_every)')
     """
-    steps = any(one.startswith("train.steps ") for one in changed)
-    following = [one.partition(" ")[0] for one in changed if steps and one.startswith(_FROM_STEPS)]
-    rest = [one for one in changed if one.partition(" ")[0] not in following]
+    steps = any(item.startswith("train.steps ") for item in changed)
+    following = [item.partition(" ")[0] for item in changed if steps and item.startswith(_FROM_STEPS)]
+    rest = [item for item in changed if item.partition(" ")[0] not in following]
     named = " and ".join([", ".join(following[:-1]), following[-1]] if len(following) > 1 else following)
     return rest, f" (train.steps also decides {named})" if following else ""
 

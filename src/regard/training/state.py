@@ -54,7 +54,7 @@ class State:
 
     def scores(self, metric: Metric) -> list[float]:
         """Give the validations so far as one number each, higher is better; what is no number is worse than all."""
-        values = [-one["loss"] if metric == "loss" else one.get(metric, math.nan) for one in self.validations]
+        values = [-item["loss"] if metric == "loss" else item.get(metric, math.nan) for item in self.validations]
         return [-math.inf if math.isnan(value) else value for value in values]
 
     def best_step(self, metric: Metric) -> int:
@@ -71,8 +71,8 @@ class State:
         """Read what `to_json` gave; anything else is a `TypeError`."""
         state = cls(**values)
         figures = [getattr(state, known.name) for known in fields(cls) if known.name != "validations"]
-        for one in state.validations:
-            figures += [one["step"], one["loss"], *one.values()]
+        for item in state.validations:
+            figures += [item["step"], item["loss"], *item.values()]
         if not all(isinstance(value, int | float) for value in figures):
             raise TypeError("figures are no numbers")
         return state

@@ -41,7 +41,7 @@ def capture_streams(device: torch.device | None = None) -> tuple[dict[str, Tenso
         "numpy": [
             name,
             np.asarray(keys).tolist(),
-            *(float(one) if isinstance(one, float) else int(one) for one in rest),
+            *(float(item) if isinstance(item, float) else int(item) for item in rest),
         ],
     }
     return torch_streams(device), plain

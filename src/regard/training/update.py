@@ -63,12 +63,12 @@ class Updater:
             weight_decay=settings.weight_decay,
             betas=(settings.beta1, settings.beta2),
         )
-        self._parameters = [one for one in model.parameters() if one.requires_grad]
+        self._parameters = [item for item in model.parameters() if item.requires_grad]
 
     def update(self, batches: Sequence[AnyBatch], state: State, *, stop: bool = False, share: float = 0.0) -> Update:
         """Make one update from `batches`; `share` of the time is spent, by the clock of the first process."""
         settings, leads = self.settings, self.group.leads
-        counts = [sum(one.num_tokens for one in batches), float(stop), share if leads else 0.0]
+        counts = [sum(item.num_tokens for item in batches), float(stop), share if leads else 0.0]
         tokens, stops, state.share = self.group.sum(counts)
         state.step += 1
         scores = state.scores(settings.metric)
@@ -76,7 +76,7 @@ class Updater:
         rate = learning_rate(settings.schedule, at, steps=settings.steps, validations=scores)
         set_rate(self.optimizer, rate)
         sums = self._gradients(batches, tokens, state)
-        gradients = [one.grad for one in self._parameters if one.grad is not None]
+        gradients = [item.grad for item in self._parameters if item.grad is not None]
         # One transfer from the device for all three numbers.
         loss, cross_entropy, norm = torch.stack([*sums, whole(torch.nn.utils.get_total_norm(gradients))]).tolist()
         if math.isfinite(norm):
@@ -86,7 +86,7 @@ class Updater:
             state.skipped = 0
         else:
             self._skip(batches[0], state)
-            loss, cross_entropy = (one if math.isfinite(one) else 0.0 for one in (loss, cross_entropy))
+            loss, cross_entropy = (item if math.isfinite(item) else 0.0 for item in (loss, cross_entropy))
         state.tokens += int(tokens)
         return Update(loss, cross_entropy, tokens, rate, norm, bool(stops))
 
@@ -140,7 +140,7 @@ class Updater:
             f"Step {state.step}: out of memory. Batches of more than {state.largest:,} cells are computed in parts "
             "from here on, with the same result."
         )
-        return [piece for one in pieces for piece in _fitting(one, state.largest)]
+        return [piece for item in pieces for piece in _fitting(item, state.largest)]
 
     def _skip(self, batch: AnyBatch, state: State) -> None:
         """Leave out an update whose gradient is not finite: the parameters stay good."""

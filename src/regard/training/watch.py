@@ -98,28 +98,28 @@ class Watchers:
 
     def started(self, step: int, steps: int) -> None:
         """Pass it on."""
-        for one in self.watchers:
-            one.started(step, steps)
+        for item in self.watchers:
+            item.started(step, steps)
 
     def stepped(self, step: int) -> None:
         """Pass it on."""
-        for one in self.watchers:
-            one.stepped(step)
+        for item in self.watchers:
+            item.stepped(step)
 
     def measured(self, measured: Measured) -> None:
         """Pass it on."""
-        for one in self.watchers:
-            one.measured(measured)
+        for item in self.watchers:
+            item.measured(measured)
 
     def validated(self, validated: Validated, *, best: bool) -> None:
         """Pass it on."""
-        for one in self.watchers:
-            one.validated(validated, best=best)
+        for item in self.watchers:
+            item.validated(validated, best=best)
 
     def noted(self, text: str) -> None:
         """Pass it on."""
-        for one in self.watchers:
-            one.noted(text)
+        for item in self.watchers:
+            item.noted(text)
 
 
 class Deferring:

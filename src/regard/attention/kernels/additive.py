@@ -236,8 +236,8 @@ class _AdditiveAttention(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         query, key, vector, value, mask, *outputs = ctx.saved_tensors
         ready = take_exponentials(query, key, vector)
-        found = run_backward(ready, value, mask, (outputs[0], outputs[1]), gradients[0].contiguous())
-        sides = zip(found, (query, key, vector, value), strict=True)
+        result = run_backward(ready, value, mask, (outputs[0], outputs[1]), gradients[0].contiguous())
+        sides = zip(result, (query, key, vector, value), strict=True)
         return *(gradient.to(tensor.dtype) for gradient, tensor in sides), None
 
 

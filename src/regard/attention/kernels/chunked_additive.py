@@ -57,8 +57,8 @@ class _AdditiveScores(torch.autograd.Function):
         scores = query.new_empty(*query.shape[:-1], key.size(-2))
         layer = _Layer(query, key, rows)
         for part, score in zip(query.split(rows, -2), scores.split(rows, -2), strict=True):
-            found = layer.of(part) @ column
-            score.copy_(found if vector.ndim == 1 else found.squeeze(-1))
+            result = layer.of(part) @ column
+            score.copy_(result if vector.ndim == 1 else result.squeeze(-1))
         return scores
 
     @staticmethod

@@ -118,18 +118,18 @@ def attend(inputs: Inputs) -> Tensor:
     score = unchanged(inputs.score)
     assert isinstance(score, Score)
     run, find_blocks, find_seen = _compiled()
-    seen = blocks = None
+    known = blocks = None
     if inputs.mask is not None:
         batch, heads = varying_axes(inputs.mask, inputs.shape)
         rule = mask_rule(inputs.mask, inputs.shape, inputs.query.device)
         with _many_kernels():
-            seen = find_seen(inputs.mask, inputs.shape, inputs.query.device)
+            known = find_seen(inputs.mask, inputs.shape, inputs.query.device)
             blocks = find_blocks(rule, batch, heads, *inputs.shape[-2:], device=inputs.query.device)
-    query, key, value, _ = operands(inputs, mask=None, seen=seen)
+    query, key, value, _ = operands(inputs, mask=None, seen=known)
     grouped = inputs.grouped and score.linear and key.size(-3) == value.size(-3)
     if inputs.grouped and not grouped:
         key, value = ungroup(key, query.size(-3)), ungroup(value, query.size(-3))
-    inner = score.inner(query, key, None if seen is None or grouped else sdpa.attended(seen[1], key))
+    inner = score.inner(query, key, None if known is None or grouped else sdpa.attended(known[1], key))
     assert inner is not None
     if inner.bias is not None:
         return sdpa.attend(inputs)

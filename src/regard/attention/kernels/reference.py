@@ -164,9 +164,9 @@ def log_normalizer(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 def attend(inputs: Inputs, *, chunked: bool = False, normalizer: bool = True) -> Attended:
     """Compute one call by the specification; the log normalizer only if asked for."""
-    given = operands(inputs, mask=inputs.dense_mask())
-    weights, total = weigh(inputs, given, chunked=chunked, normalizer=normalizer)
-    value = widened(given.value)
+    received = operands(inputs, mask=inputs.dense_mask())
+    weights, total = weigh(inputs, received, chunked=chunked, normalizer=normalizer)
+    value = widened(received.value)
     if inputs.grouped:
         value = ungroup(value, inputs.shape[-3])
     context = aggregate(weights, value, position=inputs.position, dropout=inputs.dropout, generator=inputs.generator)

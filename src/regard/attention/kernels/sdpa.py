@@ -227,7 +227,7 @@ def _kernel(fused: Fused, dropout: float = 0.0) -> Tensor:
     query, bias = fused.query, fused.bias
     if bias is None and not fused.causal and _few_keys(fused.key):
         bias = fused.key.new_zeros(1, fused.key.size(-2))
-    if bias is not None and bias.requires_grad and not any(one.requires_grad for one in fused[:3]):
+    if bias is not None and bias.requires_grad and not any(item.requires_grad for item in fused[:3]):
         query = query.detach().requires_grad_()  # torch's CUDA kernels prepare no backward pass for a bias alone
     return F.scaled_dot_product_attention(
         query,

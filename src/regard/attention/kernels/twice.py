@@ -124,5 +124,5 @@ class _Apart(torch.autograd.Function):
             return None, None, *partial_gradients(ctx.plain, ctx.saved_tensors, needs, gradients[0])
         (leaves, context), ctx.graph = ctx.graph, None
         wanted = [leaf for leaf in leaves if leaf.requires_grad]
-        found = iter(torch.autograd.grad(context, wanted, gradients[0]))
-        return None, None, *(next(found) if leaf.requires_grad else None for leaf in leaves)
+        result = iter(torch.autograd.grad(context, wanted, gradients[0]))
+        return None, None, *(next(result) if leaf.requires_grad else None for leaf in leaves)

@@ -74,7 +74,7 @@ def share_batches(batches: Sequence[Integers], *, rank: int, ranks: int) -> list
     missing = -len(batches) % ranks
     parts = [[batch] for batch in batches]
     for _ in range(missing):
-        sizes = [max(len(part) for part in one) for one in parts]
+        sizes = [max(len(part) for part in item) for item in parts]
         largest = int(np.argmax(sizes))
         if sizes[largest] < 2:
             raise DataError(
@@ -85,7 +85,7 @@ def share_batches(batches: Sequence[Integers], *, rank: int, ranks: int) -> list
         batch = parts[largest][at]
         half = (len(batch) + 1) // 2
         parts[largest][at : at + 1] = [batch[:half], batch[half:]]
-    return [part for one in parts for part in one][rank::ranks]
+    return [part for item in parts for part in item][rank::ranks]
 
 
 def padding_efficiency(batches: Sequence[Integers], source_lengths: Integers, target_lengths: Integers) -> float:

@@ -25,7 +25,7 @@ class Ragged:
         """Pack Python lists."""
         kept = list(lists)
         offsets = np.zeros(len(kept) + 1, dtype=np.int64)
-        np.cumsum([len(one) for one in kept], out=offsets[1:])
+        np.cumsum([len(item) for item in kept], out=offsets[1:])
         return cls(values=np.fromiter(chain.from_iterable(kept), dtype=np.int32, count=offsets[-1]), offsets=offsets)
 
     @classmethod

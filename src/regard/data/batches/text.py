@@ -27,7 +27,7 @@ class TextBatch(NamedTuple):
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "TextBatch":
         """Move every tensor to `device`."""
-        tokens, target, indices = (one.to(device, non_blocking=non_blocking) for one in self[:3])
+        tokens, target, indices = (item.to(device, non_blocking=non_blocking) for item in self[:3])
         return TextBatch(tokens, target, indices, self.number)
 
     @property

@@ -91,7 +91,7 @@ def _topic(draw: Draw, labels: dict[str, str]) -> Callable[[], str]:
 
 def _two(draw: Draw, options: tuple[str, ...]) -> Iterator[str]:
     first = draw.pick(options)
-    return iter((first, draw.pick([one for one in options if one != first])))
+    return iter((first, draw.pick([item for item in options if item != first])))
 
 
 def _opinion(draw: Draw, labels: dict[str, str]) -> Callable[[], str]:

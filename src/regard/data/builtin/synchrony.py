@@ -99,15 +99,15 @@ def link(source: Words, target: Words) -> tuple[Link, ...]:
             speakers.setdefault(unit, []).append((position, False))
     links: list[Link] = []
     for position, word in enumerate(source):
-        found: dict[int, bool] = {}
+        result: dict[int, bool] = {}
         for unit in word.sure:
             for other, sure in speakers.get(unit, ()):
-                found[other] = found.get(other, False) or sure
+                result[other] = result.get(other, False) or sure
         for unit in word.possible:
             for other, sure in speakers.get(unit, ()):
                 if sure:
-                    found.setdefault(other, False)
-        links.extend(Link(position, other, found[other]) for other in sorted(found))
+                    result.setdefault(other, False)
+        links.extend(Link(position, other, result[other]) for other in sorted(result))
     return tuple(links)
 
 

@@ -87,7 +87,7 @@ def builtin_names(task: str) -> list[str]:
     >>> builtin_names("classify")
     ['builtin:topics', 'builtin:opinions']
     """
-    return [one.name for one in BUILTINS if task in one.tasks]
+    return [item.name for item in BUILTINS if task in item.tasks]
 
 
 def check_builtin(name: str, task: str, *, argument: str = "--data") -> Builtin:
@@ -98,7 +98,7 @@ def check_builtin(name: str, task: str, *, argument: str = "--data") -> Builtin:
     regard.errors.ArgumentError: `--data` must be a built-in corpus for task classify, builtin:topics or
     builtin:opinions; received builtin:opinion. Did you mean builtin:opinions?
     """
-    known = {one.name: one for one in BUILTINS}
+    known = {item.name: item for item in BUILTINS}
     if name in known and task in known[name].tasks:
         return known[name]
     fitting = builtin_names(task)

@@ -85,8 +85,8 @@ class Sieve:
         if self.cleaning.drop_duplicates:
             sound = [number for number, reason in enumerate(reasons) if reason is None]
             new = self._seen.add(np.array([_digest(portion[number]) for number in sound], dtype=np.uint64))
-            for place in np.flatnonzero(~new):
-                reasons[sound[place]] = "duplicate"
+            for index in np.flatnonzero(~new):
+                reasons[sound[index]] = "duplicate"
         for number, (pair, reason) in enumerate(zip(portion, reasons, strict=True), start=first):
             if reason is None:
                 self.report.keep()

@@ -112,7 +112,7 @@ def find_corpus(
             parts.append(HuggingFace(name=hub, configuration=configuration, split=split, source=source, target=target))
         else:
             paths += _find_paths(name, split)
-    parts += [_find_part(one, source=source, target=target, split=split) for one in in_order(paths)]
+    parts += [_find_part(item, source=source, target=target, split=split) for item in in_order(paths)]
     return parts[0] if len(parts) == 1 else Several(parts=tuple(parts))
 
 

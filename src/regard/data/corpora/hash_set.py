@@ -29,8 +29,8 @@ class Seen:
         unique, first = np.unique(hashes, return_index=True)
         known = np.zeros(len(unique), dtype=bool)
         for run in self._runs:
-            place = np.minimum(np.searchsorted(run, unique), len(run) - 1)
-            known |= run[place] == unique
+            index = np.minimum(np.searchsorted(run, unique), len(run) - 1)
+            known |= run[index] == unique
         new = np.zeros(len(hashes), dtype=bool)
         new[first[~known]] = True
         self._insert(unique[~known])

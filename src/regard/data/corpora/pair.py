@@ -52,8 +52,8 @@ def words(text: str) -> list[str]:
     >>> words("हम बाज़ार गए थे।")
     ['हम', 'बाज़ार', 'गए', 'थे', '।']
     """
-    found: list[str] = _WORD.findall(text)
-    return found
+    result: list[str] = _WORD.findall(text)
+    return result
 
 
 def detokenize(tokens: Iterable[str]) -> str:

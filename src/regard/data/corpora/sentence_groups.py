@@ -54,16 +54,16 @@ class SentenceHashes:
     def groups(self) -> Groups:
         """Tie the pairs together, directly or through others."""
         source, target, draws = (
-            np.frombuffer(one, dtype=np.uint64) for one in (self._source, self._target, self._draws)
+            np.frombuffer(item, dtype=np.uint64) for item in (self._source, self._target, self._draws)
         )
         group = _connect(len(source), _ties(source), _ties(target))
         smaller = np.minimum(source, target)
         smallest = np.full(len(group), np.iinfo(np.uint64).max, dtype=np.uint64)
         np.minimum.at(smallest, group, smaller)
         speaks = np.flatnonzero(smaller == smallest[group])
-        said = np.zeros(len(group))
-        said[group[speaks]] = draws[speaks] / 2.0**64
-        return Groups(group, np.bincount(group, minlength=len(group)), said)
+        output = np.zeros(len(group))
+        output[group[speaks]] = draws[speaks] / 2.0**64
+        return Groups(group, np.bincount(group, minlength=len(group)), output)
 
 
 def comparable(text: str) -> str:
@@ -97,10 +97,10 @@ def _connect(count: int, *ties: tuple[Integers, Integers]) -> Integers:
     group = np.arange(count)
     left, right = (np.concatenate(ends) for ends in zip(*ties, strict=True))
     while len(left):
-        one, other = group[left], group[right]
-        crosses = one != other
-        left, right, one, other = left[crosses], right[crosses], one[crosses], other[crosses]
-        np.minimum.at(group, np.maximum(one, other), np.minimum(one, other))
+        item, other = group[left], group[right]
+        crosses = item != other
+        left, right, item, other = left[crosses], right[crosses], item[crosses], other[crosses]
+        np.minimum.at(group, np.maximum(item, other), np.minimum(item, other))
         while True:
             further = group[group]
             if np.array_equal(further, group):

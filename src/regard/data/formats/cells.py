@@ -84,4 +84,4 @@ def find_separator(path: Path) -> Separator:
     with open_decompressed(path) as stream:
         header = next(raw_lines(stream, path), b"")
     between: tuple[Separator, ...] = (",", ";", "\t")
-    return next((one for one in between if one.encode() in header), ",")
+    return next((item for item in between if item.encode() in header), ",")

@@ -31,8 +31,8 @@ class JsonLines:
 def read_objects(path: Path) -> Iterator[Placed]:
     """Give the object on each line of a JSON Lines file."""
     for number, line in enumerate(read_lines(path), start=1):
-        place = f"{path}, line {number}"
-        yield Placed(place, line if isinstance(line, BadLine) else _parse(line, place))
+        index = f"{path}, line {number}"
+        yield Placed(index, line if isinstance(line, BadLine) else _parse(line, index))
 
 
 def _parse(line: str, place: str) -> dict[str, object] | BadLine:

@@ -102,11 +102,11 @@ def split_labeled(records: Sequence[Labeled], fractions: Fractions) -> LabeledSp
 
 def _give_back(sides: LabeledSplits) -> None:
     """Move texts to the training side whose label, a rare one, would otherwise be held out alone."""
-    known = {one.label for one in sides.train}
-    rare = {comparable(one.text) for side in sides[1:] for one in side if one.label not in known}
+    known = {item.label for item in sides.train}
+    rare = {comparable(item.text) for side in sides[1:] for item in side if item.label not in known}
     for side in sides[1:] if rare else ():
-        sides.train.extend(one for one in side if comparable(one.text) in rare)
-        side[:] = [one for one in side if comparable(one.text) not in rare]
+        sides.train.extend(item for item in side if comparable(item.text) in rare)
+        side[:] = [item for item in side if comparable(item.text) not in rare]
 
 
 def drop_held_out(
@@ -114,7 +114,7 @@ def drop_held_out(
 ) -> list[Labeled]:
     """Leave out the texts that are among those `held_out`, from a file of their own."""
     report = Report(title="held out elsewhere") if report is None else report
-    known = {comparable(one.text) for one in held_out}
+    known = {comparable(item.text) for item in held_out}
     kept = []
     for number, record in enumerate(records, start=1):
         if comparable(record.text) in known:
@@ -127,19 +127,19 @@ def drop_held_out(
 
 def find_labels(records: Sequence[Labeled]) -> list[str]:
     """List the labels, numbers in their order, others by their letters; fewer than two, or one a text, are an error."""
-    found = {record.label for record in records}
-    if len(found) < 2:
-        received = f'only "{brief(next(iter(found)))}"' if found else "none"
+    result = {record.label for record in records}
+    if len(result) < 2:
+        received = f'only "{brief(next(iter(result)))}"' if result else "none"
         raise DataError(
             f"The training texts must have at least two labels to choose from; received {received}. Is data.label the "
             "right column?"
         )
-    if len(records) >= 20 and len(found) > len(records) / 2:
+    if len(records) >= 20 and len(result) > len(records) / 2:
         raise DataError(
-            f"The training texts must share labels; received {len(found):,} labels for {len(records):,} texts. Is "
+            f"The training texts must share labels; received {len(result):,} labels for {len(records):,} texts. Is "
             "data.label the right column?"
         )
-    return sorted(found, key=lambda label: (label_number(label) < 0, label_number(label), label))
+    return sorted(result, key=lambda label: (label_number(label) < 0, label_number(label), label))
 
 
 def label_number(label: str) -> int:
@@ -157,19 +157,19 @@ def number_labels(records: Sequence[Labeled], labels: Sequence[str], *, side: st
     >>> number_labels([Labeled("x", "b")], ["a", "b"], side="test")
     [1]
     """
-    places = {label: number for number, label in enumerate(labels)}
+    indices = {label: number for number, label in enumerate(labels)}
     for record in records:
-        if record.label not in places:
+        if record.label not in indices:
             raise DataError(
                 f'The {side} texts must have labels that the training texts have; received "{brief(record.label)}". '
                 f"{nearest(record.label, labels)}"
             )
-    return [places[record.label] for record in records]
+    return [indices[record.label] for record in records]
 
 
 def _labeled(row: Columns) -> Labeled | BadLine:
     *texts, label = (" ".join(cell.split()) for cell in row.cells)
-    text = " ".join(one for one in texts if one)
+    text = " ".join(item for item in texts if item)
     for name, cell in (("text", text), ("label", label)):
         if not cell:
             return BadLine("empty", row.place, "have a text and a label", f"an empty {name}", text or label)

@@ -37,14 +37,14 @@ class Parquet:
 
 def read_parquet(path: Path) -> Iterator[Placed]:
     """Give the rows of a Parquet file, or of those in a folder."""
-    for one in _files(path):
-        yield from place_rows(_rows(one), str(one))
+    for item in _files(path):
+        yield from place_rows(_rows(item), str(item))
 
 
 def _files(path: Path) -> list[Path]:
     if not is_folder(path):
         return [path]
-    files = [one for one in list_folder(path) if one.suffix == ".parquet"]
+    files = [item for item in list_folder(path) if item.suffix == ".parquet"]
     if not files:
         raise DataError(f"{path} must hold *.parquet files; received a folder with none. Check the path.")
     return files

@@ -47,14 +47,14 @@ def parse_links(line: str, *, place: str) -> Links:
     >>> parse_links("0-0 1?2 1p1", place="line 1")
     (Link(source=0, target=0, sure=True), Link(source=1, target=2, sure=False), Link(source=1, target=1, sure=False))
     """
-    found: dict[tuple[int, int], bool] = {}
+    result: dict[tuple[int, int], bool] = {}
     for item in line.split():
         read = _LINK.fullmatch(item)
         if read is None:
             raise DataError(f"{place}: a link must be such as 0-2 or 0?2; received {brief(item)!r}.")
         where = int(read[1]), int(read[3])
-        found[where] = read[2] == "-" or found.get(where, False)
-    return tuple(Link(source, target, sure) for (source, target), sure in found.items())
+        result[where] = read[2] == "-" or result.get(where, False)
+    return tuple(Link(source, target, sure) for (source, target), sure in result.items())
 
 
 def read_links(

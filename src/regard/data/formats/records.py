@@ -54,9 +54,9 @@ def make_record(source: object, target: object, place: str) -> Record:
     """
     if not isinstance(source, str) or not isinstance(target, str):
         side, value = ("target", target) if isinstance(source, str) else ("source", source)
-        found = f"a {side} of type {type(value).__name__}"
+        result = f"a {side} of type {type(value).__name__}"
         shown = str(value) if isinstance(value, int | float) else ""
-        return BadLine("columns", place, "have text on both sides", found, shown)
+        return BadLine("columns", place, "have text on both sides", result, shown)
     source, target = _one_line(source), _one_line(target)
     for side, text, other in (("source", source, target), ("target", target, source)):
         if not text:

@@ -30,11 +30,11 @@ def find_in_folder(folder: Path, *, kinds: Sequence[str], split: str) -> list[Pa
 
     Where no file is named after any split, all whose names end as `kinds` say are parts of one corpus.
     """
-    files = [one for one in list_folder(folder) if file_kind(one) in kinds and not one.name.startswith(".")]
-    stems = [one.name.partition(".")[0].lower() for one in files]
-    if whole := [one for one, stem in zip(files, stems, strict=True) if stem == split]:
+    files = [item for item in list_folder(folder) if file_kind(item) in kinds and not item.name.startswith(".")]
+    stems = [item.name.partition(".")[0].lower() for item in files]
+    if whole := [item for item, stem in zip(files, stems, strict=True) if stem == split]:
         return whole
-    if parts := [one for one, stem in zip(files, stems, strict=True) if _is_part(stem, split)]:
+    if parts := [item for item, stem in zip(files, stems, strict=True) if _is_part(stem, split)]:
         return parts
     divided = any(stem == name or _is_part(stem, name) for stem in stems for name in _SPLITS)
     return [] if divided else files

@@ -33,7 +33,7 @@ def is_table(path: Path) -> bool:
     """Say whether a path is that of a table, by its name or by what a folder holds."""
     if not is_folder(path):
         return file_kind(path) in FORMATS
-    return is_saved_dataset(path) or any(one.suffix == ".parquet" for one in list_folder(path))
+    return is_saved_dataset(path) or any(item.suffix == ".parquet" for item in list_folder(path))
 
 
 def read_table(path: Path, *, split: str = "train") -> Iterator[Placed]:
@@ -78,22 +78,22 @@ def _read_cells(path: Path, *, named: bool = True) -> Iterator[Cells]:
     """Read CSV or TSV without its empty lines; where columns are numbered, commas are between the cells of CSV."""
     if file_kind(path) == ".csv":
         return read_csv(path, find_separator(path) if named else ",")
-    return (one for one in read_tsv(path) if one.cells != [""])
+    return (item for item in read_tsv(path) if item.cells != [""])
 
 
 def _name_cells(path: Path, rows: Iterator[Cells]) -> Iterator[Placed]:
     header: list[str] = []
     for number, cells in rows:
-        place = f"{path}, line {number}"
+        index = f"{path}, line {number}"
         if isinstance(cells, BadLine):
-            yield Placed(place, cells)
+            yield Placed(index, cells)
         elif not header:
             header = [cell.strip() for cell in cells]
         elif len(cells) != len(header):
-            bad = BadLine("columns", place, f"have {len(header)} columns", str(len(cells)), "\t".join(cells))
-            yield Placed(place, bad)
+            bad = BadLine("columns", index, f"have {len(header)} columns", str(len(cells)), "\t".join(cells))
+            yield Placed(index, bad)
         else:
-            yield Placed(place, dict(zip(header, cells, strict=True)))
+            yield Placed(index, dict(zip(header, cells, strict=True)))
 
 
 def _take_cells(path: Path, names: Sequence[str], rows: Iterator[Cells]) -> Iterator[Columns | BadLine]:
@@ -103,17 +103,17 @@ def _take_cells(path: Path, names: Sequence[str], rows: Iterator[Cells]) -> Iter
         raise DataError(f"{path} must have at least one line; received an empty file.")
     header = [cell.strip() for cell in first.cells]
     numbered = all(name.isdecimal() for name in names)
-    places = _find_columns(path, names, header)
-    is_data = numbered and not is_header([header[one] for one in places])
+    indices = _find_columns(path, names, header)
+    is_data = numbered and not is_header([header[item] for item in indices])
     for number, row in chain([first] if is_data else [], rows):
-        place = f"{path}, line {number}"
+        index = f"{path}, line {number}"
         if isinstance(row, BadLine):
             yield row
-        elif len(row) <= max(places) or (not numbered and len(row) != len(header)):
-            needed = max(places) + 1 if numbered else len(header)
-            yield BadLine("columns", place, f"have {needed} columns", str(len(row)), "\t".join(row))
+        elif len(row) <= max(indices) or (not numbered and len(row) != len(header)):
+            needed = max(indices) + 1 if numbered else len(header)
+            yield BadLine("columns", index, f"have {needed} columns", str(len(row)), "\t".join(row))
         else:
-            yield Columns([row[one] for one in places], place)
+            yield Columns([row[item] for item in indices], index)
 
 
 def _find_columns(path: Path, names: Sequence[str], header: list[str]) -> list[int]:
@@ -143,7 +143,7 @@ def _is_number_to(most: int, name: str) -> bool:
 def _take_keys(path: Path, names: Sequence[str], rows: Iterator[Placed]) -> Iterator[Columns | BadLine]:
     """Take values out of rows by their keys; numbers and true or false are labels as they are written."""
     empty, known = True, False
-    for place, row in rows:
+    for index, row in rows:
         empty = False
         if isinstance(row, BadLine):
             yield row
@@ -158,10 +158,10 @@ def _take_keys(path: Path, names: Sequence[str], rows: Iterator[Placed]) -> Iter
         cells = [_text(row.get(name)) for name in names]
         good = [cell for cell in cells if cell is not None]
         if len(good) == len(cells):
-            yield Columns(good, place)
+            yield Columns(good, index)
         else:
             shown = json.dumps(dict(row), ensure_ascii=False, default=str)
-            yield BadLine("columns", place, f"have text under {', '.join(names)}", "something else", shown)
+            yield BadLine("columns", index, f"have text under {', '.join(names)}", "something else", shown)
     if empty:
         raise DataError(f"{path} must have at least one line; received an empty file.")
 

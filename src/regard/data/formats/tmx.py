@@ -59,25 +59,27 @@ class Tmx:
         for unit in parser.units():
             if source is None or target is None:
                 source, target = self._languages(unit, parser.source_language)
-            place = f"{self.path}, line {unit.line}"
+            index = f"{self.path}, line {unit.line}"
             sides = [_pick(unit.segments, language) for language in (source, target)]
             if None in sides:
                 missing = source if sides[0] is None else target
-                found = join_names((language for language, _ in unit.segments), letters=200) or "none"
+                result = join_names((language for language, _ in unit.segments), letters=200) or "none"
                 expected = f"have a translation in {missing}"
-                yield BadLine("language", place, expected, f"a unit in the languages {found}", "")
+                yield BadLine("language", index, expected, f"a unit in the languages {result}", "")
             else:
-                yield make_record(sides[0], sides[1], place)
+                yield make_record(sides[0], sides[1], index)
 
     def _languages(self, unit: _Unit, declared: str | None) -> tuple[str, str]:
-        found = list(dict.fromkeys(language for language, _ in unit.segments))
-        given = self.source or self.target
-        known = given or next((tag for tag in found if declared and _matches(tag, declared)), found[0] if found else "")
-        others = [tag for tag in found if not _matches(tag, known)]
+        result = list(dict.fromkeys(language for language, _ in unit.segments))
+        received = self.source or self.target
+        known = received or next(
+            (tag for tag in result if declared and _matches(tag, declared)), result[0] if result else ""
+        )
+        others = [tag for tag in result if not _matches(tag, known)]
         if len(others) != 1:
             raise DataError(
                 f"{self.path} must have two languages, or be read with both given; received a first unit, line "
-                f"{unit.line}, in {join_names(found, letters=200) or 'none'}. Name them with `source` and `target`."
+                f"{unit.line}, in {join_names(result, letters=200) or 'none'}. Name them with `source` and `target`."
             )
         return (others[0], known) if self.target is not None else (known, others[0])
 

@@ -39,7 +39,7 @@ class ImageBatch:
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "ImageBatch":
         """Move every tensor to `device`, the images as bytes."""
         parts = (self.pixels, self.labels, self.indices)
-        return ImageBatch(*(one.to(device, non_blocking=non_blocking) for one in parts))
+        return ImageBatch(*(item.to(device, non_blocking=non_blocking) for item in parts))
 
     def halve(self) -> "list[ImageBatch]":
         """Divide it into two of half as many images; one stays one."""

@@ -31,8 +31,10 @@ class LabeledImages:
     def select(self, chosen: Sequence[int] | Int64[np.ndarray, " chosen"]) -> "LabeledImages":
         """Give some of the images, in this order."""
         indices = np.asarray(chosen, dtype=np.int64)
-        places = tuple(self.places[index] for index in indices) if self.places else ()
-        return LabeledImages(pixels=self.pixels[indices], labels=self.labels[indices], names=self.names, places=places)
+        positions = tuple(self.places[index] for index in indices) if self.places else ()
+        return LabeledImages(
+            pixels=self.pixels[indices], labels=self.labels[indices], names=self.names, places=positions
+        )
 
     def place(self, index: int) -> str:
         """Name an image for people."""

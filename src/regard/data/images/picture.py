@@ -108,8 +108,8 @@ def resize_images(
     if pixels.shape[2:] == size:
         return pixels
     channels = pixels.shape[1]
-    pictures = (Image.fromarray(one[0] if channels == 1 else one.transpose(1, 2, 0)) for one in pixels)
-    return np.stack([fit_picture(one, size=size, channels=channels) for one in pictures])
+    pictures = (Image.fromarray(item[0] if channels == 1 else item.transpose(1, 2, 0)) for item in pixels)
+    return np.stack([fit_picture(item, size=size, channels=channels) for item in pictures])
 
 
 def _eight_bits(picture: "Image") -> "Image":

@@ -22,7 +22,7 @@ class Division(NamedTuple):
 def digest_pixels(pixels: UInt8[np.ndarray, "images channels height width"], salt: str = "") -> list[bytes]:
     """Give a number for the pixels of each image."""
     key = hashlib.blake2b(salt.encode(), digest_size=16).digest()
-    return [hashlib.blake2b(one.tobytes(), digest_size=8, key=key).digest() for one in pixels]
+    return [hashlib.blake2b(item.tobytes(), digest_size=8, key=key).digest() for item in pixels]
 
 
 def divide_pixels(
@@ -35,7 +35,7 @@ def divide_pixels(
     >>> sum(map(len, sides)), 20 < len(sides.valid) < 60
     (200, True)
     """
-    draws = np.array([int.from_bytes(one, "big") / 2.0**64 for one in digest_pixels(pixels, fractions.salt)])
+    draws = np.array([int.from_bytes(item, "big") / 2.0**64 for item in digest_pixels(pixels, fractions.salt)])
     valid = draws < fractions.valid
     test = ~valid & (draws < fractions.valid + fractions.test)
     for name, share, held in (("valid", fractions.valid, valid), ("test", fractions.test, test)):

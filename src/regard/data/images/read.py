@@ -38,16 +38,16 @@ def read_images(
     height and width that images are stretched to; 0 leaves those of IDX and CIFAR as they are, and makes the pictures
     of a folder 32 pixels high and wide. `channels` is 3 for colors or 1 for gray, in a folder of pictures.
     """
-    place = Path(path)
-    if is_folder(place):
+    index = Path(path)
+    if is_folder(index):
         fitted = (size or PICTURE_SIZE,) * 2
         return read_image_folder(
-            place, size=(fitted[0], fitted[1]), channels=channels, bad=bad, report=report, count=count
+            index, size=(fitted[0], fitted[1]), channels=channels, bad=bad, report=report, count=count
         )
-    found = sorted(place.parent.glob(place.name)) if "*" in place.name else [place]
-    if not found:
+    result = sorted(index.parent.glob(index.name)) if "*" in index.name else [index]
+    if not result:
         raise DataError(f"{path} must name at least one file; received a pattern that none has.")
-    images = join_images([_read_file(one, Path(labels) if labels else None) for one in found])
+    images = join_images([_read_file(item, Path(labels) if labels else None) for item in result])
     if report is not None:
         report.kept += len(images)
     if not size:
@@ -108,10 +108,10 @@ def join_images(parts: Sequence[LabeledImages]) -> LabeledImages:
     names = sorted({name for part in parts for name in part.names}, key=lambda name: (len(name), name))
     table = {name: number for number, name in enumerate(names)}
     labels = [np.array([table[name] for name in part.names], dtype=np.int64)[part.labels] for part in parts]
-    places = tuple(place for part in parts for place in part.places)
+    indices = tuple(index for part in parts for index in part.places)
     return LabeledImages(
         pixels=np.concatenate([part.pixels for part in parts]),
         labels=np.concatenate(labels),
         names=tuple(names),
-        places=places if len(places) == sum(map(len, parts)) else (),
+        places=indices if len(indices) == sum(map(len, parts)) else (),
     )

@@ -81,12 +81,12 @@ class CaptionBatch(NamedTuple):
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "CaptionBatch":
         """Move every tensor to `device`."""
-        return CaptionBatch(*(one.to(device, non_blocking=non_blocking) for one in self))
+        return CaptionBatch(*(item.to(device, non_blocking=non_blocking) for item in self))
 
     def halve(self) -> "list[CaptionBatch]":
         """Divide it into two of half as many pictures; one stays one."""
         middle = (len(self.indices) + 1) // 2
-        halves = [CaptionBatch(*(one[side] for one in self)) for side in (slice(0, middle), slice(middle, None))]
+        halves = [CaptionBatch(*(item[side] for item in self)) for side in (slice(0, middle), slice(middle, None))]
         return [half for half in halves if len(half.indices)]
 
 
@@ -115,12 +115,12 @@ class QuestionBatches(EvenEpochs[QuestionBatch]):
     def make(self, indices: NDArray[np.int64], *, epoch: int, number: int) -> QuestionBatch:
         """Gather the questions about these pictures."""
         spans = [np.arange(self._first[picture], self._first[picture + 1]) for picture in indices]
-        owners = np.repeat(np.arange(len(indices)), [len(one) for one in spans])
-        asked = torch.from_numpy(np.concatenate(spans))
-        lengths = self._lengths[asked]
-        tokens = self._tokens[asked, : max(1, int(lengths.max()))]
+        owners = np.repeat(np.arange(len(indices)), [len(item) for item in spans])
+        wanted = torch.from_numpy(np.concatenate(spans))
+        lengths = self._lengths[wanted]
+        tokens = self._tokens[wanted, : max(1, int(lengths.max()))]
         return QuestionBatch(
-            torch.from_numpy(indices), torch.from_numpy(owners), tokens, lengths, self._answers[asked], asked
+            torch.from_numpy(indices), torch.from_numpy(owners), tokens, lengths, self._answers[wanted], wanted
         )
 
 
@@ -144,8 +144,8 @@ class CaptionBatches(EvenEpochs[CaptionBatch]):
         self._heard, self._lengths = pad_rows([np.concatenate([[START], row]) for row in rows])
         self._said, _ = pad_rows(
             [
-                np.concatenate([np.full(asked, PAD), row[asked:], [END]])
-                for row, asked in zip(rows, prompts, strict=True)
+                np.concatenate([np.full(wanted, PAD), row[wanted:], [END]])
+                for row, wanted in zip(rows, prompts, strict=True)
             ]
         )
         super().__init__(len(rows), size=size, seed=seed, shuffle=shuffle, rank=rank, ranks=ranks)

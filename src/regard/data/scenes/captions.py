@@ -21,10 +21,10 @@ def caption_scene(scene: Scene) -> str:
     first = scene.shapes[0]
     if len(scene.shapes) == 1:
         return f"{name(first)} in the {first.corner()}"
-    said = name(first)
+    output = name(first)
     for number, (before, after) in enumerate(pairwise(scene.shapes)):
-        said += f"{', which is' if number else ''} {_SIDES[before.seen_from(after) or 'left']} {name(after)}"
-    return said
+        output += f"{', which is' if number else ''} {_SIDES[before.seen_from(after) or 'left']} {name(after)}"
+    return output
 
 
 def name(shape: Shape) -> str:

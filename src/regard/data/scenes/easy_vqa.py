@@ -32,13 +32,13 @@ Pixels = UInt8[np.ndarray, "3 height width"]
 
 def find_easy_vqa(folder: Path) -> dict[str, Path]:
     """Find the sides that a folder holds in this form, unpacked ones first; none where there is no train."""
-    found = {}
+    result = {}
     for side in ("train", "valid", "test"):
-        for place in (folder / f"{side}{ending}" for ending in _ENDINGS):
-            if is_file(place) or is_file(place / "questions.json"):
-                found[side] = place
+        for index in (folder / f"{side}{ending}" for ending in _ENDINGS):
+            if is_file(index) or is_file(index / "questions.json"):
+                result[side] = index
                 break
-    return found if "train" in found else {}
+    return result if "train" in result else {}
 
 
 def read_easy_vqa(place: Path, *, image_size: int, count: Callable[[int], None] | None = None) -> QuestionSide:
@@ -52,20 +52,20 @@ def read_easy_vqa(place: Path, *, image_size: int, count: Callable[[int], None] 
             if count is not None:
                 count(len(pictures))
     numbers = {number: index for index, number in enumerate(sorted(pictures))}
-    asked = []
+    wanted = []
     for line, record in enumerate(_records(text, place), start=1):
         match record:
             case [str(question), str(answer), int(number)] if number in numbers:
-                asked.append(Asked(numbers[number], question, answer, guess_kind(question, answer)))
+                wanted.append(Asked(numbers[number], question, answer, guess_kind(question, answer)))
             case _:
                 raise DataError(
                     f"{place}, question {line} must be [question, answer, number of a picture]; received "
                     f"{_shown(record)}."
                 )
-    if not asked:
+    if not wanted:
         raise DataError(f"{place} must have at least one question in questions.json; received none.")
-    asked.sort(key=lambda one: one.picture)
-    return QuestionSide(pictures=np.stack([pictures[number] for number in numbers]), questions=tuple(asked))
+    wanted.sort(key=lambda one: one.picture)
+    return QuestionSide(pictures=np.stack([pictures[number] for number in numbers]), questions=tuple(wanted))
 
 
 def _unpacked(folder: Path) -> Iterator[tuple[PurePosixPath, bytes]]:

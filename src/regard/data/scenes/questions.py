@@ -99,14 +99,14 @@ class Asker:
 
     def ask(self, scene: Scene, random: Random, *, kinds: Sequence[QuestionKind] = QUESTION_KINDS) -> list[Question]:
         """Ask a question of each kind that the scene has one for."""
-        asked = []
+        wanted = []
         for kind in kinds:
             forms: dict[str, list[_Candidate]] = {}
-            for one in _CANDIDATES[kind](scene):
-                forms.setdefault(one.form, []).append(one)
+            for item in _CANDIDATES[kind](scene):
+                forms.setdefault(item.form, []).append(item)
             if forms:
-                asked.append(self._put(forms[random.choice(sorted(forms))], random))
-        return asked
+                wanted.append(self._put(forms[random.choice(sorted(forms))], random))
+        return wanted
 
     def _put(self, candidates: list[_Candidate], random: Random) -> Question:
         """Take the answer that came least often, and put it into words."""
@@ -118,30 +118,30 @@ class Asker:
 
 
 def _colors(scene: Scene) -> Iterator[_Candidate]:
-    for one in scene.shapes:
-        if scene.count(kind=one.kind) == 1:
-            sentence = f"the {one.kind} is {one.color}"
-            yield _Candidate("color", f"color of {one.kind}", "color", one.color, sentence, one.kind)
+    for item in scene.shapes:
+        if scene.count(kind=item.kind) == 1:
+            sentence = f"the {item.kind} is {item.color}"
+            yield _Candidate("color", f"color of {item.kind}", "color", item.color, sentence, item.kind)
     if len(scene.shapes) == 1:
         color = scene.shapes[0].color
         yield _Candidate("color", "color of shape", "color", color, f"the shape is {color}", "shape")
 
 
 def _shapes(scene: Scene) -> Iterator[_Candidate]:
-    for one in scene.shapes:
-        if scene.count(color=one.color) == 1:
-            sentence = f"the {one.color} shape is {with_article(one.kind)}"
-            yield _Candidate("shape", f"shape of {one.color}", "shape", one.kind, sentence, one.color)
+    for item in scene.shapes:
+        if scene.count(color=item.color) == 1:
+            sentence = f"the {item.color} shape is {with_article(item.kind)}"
+            yield _Candidate("shape", f"shape of {item.color}", "shape", item.kind, sentence, item.color)
 
 
 def _positions(scene: Scene) -> Iterator[_Candidate]:
-    for one in scene.shapes:
-        corner = one.corner()
-        for name in _names(scene, one) if corner else ():
+    for item in scene.shapes:
+        corner = item.corner()
+        for name in _names(scene, item) if corner else ():
             sentence = f"the {name} is in the {corner}"
             yield _Candidate("position", "corner", "corner", str(corner), sentence, name)
-    for one, other, name, other_name in _named_pairs(scene):
-        side = one.seen_from(other)
+    for item, other, name, other_name in _named_pairs(scene):
+        side = item.seen_from(other)
         if side:
             sentence = f"the {name} is {_SIDES[side]} the {other_name}"
             yield _Candidate("position", "side", "side", side, sentence, name, other_name)
@@ -168,15 +168,15 @@ def _yes_or_no(scene: Scene) -> Iterator[_Candidate]:
         for kind in scene.style.kinds:
             if color in colors or kind in kinds:
                 yield _exists("exists both", scene.find(kind=kind, color=color), f"{color} {kind}")
-    for one in scene.shapes:
-        for color in scene.style.colors if scene.count(kind=one.kind) == 1 else ():
-            yield _said("is color", color == one.color, f"the {one.kind} is {one.color}", one.kind, color)
-    for one, other, name, other_name in _named_pairs(scene):
-        side = one.seen_from(other)
+    for item in scene.shapes:
+        for color in scene.style.colors if scene.count(kind=item.kind) == 1 else ():
+            yield _said("is color", color == item.color, f"the {item.kind} is {item.color}", item.kind, color)
+    for item, other, name, other_name in _named_pairs(scene):
+        side = item.seen_from(other)
         if side:
             true = f"the {name} is {_SIDES[side]} the {other_name}"
-            for asked in (side, _OPPOSITE[side]):
-                yield _said("is side", asked == side, true, name, f"{_SIDES[asked]} the {other_name}")
+            for wanted in (side, _OPPOSITE[side]):
+                yield _said("is side", wanted == side, true, name, f"{_SIDES[wanted]} the {other_name}")
     for kind in scene.style.kinds:
         for other_kind in scene.style.kinds:
             if kind != other_kind and (kind in kinds or other_kind in kinds):
@@ -235,12 +235,12 @@ def _names(scene: Scene, shape: Shape) -> list[str]:
 
 def _named_pairs(scene: Scene) -> Iterator[tuple[Shape, Shape, str, str]]:
     """Give any two shapes, with every way of calling them."""
-    for one in scene.shapes:
+    for item in scene.shapes:
         for other in scene.shapes:
-            if one is not other:
-                for name in _names(scene, one):
+            if item is not other:
+                for name in _names(scene, item):
                     for other_name in _names(scene, other):
-                        yield one, other, name, other_name
+                        yield item, other, name, other_name
 
 
 def _plural(name: str) -> str:

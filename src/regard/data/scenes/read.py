@@ -65,27 +65,27 @@ def read_questions(
 
 def read_question_table(path: Path, *, image_size: int, count: Callable[[int], None] | None = None) -> QuestionSide:
     """Read a file of questions and the pictures it names, each once."""
-    places: dict[str, int] = {}
+    indices: dict[str, int] = {}
     pictures: list[UInt8[np.ndarray, "3 height width"]] = []
-    asked: list[Asked] = []
-    for place, row in read_table(path) if is_table(path) else read_objects(path):
+    wanted: list[Asked] = []
+    for index, row in read_table(path) if is_table(path) else read_objects(path):
         if isinstance(row, BadLine):
             if row.kind == "json" and not row.text.strip():
                 continue
             raise DataError(str(row))
-        record = _check(dict(row), place)
+        record = _check(dict(row), index)
         name = record["image"]
-        if name not in places:
-            places[name] = len(pictures)
+        if name not in indices:
+            indices[name] = len(pictures)
             pictures.append(read_picture(path.parent / name, size=(image_size, image_size)))
             if count is not None:
                 count(len(pictures))
         kind = str(record.get("kind") or guess_kind(record["question"], record["answer"]))
-        asked.append(Asked(places[name], record["question"], record["answer"], kind))
-    if not asked:
+        wanted.append(Asked(indices[name], record["question"], record["answer"], kind))
+    if not wanted:
         raise DataError(f"{path} must have at least one question; received none.")
-    asked.sort(key=lambda one: one.picture)
-    return QuestionSide(pictures=np.stack(pictures), questions=tuple(asked))
+    wanted.sort(key=lambda one: one.picture)
+    return QuestionSide(pictures=np.stack(pictures), questions=tuple(wanted))
 
 
 def _find_table(folder: Path, name: str) -> Path | None:
@@ -103,10 +103,10 @@ def _read_sides(
     count: Callable[[int], None] | None,
 ) -> dict[str, QuestionSide]:
     sides: dict[str, QuestionSide] = {}
-    for side, place in places.items():
-        before = sum(len(one.pictures) for one in sides.values())
+    for side, index in places.items():
+        before = sum(len(item.pictures) for item in sides.values())
         onward = None if count is None else partial(_count_on, count, before)
-        sides[side] = read(place, image_size=image_size, count=onward)
+        sides[side] = read(index, image_size=image_size, count=onward)
     return sides
 
 

@@ -99,7 +99,7 @@ class Scene:
 
     def key(self) -> str:
         """Name the scene by its shapes, and for each the two pixels across and down that its middle lies in."""
-        return " ".join(f"{one.color}-{one.kind}-{one.x // 2:.0f}-{one.y // 2:.0f}" for one in self.shapes)
+        return " ".join(f"{item.color}-{item.kind}-{item.x // 2:.0f}-{item.y // 2:.0f}" for item in self.shapes)
 
     def count(self, *, kind: Kind | None = None, color: Color | None = None) -> int:
         """Count the shapes of a kind, of a color, or of both."""
@@ -107,7 +107,7 @@ class Scene:
 
     def find(self, *, kind: Kind | None = None, color: Color | None = None) -> list[Shape]:
         """List the shapes of a kind, of a color, or of both."""
-        return [one for one in self.shapes if kind in (None, one.kind) and color in (None, one.color)]
+        return [item for item in self.shapes if kind in (None, item.kind) and color in (None, item.color)]
 
 
 def draw_scene(random: Random, *, num_shapes: int | None = None, style: Style = SHAPES) -> Scene:
@@ -128,7 +128,7 @@ def draw_scene(random: Random, *, num_shapes: int | None = None, style: Style = 
         shapes = _place(random, count, style.radii)
         if shapes is not None:
             break
-    made = [_dress(random, one, random.choice(kinds), random.choice(colors)) for one in shapes]
+    made = [_dress(random, item, random.choice(kinds), random.choice(colors)) for item in shapes]
     light = random.randint(238, 255)
     ground = (light, min(255, light + random.randint(-4, 4)), min(255, light + random.randint(-4, 4)))
     return Scene(shapes=tuple(made), ground=ground, style=style)
@@ -151,7 +151,7 @@ def _place(random: Random, count: int, radii: tuple[float, float]) -> list[Shape
 
 
 def _dress(random: Random, bare: Shape, kind: Kind, color: Color) -> Shape:
-    red, green, blue = (max(0, min(255, one + random.randint(-10, 10))) for one in PAINTS[color])
+    red, green, blue = (max(0, min(255, item + random.randint(-10, 10))) for item in PAINTS[color])
     return Shape(
         kind=kind,
         color=color,

@@ -43,8 +43,8 @@ class QuestionSide:
     def select(self, chosen: Sequence[int] | Int64[np.ndarray, " chosen"]) -> "QuestionSide":
         """Take some pictures, with their questions."""
         indices = np.asarray(chosen, dtype=np.int64)
-        place = {int(index): number for number, index in enumerate(indices)}
-        questions = [one._replace(picture=place[one.picture]) for one in self.questions if one.picture in place]
+        position = {int(index): number for number, index in enumerate(indices)}
+        questions = [one._replace(picture=position[one.picture]) for one in self.questions if one.picture in position]
         questions.sort(key=lambda one: one.picture)
         return QuestionSide(pictures=self.pictures[indices], questions=tuple(questions))
 
@@ -78,16 +78,16 @@ def draw_scenes(counts: Mapping[str, int], *, seed: int = 0, style: Style = SHAP
     >>> [len(scenes) for scenes in sides.values()]
     [2, 3]
     """
-    seen: set[str] = set()
+    known: set[str] = set()
     sides: dict[str, list[Scene]] = {}
     for side, count in counts.items():
         scenes = sides[side] = []
         for number in range(count):
             random = Random(f"{seed}/{side}/{number}")
             scene = draw_scene(random, style=style)
-            while scene.key() in seen:
+            while scene.key() in known:
                 scene = draw_scene(random, style=style)
-            seen.add(scene.key())
+            known.add(scene.key())
             scenes.append(scene)
     return sides
 
@@ -101,18 +101,18 @@ def draw_questions(
     """
     sides, painted = {}, _Painted(count)
     for side, scenes in draw_scenes(counts, seed=seed, style=style).items():
-        asker, asked, pictures = Asker(), [], []
+        asker, wanted, pictures = Asker(), [], []
         for number, scene in enumerate(scenes):
             questions = _ask(asker, scene, Random(f"{seed}/{side}/{number}/questions"))
-            asked += [Asked(number, one.text, one.answer, one.kind) for one in questions]
+            wanted += [Asked(number, item.text, item.answer, item.kind) for item in questions]
             pictures.append(painted.paint(scene))
-        sides[side] = QuestionSide(pictures=np.stack(pictures), questions=tuple(asked))
+        sides[side] = QuestionSide(pictures=np.stack(pictures), questions=tuple(wanted))
     return sides
 
 
 def _ask(asker: Asker, scene: Scene, random: Random) -> list[Question]:
-    asked = [question for _ in range(ROUNDS) for question in asker.ask(scene, random)]
-    return list({question.text: question for question in asked}.values())
+    wanted = [question for _ in range(ROUNDS) for question in asker.ask(scene, random)]
+    return list({question.text: question for question in wanted}.values())
 
 
 def draw_captions(
@@ -129,8 +129,8 @@ def draw_captions(
         asker, texts = Asker(), list[tuple[int, str, str]]()
         for number, scene in enumerate(scenes):
             texts.append((number, "", caption_scene(scene)))
-            asked = _ask(asker, scene, Random(f"{seed}/{side}/{number}/questions")) if answers else []
-            texts += [(number, one.text, one.sentence) for one in asked[:answers]]
+            wanted = _ask(asker, scene, Random(f"{seed}/{side}/{number}/questions")) if answers else []
+            texts += [(number, item.text, item.sentence) for item in wanted[:answers]]
         owners, prompts, captions = zip(*texts, strict=True)
         pictures = np.stack([painted.paint(scene) for scene in scenes])
         sides[side] = CaptionSide(pictures=pictures, captions=captions, prompts=prompts, owners=owners)

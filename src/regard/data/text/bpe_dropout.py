@@ -82,19 +82,19 @@ class BpeDropout:
 
     def _encode(self, texts: Sequence[str], keys: Hashes, probability: float) -> Ragged:
         encodings = self.characters.encode_batch(list(texts))
-        ids = Ragged.from_lists(one.ids for one in encodings)
-        word_ids = Ragged.from_lists([number or 0 for number in one.word_ids] for one in encodings)
+        ids = Ragged.from_lists(item.ids for item in encodings)
+        word_ids = Ragged.from_lists([number or 0 for number in item.word_ids] for item in encodings)
         sentence = np.repeat(np.arange(len(texts)), ids.lengths)
-        place = np.arange(len(sentence)) - ids.offsets[sentence]
-        key = _mix(keys[sentence] + place.astype(np.uint64))
+        index = np.arange(len(sentence)) - ids.offsets[sentence]
+        key = _mix(keys[sentence] + index.astype(np.uint64))
         border = (np.diff(sentence, prepend=-1) != 0) | (np.diff(word_ids.values, prepend=-1) != 0)
-        symbols, places = self._merge(ids.values.astype(np.int64), np.cumsum(border) - 1, key, probability)
-        lengths = np.bincount(sentence[places], minlength=len(texts))
+        symbols, indices = self._merge(ids.values.astype(np.int64), np.cumsum(border) - 1, key, probability)
+        lengths = np.bincount(sentence[indices], minlength=len(texts))
         return Ragged(values=symbols.astype(np.int32), offsets=np.concatenate([[0], np.cumsum(lengths)]))
 
     def _merge(self, symbols: Integers, word: Integers, key: Hashes, probability: float) -> tuple[Integers, Integers]:
         """Merge one pair of every word at each step until none is left; give the symbols and where each began."""
-        place = np.arange(len(symbols))
+        index = np.arange(len(symbols))
         done: list[tuple[Integers, Integers]] = []
         step = 0
         while len(symbols):
@@ -110,14 +110,14 @@ class BpeDropout:
             goes_on = np.zeros(int(word[-1]) + 1, dtype=bool)
             goes_on[word[chosen]] = True
             active = goes_on[word]
-            done.append((place[~active], symbols[~active]))
+            done.append((index[~active], symbols[~active]))
             active[chosen + 1] = False
-            symbols, word, key, place = symbols[active], word[active], key[active], place[active]
+            symbols, word, key, index = symbols[active], word[active], key[active], index[active]
             step += 1
-        places = np.concatenate([np.zeros(0, dtype=np.int64), *(one for one, _ in done)])
-        merged = np.concatenate([np.zeros(0, dtype=np.int64), *(one for _, one in done)])
-        order = np.argsort(places)
-        return merged[order], places[order]
+        indices = np.concatenate([np.zeros(0, dtype=np.int64), *(item for item, _ in done)])
+        merged = np.concatenate([np.zeros(0, dtype=np.int64), *(item for _, item in done)])
+        order = np.argsort(indices)
+        return merged[order], indices[order]
 
 
 def _uniform(value: Hashes) -> NDArray[np.float64]:

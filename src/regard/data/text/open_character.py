@@ -49,8 +49,8 @@ class OpenCharacter:
         Where it has seen nothing that the character at hand goes on with, as a prompt may end in one of a script that
         the training text lacks, that character is given up, and what may begin one is said.
         """
-        found = self._said & self.allowed()
-        return found if found.any() else self._said & self._allowed(b"")
+        result = self._said & self.allowed()
+        return result if result.any() else self._said & self._allowed(b"")
 
     def _allowed(self, begun: bytes) -> NDArray[np.bool_]:
         return np.where(self._bytes < 0, not begun, _may_follow(begun)[self._bytes])

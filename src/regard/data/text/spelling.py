@@ -23,9 +23,9 @@ def spell(piece: str, *, kind: TextKind) -> str:
     if piece == SPECIAL_TOKENS[END]:
         return "⏎"
     if kind == "byte" and (byte := re.fullmatch(r"<0x([0-7][0-9A-F])>", piece)):
-        piece = one if (one := chr(int(byte[1], 16))).isprintable() else piece
+        piece = item if (item := chr(int(byte[1], 16))).isprintable() else piece
     space = SPACE if kind in ("bpe", "unigram") else " "
-    return "".join("␣" if one == space else _visible(one) for one in piece)
+    return "".join("␣" if item == space else _visible(item) for item in piece)
 
 
 def _visible(one: str) -> str:

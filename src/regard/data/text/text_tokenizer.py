@@ -106,10 +106,10 @@ class TextTokenizer:
     @cached_property
     def said(self) -> NDArray[np.bool_]:
         """Say of each token whether a model may say it at all: true of those that `unsaid` does not list."""
-        said = np.ones(self.size, dtype=np.bool_)
-        said[self.unsaid] = False
-        said.setflags(write=False)
-        return said
+        output = np.ones(self.size, dtype=np.bool_)
+        output[self.unsaid] = False
+        output.setflags(write=False)
+        return output
 
     def having_seen(self, counts: NDArray[np.int64]) -> "TextTokenizer":
         """Give the same for a text that has each token so many times: those it never has are unseen.
@@ -152,7 +152,7 @@ class TextTokenizer:
         if self.kind == "byte":
             return [[byte + len(SPECIAL_TOKENS) for byte in line.encode()] for line in lines]
         find = self._numbers.get
-        return [[find(one, UNKNOWN) for one in (line.split() if self.kind == "space" else line)] for line in lines]
+        return [[find(item, UNKNOWN) for item in (line.split() if self.kind == "space" else line)] for line in lines]
 
     def unknown(self, text: str) -> list[str]:
         """List the words, or characters, of a text that are unknown or have a token that is unseen, each once.
@@ -160,14 +160,16 @@ class TextTokenizer:
         >>> TextTokenizer("character", ["a", "b"]).unknown("abcdc")
         ['c', 'd']
         """
-        found: list[str] = []
+        result: list[str] = []
         for line in text.split("\n"):
             if self._within is not None:
-                found += unknown_words(self._within, line, unseen=self.unseen)
+                result += unknown_words(self._within, line, unseen=self.unseen)
                 continue
             strange = {UNKNOWN, *self.unseen}
-            found += [one for one in (line.split() if self.kind == "space" else line) if strange & {*self.encode(one)}]
-        return list(dict.fromkeys(found))
+            result += [
+                item for item in (line.split() if self.kind == "space" else line) if strange & {*self.encode(item)}
+            ]
+        return list(dict.fromkeys(result))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Write tokens as text."""
@@ -183,7 +185,7 @@ class TextTokenizer:
         if self._within is not None:
             return self._within.decode(ids)
         if self.kind == "byte":
-            return bytes(one - len(SPECIAL_TOKENS) for one in ids if one != UNKNOWN).decode(errors="replace")
+            return bytes(item - len(SPECIAL_TOKENS) for item in ids if item != UNKNOWN).decode(errors="replace")
         return (" " if self.kind == "space" else "").join(map(self.piece, ids))
 
     def kept(self, line: str) -> str:
@@ -208,8 +210,8 @@ class TextTokenizer:
             return SPECIAL_TOKENS[number]
         if self._within is not None:
             return self._within.pieces([number])[0]
-        place = number - len(SPECIAL_TOKENS)
-        return f"<0x{place:02X}>" if self.kind == "byte" else self.tokens[place]
+        index = number - len(SPECIAL_TOKENS)
+        return f"<0x{index:02X}>" if self.kind == "byte" else self.tokens[index]
 
     def to_json(self) -> str:
         """Write the whole tokenizer as JSON."""
@@ -224,15 +226,15 @@ class TextTokenizer:
     def from_json(cls, text: str, *, path: str | Path = FILE) -> "TextTokenizer":
         """Read what `to_json` wrote; `path` is where it came from, for errors."""
         try:
-            found = cls._from_entry(parse_json(text, path))
+            result = cls._from_entry(parse_json(text, path))
         except DataError as error:
             raise DataError(f"A tokenizer of running text must be what regard wrote; received: {error}") from error
-        if outside := [one for one in found.unseen if not len(SPECIAL_TOKENS) <= one < found.size]:
+        if outside := [item for item in result.unseen if not len(SPECIAL_TOKENS) <= item < result.size]:
             raise DataError(
-                f"`unseen` must be tokens of the vocabulary, from {len(SPECIAL_TOKENS)} to {found.size - 1}; received "
+                f"`unseen` must be tokens of the vocabulary, from {len(SPECIAL_TOKENS)} to {result.size - 1}; received "
                 f"{outside[0]}. Is this the model's own tokenizer?"
             )
-        return found
+        return result
 
     @classmethod
     def _from_entry(cls, table: Entry) -> "TextTokenizer":

@@ -96,7 +96,7 @@ class Tokenizer:
         remaining = iter(texts)
         parts = []
         while chunk := list(islice(remaining, _AT_ONCE)):
-            parts.append(Ragged.from_lists(one.ids for one in self._backend.encode_batch_fast(chunk)))
+            parts.append(Ragged.from_lists(item.ids for item in self._backend.encode_batch_fast(chunk)))
         encoded = Ragged.concatenate(parts)
         if self._readable is None:
             return encoded
@@ -175,8 +175,8 @@ def unknown_words(tokenizer: Tokenizer, text: str, *, unseen: Iterable[int] = ()
     """List the words of a text that have an unknown token, or one of those `unseen`."""
     strange = {UNKNOWN, *unseen}
     names, encoded = divide_words(tokenizer.normalize(text)), tokenizer.encode(text)
-    places = {word for token, word in zip(encoded.ids, encoded.words, strict=True) if token in strange}
-    return [names[place] for place in sorted(places) if place < len(names)]
+    indices = {word for token, word in zip(encoded.ids, encoded.words, strict=True) if token in strange}
+    return [names[index] for index in sorted(indices) if index < len(names)]
 
 
 def knows_none(tokenizer: Tokenizer, text: str) -> bool:
@@ -319,10 +319,10 @@ def _kind(model: dict[str, object]) -> Kind:
 
 def _by_place(text: str, words: Sequence[str], offsets: Sequence[tuple[int, int]]) -> list[int]:
     """Number pieces by where they stand, for scripts in which `words` and `tokenizers` see other borders."""
-    starts, place = [], 0
+    starts, position = [], 0
     for word in words:
-        place = text.index(word, place)
-        starts.append(place)
-        place += len(word)
+        position = text.index(word, position)
+        starts.append(position)
+        position += len(word)
     first = [start + (text[start:end].startswith(" ") and end - start > 0) for start, end in offsets]
     return np.maximum(np.searchsorted(starts, first, side="right") - 1, 0).tolist() if starts else [0] * len(first)

@@ -90,23 +90,23 @@ class _Lattice(NamedTuple):
 
 def _seeds(words: Sequence[str], frequency: Floats, most: int) -> tuple[list[str], Floats]:
     """Take all characters and the substrings that cover most text."""
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     for word, count in zip(words, frequency.astype(np.int64).tolist(), strict=True):
         for start in range(len(word)):
             for end in range(start + 1, min(start + _LONGEST, len(word)) + 1):
-                found[word[start:end]] += count
-    characters = sorted(piece for piece in found if len(piece) == 1)
-    longer = [piece for piece, count in found.items() if len(piece) > 1 and count > 1]
-    longer.sort(key=lambda piece: (-found[piece] * len(piece), piece))
+                result[word[start:end]] += count
+    characters = sorted(piece for piece in result if len(piece) == 1)
+    longer = [piece for piece, count in result.items() if len(piece) > 1 and count > 1]
+    longer.sort(key=lambda piece: (-result[piece] * len(piece), piece))
     pieces = characters + longer[:most]
-    weight = np.array([found[piece] * len(piece) for piece in pieces], dtype=np.float64)
+    weight = np.array([result[piece] * len(piece) for piece in pieces], dtype=np.float64)
     return pieces, np.log(weight / weight.sum())
 
 
 def _lattice(words: Sequence[str], pieces: Sequence[str], *, proper: bool = False) -> _Lattice:
     """Lay out the edges, sorted by where they end; `proper` leaves out the piece that is the whole word."""
     numbers = {piece: number for number, piece in enumerate(pieces)}
-    columns, nodes, starts, found = array("q"), array("q"), array("q"), array("q")
+    columns, nodes, starts, result = array("q"), array("q"), array("q"), array("q")
     first, node = [], 0
     for word in words:
         first.append(node)
@@ -118,9 +118,9 @@ def _lattice(words: Sequence[str], pieces: Sequence[str], *, proper: bool = Fals
                     columns.append(end)
                     nodes.append(node + end)
                     starts.append(node + start)
-                    found.append(number)
+                    result.append(number)
         node += len(word) + 1
-    edges = np.array([starts, nodes, found, columns], dtype=np.int64)
+    edges = np.array([starts, nodes, result, columns], dtype=np.int64)
     begin = np.array(first, dtype=np.int64)
     start, end, piece, column = edges[:, np.lexsort((edges[1], edges[3]))]
     return _Lattice(start, end, piece, column, begin, np.append(begin[1:], node) - 1)

@@ -33,11 +33,11 @@ def divide(text: str, by: Division) -> list[str]:
 
 def word_spans(text: str, by: Division) -> list[Span]:
     """Find the words that links count in `text`, which must be composed (see `compose`)."""
-    found: list[Span] = []
+    result: list[Span] = []
     for word in divide(text, by):
-        start = text.index(word, found[-1].end if found else 0)
-        found.append(Span(start, start + len(word)))
-    return found
+        start = text.index(word, result[-1].end if result else 0)
+        result.append(Span(start, start + len(word)))
+    return result
 
 
 def whitespace_words(text: str) -> list[int]:
@@ -63,6 +63,6 @@ def token_words(tokenizer: Tokenizer, text: str, spans: Sequence[Span]) -> list[
     """
     ends = np.array([span.end for span in spans], dtype=np.int64)
     last = np.array([end - 1 for _, end in tokenizer.backend.encode(text).offsets], dtype=np.int64)
-    found = np.searchsorted(ends, last, side="right")
-    numbers: list[int] = np.minimum(found, max(len(spans) - 1, 0)).tolist()
+    result = np.searchsorted(ends, last, side="right")
+    numbers: list[int] = np.minimum(result, max(len(spans) - 1, 0)).tolist()
     return numbers

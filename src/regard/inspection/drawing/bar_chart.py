@@ -36,8 +36,8 @@ def draw_bars(
     words = check_labels(axis, labels, count)
     open_places = [True] * count if mask is None else mask.tolist()
     low, high = limits
-    for place, (number, open_place) in enumerate(zip(numbers.tolist(), open_places, strict=True)):
-        middle = place + 0.5
+    for index, (number, open_place) in enumerate(zip(numbers.tolist(), open_places, strict=True)):
+        middle = index + 0.5
         if not open_place:
             axes.barh(
                 middle, high - low, left=low, height=0.72, color="white", edgecolor=HATCHED, hatch="//////", linewidth=0
@@ -92,9 +92,9 @@ def _show(
     )
 
     def spots() -> Iterator[Spot]:
-        for place, (word, number) in enumerate(zip(words, numbers.tolist(), strict=True)):
-            corners = ((limits[0], place), (limits[1], place), (limits[1], place + 1), (limits[0], place + 1))
-            closed = mask is not None and not bool(mask[place])
+        for index, (word, number) in enumerate(zip(words, numbers.tolist(), strict=True)):
+            corners = ((limits[0], index), (limits[1], index), (limits[1], index + 1), (limits[0], index + 1))
+            closed = mask is not None and not bool(mask[index])
             yield Spot(corners, f"{word}: {'masked' if closed else told(number)}")
 
     show(axes, map, spots)

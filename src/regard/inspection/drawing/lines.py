@@ -42,7 +42,7 @@ def draw_lines(
     allowed = allowed_of(mask, rows, columns)
     sides = (check_labels("query", query_labels, rows), check_labels("key", key_labels, columns))
     longest = max(rows, columns)
-    left, right = ([place + (longest - len(words)) / 2 for place in range(len(words))] for words in sides)
+    left, right = ([index + (longest - len(words)) / 2 for index in range(len(words))] for words in sides)
     curves = {
         (row, column): _curve(left[row], right[column])
         for row, column in ((table > LEAST) & allowed).nonzero().tolist()
@@ -52,12 +52,12 @@ def draw_lines(
         path = Path(list(points), [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
         axes.add_patch(PathPatch(path, fill=False, edgecolor=PALETTE[0], alpha=weight, linewidth=0.6 + 4.4 * weight))
     open_keys, every = allowed.any(0).tolist(), _every(axes, longest)
-    for place, words, heights, name, open_places in (
+    for index, words, heights, name, open_places in (
         (-0.03, sides[0], left, names[0], [True] * rows),
         (1.03, sides[1], right, names[1], open_keys),
     ):
-        _write(axes, place, words, heights, open_places, every=every)
-        axes.text(place, -every, name, ha="right" if place < 0 else "left", va="center", fontsize=9, color=MUTED)
+        _write(axes, index, words, heights, open_places, every=every)
+        axes.text(index, -every, name, ha="right" if index < 0 else "left", va="center", fontsize=9, color=MUTED)
     axes.set(xlim=(0, 1), ylim=(longest - 0.4, -0.4 - every))
     axes.axis("off")
     _show(axes, table, allowed, sides, curves)

@@ -150,7 +150,7 @@ def map_of(
     chosen, heads = one_head(values, head=head, example=example)
     mask = None if call.mask is None else one_mask(call.mask, head=head, example=example)
     words = tuple(
-        tuple(str(place) for place in range(size)) if labels is None else tuple(labels)
+        tuple(str(index) for index in range(size)) if labels is None else tuple(labels)
         for labels, size in (
             (words_of(call.query_labels, example), chosen.size(0)),
             (words_of(call.key_labels, example), chosen.size(1)),
@@ -209,13 +209,13 @@ def scaled(map: Map) -> Map:
 def _blank(values: Any, mask: Any) -> Any:
     """Put empty cells where the mask is closed, and where there is no number."""
     if isinstance(values, list):
-        return [_blank(one, None if mask is None else mask[place]) for place, one in enumerate(values)]
+        return [_blank(item, None if mask is None else mask[index]) for index, item in enumerate(values)]
     return "" if mask is False or math.isnan(values) else values
 
 
 def numbered(words: Sequence[str] | None, count: int, *, name: str = "labels") -> tuple[str, ...]:
     """Give the words, or the numbers of the places. There may be fewer words than places, where the rest is padding."""
     if words is not None and (isinstance(words, str) or len(words) > count):
-        found = "one string" if isinstance(words, str) else len(words)
-        raise ArgumentError(f"`{name}` must name at most {count} places; received {found}.")
-    return tuple(str(place) for place in range(count)) if words is None else tuple(words)
+        result = "one string" if isinstance(words, str) else len(words)
+        raise ArgumentError(f"`{name}` must name at most {count} places; received {result}.")
+    return tuple(str(index) for index in range(count)) if words is None else tuple(words)

@@ -60,8 +60,8 @@ def _show(axes: Axes, table: Tensor, width: int, height: int, limit: float) -> N
 
     def spots() -> Iterator[Spot]:
         across, down = width / columns, height / rows
-        for place in table.flatten().argsort(descending=True, stable=True).tolist():
-            row, column = divmod(place, columns)
+        for index in table.flatten().argsort(descending=True, stable=True).tolist():
+            row, column = divmod(index, columns)
             left, top = column * across, row * down
             corners = ((left, top), (left + across, top), (left + across, top + down), (left, top + down))
             yield Spot(corners, f"row {row}, column {column}: {told(float(table[row, column]))}")

@@ -25,7 +25,7 @@ class WordTicks(FixedLocator):
     def __init__(self, words: Sequence[str], every: int = 1) -> None:
         self.words = [short(word) for word in words]
         self.shown = self.words[::every]
-        super().__init__([place + 0.5 for place in range(0, len(words), every)])
+        super().__init__([index + 0.5 for index in range(0, len(words), every)])
 
     def put_on(self, axis: Axis) -> None:
         """Label an axis by these words."""

@@ -147,8 +147,8 @@ def _lines(map: Map) -> Iterable[list[Any]]:
     values = map.values.tolist()
     mask = None if map.mask is None else map.mask.tolist()
     if len(map.axes) == 1:
-        for place, (word, value) in enumerate(zip(map.labels[0], values, strict=True)):
-            closed = mask is not None and not mask[place]
+        for index, (word, value) in enumerate(zip(map.labels[0], values, strict=True)):
+            closed = mask is not None and not mask[index]
             yield [
                 word if map.axes[0] == "query" else "",
                 word if map.axes[0] == "key" else "",

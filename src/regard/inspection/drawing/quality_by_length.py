@@ -90,7 +90,9 @@ def _scale(
     step = next(step for step in (0.5, 1, 2, 5, 10, 20, 50, 100) if top <= 6 * step or step == 100)
     axes.set(xlim=(-0.3 if len(bins) > 1 else -0.15, len(bins) - 0.85), ylim=(0, step * max(1, math.ceil(top / step))))
     axes.set_yticks([step * number for number in range(int(axes.get_ylim()[1] / step + 0.5) + 1)])
-    counted = [f"{one}\nn = {count:,}{' *' if count < few else ''}" for one, count in zip(bins, sentences, strict=True)]
+    counted = [
+        f"{item}\nn = {count:,}{' *' if count < few else ''}" for item, count in zip(bins, sentences, strict=True)
+    ]
     axes.set_xticks(range(len(bins)), counted)
     for label in axes.get_xticklabels():
         label.set(fontsize=8.5, color=INK, linespacing=1.5)
@@ -103,15 +105,15 @@ def _scale(
 
 
 def _draw(axes: Axes, curve: Curve, number: int, hollow: Sequence[bool]) -> None:
-    color, places = _color(number), range(len(curve.values))
+    color, indices = _color(number), range(len(curve.values))
     if len(curve.values) == 1:
-        axes.vlines(places, curve.low, curve.high, color=color, linewidth=5, alpha=0.2)
-    axes.fill_between(places, curve.low, curve.high, color=color, alpha=0.14, linewidth=0)
+        axes.vlines(indices, curve.low, curve.high, color=color, linewidth=5, alpha=0.2)
+    axes.fill_between(indices, curve.low, curve.high, color=color, alpha=0.14, linewidth=0)
     dash = _DASHES[number // len(PALETTE) % len(_DASHES)]
-    axes.plot(places, curve.values, color=color, linewidth=1.8, linestyle=dash, zorder=3)
-    for place, value, few in zip(places, curve.values, hollow, strict=True):
+    axes.plot(indices, curve.values, color=color, linewidth=1.8, linestyle=dash, zorder=3)
+    for index, value, few in zip(indices, curve.values, hollow, strict=True):
         axes.plot(
-            place,
+            index,
             value,
             marker=_MARKERS[number % len(_MARKERS)],
             markersize=5.5,
@@ -145,8 +147,8 @@ def spread(heights: Sequence[float], *, apart: float) -> list[float]:
             centers[-1] = sum(heights[member] for member in groups[-1]) / len(groups[-1])
     moved = [0.0] * len(heights)
     for members, center in zip(groups, centers, strict=True):
-        for place, member in enumerate(members):
-            moved[member] = center + (place - (len(members) - 1) / 2) * apart
+        for position, member in enumerate(members):
+            moved[member] = center + (position - (len(members) - 1) / 2) * apart
     return moved
 
 

@@ -58,7 +58,7 @@ def draw_weights(
         lines.append(" " * (margin + 1) + "│ " * shown + (rest if len(rest) <= room else "…"))
     closed = [[False] * len(source)] * len(target) if mask is None else (~mask).tolist()
     for word, row, hidden in zip(target, weights.tolist(), closed, strict=True):
-        cells = [_MASKED if one else _shade(weight) for one, weight in zip(hidden, row, strict=True)][:shown]
+        cells = [_MASKED if item else _shade(weight) for item, weight in zip(hidden, row, strict=True)][:shown]
         drawn = "".join(cells) + "…" * bool(more)
         lines.append(f"{_right(_fit(word, margin), margin)} {drawn}".rstrip())
     return lines
@@ -72,7 +72,7 @@ def legend(*, masked: bool = False, width: int = 80) -> str:
     """
     signs = "".join(f"{block[0]} < {bound:g} ≤ " for bound, block in SHADES) + _FULL[0]
     line = signs + ("   (empty: masked)" if masked else "")
-    return next((one for one in (line, signs) if len(one) <= width), "")
+    return next((item for item in (line, signs) if len(item) <= width), "")
 
 
 def _columns_shown(source: Sequence[str], room: int) -> int:
@@ -101,4 +101,4 @@ def _right(word: str, width: int) -> str:
 
 def _plain(word: str) -> str:
     """Take out what a terminal would obey instead of show."""
-    return "".join(one if one.isprintable() else "�" for one in word)
+    return "".join(item if item.isprintable() else "�" for item in word)

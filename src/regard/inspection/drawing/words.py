@@ -19,7 +19,7 @@ def readable(word: str) -> str:
     >>> readable("a\\x00b\\u202e\\n")
     'a�b��'
     """
-    return "".join(one if one.isprintable() else "�" for one in word)
+    return "".join(item if item.isprintable() else "�" for item in word)
 
 
 def short(word: str) -> str:
@@ -34,16 +34,16 @@ def short(word: str) -> str:
 
 def check_labels(side: str, labels: Sequence[str] | None, count: int) -> list[str]:
     """Give the labels, or numbers where there are none; too few or too many are an error."""
-    words = [str(place) for place in range(count)] if labels is None else list(labels)
+    words = [str(index) for index in range(count)] if labels is None else list(labels)
     if len(words) != count or isinstance(labels, str):
-        found = "one string" if isinstance(labels, str) else str(len(words))
-        raise ArgumentError(f"`{side}_labels` must name {count} places; received {found}.")
+        result = "one string" if isinstance(labels, str) else str(len(words))
+        raise ArgumentError(f"`{side}_labels` must name {count} places; received {result}.")
     return words
 
 
 def families(words: Iterable[str]) -> list[str]:
     """Name fonts that have the characters of all words between them, as far as any font here has."""
-    missing = {one for word in words for one in word if ord(one) > 126} - _characters(_path(_FAMILY))
+    missing = {item for word in words for item in word if ord(item) > 126} - _characters(_path(_FAMILY))
     return [_FAMILY, *_others("".join(sorted(missing))), "sans-serif"] if missing else [_FAMILY]
 
 

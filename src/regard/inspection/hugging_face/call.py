@@ -44,8 +44,8 @@ def translate_call(
 
 
 def _is_causal(module: nn.Module, settings: Mapping[str, Any]) -> bool:
-    asked = settings.get("is_causal")
-    return bool(getattr(module, "is_causal", True) if asked is None else asked)
+    wanted = settings.get("is_causal")
+    return bool(getattr(module, "is_causal", True) if wanted is None else wanted)
 
 
 def _divide(mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:

@@ -54,24 +54,24 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
 
 def _read(model: Any, tokenizer: Any, text: str) -> dict[str, Tensor]:
     """Give what the model takes of what the tokenizer makes."""
-    given = tokenizer(text, return_tensors="pt").to(_device(model))
+    received = tokenizer(text, return_tensors="pt").to(_device(model))
     taken = signature(model.forward).parameters
-    return {name: tensor for name, tensor in given.items() if name in taken}
+    return {name: tensor for name, tensor in received.items() if name in taken}
 
 
 def _inspect_one(model: Any, tokenizer: Any, text: str, target: str | None) -> Inspection:
     """Run an encoder or a decoder."""
-    given = _read(model, tokenizer, text)
-    read = given["input_ids"].size(1)
+    received = _read(model, tokenizer, text)
+    read = received["input_ids"].size(1)
     if target is not None:
         if not _generates(model):
             raise only_reads(model)
         more = tokenizer(target, add_special_tokens=False, return_tensors="pt").to(_device(model))["input_ids"].long()
-        given = {"input_ids": torch.cat([given["input_ids"], more], dim=1)}
-    ids = given["input_ids"]
+        received = {"input_ids": torch.cat([received["input_ids"], more], dim=1)}
+    ids = received["input_ids"]
     _check_length("text", model, ids)
     with record(model) as trace:
-        output = model(**given)
+        output = model(**received)
     side = _spelling(tokenizer, ids[0])
     tokens = side.tokens
     trace.label(query=tokens, key=tokens)
@@ -98,18 +98,18 @@ def _inspect_both(model: Any, tokenizer: Any, text: str, target: str | None) -> 
             "`model` must be able to say tokens; received "
             f"{type(model).__name__}, which has no output layer. Load it by AutoModelForSeq2SeqLM."
         )
-    given = _read(model, tokenizer, text)
-    _check_length("text", model, given["input_ids"])
+    received = _read(model, tokenizer, text)
+    _check_length("text", model, received["input_ids"])
     if target is None:
-        generated = model.generate(**given)
+        generated = model.generate(**received)
         before, said = generated[:, :-1], generated[:, 1:]
     else:
         said = tokenizer(text_target=target, return_tensors="pt").to(_device(model))["input_ids"]
         _check_length("target", model, said)
         before = model.prepare_decoder_input_ids_from_labels(said)
     with record(model) as trace:
-        output = model(**given, decoder_input_ids=before)
-    source, read, spoken = (_spelling(tokenizer, ids[0]) for ids in (given["input_ids"], before, said))
+        output = model(**received, decoder_input_ids=before)
+    source, read, spoken = (_spelling(tokenizer, ids[0]) for ids in (received["input_ids"], before, said))
     crossing, spellings = [], {}
     for call in trace:
         query = key = source if "encoder" in call.layer.split(".") else read
@@ -134,8 +134,8 @@ def _inspect_both(model: Any, tokenizer: Any, text: str, target: str | None) -> 
 
 def _name(model: Any) -> str:
     """Say which model it is: its class, and the folder or repository it is from."""
-    place = str(getattr(model.config, "name_or_path", "") or "").rstrip("/")
-    return type(model).__name__ + (f", {place}" if place else "")
+    index = str(getattr(model.config, "name_or_path", "") or "").rstrip("/")
+    return type(model).__name__ + (f", {index}" if index else "")
 
 
 def _crosses(call: Call, source: int, target: int) -> bool:
@@ -151,8 +151,8 @@ def _likely(model: Any, tokenizer: Any, ids: Tensor, logits: Tensor) -> tuple[Li
     if logits.ndim == 1:
         chances = logits.float().softmax(-1)
         names = getattr(model.config, "id2label", {})
-        found = [Likely(str(names.get(place, place)), chance) for place, chance in enumerate(chances.tolist())]
-        return tuple(sorted(found, key=lambda one: -one.probability))
+        result = [Likely(str(names.get(index, index)), chance) for index, chance in enumerate(chances.tolist())]
+        return tuple(sorted(result, key=lambda one: -one.probability))
     masks = (ids == tokenizer.mask_token_id).nonzero().flatten().tolist() if tokenizer.mask_token_id is not None else []
     if masks and logits.size(-1) >= len(tokenizer):
         return _best(tokenizer, logits[masks[0]])
@@ -172,11 +172,11 @@ def _chances(logits: Tensor, said: Tensor) -> tuple[float, ...]:
 def _pieces(tokenizer: Any, ids: Tensor) -> list[str]:
     """Spell tokens as text where they are, without the space before; else as the vocabulary does."""
     names: Sequence[str | None] = tokenizer.convert_ids_to_tokens(ids.tolist())
-    found = []
+    result = []
     for number, name in zip(ids.tolist(), names, strict=True):
         text = tokenizer.decode([number]).strip()
-        found.append(text if text and "\ufffd" not in text else str(name))
-    return found
+        result.append(text if text and "\ufffd" not in text else str(name))
+    return result
 
 
 def _spelling(tokenizer: Any, ids: Tensor) -> Spelling:

@@ -146,9 +146,9 @@ def stand_ins(model: nn.Module, layers: Mapping[str, nn.Module]) -> Iterator[dic
         route = functions[NAME].__self__ if NAME in functions else _Route()
         AttentionInterface.register(NAME, route.attend)
         AttentionMaskInterface.register(NAME, route.mask)
-        found = route.enter(layers, configs)
+        result = route.enter(layers, configs)
     try:
-        yield found
+        yield result
     finally:
         with _LOCK:
             route.leave(layers, configs)
@@ -164,7 +164,7 @@ def _check_names(name: str, module: nn.Module) -> None:
     """Raise where a module would do other things under an implementation that has another name."""
     asking = _asking(type(module))
     constants = () if asking is None else asking.__code__.co_consts
-    if any("sdpa" in one if isinstance(one, tuple) else one == "sdpa" for one in constants):
+    if any("sdpa" in item if isinstance(item, tuple) else item == "sdpa" for item in constants):
         raise ArgumentError(
             "`model` must leave the choice of its attention function to transformers; received "
             f'{type(module).__name__} at "{name}", which asks for one by name. '
@@ -216,8 +216,8 @@ class _Route:
         stand_in = self.modules.get(module)
         if stand_in is None:  # another part of the model, with the same config
             return own()
-        given = translate_call(module, query, key, value, attention_mask, settings, causal=chosen != "eager")
-        return stand_in.answer(_Turn(own, given, normalizer_of(settings), float(settings.get("dropout") or 0.0)))
+        received = translate_call(module, query, key, value, attention_mask, settings, causal=chosen != "eager")
+        return stand_in.answer(_Turn(own, received, normalizer_of(settings), float(settings.get("dropout") or 0.0)))
 
     def mask(self, *args: Any, **settings: Any) -> Any:
         """Make masks as the model's own implementation would."""

@@ -119,8 +119,8 @@ def link_matrix(
         return torch.zeros_like(on_words, dtype=torch.bool)
     if threshold is not None:
         return on_words >= threshold
-    heaviest, place = on_words.max(-1, keepdim=True)
-    return torch.zeros_like(on_words, dtype=torch.bool).scatter_(-1, place, heaviest > 0)
+    heaviest, index = on_words.max(-1, keepdim=True)
+    return torch.zeros_like(on_words, dtype=torch.bool).scatter_(-1, index, heaviest > 0)
 
 
 def links_of(matrix: Bool[Tensor, "target source"]) -> tuple[Link, ...]:

@@ -27,7 +27,7 @@ def divergence(first: Float[Tensor, "*rows key"], second: Float[Tensor, "*rows k
     tensor(0.6931)
     """
     middle = _log((first + second) / 2)
-    halves = [(one * (_log(one) - middle)).sum(-1) / 2 for one in (first, second)]
+    halves = [(item * (_log(item) - middle)).sum(-1) / 2 for item in (first, second)]
     return (halves[0] + halves[1]).clamp_min(0.0)
 
 
@@ -88,26 +88,26 @@ def compare(first: Trace, second: Trace, *, example: int = 0) -> list[Difference
     """
     shapes = [[tuple(call.weights.shape[1:]) for call in trace] for trace in (first, second)]
     if shapes[0] != shapes[1]:
-        place = next((n for n, (a, b) in enumerate(zip(*shapes, strict=False)) if a != b), min(map(len, shapes)))
+        index = next((n for n, (a, b) in enumerate(zip(*shapes, strict=False)) if a != b), min(map(len, shapes)))
         raise ArgumentError(
             f"`first` and `second` must have calls of the same shapes; received {len(first)} and {len(second)} calls, "
-            f"which part at call {place}. Compare maps of chosen calls: difference(weights_of(…), weights_of(…))."
+            f"which part at call {index}. Compare maps of chosen calls: difference(weights_of(…), weights_of(…))."
         )
-    found = []
-    for one, other in zip(first, second, strict=True):
-        for head in range(one.weights.size(1)):
-            maps = [weights_of(call, head=head, example=example) for call in (one, other)]
-            found.append(
+    result = []
+    for item, other in zip(first, second, strict=True):
+        for head in range(item.weights.size(1)):
+            maps = [weights_of(call, head=head, example=example) for call in (item, other)]
+            result.append(
                 Difference(
-                    layer=one.layer,
-                    step=one.step,
+                    layer=item.layer,
+                    step=item.step,
                     head=head,
                     largest=float((maps[0].values - maps[1].values).abs().max()) if maps[0].values.numel() else 0.0,
                     divergence=float(divergences(*maps).values.nanmean()),
                     rank_correlation=float(rank_correlations(*maps).values.nanmean()),
                 )
             )
-    return found
+    return result
 
 
 def _per_query(name: str, first: Map, values: Tensor, limits: tuple[float, float]) -> Map:

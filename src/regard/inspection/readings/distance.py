@@ -32,8 +32,8 @@ def cosine_distance(before: Float[Tensor, "*rows size"], after: Float[Tensor, "*
     tensor(1.)
     """
     _check(before, after)
-    one, other = (torch.nn.functional.normalize(states, dim=-1) for states in (before, after))
-    return (one - other).square().sum(-1) / 2  # the same by the law of cosines, and exactly 0 where nothing turned
+    item, other = (torch.nn.functional.normalize(states, dim=-1) for states in (before, after))
+    return (item - other).square().sum(-1) / 2  # the same by the law of cosines, and exactly 0 where nothing turned
 
 
 def _check(before: Tensor, after: Tensor) -> None:

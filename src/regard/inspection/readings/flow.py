@@ -33,19 +33,19 @@ def flow(
 
     Reference: Abnar and Zuidema (2020), section 3, arXiv:2005.00928.
     """
-    found = mixing(trace, decoder=decoder, cross=cross, example=example, carried=carried)
-    size, first = len(found.tokens), found.first_query
+    result = mixing(trace, decoder=decoder, cross=cross, example=example, carried=carried)
+    size, first = len(result.tokens), result.first_query
     rows = list(range(size - first)) if queries is None else list(queries)
     for row in rows:
         check_place("queries", row, size - first)
-    network = _network(found)
-    top = size * len(found.matrices)
+    network = _network(result)
+    top = size * len(result.matrices)
     values = [[network.max_flow(top + first + row, key) for key in range(size)] for row in rows]
     return Map(
         name=f"flow through {len(trace) + len(decoder or ()) + len(cross or ())} layers",
         values=torch.tensor(values, dtype=torch.double).reshape(len(rows), size),
         axes=("query", "key"),
-        labels=(tuple(found.tokens[first + row] for row in rows), found.tokens),
+        labels=(tuple(result.tokens[first + row] for row in rows), result.tokens),
         caveat=CAVEAT,
     )
 

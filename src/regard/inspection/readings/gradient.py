@@ -52,9 +52,9 @@ def gradient_weighted(
             "torch.no_grad(), and let the parameters or the input require gradients."
         )
     weights = [call.weights for call in trace]
-    gradients = torch.autograd.grad(output.sum(), [one for one in weights if one.requires_grad], allow_unused=True)
-    found = iter(gradients)
-    products = [_product(one, next(found) if one.requires_grad else None) for one in weights]
+    gradients = torch.autograd.grad(output.sum(), [item for item in weights if item.requires_grad], allow_unused=True)
+    result = iter(gradients)
+    products = [_product(item, next(result) if item.requires_grad else None) for item in weights]
     call = _one_call([replace(call, weights=product) for call, product in zip(trace, products, strict=True)])
     call.label(query=query_labels, key=key_labels)
     map = map_of(call, call.weights, name=f"{layer}, gradient × weight", caveat=CAVEAT, head=head, example=example)

@@ -93,8 +93,8 @@ def _show(
 
     def spots() -> Iterator[Spot]:
         columns = table.size(1)
-        for place in table.flatten().argsort(descending=True, stable=True).tolist():
-            row, column = divmod(place, columns)
+        for index in table.flatten().argsort(descending=True, stable=True).tolist():
+            row, column = divmod(index, columns)
             corners = ((column, row), (column + 1, row), (column + 1, row + 1), (column, row + 1))
             number = told(float(table[row, column])) if allowed[row, column] else "masked"
             yield Spot(corners, f"{labels[0][row]} → {labels[1][column]}: {number}")
@@ -159,9 +159,9 @@ def _write_numbers(axes: Axes, mesh: QuadMesh, table: Tensor, allowed: Tensor, *
         number = float(table[row, column])
         red, green, blue, _ = colors[row, column]
         dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.55
-        place = (column + 0.5, row + 0.5)
+        index = (column + 0.5, row + 0.5)
         text = "0" if number == 0 else f"{round(number, decimals) + 0.0:.{decimals}f}".replace("-", "−")
-        axes.text(*place, text, ha="center", va="center", color="white" if dark else INK, gid="number")
+        axes.text(*index, text, ha="center", va="center", color="white" if dark else INK, gid="number")
 
 
 def color_bar(mesh: ScalarMappable, axes: Axes | Sequence[Axes], *, label: str = "weight") -> None:

@@ -53,7 +53,7 @@ def leave_one_out(
     before = _rows(run(tokens))
     return _changes(
         "leave one out",
-        [total_variation(before, _rows(run(_without(tokens, place, instead)))) for place in range(tokens.numel())],
+        [total_variation(before, _rows(run(_without(tokens, index, instead)))) for index in range(tokens.numel())],
         numbered(labels, tokens.numel(), name="labels"),
         query_labels,
         LEFT_OUT,
@@ -85,9 +85,9 @@ def hide_each(
     length = lengths.pop()
     keys = numbered(key_labels, length, name="key_labels")
     changes = []
-    for place in range(len(keys)):
+    for index in range(len(keys)):
         mask = torch.ones(1, length, dtype=torch.bool, device=trace[0].weights.device)
-        mask[0, place] = False
+        mask[0, index] = False
         with intervene(model, mask={layers: mask}):
             changes.append(total_variation(before, _rows(run())))
     return _changes(f"hidden from {layers}", changes, keys, query_labels, HIDDEN)

@@ -44,17 +44,17 @@ def mixing(
     if not 0 <= carried < 1:
         raise ArgumentError(f"`carried` must be a share, from 0 to below 1; received {carried}.")
     if decoder is None or cross is None or len(decoder) != len(cross):
-        counts = [0 if one is None else len(one) for one in (decoder, cross)]
+        counts = [0 if item is None else len(item) for item in (decoder, cross)]
         if counts != [0, 0]:
             raise ArgumentError(
                 f"`decoder` and `cross` must both have one call for each block; received {counts[0]} and {counts[1]}."
             )
         stack, words = _stack("trace", trace, example)
-        return Mixing(matrices=tuple(_carry(one, carried) for one in stack), tokens=words, first_query=0)
+        return Mixing(matrices=tuple(_carry(item, carried) for item in stack), tokens=words, first_query=0)
     encoder, source = _stack("trace", trace, example)
     own, target = _stack("decoder", decoder, example)
     size = (len(source), len(target))
-    matrices = [_place(size, top=_carry(one, carried)) for one in encoder]
+    matrices = [_place(size, top=_carry(item, carried)) for item in encoder]
     for inner, call in zip(own, cross, strict=True):
         matrices += [_place(size, bottom=_carry(inner, carried)), _across(_mean(call, example), size, call, carried)]
     return Mixing(matrices=tuple(matrices), tokens=source + target, first_query=len(source))
@@ -112,9 +112,9 @@ def _across(weights: Tensor, size: tuple[int, int], call: Call, carried: float) 
             f"`cross` must have weights for {target} target and {source} source tokens; received {weights.size(0)} "
             f"queries × {weights.size(1)} keys in {call.layer}."
         )
-    looked = weights[:target, :source]
+    attended = weights[:target, :source]
     matrix = torch.eye(source + target, dtype=torch.double)
-    some = looked.sum(-1, keepdim=True) > 0
-    matrix[source:, :source] = (1 - carried) * looked
+    some = attended.sum(-1, keepdim=True) > 0
+    matrix[source:, :source] = (1 - carried) * attended
     matrix[source:, source:] = torch.where(some, carried, 1.0) * torch.eye(target, dtype=torch.double)
     return matrix / matrix.sum(-1, keepdim=True)

@@ -139,10 +139,10 @@ def _shuffled(call: Call, generator: torch.Generator) -> Tensor:
     own = call.weights[:1].cpu()
     open_keys = torch.ones_like(own, dtype=torch.bool) if call.mask is None else call.mask[:1].cpu()
     forced = torch.zeros_like(own)
-    for place in open_keys.any(-1).nonzero().tolist():
-        keys = open_keys[tuple(place)].nonzero().squeeze(-1)
+    for index in open_keys.any(-1).nonzero().tolist():
+        keys = open_keys[tuple(index)].nonzero().squeeze(-1)
         order = keys[torch.randperm(len(keys), generator=generator)]
-        forced[tuple(place)][keys] = own[tuple(place)][order]
+        forced[tuple(index)][keys] = own[tuple(index)][order]
     return forced.to(call.weights.device)
 
 

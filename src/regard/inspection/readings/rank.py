@@ -26,9 +26,9 @@ def kendall_tau(first: Real[Tensor, " item"], second: Real[Tensor, " item"]) -> 
         raise ArgumentError(
             f"`first` and `second` must rank the same items; received {first.numel()} and {second.numel()}."
         )
-    one, other = (_signs(values.detach().cpu()) for values in (first, second))
-    agreement = float((one * other).sum())
-    pairs = math.sqrt(float(one.abs().sum()) * float(other.abs().sum()))
+    item, other = (_signs(values.detach().cpu()) for values in (first, second))
+    agreement = float((item * other).sum())
+    pairs = math.sqrt(float(item.abs().sum()) * float(other.abs().sum()))
     return agreement / pairs if pairs else math.nan
 
 

@@ -33,12 +33,12 @@ def rollout(
     >>> rollout(trace).values
     tensor([[0.8655, 0.1345], [0.1345, 0.8655]], dtype=torch.float64)
     """
-    found = mixing(trace, decoder=decoder, cross=cross, example=example, carried=carried)
-    product = reduce(lambda below, layer: layer @ below, found.matrices)
+    result = mixing(trace, decoder=decoder, cross=cross, example=example, carried=carried)
+    product = reduce(lambda below, layer: layer @ below, result.matrices)
     return Map(
         name=f"rollout of {len(trace) + len(decoder or ()) + len(cross or ())} layers",
-        values=product[found.first_query :],
+        values=product[result.first_query :],
         axes=("query", "key"),
-        labels=(found.tokens[found.first_query :], found.tokens),
+        labels=(result.tokens[result.first_query :], result.tokens),
         caveat=CAVEAT,
     )

@@ -27,10 +27,10 @@ def entropy(call: Call, *, head: int | None = None, example: int = 0) -> Map:
     map = weights_of(call, head=head, example=example)
     total = map.values.sum(-1, keepdim=True)
     shares = map.values / total.masked_fill(total <= 0, 1.0)
-    found = -torch.special.xlogy(shares, shares).sum(-1) + 0.0
+    result = -torch.special.xlogy(shares, shares).sum(-1) + 0.0
     return Map(
         name=f"{map.name}: entropy (nats)",
-        values=found.masked_fill(total.squeeze(-1) <= 0, math.nan),
+        values=result.masked_fill(total.squeeze(-1) <= 0, math.nan),
         axes=("query",),
         labels=map.labels[:1],
         caveat=ENTROPY,

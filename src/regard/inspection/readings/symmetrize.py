@@ -29,21 +29,21 @@ def symmetrize(forward: Collection[Link], backward: Collection[Link], join: Join
     >>> print(*symmetrize(one, other, "intersection"), "|", *symmetrize(one, other, "grow-diag"))
     0-0 | 0-0 0-1 1-1
     """
-    one, other = _places(forward), _places(backward)
+    item, other = _places(forward), _places(backward)
     match join:
         case "intersection":
-            found = one & other
+            result = item & other
         case "union":
-            found = one | other
+            result = item | other
         case "grow-diag":
-            found = _grow(one & other, one | other)
+            result = _grow(item & other, item | other)
         case "grow-diag-final":
-            found = _grow(one & other, one | other)
-            for side in (one, other):
-                found = _fill(found, side)
+            result = _grow(item & other, item | other)
+            for side in (item, other):
+                result = _fill(result, side)
         case _:
             assert_never(join)
-    return tuple(Link(source, target, sure=True) for source, target in sorted(found))
+    return tuple(Link(source, target, sure=True) for source, target in sorted(result))
 
 
 def _places(links: Collection[Link]) -> set[Place]:

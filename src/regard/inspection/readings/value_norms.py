@@ -29,9 +29,9 @@ def value_norms(
     """
     if isinstance(model, TransformerModel) and isinstance(memory, TransformerMemory):
         attentions = [cast(nn.Module, block.cross_attention) for block in model.decoder]
-        return torch.stack([_norms(one, held) for one, held in zip(attentions, memory.blocks, strict=True)], dim=1)
+        return torch.stack([_norms(item, held) for item, held in zip(attentions, memory.blocks, strict=True)], dim=1)
     if isinstance(model, RecurrentModel) and isinstance(memory, RecurrentMemory) and memory.source is not None:
-        with_heads = [one for one in model.decoder.modules() if isinstance(one, MultiHeadAttention)]
+        with_heads = [item for item in model.decoder.modules() if isinstance(item, MultiHeadAttention)]
         return _norms(with_heads[0] if with_heads else None, memory.source).unsqueeze(1)
     raise ArgumentError(
         f"`model` must be a Transformer or a recurrent model with attention to have value norms; received "

@@ -57,8 +57,8 @@ def value_zeroing(
     keys = numbered(key_labels, lengths.pop(), name="key_labels")
     queries = numbered(query_labels, before.size(0), name="query_labels")
     turned = []
-    for place in range(len(keys)):
-        with intervene(model, weights={layer: _zeroing(place)}):
+    for index in range(len(keys)):
+        with intervene(model, weights={layer: _zeroing(index)}):
             turned.append(cosine_distance(before, _states(run())))
     distances = torch.stack(turned, dim=-1)[: len(queries)]
     total = distances.sum(-1, keepdim=True)

@@ -51,11 +51,11 @@ class Spelling:
         names: list[str] = []
         numbers: list[int] = []
         for alone, run in groupby(range(len(self.ids)), key=lambda place: self.ids[place] in self.special):
-            places = list(run)
-            own = Words(tuple(self.tokens[one] for one in places), tuple(range(len(places))))
-            found = own if alone else self._divide(places)
-            numbers += [len(names) + number for number in found.numbers]
-            names += found.names
+            indices = list(run)
+            own = Words(tuple(self.tokens[item] for item in indices), tuple(range(len(indices))))
+            result = own if alone else self._divide(indices)
+            numbers += [len(names) + number for number in result.numbers]
+            names += result.names
         return Words(tuple(names), tuple(numbers))
 
     def _divide(self, places: list[int]) -> Words:
@@ -72,7 +72,7 @@ class Spelling:
             members = list(cluster)
             end = ends[members[-1]]
             numbers += [len(names)] * len(members)
-            names.append(text[start:end].strip() or "".join(self.tokens[places[one]] for one in members))
+            names.append(text[start:end].strip() or "".join(self.tokens[places[item]] for item in members))
             start = end
         return Words(tuple(names), tuple(numbers))
 
@@ -106,17 +106,17 @@ def _spell_in_blocks(ids: list[int], decode: Callable[[list[int]], str], *, size
     unfinished: list[bool] = []
     start = border = 0
     text = head = before = now = ""  # of all blocks that are done, of the last of them, of tokens from `start` on
-    for place, number in enumerate(ids):
-        now = decode(ids[start : place + 1])
+    for index, number in enumerate(ids):
+        now = decode(ids[start : index + 1])
         if before.endswith(_REPLACED) and not now.startswith(before):
             unfinished[-1] = True
         silent = now == before and not decode([number])
         lengths.append(len(text) + len(now) - len(head))
         unfinished.append(silent)
         before = now
-        if place + 1 - border >= size and not silent and not now.endswith(_REPLACED):
+        if index + 1 - border >= size and not silent and not now.endswith(_REPLACED):
             text += now[len(head) :]
-            start, border = border, place + 1
+            start, border = border, index + 1
             head = before = now = decode(ids[start:border])
     return _Spelled(text + now[len(head) :], lengths, unfinished)
 
@@ -133,17 +133,17 @@ def merge_words(map: Map, *, query: Words | None = None, key: Words | None = Non
     tensor([0.8000, 0.2000])
     """
     values, mask, labels = map.values, map.mask, list(map.labels)
-    for place, axis in enumerate(map.axes):
+    for index, axis in enumerate(map.axes):
         words = query if axis == "query" else key
         if words is None:
             continue
-        if len(words.numbers) != values.size(place):
+        if len(words.numbers) != values.size(index):
             raise ArgumentError(
-                f"`{axis}` must tell of the map's {values.size(place)} tokens; received {len(words.numbers)}."
+                f"`{axis}` must tell of the map's {values.size(index)} tokens; received {len(words.numbers)}."
             )
-        values = join(values, words.numbers, len(words.names), axis=place, mean=axis == "query")
-        mask = None if mask is None else join(mask.to(values.dtype), words.numbers, len(words.names), axis=place) > 0
-        labels[place] = words.names
+        values = join(values, words.numbers, len(words.names), axis=index, mean=axis == "query")
+        mask = None if mask is None else join(mask.to(values.dtype), words.numbers, len(words.names), axis=index) > 0
+        labels[index] = words.names
     limits = map.limits
     if values.numel() and (values.min() < limits[0] - _ROUNDING or values.max() > limits[1] + _ROUNDING):
         limits = (min(limits[0], float(values.min())), max(limits[1], float(values.max())))
@@ -154,11 +154,11 @@ def join(
     values: Real[Tensor, "..."], numbers: Sequence[int], count: int, *, axis: int, mean: bool = False
 ) -> Real[Tensor, "..."]:
     """Add up, or average, the places of an axis that have one number; `count` is how many numbers there are."""
-    places = torch.tensor(list(numbers), dtype=torch.long, device=values.device)
+    indices = torch.tensor(list(numbers), dtype=torch.long, device=values.device)
     shape = list(values.shape)
     shape[axis] = count
-    total = values.new_zeros(shape).index_add_(axis, places, values)
+    total = values.new_zeros(shape).index_add_(axis, indices, values)
     if not mean:
         return total
-    held = torch.bincount(places, minlength=count).clamp_min(1)
-    return total / held.view([-1 if one == axis % values.ndim else 1 for one in range(values.ndim)])
+    held = torch.bincount(indices, minlength=count).clamp_min(1)
+    return total / held.view([-1 if item == axis % values.ndim else 1 for item in range(values.ndim)])

@@ -28,31 +28,31 @@ def attention_layers(model: nn.Module) -> dict[str, nn.Module]:
     >>> list(attention_layers(MultiHeadAttention(4, 2)))
     ['MultiHeadAttention']
     """
-    found = _find_layers(model)
-    if not found:
+    result = _find_layers(model)
+    if not result:
         raise ArgumentError(
             f"`model` must hold a layer that attends through regard.layers.Attend; received "
             f"{type(unwrapped(model)).__name__}, which holds none."
         )
-    return found
+    return result
 
 
 def _find_layers(model: nn.Module) -> dict[str, nn.Module]:
     model = unwrapped(model)
-    found = {}
+    result = {}
     for path, module in model.named_modules():
         if isinstance(module, Attend) or asks_for_attention(module):
             parts = [part for part in path.split(".") if part and part != "_orig_mod"]
             if parts and parts[-1] == "attend":
                 parts.pop()
-            found[".".join(parts) or type(model).__name__] = module
-    if not found and _is_hugging_face(model):
+            result[".".join(parts) or type(model).__name__] = module
+    if not result and _is_hugging_face(model):
         raise ArgumentError(
             "`model` must ask transformers for its attention function; received "
             f"{type(model).__name__}, which has one of its own. Update transformers, or see its weights by "
             'attn_implementation="eager" and output_attentions=True.'
         )
-    return found
+    return result
 
 
 @contextmanager
@@ -61,14 +61,14 @@ def open_layers(model: nn.Module, *, required: bool = True) -> Iterator[dict[str
 
     A model must have one, unless they are not `required`.
     """
-    found = attention_layers(model) if required else _find_layers(model)
-    ours = {name: layer for name, layer in found.items() if isinstance(layer, Attend)}
-    others = {name: layer for name, layer in found.items() if name not in ours}
+    result = attention_layers(model) if required else _find_layers(model)
+    ours = {name: layer for name, layer in result.items() if isinstance(layer, Attend)}
+    others = {name: layer for name, layer in result.items() if name not in ours}
     if not others:
         yield ours
         return
     with stand_ins(unwrapped(model), others) as standing:
-        yield {name: ours[name] if name in ours else standing[name] for name in found}
+        yield {name: ours[name] if name in ours else standing[name] for name in result}
 
 
 def _is_hugging_face(model: nn.Module) -> bool:

@@ -107,7 +107,7 @@ def computation(
     (Dot(), Softmax(), 0.0)
     """
     shapes: list[torch.Size] = []  # (*batch, query) of each call
-    found: list[Computation] = []
+    result: list[Computation] = []
 
     def look(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         assert isinstance(module, Attend)
@@ -117,7 +117,7 @@ def computation(
         shapes.append(context.shape[:-1])
         if wanted:
             inputs = _read(module, dict(zip(("query", "key", "value"), args, strict=False)) | kwargs)
-            found.append(_take_apart(inputs, context, Place(inputs.shape, example, head, row), names[0]))
+            result.append(_take_apart(inputs, context, Place(inputs.shape, example, head, row), names[0]))
 
     with ExitStack() as stack:
         stack.enter_context(eager)
@@ -137,10 +137,10 @@ def computation(
             _check_growing(names[0], shapes)
         check_place("query", query, sum(counts))
     words = numbered(query_labels, sum(counts) if step is None else counts[step], name="query_labels")
-    keys = len(found[0].weights)
+    keys = len(result[0].weights)
     named = numbered(key_labels, keys, name="key_labels")
     return replace(
-        found[0],
+        result[0],
         query_label=words[query] if query < len(words) else str(query),
         key_labels=named + ("",) * (keys - len(named)),  # padding has no name
     )
@@ -148,12 +148,12 @@ def computation(
 
 def _check_growing(layer: str, shapes: Sequence[torch.Size]) -> None:
     """Refuse to count queries over calls that may be more than one sentence growing word by word."""
-    one = (*shapes[0][:-1], 1)
+    item = (*shapes[0][:-1], 1)
     for call, shape in enumerate(shapes[1:], start=1):
-        if shape != one:
+        if shape != item:
             raise ArgumentError(
                 f"`step` must say which call of {layer} is meant, from 0 to {len(shapes) - 1}; received None, but call "
-                f"{call} has queries of shape {tuple(shape)}, not {one}: hypotheses of a beam, or another text. "
+                f"{call} has queries of shape {tuple(shape)}, not {item}: hypotheses of a beam, or another text. "
                 "Pass `step`, or search greedily, one sentence at a time."
             )
 
@@ -170,10 +170,10 @@ def _read(attend: Attend, given: dict[str, Any]) -> Inputs:
 def _take_apart(inputs: Inputs, given: Tensor, place: Place, layer: str) -> Computation:
     """Compute one call part by part, as the specification does, and take one row of each."""
     position, shape, mask = _own_position(inputs.position), inputs.shape, inputs.dense_mask()
-    finite = all(bool(one.isfinite().all()) for one in (inputs.query, inputs.key, inputs.value))
+    finite = all(bool(item.isfinite().all()) for item in (inputs.query, inputs.key, inputs.value))
     turned = operands(inputs, mask=None if finite else mask)  # else places that nobody may see are blanked
     key, value, own_key = (
-        ungroup(one, shape[-3]) if inputs.grouped else one for one in (turned.key, turned.value, inputs.key)
+        ungroup(item, shape[-3]) if inputs.grouped else item for item in (turned.key, turned.value, inputs.key)
     )
     compared = compare(inputs, turned.query, key, chunked=False).expand(shape)
     added = offset(inputs, turned.query, key)

@@ -51,8 +51,8 @@ class Inspection:
     """What the model holds likeliest, best first: the next token, the token behind a mask, or the label."""
 
     def __repr__(self) -> str:
-        said = "" if self.target is None else f" → {self.target!r}"
-        return f"Inspection({self.text!r}{said}, {len(self.trace.layers)} layers)"
+        output = "" if self.target is None else f" → {self.target!r}"
+        return f"Inspection({self.text!r}{output}, {len(self.trace.layers)} layers)"
 
     def call(self, layer: str | None = None) -> Call:
         """Give the call of one layer, or of the one that is shown where none is named."""
@@ -83,8 +83,8 @@ class Inspection:
     def about(self) -> tuple[tuple[str, str], ...]:
         """What a page says above the figure: what was read and said, and by which model."""
         respelled = ", ".join(f"{typed} as {read}" for typed, read in self.read_as.items())
-        told = (("Text", self.text), ("Read", respelled), ("Said", self.target or ""), ("Model", self.model))
-        return tuple((name, " ".join(words.split())) for name, words in told if words)
+        description = (("Text", self.text), ("Read", respelled), ("Said", self.target or ""), ("Model", self.model))
+        return tuple((name, " ".join(words.split())) for name, words in description if words)
 
     def lines(self, layer: str | None = None, *, head: int | None = None) -> "Picture":
         """Draw lines between the words, for one head or the mean over heads."""
@@ -112,7 +112,7 @@ class Inspection:
             "target": self.target,
             "target_tokens": list(self.target_tokens),
             "target_probabilities": list(self.target_probabilities),
-            "likely": [one._asdict() for one in self.likely],
+            "likely": [item._asdict() for item in self.likely],
             "layers": self.trace.layers,
             "layer": call.layer,
             "heads": list(range(len(heads))) if head is None else [head],
@@ -153,10 +153,10 @@ def inspect(model: Any, /, *inputs: Any, target: str | None = None) -> Inspectio
             )
         return inspect_hugging_face(model, *inputs, target=target)
     if not isinstance(model, Inspectable):
-        shows = [one for one in ("ask(image, question)", "caption(image)[0]") if hasattr(model, one.split("(")[0])]
+        shows = [item for item in ("ask(image, question)", "caption(image)[0]") if hasattr(model, item.split("(")[0])]
         raise ArgumentTypeError(
             "`model` must be a Hugging Face model, or have a method `inspect`, as what regard.load gives; received "
-            f"{type(model).__name__}." + "".join(f" What it attends to is in model.{one}.attention." for one in shows)
+            f"{type(model).__name__}." + "".join(f" What it attends to is in model.{item}.attention." for item in shows)
         )
     if target is None:
         return model.inspect(*inputs)

@@ -52,14 +52,14 @@ def intervene(
         if isinstance(forced, str) and forced != "uniform":
             raise ArgumentError(f'`weights` must be tensors, functions or "uniform"; received "{forced}".')
     with ExitStack() as stack:
-        found = stack.enter_context(open_layers(model))
+        result = stack.enter_context(open_layers(model))
         stack.enter_context(eager)
         for pattern, hidden in (mask or {}).items():
-            for name in matching(pattern, found):
-                stack.callback(_hide(found[name], hidden).remove)
+            for name in matching(pattern, result):
+                stack.callback(_hide(result[name], hidden).remove)
         for pattern, forced in (weights or {}).items():
-            for name in matching(pattern, found):
-                stack.callback(_force(found[name], forced).remove)
+            for name in matching(pattern, result):
+                stack.callback(_force(result[name], forced).remove)
         yield
 
 

@@ -39,13 +39,13 @@ class Place:
         if not isinstance(score, Score):
             return score
         changed: dict[str, Any] = {}
-        for one in fields(score):  # type: ignore[arg-type]
-            parameter = getattr(score, one.name)
+        for item in fields(score):  # type: ignore[arg-type]
+            parameter = getattr(score, item.name)
             if not isinstance(parameter, Tensor):
                 continue
-            if one.name in _AXES:
-                own = parameter[self.head] if parameter.ndim > _AXES[one.name] else parameter
-                changed[one.name] = own.detach().cpu().clone()
+            if item.name in _AXES:
+                own = parameter[self.head] if parameter.ndim > _AXES[item.name] else parameter
+                changed[item.name] = own.detach().cpu().clone()
             else:  # a factor: a number, or one per row
-                changed[one.name] = float(self.row(parameter.detach().expand(*self.shape[:-1], 1)))
+                changed[item.name] = float(self.row(parameter.detach().expand(*self.shape[:-1], 1)))
         return replace(score, **changed) if changed else score  # type: ignore[type-var]

@@ -61,16 +61,16 @@ def record(
     trace = Trace()
     recorders = _Recorders(trace, query_labels, key_labels)
     with ExitStack() as stack:
-        found = stack.enter_context(open_layers(model, required=not callers(model)))
-        wanted = dict.fromkeys(name for one in patterns for name in matching(one, [*found, *callers(model)]))
+        result = stack.enter_context(open_layers(model, required=not callers(model)))
+        wanted = dict.fromkeys(name for item in patterns for name in matching(item, [*result, *callers(model)]))
         stack.enter_context(eager)
-        for name in [name for name in wanted if name in found]:
+        for name in [name for name in wanted if name in result]:
             recorder = recorders[name]
-            for handle in _watch_kept(found[name], recorder) if keep_gradients else _watch(found[name], recorder):
+            for handle in _watch_kept(result[name], recorder) if keep_gradients else _watch(result[name], recorder):
                 stack.callback(handle.remove)
         stack.enter_context(functional_calls(model, partial(_record_functional, recorders, wanted, keep_gradients)))
         yield trace
-    _check_recorded(model, patterns, [*found, *trace.layers])
+    _check_recorded(model, patterns, [*result, *trace.layers])
 
 
 def _record_functional(
@@ -87,14 +87,14 @@ def _record_functional(
     position: Position | None = options["position"]
     if name not in wanted:
         return position
-    seen = see(options.pop("normalize"), query, key, value, **options)
+    known = see(options.pop("normalize"), query, key, value, **options)
     if not keep_gradients:
-        recorders[name].add(seen)
+        recorders[name].add(known)
         return position
 
     def keep(weights: Tensor) -> Tensor:
         kept = _retained(weights)
-        recorders[name].add(seen, kept)
+        recorders[name].add(known, kept)
         return kept.reshape(weights.shape)
 
     return wrap(position, keep, watches=True)

@@ -119,12 +119,12 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
     ['decoder.0', 'decoder.1']
     """
     known = list(names)
-    found = [pattern] if pattern in known else [name for name in known if fnmatchcase(name, pattern)]
-    if not found:
+    result = [pattern] if pattern in known else [name for name in known if fnmatchcase(name, pattern)]
+    if not result:
         raise ArgumentError(
             f'the name must be that of an attention layer; received "{pattern}". ' + nearest(pattern, known)
         )
-    return found
+    return result
 
 
 def _check_labels(side: str, labels: Labels, batch: int, length: int) -> None:

@@ -89,7 +89,7 @@ def _about(call: Call) -> dict[str, Any]:
 
 def _lists(labels: Labels | None) -> Sequence[Any] | None:
     """Turn tuples into lists, as JSON has them."""
-    return None if labels is None else [one if isinstance(one, str) else list(one) for one in labels]
+    return None if labels is None else [item if isinstance(item, str) else list(item) for item in labels]
 
 
 def _tensors(call: Call) -> dict[str, Tensor]:

@@ -91,8 +91,8 @@ class MultiHeadAttention(nn.Module):
         self.key = nn.Linear(key_size, shared, bias="key" in biased)
         self.value = nn.Linear(value_size, shared, bias="value" in biased)
         self.output = nn.Linear(inner, size, bias="output" in biased)
-        for name, given, module in (("score", score, "LearnedBilinear"), ("position", position, "RelativeBiases")):
-            check_holds_no_parameters(name, given, module)
+        for name, received, module in (("score", score, "LearnedBilinear"), ("position", position, "RelativeBiases")):
+            check_holds_no_parameters(name, received, module)
         self.score = score
         self.position = position
         self.attend = Attend(normalize=normalize, dropout=dropout)
@@ -282,13 +282,13 @@ def _check_divides(name: str, number: int, of_name: str, of: int) -> None:
 
 
 def _check_plain(layer: MultiHeadAttention) -> None:
-    found = {
+    result = {
         f"score {layer.score}": not (isinstance(layer.score, ScaledDot) and layer.score.scale is None),
         f"normalizer {layer.attend.normalize}": layer.attend.normalize != SOFTMAX,
         f"position {layer.position}": layer.position is not None,
         f"heads of width {layer.head_size}": layer.head_size * layer.num_heads != layer.query.in_features,
     }
-    for name, present in found.items():
+    for name, present in result.items():
         if present:
             raise ArgumentError(
                 f"the layer must use ScaledDot(), Softmax(), no position and heads of size // num_heads to become "

@@ -54,15 +54,15 @@ class TfIdf:
         Strings are numbered as they are met; numbers stay, up to `vocabulary_size` where given.
         """
         check_choice("variant", variant, get_args(Variant))
-        total, found = 0, Counter[Hashable]()
+        total, result = 0, Counter[Hashable]()
         for document in documents:
             total += 1
-            found.update(dict.fromkeys(document, 1))
+            result.update(dict.fromkeys(document, 1))
         if not total:
             raise ArgumentError("`documents` must hold at least one document; received none.")
-        vocabulary = _number(found, vocabulary_size)
+        vocabulary = _number(result, vocabulary_size)
         idf = torch.zeros(max(vocabulary.values(), default=-1) + 1)
-        for token, count in found.items():
+        for token, count in result.items():
             smooth = variant == "scikit-learn"
             idf[vocabulary[token]] = math.log((1 + total) / (1 + count)) + 1 if smooth else math.log(total / count)
         return cls(vocabulary, idf, variant)

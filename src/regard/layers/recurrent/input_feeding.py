@@ -98,11 +98,11 @@ class InputFeedingCell(nn.Module):
         shape = (len(self.cells), self.state_size)
         if isinstance(state, int):
             state = next(self.cells.parameters()).new_zeros(state, *shape)
-        for name, given in (("state", state), ("cell", cell)):
-            if given is not None and tuple(given.shape[1:]) != shape:
+        for name, received in (("state", state), ("cell", cell)):
+            if received is not None and tuple(received.shape[1:]) != shape:
                 raise ArgumentError(
                     f"`{name}` must have shape (batch, layers, state_size) = (batch, {shape[0]}, {shape[1]}); "
-                    f"received {tuple(given.shape)}."
+                    f"received {tuple(received.shape)}."
                 )
         if self.has_cell and cell is None:
             cell = torch.zeros_like(state)
@@ -125,9 +125,9 @@ class InputFeedingCell(nn.Module):
             )
         states, cells = self._climb(torch.cat([embedding, state.vector.to(embedding.dtype)], dim=-1), state)
         top = states[-1]
-        told = {} if query_positions is None else {"query_positions": query_positions}
-        seen = self.attention(top.unsqueeze(1), memory, **told, return_weights=return_weights)
-        vector, weights = self._join(seen, top)
+        text = {} if query_positions is None else {"query_positions": query_positions}
+        known = self.attention(top.unsqueeze(1), memory, **text, return_weights=return_weights)
+        vector, weights = self._join(known, top)
         kept = FedState(torch.stack(states, dim=1), torch.stack(cells, dim=1) if cells else None, vector)
         return Fed(kept, vector, weights)
 

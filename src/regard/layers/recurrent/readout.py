@@ -75,11 +75,11 @@ class Readout(nn.Module):
 
     def _tie(self, tied: nn.Embedding) -> None:
         assert self.output is not None
-        expected, found = tuple(self.output.weight.shape), tuple(tied.weight.shape)
-        if expected != found:
+        expected, result = tuple(self.output.weight.shape), tuple(tied.weight.shape)
+        if expected != result:
             raise ArgumentError(
                 f'`tied` must be an embedding of shape (vocabulary, width) = {expected} for "{self.kind}"; received '
-                f"{found}."
+                f"{result}."
             )
         self.output.weight = tied.weight
 

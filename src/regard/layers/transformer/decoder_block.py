@@ -148,10 +148,10 @@ class TransformerDecoderBlock(nn.Module):
         return_weights: bool = False,
     ) -> Float[Tensor, "batch length size"] | DecoderBlockOutput:
         """Read whole sequences; `mask` is that of the self-attention, `cross_mask` narrows the memory's own."""
-        told = self.self_attention_residual.enter(states)
-        own = remember(self.self_attention, told)
-        said, self_weights = attend_to(self.self_attention, told, own, mask=mask, return_weights=return_weights)
-        states = self.self_attention_residual.leave(states, said)
+        text = self.self_attention_residual.enter(states)
+        own = remember(self.self_attention, text)
+        output, self_weights = attend_to(self.self_attention, text, own, mask=mask, return_weights=return_weights)
+        states = self.self_attention_residual.leave(states, output)
         states, cross_weights = self._look_across(states, memory, cross_mask, return_weights)
         return DecoderBlockOutput(states, self_weights, cross_weights) if return_weights else states
 
@@ -159,11 +159,11 @@ class TransformerDecoderBlock(nn.Module):
         self, states: Tensor, memory: Memory, mask: Mask | Tensor | None, return_weights: bool
     ) -> tuple[Tensor, Tensor | None]:
         """Look at the source and think it over."""
-        told = self.cross_attention_residual.enter(states)
-        said, weights = attend_to(self.cross_attention, told, memory, mask=mask, return_weights=return_weights)
-        states = self.cross_attention_residual.leave(states, said)
-        said = self.feed_forward(self.feed_forward_residual.enter(states))
-        return self.feed_forward_residual.leave(states, said), weights
+        text = self.cross_attention_residual.enter(states)
+        output, weights = attend_to(self.cross_attention, text, memory, mask=mask, return_weights=return_weights)
+        states = self.cross_attention_residual.leave(states, output)
+        output = self.feed_forward(self.feed_forward_residual.enter(states))
+        return self.feed_forward_residual.leave(states, output), weights
 
     def start(self, batch_size: int, capacity: int) -> Memory:
         """Make room for the keys and values of `capacity` places, none of them filled."""
@@ -185,17 +185,17 @@ class TransformerDecoderBlock(nn.Module):
         `filled` says how many places every row holds, all of which count, where that is known: a GPU is then not asked
         about it, and does not look at empty room.
         """
-        told = self.self_attention_residual.enter(states)
-        said, state, self_weights = look_back(
+        text = self.self_attention_residual.enter(states)
+        output, state, self_weights = look_back(
             self.self_attention,
-            told,
+            text,
             state,
             mask=mask,
             positions=self.takes_positions,
             filled=filled,
             return_weights=return_weights,
         )
-        states = self.self_attention_residual.leave(states, said)
+        states = self.self_attention_residual.leave(states, output)
         states, cross_weights = self._look_across(states, memory, None, return_weights)
         return DecoderBlockStep(states, state, self_weights, cross_weights)
 

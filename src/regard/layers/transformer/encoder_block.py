@@ -118,17 +118,17 @@ class TransformerEncoderBlock(nn.Module):
         return_weights: bool = False,
     ) -> Float[Tensor, "batch length size"] | EncoderBlockOutput:
         """Read whole sequences. `position`, where it depends on the sentence, goes to the attention."""
-        told = self.attention_residual.enter(states)
-        memory = remember(self.attention, told) if hasattr(self.attention, "remember") else None
-        said, weights = attend_to(
-            self.attention, told, memory, mask=mask, position=position, return_weights=return_weights
+        text = self.attention_residual.enter(states)
+        memory = remember(self.attention, text) if hasattr(self.attention, "remember") else None
+        output, weights = attend_to(
+            self.attention, text, memory, mask=mask, position=position, return_weights=return_weights
         )
-        states = self._think(self.attention_residual.leave(states, said))
+        states = self._think(self.attention_residual.leave(states, output))
         return EncoderBlockOutput(states, weights) if return_weights else states
 
     def _think(self, states: Tensor) -> Tensor:
-        said = self.feed_forward(self.feed_forward_residual.enter(states))
-        return self.feed_forward_residual.leave(states, said)
+        output = self.feed_forward(self.feed_forward_residual.enter(states))
+        return self.feed_forward_residual.leave(states, output)
 
     def start(self, batch_size: int, capacity: int) -> Memory:
         """Make room for the keys and values of `capacity` places, none of them filled."""
@@ -149,17 +149,17 @@ class TransformerEncoderBlock(nn.Module):
         `filled` says how many places every row holds, all of which count, where that is known: a GPU is then not asked
         about it, and does not look at empty room.
         """
-        told = self.attention_residual.enter(states)
-        said, state, weights = look_back(
+        text = self.attention_residual.enter(states)
+        output, state, weights = look_back(
             self.attention,
-            told,
+            text,
             state,
             mask=mask,
             positions=self.takes_positions,
             filled=filled,
             return_weights=return_weights,
         )
-        return EncoderBlockStep(self._think(self.attention_residual.leave(states, said)), state, weights)
+        return EncoderBlockStep(self._think(self.attention_residual.leave(states, output)), state, weights)
 
     @classmethod
     def from_torch(cls, layer: nn.TransformerEncoderLayer) -> "TransformerEncoderBlock":

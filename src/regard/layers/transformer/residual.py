@@ -50,8 +50,8 @@ class Residual(nn.Module):
 
     def enter(self, states: Tensor) -> Tensor:
         """Give what the sublayer is told."""
-        told: Tensor = self.norm(states) if self.kind == "pre" else states
-        return told
+        text: Tensor = self.norm(states) if self.kind == "pre" else states
+        return text
 
     def leave(self, states: Tensor, said: Tensor) -> Tensor:
         """Add what the sublayer said."""
@@ -97,8 +97,8 @@ def remember(
         raise ArgumentError(
             f"the attention of this block must have remember(key, value, mask); received {type(attention).__name__}."
         )
-    places = {"positions": positions} if isinstance(attention, MultiHeadAttention) else {}
-    memory: Memory = attention.remember(key, value, mask, **places)  # type: ignore[operator]
+    indices = {"positions": positions} if isinstance(attention, MultiHeadAttention) else {}
+    memory: Memory = attention.remember(key, value, mask, **indices)  # type: ignore[operator]
     return memory
 
 
@@ -119,10 +119,10 @@ def attend_to(
     return_weights: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
     """Attend by any layer; give what it found and, if asked for, its weights."""
-    places = {"query_positions": query_positions, "position": position}
-    given = {name: value for name, value in places.items() if value is not None}
+    indices = {"query_positions": query_positions, "position": position}
+    received = {name: value for name, value in indices.items() if value is not None}
     memories = () if memory is None else (memory,)
-    attended = attention(query, *memories, mask=mask, return_weights=return_weights, **given)
+    attended = attention(query, *memories, mask=mask, return_weights=return_weights, **received)
     if isinstance(attended, Attentional):
         return attended.vector, attended.weights
     if isinstance(attended, Attended):
@@ -150,19 +150,19 @@ def look_back(
     elif filled is None:
         filled = state.common_length()
     count, capacity = query.size(1), state.capacity
-    places = state.next_positions(count) if filled is None else _places(filled, count, query.device)
-    state = state.append(remember(attention, query, mask=mask, positions=places), filled=filled)
-    found, weights = attend_to(
+    indices = state.next_positions(count) if filled is None else _places(filled, count, query.device)
+    state = state.append(remember(attention, query, mask=mask, positions=indices), filled=filled)
+    result, weights = attend_to(
         attention,
         query,
         state if filled is None else state.first(filled + count),
-        mask=None if count == 1 else Causal(positions=places),  # one place alone sees all that is filled
-        query_positions=places if positions else None,
+        mask=None if count == 1 else Causal(positions=indices),  # one place alone sees all that is filled
+        query_positions=indices if positions else None,
         return_weights=return_weights,
     )
     if weights is not None and weights.size(-1) < capacity:
         weights = F.pad(weights, (0, capacity - weights.size(-1)))
-    return found, state, weights
+    return result, state, weights
 
 
 def _places(filled: int, count: int, device: torch.device) -> Tensor:
@@ -206,9 +206,9 @@ def torch_parts(attention: nn.Module, feed_forward: nn.Module) -> tuple[MultiHea
             f"{type(attention).__name__}."
         )
     if not isinstance(feed_forward, FeedForward) or feed_forward.activation == "swiglu":
-        found = feed_forward.activation if isinstance(feed_forward, FeedForward) else type(feed_forward).__name__
+        result = feed_forward.activation if isinstance(feed_forward, FeedForward) else type(feed_forward).__name__
         raise ArgumentError(
             f'the feed-forward layer of the block must be a FeedForward with "relu" or "gelu" to become torch\'s; '
-            f"received {found}."
+            f"received {result}."
         )
     return attention, feed_forward

@@ -31,7 +31,7 @@ def removal_shares(
     number = max(words, default=-1) + 1
     if not number:
         return []
-    kept = [[token for token, word in zip(tokens, words, strict=True) if word != one] for one in range(number)]
+    kept = [[token for token, word in zip(tokens, words, strict=True) if word != item] for item in range(number)]
     whole = _centered(model, [list(tokens)], device)[0]
     chosen = int(whole.argmax())
     at_once = max(1, cells // max(1, len(tokens)))

@@ -35,9 +35,9 @@ class StaticSummary(nn.Module):
 
     def forward(self, sentence: Sentence) -> Summary:
         """Take the weighed mean."""
-        found = self.token_weights(sentence.tokens, sentence.states, mask=sentence.mask, return_weights=True)
-        assert isinstance(found, Attended)
-        return Summary(found.context, found.weights)
+        result = self.token_weights(sentence.tokens, sentence.states, mask=sentence.mask, return_weights=True)
+        assert isinstance(result, Attended)
+        return Summary(result.context, result.weights)
 
 
 class LastSummary(nn.Module):
@@ -72,7 +72,7 @@ class AttentiveSummary(nn.Module):
 
     def forward(self, sentence: Sentence) -> Summary:
         """Take the weighed mean."""
-        found = self.attend(
+        result = self.attend(
             self.question.expand(sentence.states.size(0), -1, -1),
             torch.tanh(self.hidden(sentence.states)),
             sentence.states,
@@ -80,8 +80,8 @@ class AttentiveSummary(nn.Module):
             mask=Dense(sentence.mask.unsqueeze(1)),
             return_weights=True,
         )
-        assert isinstance(found, Attended)
-        return Summary(found.context.squeeze(1), found.weights.squeeze(1))
+        assert isinstance(result, Attended)
+        return Summary(result.context.squeeze(1), result.weights.squeeze(1))
 
 
 class QuestionSummary(nn.Module):
@@ -112,10 +112,10 @@ class StructuredSummary(nn.Module):
 
     def forward(self, sentence: Sentence) -> Summary:
         """Flatten the matrix of looks."""
-        found = self.attention(sentence.states, mask=sentence.mask, return_weights=True)
-        assert isinstance(found, Attended)
+        result = self.attention(sentence.states, mask=sentence.mask, return_weights=True)
+        assert isinstance(result, Attended)
         penalty = None
         if self.penalty:
             empty = ~sentence.mask.any(1)
-            penalty = torch.where(empty, 0.0, self.penalty * StructuredSelfAttention.penalty(found.weights))
-        return Summary(found.context.flatten(1), found.weights.mean(1), penalty)
+            penalty = torch.where(empty, 0.0, self.penalty * StructuredSelfAttention.penalty(result.weights))
+        return Summary(result.context.flatten(1), result.weights.mean(1), penalty)

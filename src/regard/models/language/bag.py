@@ -50,8 +50,8 @@ class BagModel:
 
     def log_probabilities(self, tokens: NDArray[np.integer]) -> NDArray[np.float64]:
         """Say how likely each token of a text is."""
-        found: NDArray[np.float64] = self._logarithms[tokens]
-        return found
+        result: NDArray[np.float64] = self._logarithms[tokens]
+        return result
 
     def start(self, rows: int, *, capacity: int | None = None) -> History:
         """Begin; there is nothing to remember."""

@@ -66,5 +66,5 @@ class FeedForwardLanguageModel(LanguageNetwork):
 
     def _embed(self, tokens: Int[Tensor, "rows places"]) -> Float[Tensor, "rows places size"]:
         there = (tokens >= 0).unsqueeze(-1)
-        found: Tensor = self.embedding(tokens.clamp_min(0))
-        return found * there
+        result: Tensor = self.embedding(tokens.clamp_min(0))
+        return result * there

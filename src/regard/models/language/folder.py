@@ -43,7 +43,7 @@ def save_language_model(model: AnyLanguageModel, spec: LanguageSpec, folder: Pat
     folder.mkdir(parents=True, exist_ok=True)
     config = SavedLanguageModel(version=__version__, model=spec, vocabulary_size=model.vocabulary_size, length=length)
     if isinstance(model, LanguageNetwork):
-        tensors = {name: one.detach().contiguous().cpu() for name, one in saved_tensors(model).items()}
+        tensors = {name: item.detach().contiguous().cpu() for name, item in saved_tensors(model).items()}
         write_whole(folder / PARAMETERS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
     else:
         write_arrays(folder, model.arrays())

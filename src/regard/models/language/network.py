@@ -95,8 +95,8 @@ class LanguageNetwork(nn.Module, ABC):
 
     def step(self, tokens: Int[Tensor, "rows new"], state: Any, *, weights: bool = False) -> Said:
         """Hear the next tokens, and say what may follow each."""
-        heard = self.read(tokens, state, weights=weights)
-        return Said(self.output(heard.features).float().log_softmax(-1), heard.state, heard.weights)
+        encoded = self.read(tokens, state, weights=weights)
+        return Said(self.output(encoded.features).float().log_softmax(-1), encoded.state, encoded.weights)
 
 
 class History(NamedTuple):
@@ -133,6 +133,6 @@ class History(NamedTuple):
 
     def after(self, tokens: Int[Tensor, "rows new"]) -> "History":
         """Remember the last of what is now there."""
-        places = self.tokens.size(1)
+        indices = self.tokens.size(1)
         both = self.then(tokens)
-        return History(both[:, both.size(1) - places :])
+        return History(both[:, both.size(1) - indices :])

@@ -78,20 +78,20 @@ class NGramModel:
         for length in range(1, order + 1):
             first = _shifted(numbers) if length > 1 else numbers
             there = np.flatnonzero(first >= 0)
-            keys, place, number, raw = np.unique(
+            keys, index, number, raw = np.unique(
                 first[there] * vocabulary_size + words[there],
                 return_index=True,
                 return_inverse=True,
                 return_counts=True,
             )
             if tables:  # each different n-gram is one word more that its end came after
-                tables[-1] = tables[-1][0], np.bincount(numbers[there[place]], minlength=len(tables[-1][0]))
+                tables[-1] = tables[-1][0], np.bincount(numbers[there[index]], minlength=len(tables[-1][0]))
             tables.append((keys, raw.astype(np.int64)))
             numbers = np.full(len(words), -1)
             numbers[there] = number
         contexts = [1, *(len(keys) for keys, _ in tables)]
         return cls(
-            [_level(*table, contexts[place], vocabulary_size) for place, table in enumerate(tables)],
+            [_level(*table, contexts[index], vocabulary_size) for index, table in enumerate(tables)],
             vocabulary_size=vocabulary_size,
         )
 
@@ -107,8 +107,8 @@ class NGramModel:
             total, left = (np.where(first >= 0, table[first], 0.0) for table in (level.totals, level.left))
             kept = count - level.discounts[np.minimum(count, 3)]
             likely = np.where(total > 0, kept / np.maximum(total, 1) + left * likely, likely)
-        found: NDArray[np.float64] = np.log(likely)
-        return found
+        result: NDArray[np.float64] = np.log(likely)
+        return result
 
     def start(self, rows: int, *, capacity: int | None = None) -> History:
         """Begin, with nothing heard."""
@@ -118,16 +118,16 @@ class NGramModel:
     def step(self, tokens: Int[Tensor, "rows new"], state: History, *, weights: bool = False) -> Said:
         """Hear the next tokens, and say what may follow each."""
         del weights
-        heard = state.then(tokens.cpu()).numpy()
+        encoded = state.then(tokens.cpu()).numpy()
         new, reach = tokens.size(1), self.order - 1
-        said = [
+        output = [
             [
-                self._distribution(row[max(0, place - reach) : place])
-                for place in range(len(row) - new + 1, len(row) + 1)
+                self._distribution(row[max(0, index - reach) : index])
+                for index in range(len(row) - new + 1, len(row) + 1)
             ]
-            for row in heard
+            for row in encoded
         ]
-        return Said(torch.from_numpy(np.log(np.array(said))).float(), state.after(tokens.cpu()))
+        return Said(torch.from_numpy(np.log(np.array(output))).float(), state.after(tokens.cpu()))
 
     def _distribution(self, context: NDArray[np.integer]) -> NDArray[np.float64]:
         """Give the probability of every word after the last words `context`; those that are -1 are left out."""
@@ -155,8 +155,8 @@ class NGramModel:
 
     def _find(self, level: Level, first: Numbers, words: Numbers) -> Numbers:
         wanted = first * self.vocabulary_size + words
-        place = np.minimum(np.searchsorted(level.keys, wanted), len(level.keys) - 1)
-        return np.where((first >= 0) & (level.keys[place] == wanted), place, -1)
+        index = np.minimum(np.searchsorted(level.keys, wanted), len(level.keys) - 1)
+        return np.where((first >= 0) & (level.keys[index] == wanted), index, -1)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Give what it has counted, under names."""
@@ -221,11 +221,11 @@ def kneser_ney_discounts(counts: NDArray[np.integer]) -> NDArray[np.float64]:
     >>> kneser_ney_discounts(np.array([1, 1, 1, 1, 2, 2, 3, 4])).round(4)
     array([0.  , 0.5 , 1.25, 1.  ])
     """
-    one, two, three, four = (float((counts == count).sum()) for count in (1, 2, 3, 4))
-    share = one / (one + 2 * two) if one else 0.5
-    found = [share, share, share]
-    if one and two:
-        found[0] = 1 - 2 * share * two / one
-        found[1] = 2 - 3 * share * three / two if three else share
-        found[2] = 3 - 4 * share * four / three if three and four else share
-    return np.array([0.0, *np.clip(found, 0.05, [1.0, 2.0, 3.0])])
+    item, two, three, four = (float((counts == count).sum()) for count in (1, 2, 3, 4))
+    share = item / (item + 2 * two) if item else 0.5
+    result = [share, share, share]
+    if item and two:
+        result[0] = 1 - 2 * share * two / item
+        result[1] = 2 - 3 * share * three / two if three else share
+        result[2] = 3 - 4 * share * four / three if three and four else share
+    return np.array([0.0, *np.clip(result, 0.05, [1.0, 2.0, 3.0])])

@@ -30,12 +30,12 @@ class LayerStates(NamedTuple):
 
     def select(self, rows: Int[Tensor, " chosen"]) -> "LayerStates":
         """Take these rows, in this order."""
-        chosen = [tuple(one.index_select(0, rows) for one in part) for part in self]
+        chosen = [tuple(item.index_select(0, rows) for item in part) for part in self]
         return LayerStates(*chosen)
 
     def detach(self) -> "LayerStates":
         """Cut the gradient."""
-        return LayerStates(*(tuple(one.detach() for one in part) for part in self))
+        return LayerStates(*(tuple(item.detach() for item in part) for part in self))
 
     @classmethod
     def join(cls, parts: Sequence["LayerStates"]) -> "LayerStates":
@@ -108,7 +108,7 @@ class RecurrentStack(nn.Module):
                 before = [part[number][None] for part in state if part]
                 features, *after = self._run(layer, features.to(before[0].dtype), before)
             states.append(after[0][0])
-            cells += [one[0] for one in after[1:]]
+            cells += [item[0] for item in after[1:]]
         return features, LayerStates(tuple(states), tuple(cells))
 
     def _run(self, layer: nn.Module, features: Tensor, before: list[Tensor]) -> tuple[Tensor, ...]:

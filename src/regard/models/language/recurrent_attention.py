@@ -43,8 +43,8 @@ class AttendingState(NamedTuple):
     @classmethod
     def join(cls, parts: Sequence["AttendingState"]) -> "AttendingState":
         """Put the rows of several one behind the other."""
-        layers, past, heard = zip(*parts, strict=True)
-        return cls(LayerStates.join(layers), torch.cat(past), torch.cat(heard))
+        layers, past, encoded = zip(*parts, strict=True)
+        return cls(LayerStates.join(layers), torch.cat(past), torch.cat(encoded))
 
 
 class AttendingLanguageModel(LanguageNetwork):
@@ -98,17 +98,17 @@ class AttendingLanguageModel(LanguageNetwork):
         features, layers = self.stack(self.embedding(tokens), state.layers)
         past = torch.cat([state.past, features], dim=1)  # rows (span new) size
         mask = self._mask(state.heard, tokens.size(1))
-        found = self.attention(features, self.attention.remember(past), mask=mask, return_weights=weights)
-        context, looks = (found.context, found.weights) if isinstance(found, Attended) else (found, None)
+        result = self.attention(features, self.attention.remember(past), mask=mask, return_weights=weights)
+        context, attended = (result.context, result.weights) if isinstance(result, Attended) else (result, None)
         joined = torch.tanh(self.join(torch.cat([context, features], dim=-1)))
-        heard = (state.heard + tokens.size(1)).clamp_max(self.span)
-        after = AttendingState(layers, past[:, tokens.size(1) :], heard)
-        return Heard(self.dropout(joined), after, None if looks is None else looks[:, None])
+        encoded = (state.heard + tokens.size(1)).clamp_max(self.span)
+        after = AttendingState(layers, past[:, tokens.size(1) :], encoded)
+        return Heard(self.dropout(joined), after, None if attended is None else attended[:, None])
 
     def _mask(self, heard: Int[Tensor, " rows"], new: int) -> Bool[Tensor, "rows 1 new places"]:
         """Allow the `span` places before each, as far as they are filled."""
-        places = torch.arange(self.span + new, device=heard.device)
-        query = places[self.span :, None]
-        before = (places < query) & (places >= query - self.span)
-        filled = places >= self.span - heard[:, None]  # rows places
+        indices = torch.arange(self.span + new, device=heard.device)
+        query = indices[self.span :, None]
+        before = (indices < query) & (indices >= query - self.span)
+        filled = indices >= self.span - heard[:, None]  # rows places
         return (before & filled[:, None, :]).unsqueeze(1)

@@ -37,7 +37,7 @@ class DecoderState(NamedTuple):
 
     def select(self, rows: Int[Tensor, " chosen"]) -> "DecoderState":
         """Take these rows, in this order; one may come twice."""
-        blocks = tuple(one.select(rows, filled=self.heard) for one in self.blocks)
+        blocks = tuple(item.select(rows, filled=self.heard) for item in self.blocks)
         return DecoderState(blocks, self.tokens.index_select(0, rows))
 
 
@@ -123,19 +123,19 @@ class TransformerLanguageModel(LanguageNetwork):
 
     def _go_on(self, tokens: Tensor, state: DecoderState, *, weights: bool) -> Heard:
         """Read tokens that there is room for."""
-        new, heard = tokens.size(1), state.heard
+        new, encoded = tokens.size(1), state.heard
         memories = state.blocks
-        if heard + new > memories[0].capacity:
-            room = min(self.context, max(heard + new, 2 * memories[0].capacity))
-            memories = tuple(one.reserve(room) for one in memories)
-        states = self.embedding(tokens, torch.arange(heard, heard + new, device=tokens.device))
-        kept, looks = [], []
+        if encoded + new > memories[0].capacity:
+            room = min(self.context, max(encoded + new, 2 * memories[0].capacity))
+            memories = tuple(item.reserve(room) for item in memories)
+        states = self.embedding(tokens, torch.arange(encoded, encoded + new, device=tokens.device))
+        kept, attention_weights = [], []
         for block, memory in zip(self._blocks(), memories, strict=True):
-            states, memory, look = block.step(states, memory, filled=heard, return_weights=weights)
+            states, memory, attended = block.step(states, memory, filled=encoded, return_weights=weights)
             kept.append(memory)
-            looks += [] if look is None else [look[..., : heard + new]]
+            attention_weights += [] if attended is None else [attended[..., : encoded + new]]
         after = DecoderState(tuple(kept), torch.cat([state.tokens, tokens], dim=1))
-        return Heard(self.norm(states), after, torch.stack(looks, dim=1) if looks else None)
+        return Heard(self.norm(states), after, torch.stack(attention_weights, dim=1) if attention_weights else None)
 
     def _blocks(self) -> Iterable[TransformerEncoderBlock]:
         for block in self.blocks:
@@ -152,7 +152,7 @@ class TransformerLanguageModel(LanguageNetwork):
 
 def _beside(parts: list[Heard]) -> Tensor | None:
     """Lay the weights of several parts under one another, their last places in line."""
-    looks = [part.weights for part in parts if part.weights is not None]
-    width = max((one.size(-1) for one in looks), default=0)
-    padded = [F.pad(one, (width - one.size(-1), 0)) for one in looks]
+    attended = [part.weights for part in parts if part.weights is not None]
+    width = max((item.size(-1) for item in attended), default=0)
+    padded = [F.pad(item, (width - item.size(-1), 0)) for item in attended]
     return torch.cat(padded, dim=-2) if padded else None

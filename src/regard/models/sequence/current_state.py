@@ -82,10 +82,10 @@ class CurrentStateDecoder(RecurrentDecoder):
     ) -> Heard:
         """Hear the next words, all at once."""
         assert memory.source is not None
-        places = None
+        indices = None
         if self.asks_for_step:
-            places = state.position[:, None] + torch.arange(embedding.size(1), device=embedding.device)
+            indices = state.position[:, None] + torch.arange(embedding.size(1), device=embedding.device)
         states, state = run_stack(self.recurrence, embedding, state)
-        seen = look_for_each(self.attention, states, memory.source, positions=places, weights=weights)  # s_i asks
-        features = seen.context if self.features is None else self.features(states, embedding, seen.context)
-        return Heard(features, state, seen.weights)
+        known = look_for_each(self.attention, states, memory.source, positions=indices, weights=weights)  # s_i asks
+        features = known.context if self.features is None else self.features(states, embedding, known.context)
+        return Heard(features, state, known.weights)

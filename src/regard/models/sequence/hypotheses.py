@@ -34,11 +34,11 @@ def look_for_each(
 ) -> Found:
     """Let every row look at the memory of its sentence; `positions` are for attention that asks for the step."""
     folded = fold(query, memory)
-    places = None if positions is None else positions.reshape(folded.size(0), -1)
-    context, found = attend_to(attention, folded, memory, query_positions=places, return_weights=weights)
-    if found is None:
+    indices = None if positions is None else positions.reshape(folded.size(0), -1)
+    context, result = attend_to(attention, folded, memory, query_positions=indices, return_weights=weights)
+    if result is None:
         return Found(context.view(*query.shape[:2], -1), None)
-    by_head = found if found.ndim == 4 else found.unsqueeze(1)
+    by_head = result if result.ndim == 4 else result.unsqueeze(1)
     return Found(context.view(*query.shape[:2], -1), unfold(by_head, query.size(0)))
 
 

@@ -85,7 +85,7 @@ class InputFeedingDecoder(RecurrentDecoder):
         assert state.fed is not None
         fed, states = state.fed, list(state.state.unbind(1))
         cells = None if state.cell is None else list(state.cell.unbind(1))
-        vectors, looks = [], []
+        vectors, attended = [], []
         stack = self._stack()
         first = stack[0]
         of_word, of_fed = first.weight_ih.split([self.cell.embedding_size, self.cell.state_size], dim=1)
@@ -94,22 +94,22 @@ class InputFeedingDecoder(RecurrentDecoder):
             below = torch.addmm(word, fed, of_fed.mT)
             for layer in range(len(stack)):
                 below = self._climb(stack, layer, below, states, cells)
-            places = state.position[:, None] + step if self.asks_for_step else None
+            indices = state.position[:, None] + step if self.asks_for_step else None
             top = states[-1].unsqueeze(1)  # s_i asks
-            seen = look_for_each(self.cell.attention, top, memory.source, positions=places, weights=weights)
-            fed = self._join(seen.context.squeeze(1), states[-1])
+            known = look_for_each(self.cell.attention, top, memory.source, positions=indices, weights=weights)
+            fed = self._join(known.context.squeeze(1), states[-1])
             vectors.append(fed)
-            looks.append(seen.weights)
+            attended.append(known.weights)
         kept = RecurrentState(
             torch.stack(states, dim=1),
             None if cells is None else torch.stack(cells, dim=1),
             fed,
             state.position + embedding.size(1),
         )
-        return Heard(torch.stack(vectors, dim=1), kept, side_by_side(looks))
+        return Heard(torch.stack(vectors, dim=1), kept, side_by_side(attended))
 
     def _stack(self) -> list[nn.RNNCellBase]:
-        return [one for one in self.cell.cells if isinstance(one, nn.RNNCellBase)]
+        return [item for item in self.cell.cells if isinstance(item, nn.RNNCellBase)]
 
     def _climb(
         self,

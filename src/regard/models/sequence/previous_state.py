@@ -87,10 +87,10 @@ class PreviousStateDecoder(RecurrentDecoder):
         """Hear the next words, one after the other: each step waits for what the one before it looked at."""
         assert memory.source is not None
         now, cell = state.state[:, 0], None if state.cell is None else state.cell[:, 0]
-        states, contexts, looks = [now], [], []
+        states, contexts, attended = [now], [], []
         for projected in self.cell.project(embedding.transpose(0, 1)).unbind(0):
-            seen = look_for_each(self.attention, now.unsqueeze(1), memory.source, weights=weights)  # s_{i−1} asks
-            context = seen.context.squeeze(1)
+            known = look_for_each(self.attention, now.unsqueeze(1), memory.source, weights=weights)  # s_{i−1} asks
+            context = known.context.squeeze(1)
             if isinstance(self.cell, ConditionalLSTM):
                 assert cell is not None
                 now, cell = self.cell.step_with_cell(projected, now, cell, context)
@@ -98,7 +98,7 @@ class PreviousStateDecoder(RecurrentDecoder):
                 now = self.cell.step(projected, now, context)
             states.append(now)
             contexts.append(context)
-            looks.append(seen.weights)
+            attended.append(known.weights)
         read = states[:-1] if self.features.kind == "maxout" else states[1:]  # s_{i−1} or s_i
         features = self.features(torch.stack(read, dim=1), embedding, torch.stack(contexts, dim=1))
         kept = state._replace(
@@ -106,10 +106,10 @@ class PreviousStateDecoder(RecurrentDecoder):
             cell=None if cell is None else cell.unsqueeze(1),
             position=state.position + embedding.size(1),
         )
-        return Heard(features, kept, side_by_side(looks))
+        return Heard(features, kept, side_by_side(attended))
 
 
 def side_by_side(looks: list[Tensor | None]) -> Tensor | None:
     """Lay the weights of several steps along one axis."""
-    given = [one for one in looks if one is not None]
-    return torch.cat(given, dim=2) if given else None
+    received = [item for item in looks if item is not None]
+    return torch.cat(received, dim=2) if received else None

@@ -74,9 +74,11 @@ class RecurrentModel(nn.Module):
     def _read_reversed(self, embedding: Tensor, lengths: Tensor | None) -> Encoded:
         """Turn each sentence around, without its padding; read it; turn what was made of it back."""
         batch, length, _ = embedding.shape
-        places = torch.arange(length, device=embedding.device).expand(batch, length)
+        indices = torch.arange(length, device=embedding.device).expand(batch, length)
         last = torch.full((batch, 1), length, device=embedding.device) if lengths is None else lengths[:, None]
-        order = torch.where(places < last.to(places.device), last.to(places.device) - 1 - places, places)[..., None]
+        order = torch.where(indices < last.to(indices.device), last.to(indices.device) - 1 - indices, indices)[
+            ..., None
+        ]
         encoded: Encoded = self.encoder(embedding.take_along_dim(order, dim=1), lengths)
         return encoded._replace(memory=encoded.memory.take_along_dim(order, dim=1))
 
@@ -94,9 +96,9 @@ class RecurrentModel(nn.Module):
     ) -> RecurrentStep:
         """Hear the next tokens, one or more, and say what may follow each."""
         check_some("tokens", tokens)
-        features, state, looks = self.decoder.hear(self.target(tokens), state, memory, weights=weights)
+        features, state, attended = self.decoder.hear(self.target(tokens), state, memory, weights=weights)
         log_probabilities = self.output(self.dropout(features)).log_softmax(-1)
-        return RecurrentStep(log_probabilities, state, None if looks is None else looks.unsqueeze(1))
+        return RecurrentStep(log_probabilities, state, None if attended is None else attended.unsqueeze(1))
 
     def read(
         self,
@@ -110,8 +112,8 @@ class RecurrentModel(nn.Module):
         check_some("target", target)
         check_same_rows(source, target)
         memory = self.encode(source, source_lengths)
-        features, _, looks = self.decoder.hear(self.target(target), self.start(memory), memory, weights=weights)
-        return Read(self.dropout(features), None if looks is None else looks.unsqueeze(1))
+        features, _, attended = self.decoder.hear(self.target(target), self.start(memory), memory, weights=weights)
+        return Read(self.dropout(features), None if attended is None else attended.unsqueeze(1))
 
     @overload
     def forward(

@@ -103,10 +103,10 @@ class DecoderStart(nn.Module):
         """Give the decoder's state and cell, (batch, layers, state_size)."""
         if not len(self.state):
             return state, cell
-        started = torch.stack([torch.tanh(one(x)) for one, x in zip(self.state, state.unbind(1), strict=True)], dim=1)
+        started = torch.stack([torch.tanh(item(x)) for item, x in zip(self.state, state.unbind(1), strict=True)], dim=1)
         if cell is None:
             return started, None
-        return started, torch.stack([one(x) for one, x in zip(self.cell, cell.unbind(1), strict=True)], dim=1)
+        return started, torch.stack([item(x) for item, x in zip(self.cell, cell.unbind(1), strict=True)], dim=1)
 
 
 class RecurrentDecoder(nn.Module, ABC):

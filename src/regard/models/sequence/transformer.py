@@ -31,7 +31,7 @@ class TransformerMemory(NamedTuple):
 
     def select(self, rows: Int[Tensor, " chosen"]) -> "TransformerMemory":
         """Take these sentences, in this order."""
-        return TransformerMemory(tuple(one.select(rows) for one in self.blocks))
+        return TransformerMemory(tuple(item.select(rows) for item in self.blocks))
 
 
 class TransformerState(NamedTuple):
@@ -49,7 +49,7 @@ class TransformerState(NamedTuple):
 
     def select(self, rows: Int[Tensor, " chosen"]) -> "TransformerState":
         """Take these hypotheses, in this order; one may come twice."""
-        return TransformerState(tuple(one.select(rows, filled=self.heard) for one in self.blocks), self.heard)
+        return TransformerState(tuple(item.select(rows, filled=self.heard) for item in self.blocks), self.heard)
 
     def with_room(self, more: int) -> "TransformerState":
         """Make room for `more` tokens where there is none, by doubling."""
@@ -57,7 +57,7 @@ class TransformerState(NamedTuple):
         if needed <= capacity:
             return self
         room = max(needed, 2 * capacity)
-        return TransformerState(tuple(one.reserve(room) for one in self.blocks), self.heard)
+        return TransformerState(tuple(item.reserve(room) for item in self.blocks), self.heard)
 
     def next_positions(self, count: int) -> Int[Tensor, "..."]:
         """Say where the next `count` tokens stand, the same in all rows."""
@@ -111,26 +111,26 @@ class TransformerDecoder(nn.Module):
         state = state.with_room(tokens.size(1))
         filled = None if torch.compiler.is_compiling() else state.heard  # compiled code keeps its shapes
         states = self.target(tokens, state.next_positions(tokens.size(1)))
-        kept, looks = [], []
+        kept, attention_weights = [], []
         for block, own, source in zip(self._decoder(), state.blocks, memory.blocks, strict=True):
-            states, own, _, look = block.step(states, own, source, filled=filled, return_weights=weights)
+            states, own, _, attended = block.step(states, own, source, filled=filled, return_weights=weights)
             kept.append(own)
-            looks.append(look)
+            attention_weights.append(attended)
         log_probabilities = self.output(self.decoder_norm(states)).log_softmax(-1)
-        heard = TransformerState(tuple(kept), state.heard + tokens.size(1))
-        return TransformerStep(log_probabilities, heard, _by_layer(looks))
+        encoded = TransformerState(tuple(kept), state.heard + tokens.size(1))
+        return TransformerStep(log_probabilities, encoded, _by_layer(attention_weights))
 
     def read_along(
         self, memory: TransformerMemory, target: Int[Tensor, "batch target"], *, weights: bool = False
     ) -> Read:
         """Read whole targets, each along its memory, up to the output matrix."""
         check_some("target", target)
-        states, looks = self.target(target), []
+        states, attended = self.target(target), []
         for block, own in zip(self._decoder(), memory.blocks, strict=True):
-            given = block(states, own, return_weights=weights)
-            states = given.states if isinstance(given, DecoderBlockOutput) else given
-            looks.append(given.cross_weights if isinstance(given, DecoderBlockOutput) else None)
-        return Read(self.decoder_norm(states), _by_layer(looks))
+            received = block(states, own, return_weights=weights)
+            states = received.states if isinstance(received, DecoderBlockOutput) else received
+            attended.append(received.cross_weights if isinstance(received, DecoderBlockOutput) else None)
+        return Read(self.decoder_norm(states), _by_layer(attended))
 
 
 class TransformerModel(TransformerDecoder):
@@ -223,5 +223,5 @@ def _padding(lengths: Tensor, source: Tensor) -> Padding | None:
 
 def _by_layer(looks: list[Tensor | None]) -> Tensor | None:
     """Stack the weights of all blocks: (rows, layers, heads, new, source)."""
-    given = [one for one in looks if one is not None]
-    return torch.stack(given, dim=1) if given else None
+    received = [item for item in looks if item is not None]
+    return torch.stack(received, dim=1) if received else None

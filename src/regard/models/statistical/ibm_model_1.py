@@ -71,15 +71,15 @@ class IbmModel1:
         source_words, target_words = _number(sources, first=1), _number(targets, first=0)
         rows = _encode(sources, source_words), _encode(targets, target_words)
         entries = _distinct(_pairs(*part, len(target_words)).entries for part in _parts(*rows))
-        given = entries // max(len(target_words), 1)
+        received = entries // max(len(target_words), 1)
         probabilities = np.full(len(entries), 1 / max(len(target_words), 1))
         history = []
         for _ in range(iterations):
             # made anew each time: kept, they would take four bytes for every pair of words of the corpus
             cells = (_located(_pairs(*part, len(target_words)), entries) for part in _parts(*rows))
             counts, log_likelihood = _expect(cells, probabilities)
-            totals = np.bincount(given, weights=counts, minlength=len(source_words) + 1)
-            probabilities = counts / np.maximum(totals, np.finfo(np.float64).tiny)[given]
+            totals = np.bincount(received, weights=counts, minlength=len(source_words) + 1)
+            probabilities = counts / np.maximum(totals, np.finfo(np.float64).tiny)[received]
             history.append(log_likelihood)
         return cls(
             source_words=source_words,
@@ -111,8 +111,8 @@ class IbmModel1:
         table = self.posterior([] if source is None else [source], [target])
         if not table.any():
             return 0.0
-        given = 0 if source is None else self.source_words.get(source, -1)
-        return float(self._look_up(np.array([given]), self._target([target]), np.array([[given >= 0]]))[0, 0])
+        received = 0 if source is None else self.source_words.get(source, -1)
+        return float(self._look_up(np.array([received]), self._target([target]), np.array([[received >= 0]]))[0, 0])
 
     def _target(self, words: Sentence) -> NDArray[np.int64]:
         return np.array([self.target_words.get(word, -1) for word in words], dtype=np.int64)
@@ -121,11 +121,11 @@ class IbmModel1:
         self, source: NDArray[np.int64], target: NDArray[np.int64], known: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
         wanted = source * len(self.target_words) + target[:, None]
-        places = np.minimum(np.searchsorted(self.entries, wanted), max(len(self.entries) - 1, 0))
+        indices = np.minimum(np.searchsorted(self.entries, wanted), max(len(self.entries) - 1, 0))
         if not len(self.entries):
             return np.zeros(wanted.shape)
-        there = known & (self.entries[places] == wanted)
-        return np.where(there, self.probabilities[places], 0.0)
+        there = known & (self.entries[indices] == wanted)
+        return np.where(there, self.probabilities[indices], 0.0)
 
 
 def likeliest(shares: Float[np.ndarray, "target source_and_null"]) -> list[int | None]:
@@ -135,8 +135,8 @@ def likeliest(shares: Float[np.ndarray, "target source_and_null"]) -> list[int |
     [1, None, None]
     """
     null = shares.shape[1] - 1
-    places = np.where(shares.any(-1), shares.argmax(-1), null).tolist()
-    return [None if place == null else place for place in places]
+    indices = np.where(shares.any(-1), shares.argmax(-1), null).tolist()
+    return [None if index == null else index for index in indices]
 
 
 def _expect(cells: Iterable[_Cells], probabilities: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
@@ -175,12 +175,12 @@ def _pairs(sources: list[NDArray[np.int64]], targets: list[NDArray[np.int64]], v
 
 def _distinct(parts: Iterable[NDArray[np.int64] | NDArray[np.int32]]) -> NDArray[np.int64]:
     """Find the different numbers in all parts, ascending; no more than about twice as many are held at once."""
-    found, waiting = np.zeros(0, dtype=np.int64), [np.zeros(0, dtype=np.int64)]
+    result, waiting = np.zeros(0, dtype=np.int64), [np.zeros(0, dtype=np.int64)]
     for part in parts:
         waiting.append(np.unique(part).astype(np.int64, copy=False))
-        if sum(map(len, waiting)) > len(found) + _AT_ONCE:
-            found, waiting = np.unique(np.concatenate([found, *waiting])), []
-    return np.unique(np.concatenate([found, *waiting]))
+        if sum(map(len, waiting)) > len(result) + _AT_ONCE:
+            result, waiting = np.unique(np.concatenate([result, *waiting])), []
+    return np.unique(np.concatenate([result, *waiting]))
 
 
 def _located(cells: _Cells, entries: NDArray[np.int64]) -> _Cells:

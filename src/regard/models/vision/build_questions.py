@@ -47,10 +47,10 @@ def build_places(spec: ImageEncoderSpec, *, size: int, image_size: int, look: Lo
     encoder = build_image_encoder(spec, image_size=image_size, channels=3).eval()
     with torch.no_grad():
         grid = encoder.features(torch.zeros(1, 3, image_size, image_size)).grid
-    places = Places(encoder.train(), size=size, grid=grid, look=look)
-    for positions in (places.rows, places.columns):  # beside features of unit variance, smaller ones are not heard
+    indices = Places(encoder.train(), size=size, grid=grid, look=look)
+    for positions in (indices.rows, indices.columns):  # beside features of unit variance, smaller ones are not heard
         nn.init.normal_(positions.table, std=0.5)
-    return places
+    return indices
 
 
 def build_looking_block(size: int, num_heads: int, hidden_size: int, *, dropout: float) -> TransformerDecoderBlock:

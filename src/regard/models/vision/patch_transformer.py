@@ -55,8 +55,8 @@ class VisionTransformer(nn.Module):
         self.image_size = image_size
         self.standardize = Standardize(channels)
         self.patches = PatchEmbedding(patch_size, channels, size)
-        places = (image_size[0] // patch_size) * (image_size[1] // patch_size)
-        self.positions = LearnedPositions(1 + places, size)
+        indices = (image_size[0] // patch_size) * (image_size[1] // patch_size)
+        self.positions = LearnedPositions(1 + indices, size)
         self.token = nn.Parameter(torch.empty(size))
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.ModuleList(
@@ -91,12 +91,12 @@ class VisionTransformer(nn.Module):
         """Give the logits, where the token looked in each block, the mean over the heads, and the rollout of all."""
         states, grid, weights = self._read(image, return_weights=True)
         limit = 8 / (grid[0] * grid[1])
-        places = [
+        indices = [
             PlaceWeights(f"block {number}", each.mean(1)[:, 0, 1:].unflatten(1, grid), limit)
             for number, each in enumerate(weights, start=1)
         ]
         rolled = PlaceWeights("rollout", roll_out(weights)[:, 0, 1:].unflatten(1, grid), limit)
-        return Looked(self._decide(states), (*places, rolled), (), None)
+        return Looked(self._decide(states), (*indices, rolled), (), None)
 
     def _read(self, image: Tensor, *, return_weights: bool = False) -> tuple[Tensor, tuple[int, int], list[Tensor]]:
         if tuple(image.shape[2:]) != self.image_size:
@@ -109,12 +109,12 @@ class VisionTransformer(nn.Module):
         states = self.dropout(self.positions(torch.cat([token, embedding], dim=1)))
         weights: list[Tensor] = []
         for block in self.blocks:
-            found = block(states, return_weights=return_weights)
-            if isinstance(found, EncoderBlockOutput):
-                assert found.weights is not None
-                weights.append(found.weights)
-                found = found.states
-            states = found
+            result = block(states, return_weights=return_weights)
+            if isinstance(result, EncoderBlockOutput):
+                assert result.weights is not None
+                weights.append(result.weights)
+                result = result.states
+            states = result
         return self.norm(states), grid, weights
 
     def _decide(self, states: Tensor) -> Tensor:
@@ -134,9 +134,9 @@ def roll_out(weights: list[Tensor]) -> Float[Tensor, "batch place place"]:
     """
     if not weights:
         raise ArgumentError("`weights` must hold those of at least one block; received none.")
-    places = weights[0].size(-1)
-    itself = torch.eye(places, device=weights[0].device, dtype=weights[0].dtype)
-    rolled = itself.expand(len(weights[0]), places, places)
+    indices = weights[0].size(-1)
+    itself = torch.eye(indices, device=weights[0].device, dtype=weights[0].dtype)
+    rolled = itself.expand(len(weights[0]), indices, indices)
     for each in weights:
         rolled = (each.mean(1) / 2 + itself / 2) @ rolled
     return rolled

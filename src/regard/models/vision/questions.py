@@ -110,18 +110,18 @@ class QuestionNetwork(nn.Module):
         features, grid = self.places(image)
         states = self.words(self.embedding(tokens), lengths)
         padding = Padding(lengths.to(tokens.device))
-        looks = []
+        attended = []
         for block in self.blocks:
             assert isinstance(block, TransformerDecoderBlock)
             memory = block.remember(features)
             memory = memory if owners is None else memory.select(owners)
-            given = block(states, memory, mask=padding, return_weights=weights)
-            states = given.states if isinstance(given, DecoderBlockOutput) else given
-            looks.append(given.cross_weights if isinstance(given, DecoderBlockOutput) else None)
+            received = block(states, memory, mask=padding, return_weights=weights)
+            states = received.states if isinstance(received, DecoderBlockOutput) else received
+            attended.append(received.cross_weights if isinstance(received, DecoderBlockOutput) else None)
         summary = _mean_of_words(self.norm(states), lengths)
         logits = self.output(self.dropout(torch.relu(self.hidden(summary))))
-        found = [one for one in looks if one is not None]
-        return Answered(logits, torch.stack(found, dim=1) if found else None, grid)
+        result = [item for item in attended if item is not None]
+        return Answered(logits, torch.stack(result, dim=1) if result else None, grid)
 
 
 def _mean_of_words(states: Tensor, lengths: Tensor) -> Tensor:

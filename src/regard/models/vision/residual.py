@@ -55,19 +55,19 @@ class ResidualBlock(nn.Module):
         channels: list[ChannelWeights] | None = None,
     ) -> Float[Tensor, "batch maps rows columns"]:
         """Add to the maps what the convolutions find; the gates' weights go to the lists, where there are any."""
-        found = F.relu(self.first_norm(self.first(maps)))
-        found = self.second_norm(self.second(found))
+        result = F.relu(self.first_norm(self.first(maps)))
+        result = self.second_norm(self.second(result))
         if self.channel is not None:
-            gated = self.channel(found, return_weights=True)
+            gated = self.channel(result, return_weights=True)
             if channels is not None:
-                channels.append(ChannelWeights(name, gated.weights, found))
-            found = gated.features
+                channels.append(ChannelWeights(name, gated.weights, result))
+            result = gated.features
         if self.spatial is not None:
-            gated = self.spatial(found, return_weights=True)
+            gated = self.spatial(result, return_weights=True)
             if places is not None:
                 places.append(PlaceWeights(name, gated.weights, 1.0))
-            found = gated.features
-        return F.relu(found + self.shortcut(maps))
+            result = gated.features
+        return F.relu(result + self.shortcut(maps))
 
 
 class ResidualNetwork(nn.Module):
@@ -117,13 +117,13 @@ class ResidualNetwork(nn.Module):
             self.stages.append(
                 nn.ModuleList(
                     ResidualBlock(
-                        before if place == 0 else width,
+                        before if index == 0 else width,
                         width,
                         stride=stride,
                         attention=attention,
                         reduction=reduction,
                     )
-                    for place, stride in enumerate(strides)
+                    for index, stride in enumerate(strides)
                 )
             )
             before = width
@@ -147,14 +147,14 @@ class ResidualNetwork(nn.Module):
 
     def look(self, image: Float[Tensor, "batch channels height width"]) -> Looked:
         """Give the logits with the weights of every gate."""
-        places: list[PlaceWeights] = []
+        indices: list[PlaceWeights] = []
         channels: list[ChannelWeights] = []
-        maps = self._maps(image, places, channels)
+        maps = self._maps(image, indices, channels)
         evidence = None
         if self.output is not None:
             each = F.conv2d(maps, self.output.weight[:, :, None, None])  # batch label row column
             evidence = each / (maps.size(2) * maps.size(3))
-        return Looked(self._decide(maps), tuple(places), tuple(channels), evidence)
+        return Looked(self._decide(maps), tuple(indices), tuple(channels), evidence)
 
     def _maps(
         self,
@@ -165,8 +165,8 @@ class ResidualNetwork(nn.Module):
         maps = F.relu(self.stem_norm(self.stem(self.standardize(image))))
         for number, stage in enumerate(self.stages, start=1):
             assert isinstance(stage, nn.ModuleList)
-            for place, block in enumerate(stage, start=1):
-                maps = block(maps, name=f"stage {number}, block {place}", places=places, channels=channels)
+            for index, block in enumerate(stage, start=1):
+                maps = block(maps, name=f"stage {number}, block {index}", places=places, channels=channels)
         return maps
 
     def _decide(self, maps: Tensor) -> Tensor:

@@ -68,7 +68,7 @@ def router(models: Models) -> APIRouter:
 
 def find_seeing(models: Models, name: str) -> Opened:
     """Give the open model of that name that sees pictures, or the first for ""."""
-    fitting = {one.name: one for one in models.all() if isinstance(one.thing, tuple(_TASKS))}
+    fitting = {item.name: item for item in models.all() if isinstance(item.thing, tuple(_TASKS))}
     if not fitting:
         raise ArgumentError(
             "`model` must be one that sees pictures; received none: no such model is open. Start the studio with one: "
@@ -95,7 +95,7 @@ def tell_seen(opened: Opened, seen: Seen) -> dict[str, Any]:
     """Write the picture as the model reads it, and what is known of it: questions with answers, and a caption."""
     thing = opened.thing
     asks = isinstance(thing, QuestionAnswerer)
-    known = [one for one in seen.questions if asks and one.answer in thing.answers and _knows(thing, one.text)]
+    known = [item for item in seen.questions if asks and item.answer in thing.answers and _knows(thing, item.text)]
     return {
         "model": opened.name,
         "task": _TASKS[type(thing)],
@@ -103,7 +103,7 @@ def tell_seen(opened: Opened, seen: Seen) -> dict[str, Any]:
         "height": seen.pixels.shape[1],
         "width": seen.pixels.shape[2],
         "original": list(seen.original),
-        "questions": [one._asdict() for one in known],
+        "questions": [item._asdict() for item in known],
         "suggestions": [text for text in ANY_SCENE if asks and _knows(thing, text)],
         "truth": seen.caption,
     }
@@ -158,24 +158,25 @@ def tell_caption(found: Caption) -> dict[str, Any]:
 
 def tell_label(thing: ImageClassifier, seen: Seen) -> dict[str, Any]:
     """Write a label for the page, with every map over places that the network has."""
-    [found] = thing.inspect_pixels(seen.pixels[None])
-    places = [
-        {"name": one.name, "limit": one.limit, "signed": False, "weights": pack(one.weights)} for one in found.places
+    [result] = thing.inspect_pixels(seen.pixels[None])
+    indices = [
+        {"name": item.name, "limit": item.limit, "signed": False, "weights": pack(item.weights)}
+        for item in result.places
     ]
-    if found.evidence is not None:
-        most = float(found.evidence.abs().max()) or 1.0
-        places.append({"name": "evidence", "limit": most, "signed": True, "weights": pack(found.evidence)})
+    if result.evidence is not None:
+        most = float(result.evidence.abs().max()) or 1.0
+        indices.append({"name": "evidence", "limit": most, "signed": True, "weights": pack(result.evidence)})
     return {
         "task": "labels",
-        "says": found.decision.label,
-        "chances": _ranked(found.decision.probabilities),
+        "says": result.decision.label,
+        "chances": _ranked(result.decision.probabilities),
         "words": [],
         "word_probabilities": None,
         "unknown": [],
         "cut": 0,
         "finished": True,
         "looks": None,
-        "places": places,
+        "places": indices,
     }
 
 

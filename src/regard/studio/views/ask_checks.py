@@ -37,7 +37,7 @@ class Checks(NamedTuple):
 
 def check_answer(thing: QuestionAnswerer, pixels: UInt8[Tensor, "3 height width"], question: str) -> Checks:
     """Measure for one question, whose answer counts as one word."""
-    found = thing.ask_pixels(pixels, [question])[0]
+    result = thing.ask_pixels(pixels, [question])[0]
     tokens, lengths = pad_rows([torch.tensor(thing.tokenizer.encode(question).ids[: thing.max_length]).numpy()])
 
     def predict(images: Tensor) -> Tensor:
@@ -47,8 +47,8 @@ def check_answer(thing: QuestionAnswerer, pixels: UInt8[Tensor, "3 height width"
         logits: Tensor = thing.model(images, rows, lengths.expand(count), owners).logits
         return logits.log_softmax(-1).unsqueeze(1)
 
-    said = [thing.answers.index(found.answer)]
-    return _check(thing.model, predict, _image(pixels, thing.device), said, _grid(found.attention.weights))
+    output = [thing.answers.index(result.answer)]
+    return _check(thing.model, predict, _image(pixels, thing.device), output, _grid(result.attention.weights))
 
 
 def check_caption(thing: Captioner, pixels: UInt8[Tensor, "3 height width"]) -> Checks:
@@ -56,15 +56,15 @@ def check_caption(thing: Captioner, pixels: UInt8[Tensor, "3 height width"]) -> 
     weights = thing.caption_pixels(pixels)[0].attention.weights
     source = as_source(pixels.unsqueeze(0)).to(thing.device)
     search = Search(beam=1, max_length=thing.max_length + 1)
-    said = decode(thing.model, source, search=search, start=START, end=END)[0][0].tokens
-    ids = [token for token in said if token != END]
+    output = decode(thing.model, source, search=search, start=START, end=END)[0][0].tokens
+    ids = [token for token in output if token != END]
     if not ids:
         nothing = torch.zeros(0, *GRID)
         return Checks(nothing, nothing, None)
-    heard = torch.tensor([START, *ids[:-1]], device=thing.device)
+    encoded = torch.tensor([START, *ids[:-1]], device=thing.device)
 
     def predict(images: Tensor) -> Tensor:
-        logits: Tensor = thing.model(images, heard.expand(len(images), -1))
+        logits: Tensor = thing.model(images, encoded.expand(len(images), -1))
         return logits.log_softmax(-1)
 
     return _check(thing.model, predict, _image(pixels, thing.device), ids, _grid(weights))
@@ -79,9 +79,9 @@ def check_label(thing: ImageClassifier, pixels: UInt8[Tensor, "channels height w
 
     image = _image(pixels, thing.device)
     with torch.no_grad():
-        said = [int(predict(image)[0, 0].argmax())]
+        output = [int(predict(image)[0, 0].argmax())]
     grid = (min(GRID[0], image.size(2)), min(GRID[1], image.size(3)))
-    return _check(thing.model, predict, image, said, grid)
+    return _check(thing.model, predict, image, output, grid)
 
 
 def _check(model: nn.Module, predict: Predict, image: Tensor, said: Sequence[int], grid: tuple[int, int]) -> Checks:
@@ -143,8 +143,8 @@ def _uniform(model: nn.Module, predict: Predict, image: Tensor, said: Sequence[i
     if not names:
         return None
     with intervene(model, weights=dict.fromkeys(names, "uniform")):
-        found = predict(image)[0]
-    return [float(found[place, one]) for place, one in enumerate(said)]
+        result = predict(image)[0]
+    return [float(result[index, item]) for index, item in enumerate(said)]
 
 
 def _cells(image: Tensor, grid: tuple[int, int]) -> Tensor:
@@ -152,8 +152,8 @@ def _cells(image: Tensor, grid: tuple[int, int]) -> Tensor:
     height, width = image.shape[2:]
     rows = torch.arange(height, device=image.device) * grid[0] // height
     columns = torch.arange(width, device=image.device) * grid[1] // width
-    place = rows[:, None] * grid[1] + columns[None]
-    return place[None] == torch.arange(grid[0] * grid[1], device=image.device)[:, None, None]
+    index = rows[:, None] * grid[1] + columns[None]
+    return index[None] == torch.arange(grid[0] * grid[1], device=image.device)[:, None, None]
 
 
 def _image(pixels: Tensor, device: torch.device) -> Tensor:

@@ -41,15 +41,15 @@ def record_picture(
         wanted = "at least one for a model that answers questions" if asks else "none for a model that is asked nothing"
         raise ArgumentError(f"`questions` must be {wanted}; received {len(questions)}.")
     opened = open_one(model)
-    seen = _read(model, picture)
-    asked: dict[str, Any] = {"model": opened.name, "file": f"picture {_readable(picture.name)}"}
-    answers = [Answer("ask/see", asked, tell_seen(opened, seen))]
+    known = _read(model, picture)
+    request: dict[str, Any] = {"model": opened.name, "file": f"picture {_readable(picture.name)}"}
+    answers = [Answer("ask/see", request, tell_seen(opened, known))]
     for done, question in enumerate(questions or [""]):
         watch("covering places", done, len(questions) or 1)
-        body = asked | {"question": question}
-        answers.append(Answer("ask/say", body, say_of(model, seen, question)))
-        answers.append(Answer("ask/checks", body, tell_checks(check(model, seen, question))))
-    state = {"own": asked["file"]} | ({"question": questions[0]} if questions else {})
+        body = request | {"question": question}
+        answers.append(Answer("ask/say", body, say_of(model, known, question)))
+        answers.append(Answer("ask/checks", body, tell_checks(check(model, known, question))))
+    state = {"own": request["file"]} | ({"question": questions[0]} if questions else {})
     return Recorded("ask", f"ask?{urlencode(state)}", [opened.about], answers)
 
 

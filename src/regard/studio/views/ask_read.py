@@ -60,8 +60,8 @@ class Seen:
 def read_seen(*, seed: int | None, file: str | None, size: tuple[int, int], channels: int) -> Seen:
     """Draw the scene of a seed, or read a file in base64; one of the two."""
     if (seed is None) == (file is None):
-        given = "neither" if seed is None else "both"
-        raise ArgumentError(f"`seed` or `file` must be given, and one alone; received {given}. Choose a picture.")
+        received = "neither" if seed is None else "both"
+        raise ArgumentError(f"`seed` or `file` must be given, and one alone; received {received}. Choose a picture.")
     return read_file(file, size=size, channels=channels) if file is not None else draw_seen(seed, size, channels)
 
 
@@ -76,7 +76,7 @@ def draw_seen(seed: int | None, size: tuple[int, int], channels: int) -> Seen:
     random = Random(f"studio/{seed}")
     scene = draw_scene(random, style=SIMPLE if size == (SIMPLE.side, SIMPLE.side) else SHAPES)
     asker = Asker()
-    asked = [question for _ in range(ROUNDS) for question in asker.ask(scene, random)]
+    wanted = [question for _ in range(ROUNDS) for question in asker.ask(scene, random)]
     painted = paint_scene(scene)
     if channels == 1:
         pixels = fit_picture(Image.fromarray(painted.transpose(1, 2, 0)), size=size, channels=1)
@@ -85,7 +85,7 @@ def draw_seen(seed: int | None, size: tuple[int, int], channels: int) -> Seen:
     return Seen(
         pixels=pixels,
         original=(painted.shape[1], painted.shape[2]),
-        questions=tuple({one.text: one for one in asked}.values()),
+        questions=tuple({item.text: item for item in wanted}.values()),
         caption=caption_scene(scene),
     )
 

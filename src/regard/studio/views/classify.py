@@ -37,8 +37,8 @@ def router(models: Models) -> APIRouter:
     @made.post("/read")
     async def read(asked: Text, request: Request) -> dict[str, Any]:
         opened = models.find(asked.model, Classifier)
-        told = await opened.ask(request, lambda classifier: tell_decision(classifier, asked.text))
-        return told | {"others": await others(models, asked, told["words"], request)}
+        description = await opened.ask(request, lambda classifier: tell_decision(classifier, asked.text))
+        return description | {"others": await others(models, asked, description["words"], request)}
 
     @made.post("/maps")
     async def maps(asked: Text, request: Request) -> dict[str, Any]:
@@ -89,14 +89,14 @@ def uniform(classifier: Classifier, text: str, label: str) -> float | None:
 async def others(models: Models, asked: Text, words: list[str], request: Request) -> list[dict[str, Any]]:
     """Give the shares by the other open classifiers of the same kind, labels and words: the same with other seeds."""
     chosen = models.find(asked.model, Classifier)
-    found = []
-    for one in models.all("classifier"):
-        if one.name == chosen.name or one.thing.spec != chosen.thing.spec or one.thing.labels != chosen.thing.labels:
+    result = []
+    for item in models.all("classifier"):
+        if item.name == chosen.name or item.thing.spec != chosen.thing.spec or item.thing.labels != chosen.thing.labels:
             continue
-        decision = await one.ask(request, lambda classifier: _decide(classifier, asked.text, "model"))
+        decision = await item.ask(request, lambda classifier: _decide(classifier, asked.text, "model"))
         if list(decision.words) == words:
-            found.append({"name": one.name, "label": decision.label, "shares": list(decision.weights)})
-    return found
+            result.append({"name": item.name, "label": decision.label, "shares": list(decision.weights)})
+    return result
 
 
 def tell_maps(classifier: Classifier, text: str) -> dict[str, Any]:
@@ -110,17 +110,17 @@ def tell_maps(classifier: Classifier, text: str) -> dict[str, Any]:
     trace = classifier.inspect(text).trace
     if sum(call.weights.numel() for call in trace) > EXACT:
         return {"maps": [], "skipped": "Not drawn: this model has too many heads for so long a text."}
-    told = [
+    description = [
         {
             "layer": call.layer,
             "reads": call.layer.split(".")[0] == "reader",
-            "queries": [str(one) for one in call.query_labels or range(call.weights.size(2))],
-            "keys": [str(one) for one in call.key_labels or range(call.weights.size(3))],
+            "queries": [str(item) for item in call.query_labels or range(call.weights.size(2))],
+            "keys": [str(item) for item in call.key_labels or range(call.weights.size(3))],
             "weights": pack(call.weights[0]),
         }
         for call in trace
     ]
-    return {"maps": told, "skipped": ""}
+    return {"maps": description, "skipped": ""}
 
 
 def _decide(classifier: Classifier, text: str, by: By) -> Decision:

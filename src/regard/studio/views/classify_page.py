@@ -24,10 +24,10 @@ def record_classification(classifier: Classifier, texts: Sequence[str], *, watch
     answers = []
     for done, text in enumerate(texts):
         watch("classifying", done, len(texts))
-        asked = {"model": opened.name, "text": text}
+        wanted = {"model": opened.name, "text": text}
         answers += [
-            Answer("classify/read", asked, tell_decision(classifier, text) | {"others": []}),
-            Answer("classify/maps", asked, tell_maps(classifier, text)),
-            Answer("passage/look", asked, look_from_pronouns(opened, text)),
+            Answer("classify/read", wanted, tell_decision(classifier, text) | {"others": []}),
+            Answer("classify/maps", wanted, tell_maps(classifier, text)),
+            Answer("passage/look", wanted, look_from_pronouns(opened, text)),
         ]
     return Recorded("classify", f"classify?{urlencode({'text': texts[0]})}", [opened.about], answers)

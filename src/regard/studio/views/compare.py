@@ -90,22 +90,22 @@ def router(models: Models) -> APIRouter:
 async def look_twice(models: Models, asked: Pair, request: Request) -> dict[str, Any]:
     """Let both models translate, then make both say the same, and see where each looks meanwhile."""
     both = [models.find(name, Translator) for name in (asked.model, asked.other or asked.model)]
-    different = list({one.name: one for one in both}.values())
-    outputs = [await one.ask(request, lambda translator: _translate(translator, asked.text)) for one in different]
+    different = list({item.name: item for item in both}.values())
+    outputs = [await item.ask(request, lambda translator: _translate(translator, asked.text)) for item in different]
     outputs = outputs if len(outputs) == 2 else outputs * 2
     target = asked.target
     if asked.say != "given":
         target = outputs[asked.say == "second"]["text"]
-        for one in different:
-            target = await one.ask(request, partial(_shortened, target=target))
-    looks = [
-        await one.ask(request, partial(_force, name=one.name, text=asked.text, target=target)) for one in different
+        for item in different:
+            target = await item.ask(request, partial(_shortened, target=target))
+    attended = [
+        await item.ask(request, partial(_force, name=item.name, text=asked.text, target=target)) for item in different
     ]
     return {
-        "models": [one.name for one in both],
+        "models": [item.name for item in both],
         "outputs": outputs,
         "target": target,
-        "looks": looks if len(looks) == 2 else looks * 2,
+        "looks": attended if len(attended) == 2 else attended * 2,
     }
 
 

@@ -23,15 +23,15 @@ QUIET = 180.0
 
 def run_folders(models: Models) -> dict[str, RunFolder]:
     """Name the runs that the studio was started with, and the one that it trains itself. Nothing else can be read."""
-    found = {}
+    result = {}
     for name, path in list(models.folders.items()):
         run = run_of(path)
         if run is not None and run.metrics.is_file():
-            found[name] = run
+            result[name] = run
     preparation = models.preparation
     if preparation is not None:
-        found.setdefault(SYSTEM, RunFolder(preparation.folder / SYSTEM))
-    return found
+        result.setdefault(SYSTEM, RunFolder(preparation.folder / SYSTEM))
+    return result
 
 
 def state_of(name: str, run: RunFolder) -> dict[str, Any]:
@@ -86,10 +86,10 @@ def _figures(line: bytes) -> dict[str, Any]:
         return {}
     if not isinstance(table, dict) or table.get("event") not in ("train", "valid", "note"):
         return {}
-    found: dict[str, Any] = {name: _number(value) for name, value in table.items() if isinstance(value, int | float)}
+    result: dict[str, Any] = {name: _number(value) for name, value in table.items() if isinstance(value, int | float)}
     if table["event"] == "note":
-        found["text"] = str(table.get("text", ""))[:500]
-    return {"event": table["event"], **found}
+        result["text"] = str(table.get("text", ""))[:500]
+    return {"event": table["event"], **result}
 
 
 def _number(value: float) -> float | None:

@@ -55,13 +55,13 @@ class Lengths:
         What was measured on other sentences than the first model cannot be compared, and counts as not measured.
         """
         known = {name: self._known(name) for name in names}
-        measured = [found for found in known.values() if found]
-        shared = [one for one in measured[0] if all(one in found for found in measured)] if measured else []
+        measured = [result for result in known.values() if result]
+        shared = [item for item in measured[0] if all(item in result for result in measured)] if measured else []
         chosen = (shared or list(measured[0]))[-1] if measured else ""
         with self._lock:
             error = self._failed[1] if self._failed[0] == set(names) else ""
             return {
-                "results": {name: found[chosen] for name, found in known.items() if chosen in found},
+                "results": {name: result[chosen] for name, result in known.items() if chosen in result},
                 "progress": self._progress,
                 "error": error or None,
             }
@@ -80,8 +80,8 @@ class Lengths:
             held_out = thinned(common.held_out)
             settings = Evaluating(search=Search(), bins=edges_of(held_out), samples=SAMPLES)
             for name, path in folders.items():
-                found = self._found.get(name, {}).get(held_out.fingerprint)
-                if found is None:
+                result = self._found.get(name, {}).get(held_out.fingerprint)
+                if result is None:
                     measured = evaluate(
                         load(path),
                         held_out,
@@ -89,8 +89,8 @@ class Lengths:
                         name=name,
                         watch=lambda stage, done, total, name=name: self._watch(name, stage, done, total),  # type: ignore[misc]
                     )
-                    found = tell_results(measured.table(), source=common.source(name))
-                self._keep(name, found)
+                    result = tell_results(measured.table(), source=common.source(name))
+                self._keep(name, result)
         except Exception as error:  # in a thread nobody would hear of it otherwise
             self._failed = set(names), f"{reason(error)}."
         finally:
@@ -126,8 +126,8 @@ def edges_of(held_out: HeldOut) -> tuple[int, ...]:
     """Divide the sources by length into bins of about equally many."""
     lengths = sorted(len(words(source)) for source in held_out.sources)
     cuts = np.quantile(lengths, np.linspace(0, 1, NUM_BINS + 1)[1:-1])
-    found = sorted({int(np.ceil(cut)) for cut in cuts} - {0})
-    return tuple(found) or (lengths[-1] + 1,)
+    result = sorted({int(np.ceil(cut)) for cut in cuts} - {0})
+    return tuple(result) or (lengths[-1] + 1,)
 
 
 def read_results(models: Models, name: str) -> dict[str, Any] | None:
@@ -148,17 +148,17 @@ def tell_results(table: dict[str, Any], *, source: str) -> dict[str, Any]:
         "fingerprint": str(table["fingerprint"]),
         "sentences": int(table["sentences"]),
         "source": source,
-        "scores": {name: float(found["value"]) for name, found in table["scores"].items()},
+        "scores": {name: float(result["value"]) for name, result in table["scores"].items()},
         "bins": [
             {
-                "low": int(one["low"]),
-                "high": None if one["high"] is None else int(one["high"]),
-                "mean_length": float(one["mean_length"]),
-                "sentences": int(one["sentences"]),
-                "few": bool(one["few"]),
-                **{name: {part: float(one[name][part]) for part in ("value", "low", "high")} for name in _METRICS},
+                "low": int(item["low"]),
+                "high": None if item["high"] is None else int(item["high"]),
+                "mean_length": float(item["mean_length"]),
+                "sentences": int(item["sentences"]),
+                "few": bool(item["few"]),
+                **{name: {part: float(item[name][part]) for part in ("value", "low", "high")} for name in _METRICS},
             }
-            for one in table["by_length"]
+            for item in table["by_length"]
         ],
     }
 

@@ -38,17 +38,17 @@ def find_common(folders: Mapping[str, Path]) -> Common:
     """
     problems: list[str] = []
     for split in _SPLITS:
-        found: dict[str, HeldOut] = {}
+        result: dict[str, HeldOut] = {}
         for name, path in folders.items():
             if run_of(path) is None:
                 continue
             try:
-                found[name] = find_held_out(Choice(split=split), path)
+                result[name] = find_held_out(Choice(split=split), path)
             except (RegardError, OSError) as error:
                 problems.append(str(error).split(" Name a test set")[0])
-        if len(found) == len(folders) and len({one.fingerprint for one in found.values()}) == 1:
-            return Common(held_out=next(iter(found.values())))
-        for owner, held_out in found.items():
+        if len(result) == len(folders) and len({item.fingerprint for item in result.values()}) == 1:
+            return Common(held_out=next(iter(result.values())))
+        for owner, held_out in result.items():
             common = _unseen(owner, held_out, {name: path for name, path in folders.items() if name != owner})
             if common.held_out.pairs:
                 return common
@@ -61,14 +61,14 @@ def find_common(folders: Mapping[str, Path]) -> Common:
 
 def _unseen(owner: str, held_out: HeldOut, others: Mapping[str, Path]) -> Common:
     """Leave out the pairs of one model that others were trained on."""
-    wanted, seen, unsure = set(held_out.sources), set[str](), []
+    wanted, known, unsure = set(held_out.sources), set[str](), []
     for name, path in others.items():
         read = _trained_on(path, wanted)
         if read is None:
             unsure.append(name)
         else:
-            seen |= read
-    pairs = [pair for pair in held_out.pairs if pair.source not in seen]
+            known |= read
+    pairs = [pair for pair in held_out.pairs if pair.source not in known]
     left_out = len(held_out.pairs) - len(pairs)
     if left_out:
         name = f"{held_out.name}, without {left_out:,} that {_listed(list(others))} learned from"

@@ -74,28 +74,28 @@ def attend_small(asked: Attending) -> dict[str, Any]:
     """Compute the call by the operator, and each row's steps, which agree with it."""
     query, key, value = (torch.tensor(table) for table in (asked.query, asked.key, asked.value))
     attend = Attend(normalize=asked.normalizer.build()).eval()
-    given = {
+    received = {
         "score": asked.score.build(),
         "mask": None if asked.mask is None else asked.mask.build(),
         "position": None if asked.position is None else asked.position.build(),
     }
-    found = attention(query, key, value, **given, normalize=attend.normalize, return_weights=True)
+    result = attention(query, key, value, **received, normalize=attend.normalize, return_weights=True)
     rows = [
-        computation(attend, lambda: attend(query, key, value, **given), layer="Attend", query=row)
+        computation(attend, lambda: attend(query, key, value, **received), layer="Attend", query=row)
         for row in range(len(query))
     ]
 
     def listed(name: str) -> list[Any] | None:
-        parts = [getattr(one, name) for one in rows]
+        parts = [getattr(item, name) for item in rows]
         return None if parts[0] is None else [part.tolist() for part in parts]
 
     parts = ("query", "compared", "added", "scores", "mask", "normalized", "factors", "extra")
     return {name: listed(name) for name in parts} | {
         "key": rows[0].keys.tolist(),
-        "weights": found.weights.tolist(),
-        "context": found.context.tolist(),
+        "weights": result.weights.tolist(),
+        "context": result.context.tolist(),
         "turned": rows[0].unturned is not None,
-        "score": [tell_score(one) for one in rows],
+        "score": [tell_score(item) for item in rows],
         "code": code_of(asked),
     }
 
@@ -103,10 +103,10 @@ def attend_small(asked: Attending) -> dict[str, Any]:
 def code_of(asked: Attending) -> str:
     """Write the call as Python that can be run."""
     named = {"score": asked.score, "mask": asked.mask, "position": asked.position, "normalize": asked.normalizer}
-    chosen = {name: one for name, one in named.items() if one is not None}
-    imports = sorted({one.name for one in chosen.values()})
+    chosen = {name: item for name, item in named.items() if item is not None}
+    imports = sorted({item.name for item in chosen.values()})
     tables = [f"{name} = {as_tensor(getattr(asked, name))}" for name in ("query", "key", "value")]
-    arguments = [f"    {name}={one.code()}," for name, one in chosen.items()]
+    arguments = [f"    {name}={item.code()}," for name, item in chosen.items()]
     return "\n".join(
         [
             "import torch",
@@ -130,7 +130,7 @@ def look_up_word(asked: Looking) -> dict[str, Any]:
     query: Any = asked.query if points is None else torch.tensor(points[:1])
     keys: Any = asked.keys if points is None else torch.tensor(points[1:])[:, None]
     score = Cosine(asked.temperature) if points is None else Gaussian(asked.temperature)
-    found = lookup(query, keys, table, exact=False, score=score)
+    result = lookup(query, keys, table, exact=False, score=score)
     try:
         exact = lookup(query, keys, table)
     except KeyError:
@@ -139,8 +139,8 @@ def look_up_word(asked: Looking) -> dict[str, Any]:
         "by": str(score),
         "mixes": values is not None,
         "exact": _plain(exact),
-        "value": _plain(found.value),
-        "weights": found.weights.tolist(),
+        "value": _plain(result.value),
+        "weights": result.weights.tolist(),
         "code": f"""import torch
 from regard import {score}, lookup
 
@@ -155,10 +155,10 @@ value, weights = lookup(query, keys, values, exact=False, score={score}({asked.t
 def _numbers(texts: list[str]) -> list[float] | None:
     """Read all as numbers, or none."""
     try:
-        found = [float(text) for text in texts]
+        result = [float(text) for text in texts]
     except ValueError:
         return None
-    return found if all(abs(one) < 1e6 for one in found) else None
+    return result if all(abs(item) < 1e6 for item in result) else None
 
 
 def _plain(value: Any) -> Any:

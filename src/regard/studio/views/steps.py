@@ -73,16 +73,16 @@ def router(models: Models) -> APIRouter:
 
 def read_text(opened: Opened, asked: Reading) -> dict[str, Any]:
     """Let a model read a text, and tell what there is to choose from."""
-    found = inspect_text(opened.thing, asked)
-    if asked.target is None and found.target is not None:
+    result = inspect_text(opened.thing, asked)
+    if asked.target is None and result.target is not None:
         # `apart` will make it say this text: with the same tokens, and an end where search came to none.
-        found = inspect_text(opened.thing, asked.model_copy(update={"target": found.target}))
-    return tell_reading(found, opened)
+        result = inspect_text(opened.thing, asked.model_copy(update={"target": result.target}))
+    return tell_reading(result, opened)
 
 
 def find_reader(models: Models, name: str) -> Opened:
     """Give the open model of that name that reads text, or the first for ""."""
-    fitting = {one.name: one for one in models.all() if isinstance(one.thing, _READERS)}
+    fitting = {item.name: item for item in models.all() if isinstance(item.thing, _READERS)}
     if not fitting:
         raise ArgumentError(
             "`model` must be one that reads text; received none: no such model is open. Start the studio with one: "
@@ -102,8 +102,8 @@ def inspect_text(thing: Any, asked: Reading) -> Inspection:
         return thing.inspect(asked.text)
     if asked.target is not None:
         _check_length("target", thing, asked.target)
-    found: Inspection = thing.inspect(asked.text, target=asked.target)
-    return found
+    result: Inspection = thing.inspect(asked.text, target=asked.target)
+    return result
 
 
 def tell_reading(found: Inspection, opened: Opened) -> dict[str, Any]:
@@ -119,8 +119,8 @@ def tell_reading(found: Inspection, opened: Opened) -> dict[str, Any]:
             {
                 "name": call.layer,
                 "heads": call.weights.size(1),
-                "queries": [str(one) for one in _labels(call.query_labels, call.weights.size(2))],
-                "keys": [str(one) for one in _labels(call.key_labels, call.weights.size(3))],
+                "queries": [str(item) for item in _labels(call.query_labels, call.weights.size(2))],
+                "keys": [str(item) for item in _labels(call.key_labels, call.weights.size(3))],
             }
             for call in found.trace
         ],
@@ -137,19 +137,19 @@ def take_apart(opened: Opened, asked: Apart) -> dict[str, Any]:
         readings.append(inspect_text(opened.thing, asked))
         check_place("query", asked.query, readings[0].call(asked.layer).weights.size(2))
 
-    seen = computation(opened.thing.model, read_again, layer=asked.layer, query=asked.query, head=asked.head)
-    found = readings[0]
-    read = found.call(asked.layer)
-    names = [str(one) for one in _labels(read.key_labels, read.weights.size(3))]
-    first = max(len(seen.weights) - len(names), 0)  # places of a memory that nothing was put in yet
-    told = tell_stages(seen, first)
-    told |= {
+    known = computation(opened.thing.model, read_again, layer=asked.layer, query=asked.query, head=asked.head)
+    result = readings[0]
+    read = result.call(asked.layer)
+    names = [str(item) for item in _labels(read.key_labels, read.weights.size(3))]
+    first = max(len(known.weights) - len(names), 0)  # places of a memory that nothing was put in yet
+    description = tell_stages(known, first)
+    description |= {
         "query_label": str(_labels(read.query_labels, read.weights.size(2))[asked.query]),
-        "key_labels": names[: len(seen.weights) - first],
-        "weights_recorded": pack(read.weights[0, asked.head, asked.query, : len(seen.weights) - first]),
-        "code": steps_code(opened.thing, asked.text, found.target, str(opened.folder), read, asked.head, asked.query),
+        "key_labels": names[: len(known.weights) - first],
+        "weights_recorded": pack(read.weights[0, asked.head, asked.query, : len(known.weights) - first]),
+        "code": steps_code(opened.thing, asked.text, result.target, str(opened.folder), read, asked.head, asked.query),
     }
-    return told
+    return description
 
 
 def tell_stages(seen: Computation, first: int = 0) -> dict[str, Any]:
@@ -186,42 +186,42 @@ def tell_score(seen: Computation, first: int = 0) -> dict[str, Any]:
     A matrix is not sent but applied: to the query (general), or to both sides (concat), or cut to the keys (location).
     """
     score, query, keys = seen.score, seen.query.float(), seen.keys[first:].float()
-    told: dict[str, Any] = {"kind": name_of(score)}
+    text: dict[str, Any] = {"kind": name_of(score)}
     match score:
         case ScaledDot():
-            told["scale"] = float(score.inner(query[None], keys[:1]).scale if score.scale is None else score.scale)
+            text["scale"] = float(score.inner(query[None], keys[:1]).scale if score.scale is None else score.scale)
         case Bilinear():
-            told["projected_query"] = pack(query @ score.matrix.float())
+            text["projected_query"] = pack(query @ score.matrix.float())
         case Additive():
-            told |= {"vector": pack(score.vector), "activation": score.activation}
+            text |= {"vector": pack(score.vector), "activation": score.activation}
         case Concat():
             inner, own, others = score.projected(query[None], keys)
             assert isinstance(inner, Additive)
-            told |= {"vector": pack(inner.vector), "projected_query": pack(own[0]), "projected_keys": pack(others)}
+            text |= {"vector": pack(inner.vector), "projected_query": pack(own[0]), "projected_keys": pack(others)}
         case Location():
-            told["columns"] = pack(score.matrix.mT[first : first + len(keys)])
+            text["columns"] = pack(score.matrix.mT[first : first + len(keys)])
         case Gaussian():
-            told["bandwidth"] = float(score.bandwidth)
+            text["bandwidth"] = float(score.bandwidth)
         case Cosine():
-            told["temperature"] = float(score.temperature)
+            text["temperature"] = float(score.temperature)
         case Score():
             pass
         case _:
-            told["kind"] = "function"
-    return told
+            text["kind"] = "function"
+    return text
 
 
 def tell_normalizer(seen: Computation) -> dict[str, Any]:
     """Write a normalizer with its settings."""
-    told: dict[str, Any] = {"kind": name_of(seen.normalizer)}
+    text: dict[str, Any] = {"kind": name_of(seen.normalizer)}
     match seen.normalizer:
         case Entmax(alpha=alpha):
-            told["alpha"] = alpha
+            text["alpha"] = alpha
         case Sigmoid(bias=bias):
-            told["bias"] = bias
+            text["bias"] = bias
         case Sink(score=score) if not score.ndim:
-            told["score"] = float(score)
-    return told
+            text["score"] = float(score)
+    return text
 
 
 def count_tokens(thing: Any, text: str, *, side: str = "text") -> int:

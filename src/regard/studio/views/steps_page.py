@@ -48,21 +48,21 @@ def record_steps(
 
     There are at most `MAX_LOOKS`, and no more once answers have `MAX_BYTES`.
     """
-    for name, given in (("text", text), ("target", target)):
-        check_letters(name, given, most=MAX_LETTERS)
+    for name, received in (("text", text), ("target", target)):
+        check_letters(name, received, most=MAX_LETTERS)
     opened = open_one(model)
-    asked: dict[str, Any] = {"model": opened.name, "text": text, "target": target}
-    read = read_text(opened, Reading(**asked))
-    answers = [Answer("steps/read", asked, read)]
-    layer = next(one for one in read["layers"] if one["name"] == read["layer"])
-    places = [(head, query) for query in range(len(layer["queries"])) for head in range(layer["heads"])]
-    size, left_out = len(json.dumps(read)), max(len(places) - MAX_LOOKS, 0)
-    for done, (head, query) in enumerate(places[:MAX_LOOKS]):
+    wanted: dict[str, Any] = {"model": opened.name, "text": text, "target": target}
+    read = read_text(opened, Reading(**wanted))
+    answers = [Answer("steps/read", wanted, read)]
+    layer = next(item for item in read["layers"] if item["name"] == read["layer"])
+    indices = [(head, query) for query in range(len(layer["queries"])) for head in range(layer["heads"])]
+    size, left_out = len(json.dumps(read)), max(len(indices) - MAX_LOOKS, 0)
+    for done, (head, query) in enumerate(indices[:MAX_LOOKS]):
         if size > MAX_BYTES:
-            left_out = len(places) - done
+            left_out = len(indices) - done
             break
-        watch("taking looks apart", done, min(len(places), MAX_LOOKS))
-        body = asked | {"target": read["target"], "layer": layer["name"], "head": head, "query": query}
+        watch("taking looks apart", done, min(len(indices), MAX_LOOKS))
+        body = wanted | {"target": read["target"], "layer": layer["name"], "head": head, "query": query}
         answers.append(Answer("steps/apart", body, take_apart(opened, Apart(**body))))
         size += len(json.dumps(answers[-1].answer))
     state = {"text": text} | ({} if target is None else {"target": target})

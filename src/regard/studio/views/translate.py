@@ -78,8 +78,8 @@ def router(models: Models) -> APIRouter:
     @made.post("/row")
     async def exact(asked: Row, request: Request) -> dict[str, Any]:
         opened = models.find(asked.model, Translator)
-        seen = await opened.ask(request, lambda translator: _look(translator, asked))
-        chosen = [one for one in seen.maps if one.id == asked.map]
+        known = await opened.ask(request, lambda translator: _look(translator, asked))
+        chosen = [item for item in known.maps if item.id == asked.map]
         if not chosen or asked.row >= chosen[0].weights.size(-2):
             raise ArgumentError(f'`map` and `row` must name a row that there is; received "{asked.map}", {asked.row}.')
         return {"weights": pack(chosen[0].weights[:, :, asked.row])}
@@ -125,14 +125,14 @@ def find(translator: Translator, text: str, *, beam: int) -> dict[str, Any]:
         "attends": looking_at_source(translator.model) != [],
         "outputs": [
             {
-                "text": one.text,
-                "tokens": list(one.hypothesis.tokens),
-                "score": one.score,
-                "log_probability": one.log_probability,
-                "finished": one.finished,
+                "text": item.text,
+                "tokens": list(item.hypothesis.tokens),
+                "score": item.score,
+                "log_probability": item.log_probability,
+                "finished": item.finished,
             }
-            for one in outputs
-            if one.hypothesis.tokens
+            for item in outputs
+            if item.hypothesis.tokens
         ],
         "tree": tell_tree(tree, translator),
     }
@@ -143,12 +143,12 @@ def tell(seen: Look, translator: Translator) -> dict[str, Any]:
     rows = seen.log_probabilities
     likeliest = rows.topk(min(CANDIDATES, rows.size(-1)), dim=-1)
     pieces = translator.tokenizers.target.pieces
-    said = [float(rows[place, token]) for place, token in enumerate(seen.target.ids)]
+    output = [float(rows[index, token]) for index, token in enumerate(seen.target.ids)]
     return {
         "source": side(seen.source),
         "target": side(seen.target),
         "finished": seen.finished,
-        "log_probabilities": said,
+        "log_probabilities": output,
         "candidates": [
             [
                 {"token": name, "id": number, "probability": math.exp(value)}
@@ -156,7 +156,7 @@ def tell(seen: Look, translator: Translator) -> dict[str, Any]:
             ]
             for ids, values in zip(likeliest.indices.tolist(), likeliest.values.tolist(), strict=True)
         ],
-        "maps": [tell_map(one) for one in seen.maps],
+        "maps": [tell_map(item) for item in seen.maps],
         "norms": None if seen.norms is None else pack(seen.norms),
         "rollout": None if seen.rollout is None else pack(seen.rollout),
     }
@@ -183,16 +183,16 @@ def tell_tree(tree: BeamTree, translator: Translator) -> list[list[dict[str, Any
     return [
         [
             {
-                "token": pieces([one.token])[0],
-                "id": one.token,
-                "log_probability": one.log_probability,
-                "score": one.score,
-                "parent": one.parent,
-                "kept": one.kept,
-                "ended": one.ended,
+                "token": pieces([item.token])[0],
+                "id": item.token,
+                "log_probability": item.log_probability,
+                "score": item.score,
+                "parent": item.parent,
+                "kept": item.kept,
+                "ended": item.ended,
             }
-            for one in step
-            if math.isfinite(one.score)
+            for item in step
+            if math.isfinite(item.score)
         ]
         for step in tree.steps[:MAX_TREE]
     ]
@@ -214,14 +214,14 @@ async def others(models: Models, asked: Looking, request: Request) -> list[dict[
     Such models differ by their seeds alone, or by their data; others would look elsewhere for other reasons.
     """
     chosen = models.find(asked.model, Translator)
-    found = []
-    for one in models.all("translator"):
-        if one.name == chosen.name or not await run_in_threadpool(_alike, one.thing, chosen.thing):
+    result = []
+    for item in models.all("translator"):
+        if item.name == chosen.name or not await run_in_threadpool(_alike, item.thing, chosen.thing):
             continue
-        seen = await one.ask(request, lambda translator: _look(translator, asked))
-        if seen.maps:
-            found.append({"name": one.name, "weights": pack_weights(seen.maps[0].weights)})
-    return found
+        known = await item.ask(request, lambda translator: _look(translator, asked))
+        if known.maps:
+            result.append({"name": item.name, "weights": pack_weights(known.maps[0].weights)})
+    return result
 
 
 def _alike(one: Translator, other: Translator) -> bool:

@@ -44,13 +44,13 @@ def measure(translator: Translator, source: Side, tokens: Sequence[int]) -> Hone
         reason = f"more than {MAX_CHECKED} tokens" if longest > MAX_CHECKED else "a single word"
         return Honesty(None, None, None, f"Not measured for {reason}.")
     finished = tokens[-1] == END
-    heard = torch.tensor([START, *(tokens[:-1] if finished else tokens)], device=translator.device)
-    said = torch.tensor(list(tokens), device=translator.device)
+    encoded = torch.tensor([START, *(tokens[:-1] if finished else tokens)], device=translator.device)
+    output = torch.tensor(list(tokens), device=translator.device)
     read = torch.tensor(source.ids, device=translator.device)
     return Honesty(
-        removal(translator, read, heard)[: len(said)],
-        gradient_times_input(translator, read, heard, said),
-        _uniform(translator, read, heard, said),
+        removal(translator, read, encoded)[: len(output)],
+        gradient_times_input(translator, read, encoded, output),
+        _uniform(translator, read, encoded, output),
         "",
     )
 
@@ -64,7 +64,7 @@ def removal(translator: Translator, source: Tensor, heard: Tensor) -> Float[Tens
     Reference: Jain and Wallace (2019), section 4.1, arXiv:1902.10186; all sentences without a word are read at once.
     """
     length = len(source)
-    left = [torch.cat([source[:place], source[place + 1 :]]) for place in range(length - 1)]
+    left = [torch.cat([source[:index], source[index + 1 :]]) for index in range(length - 1)]
     whole = _predict(translator, source[None], heard[None])
     without = _predict(translator, torch.stack(left), heard.expand(length - 1, -1))
     changes = total_variation(whole.expand_as(without), without).mT  # target source
@@ -110,8 +110,8 @@ def _uniform(translator: Translator, source: Tensor, heard: Tensor, said: Tensor
     if not names:
         return None
     with intervene(model, weights=dict.fromkeys(names, "uniform")):
-        found = _predict(translator, source[None], heard[None])[0]
-    return [float(found[place, token]) for place, token in enumerate(said.tolist())]
+        result = _predict(translator, source[None], heard[None])[0]
+    return [float(result[index, token]) for index, token in enumerate(said.tolist())]
 
 
 def _predict(translator: Translator, source: Tensor, heard: Tensor) -> Float[Tensor, "rows target vocabulary"]:

@@ -29,28 +29,28 @@ def record_translation(translator: Translator, text: str, *, beam: int = 5, watc
     Of more than `EXACT` weights the page gets rounded ones; the best output's rows then follow exactly, up to
     `MAX_BYTES` in all.
     """
-    asked = {"model": "", "text": text}
+    wanted = {"model": "", "text": text}
     source, _ = read_source(translator, text)
-    found = find(translator, text, beam=beam)
-    answers = [Answer("translate/search", asked | {"beam": beam}, found)]
-    outputs = [one["tokens"] for one in found["outputs"]]
-    paths = outputs + [path for path in _paths(found["tree"]) if path not in outputs]
-    size, on_the_way, left_out = len(json.dumps(found)), 0, 0
+    result = find(translator, text, beam=beam)
+    answers = [Answer("translate/search", wanted | {"beam": beam}, result)]
+    outputs = [item["tokens"] for item in result["outputs"]]
+    paths = outputs + [path for path in _paths(result["tree"]) if path not in outputs]
+    size, on_the_way, left_out = len(json.dumps(result)), 0, 0
     rows: Iterator[Answer] = iter(())
     for done, tokens in enumerate(paths):
         if on_the_way > MAX_PATHS and tokens not in outputs:
             left_out = len(paths) - done
             break
         watch("looking at hypotheses", done, len(paths))
-        body = asked | {"tokens": tokens}
-        seen = look(translator, source, tokens)
-        answers.append(Answer("translate/look", body, tell(seen, translator)))
+        body = wanted | {"tokens": tokens}
+        known = look(translator, source, tokens)
+        answers.append(Answer("translate/look", body, tell(known, translator)))
         letters = len(json.dumps(answers[-1].answer))
         size, on_the_way = size + letters, on_the_way + letters
         if tokens in outputs:
             checks = tell_honesty(measure(translator, source, tokens)) | {"others": []}
             answers.append(Answer("translate/honesty", body, checks))
-        rows = _rounded_rows(seen, body) if done == 0 else rows
+        rows = _rounded_rows(known, body) if done == 0 else rows
     for row in rows:
         size += len(json.dumps(row.answer))
         if size > MAX_BYTES:
@@ -62,17 +62,17 @@ def record_translation(translator: Translator, text: str, *, beam: int = 5, watc
 
 def _rounded_rows(seen: Look, body: dict[str, Any]) -> Iterator[Answer]:
     """Give the exact rows of maps whose weights the page gets rounded."""
-    for one in seen.maps:
-        for row in range(one.weights.size(2) if one.weights.numel() > EXACT else 0):
-            weights = pack(one.weights[:, :, row])
-            yield Answer("translate/row", body | {"map": one.id, "row": row}, {"weights": weights})
+    for item in seen.maps:
+        for row in range(item.weights.size(2) if item.weights.numel() > EXACT else 0):
+            weights = pack(item.weights[:, :, row])
+            yield Answer("translate/row", body | {"map": item.id, "row": row}, {"weights": weights})
 
 
 def _paths(tree: list[list[dict[str, Any]]]) -> list[list[int]]:
     """List the hypotheses that search kept, as tokens, shorter ones first."""
-    found: list[list[int]] = []
+    result: list[list[int]] = []
     before: list[list[int]] = [[]]
     for step in tree:
-        before = [[*before[one["parent"]], one["id"]] for one in step]
-        found += [path for path, one in zip(before, step, strict=True) if one["kept"] and path[:-1].count(END) == 0]
-    return found
+        before = [[*before[item["parent"]], item["id"]] for item in step]
+        result += [path for path, item in zip(before, step, strict=True) if item["kept"] and path[:-1].count(END) == 0]
+    return result

@@ -107,19 +107,19 @@ def begin(translator: Translator, text: str) -> dict[str, Any]:
     """Translate greedily and undisturbed, and write where the model looked."""
     source, cut = read_source(translator, text)
     tokens = decode(translator, source.ids, []).tokens
-    told = tell(look(translator, source, tokens), translator)
-    return {"look": told, "tokens": tokens, "text": write(translator, tokens), "cut": cut}
+    description = tell(look(translator, source, tokens), translator)
+    return {"look": description, "tokens": tokens, "text": write(translator, tokens), "cut": cut}
 
 
 def meddle(translator: Translator, asked: Change) -> dict[str, Any]:
     """Decode from the step on, once undisturbed and once as asked, and write both."""
     source, prefix = _read(translator, asked)
     names = _layers(translator, asked.layer)
-    for name, places in (("pinned", [one.place for one in asked.pinned]), ("hidden", asked.hidden)):
-        _check_places(name, places, len(source.ids))
+    for name, indices in (("pinned", [item.place for item in asked.pinned]), ("hidden", asked.hidden)):
+        _check_places(name, indices, len(source.ids))
     read = replace_tokens(translator, source, asked.replaced)
     meddling = Meddling(
-        pinned={one.place: one.share for one in asked.pinned},
+        pinned={item.place: item.share for item in asked.pinned},
         hidden=tuple(asked.hidden),
         layers=tuple(names),
         head=None if asked.head < 0 else asked.head,
@@ -158,22 +158,22 @@ def search(translator: Translator, asked: Searching) -> dict[str, Any]:
         weights = model.step(last, state, memory, weights=True)[2]
         before = run()[-1].cpu()
     assert weights is not None
-    place = looking_at_source(translator.model).index(layer)
-    found = another_distribution(
+    position = looking_at_source(translator.model).index(layer)
+    outcome = another_distribution(
         translator.model, run, layer=layer, tolerance=asked.tolerance, steps=SEARCH_STEPS, seed=0
     )
-    with torch.no_grad(), intervene(translator.model, weights={layer: found.forced}):
+    with torch.no_grad(), intervene(translator.model, weights={layer: outcome.forced}):
         after = run()[-1].cpu()
     flat = uniform_distribution(translator.model, run, layer=layer, tolerance=asked.tolerance)
     return {
-        "layer": place,
-        "own": pack(weights[0, place, :, -1]),
-        "other": pack(found.forced[0, :, -1]),
+        "layer": position,
+        "own": pack(weights[0, position, :, -1]),
+        "other": pack(outcome.forced[0, :, -1]),
         "steps": SEARCH_STEPS,
         "caveat": CAVEAT,
         "candidates": _candidates(translator, before, after),
         "uniform": _figures(flat),
-    } | _figures(found)
+    } | _figures(outcome)
 
 
 def write(translator: Translator, tokens: Sequence[int]) -> str:
@@ -183,23 +183,23 @@ def write(translator: Translator, tokens: Sequence[int]) -> str:
 
 def replace_tokens(translator: Translator, source: Side, replaced: Sequence[Replacement]) -> Side:
     """Put other tokens at some places; each text must be one token, in a sentence or in the vocabulary."""
-    _check_places("replaced", [one.place for one in replaced], len(source.ids) - 1)
+    _check_places("replaced", [item.place for item in replaced], len(source.ids) - 1)
     ids, tokens, tokenizer = list(source.ids), list(source.tokens), translator.tokenizers.source
-    for one in replaced:
-        text = translator.read([one.text])[0].text
+    for item in replaced:
+        text = translator.read([item.text])[0].text
         exact = tokenizer.backend.token_to_id(text)
         encoded = tokenizer.encode(text).ids
         if len(encoded) == 1:
-            ids[one.place] = encoded[0]
+            ids[item.place] = encoded[0]
         elif exact is not None:
-            ids[one.place] = UNKNOWN if exact in tokenizer.untrained else exact
+            ids[item.place] = UNKNOWN if exact in tokenizer.untrained else exact
         else:
             parts = ", ".join(tokenizer.pieces(encoded[:8])) or "nothing"
             raise ArgumentError(
-                f'`replaced` must be one token of the model; received "{one.text[:40]}", which is {len(encoded)}: '
+                f'`replaced` must be one token of the model; received "{item.text[:40]}", which is {len(encoded)}: '
                 f"{parts}. Take one that is suggested."
             )
-        tokens[one.place] = name_tokens(tokenizer, text, [ids[one.place]])[0]
+        tokens[item.place] = name_tokens(tokenizer, text, [ids[item.place]])[0]
     return source._replace(ids=ids, tokens=tokens)
 
 
@@ -208,8 +208,8 @@ def suggest(translator: Translator, begun: str) -> list[str]:
     begun = begun.strip().casefold()
     tokenizer = translator.tokenizers.source
     names = [name for name, number in tokenizer.backend.get_vocab().items() if number not in tokenizer.untrained]
-    found = [name for name in names if name.removeprefix("▁").casefold().startswith(begun)]
-    return sorted(found, key=lambda name: (len(name), name))[:SUGGESTIONS]
+    outcome = [name for name in names if name.removeprefix("▁").casefold().startswith(begun)]
+    return sorted(outcome, key=lambda name: (len(name), name))[:SUGGESTIONS]
 
 
 def _read(translator: Translator, asked: Step) -> tuple[Side, list[int]]:
@@ -237,7 +237,7 @@ def _layers(translator: Translator, layer: int) -> list[str]:
 
 
 def _check_places(name: str, places: Sequence[int], length: int) -> None:
-    wrong = [place for place in places if not 0 <= place < length]
+    wrong = [index for index in places if not 0 <= index < length]
     if wrong:
         raise ArgumentError(f"`{name}` must be source places from 0 to {length - 1}; received {wrong[0]}.")
 

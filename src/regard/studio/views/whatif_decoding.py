@@ -36,7 +36,7 @@ class Meddling:
     @contextmanager
     def at_work(self, translator: Translator, length: int) -> Iterator[None]:
         """Meddle while the context lasts; the source has `length` places."""
-        pinned = {place: share for place, share in self.pinned.items() if place not in self.hidden}
+        pinned = {index: share for index, share in self.pinned.items() if index not in self.hidden}
         if not pinned and not self.hidden:
             yield
             return
@@ -82,19 +82,19 @@ def pin(
     tensor([[[[0.0000, 0.6000, 0.4000]]]])
     """
     total = own.sum(-1, keepdim=True)
-    places = list(shares)
-    given = own.new_tensor([shares[place] for place in places])
-    given = given / given.sum().clamp_min(1.0)
+    indices = list(shares)
+    received = own.new_tensor([shares[index] for index in indices])
+    received = received / received.sum().clamp_min(1.0)
     free = own.new_ones(own.size(-1))
-    free[places] = 0.0
+    free[indices] = 0.0
     others = own * free
     free[list(hidden)] = 0.0
     rest = others.sum(-1, keepdim=True)
     others = torch.where(rest > 0, others / rest.clamp_min(torch.finfo(own.dtype).tiny), free / free.sum().clamp_min(1))
-    changed = others * (1 - given.sum())
-    changed[..., places] = given
-    if not bool(free.any()) and bool(given.any()):  # nobody is left to share: the pinned have all
-        changed[..., places] = given / given.sum()
+    changed = others * (1 - received.sum())
+    changed[..., indices] = received
+    if not bool(free.any()) and bool(received.any()):  # nobody is left to share: the pinned have all
+        changed[..., indices] = received / received.sum()
     changed = changed * total
     if head is None:
         return changed
@@ -122,9 +122,9 @@ def decode(
             log_probabilities, state, weights = model.step(last, state, memory, weights=True)
             first = log_probabilities[0, -1]
             begun = [*prefix, int(first.argmax())]
-            said = _go_on(translator, begun, state, memory, longest) if meddling.onward else None
-        said = _go_on(translator, begun, state, memory, longest) if said is None else said
-    return Decoded(first.cpu(), None if weights is None else weights[0, :, :, -1].cpu(), said)
+            output = _go_on(translator, begun, state, memory, longest) if meddling.onward else None
+        output = _go_on(translator, begun, state, memory, longest) if output is None else output
+    return Decoded(first.cpu(), None if weights is None else weights[0, :, :, -1].cpu(), output)
 
 
 def read_prefix(translator: Translator, source: Sequence[int], prefix: Sequence[int]) -> tuple[Any, Any]:
@@ -132,9 +132,9 @@ def read_prefix(translator: Translator, source: Sequence[int], prefix: Sequence[
     model: AnyModel = translator.model
     memory = model.encode(torch.tensor([list(source)], device=translator.device))
     state = model.start(memory)
-    heard = [START, *prefix][:-1]
-    if heard:
-        _, state, _ = model.step(torch.tensor([heard], device=translator.device), state, memory)
+    encoded = [START, *prefix][:-1]
+    if encoded:
+        _, state, _ = model.step(torch.tensor([encoded], device=translator.device), state, memory)
     return memory, state
 
 
@@ -148,7 +148,7 @@ def _go_on(translator: Translator, tokens: list[int], state: Any, memory: Any, l
     model: AnyModel = translator.model
     tokens, device = list(tokens), translator.device
     while tokens[-1] != END and len(tokens) < longest:
-        heard = torch.tensor([tokens[-1:]], device=device)
-        log_probabilities, state, _ = model.step(heard, state, memory)
+        encoded = torch.tensor([tokens[-1:]], device=device)
+        log_probabilities, state, _ = model.step(encoded, state, memory)
         tokens.append(int(log_probabilities[0, -1].argmax()))
     return tokens

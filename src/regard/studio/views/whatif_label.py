@@ -55,7 +55,7 @@ def relabel(classifier: Classifier, asked: Relabeling) -> dict[str, Any]:
     """Label a text, once undisturbed and once as asked, and write both."""
     length = _check(classifier, asked)
     before = _label(classifier, asked.text)
-    shares = {one.place: one.share for one in asked.pinned if one.place not in asked.hidden}
+    shares = {item.place: item.share for item in asked.pinned if item.place not in asked.hidden}
     mask = torch.ones(1, length, dtype=torch.bool, device=classifier.device)
     mask[0, asked.hidden] = False
     change = partial(pin, shares=shares, hidden=asked.hidden)
@@ -73,8 +73,8 @@ def relabel(classifier: Classifier, asked: Relabeling) -> dict[str, Any]:
         "weights": after.weights.tolist(),
         "change": float(total_variation(before.log_probabilities, after.log_probabilities)),
         "candidates": [
-            {"id": one, "token": classifier.labels[one], "before": float(first[one]), "after": float(second[one])}
-            for one in shown
+            {"id": item, "token": classifier.labels[item], "before": float(first[item]), "after": float(second[item])}
+            for item in shown
         ],
     }
 
@@ -85,7 +85,7 @@ def _label(classifier: Classifier, text: str) -> Labeled:
     with torch.inference_mode():
         logits = classifier.model(ids, torch.tensor([ids.size(1)])).logits[0]
     weights = torch.stack([call.weights[0].mean((0, 1)) for call in trace]).mean(0)
-    tokens = [str(one) for one in trace[0].key_labels or range(len(weights))]
+    tokens = [str(item) for item in trace[0].key_labels or range(len(weights))]
     return Labeled(logits.double().log_softmax(-1).cpu(), weights.cpu(), tokens)
 
 
@@ -98,8 +98,8 @@ def _check(classifier: Classifier, asked: Relabeling) -> int:
     length = len(classifier.encode([asked.text])[0])
     if not 0 < length <= MAX_MAPPED:
         raise ArgumentError(f"`text` must have 1 to {MAX_MAPPED} tokens to be pulled at; received {length}.")
-    for name, places in (("pinned", [one.place for one in asked.pinned]), ("hidden", asked.hidden)):
-        wrong = [place for place in places if not 0 <= place < length]
+    for name, indices in (("pinned", [item.place for item in asked.pinned]), ("hidden", asked.hidden)):
+        wrong = [index for index in indices if not 0 <= index < length]
         if wrong:
             raise ArgumentError(f"`{name}` must be places of tokens from 0 to {length - 1}; received {wrong[0]}.")
     return length

@@ -34,20 +34,20 @@ def record_what_if(translator: Translator, text: str, *, step: int = 0, watch: W
     than `MAX_BYTES`, the last are left out.
     """
     check_letters("text", text, most=MAX_LETTERS)
-    asked: dict[str, Any] = {"model": "", "text": text}
+    wanted: dict[str, Any] = {"model": "", "text": text}
     begun = begin(translator, text)
     if not begun["tokens"] or not 0 <= step < len(begun["tokens"]):
         raise ArgumentError(
             f"`step` must be one of the {len(begun['tokens'])} steps of the translation; received {step}."
         )
-    at = asked | {"tokens": begun["tokens"], "step": step, "layer": -1}
+    at = wanted | {"tokens": begun["tokens"], "step": step, "layer": -1}
     unchanged = at | {"head": -1, "onward": False, "hidden": [], "pinned": [], "replaced": []}
     bodies = [unchanged | change for change in _changes(begun)]
     tried = _try("whatif/change", bodies, lambda body: meddle(translator, Change(**body)), watch)
     watch("looking for other weights", len(tried), len(tried))
     body = at | {"tolerance": TOLERANCE}
     another = Answer("whatif/another", body, search(translator, Searching(**body)))
-    answers = [Answer("whatif/begin", asked, begun), *tried, another]
+    answers = [Answer("whatif/begin", wanted, begun), *tried, another]
     address = f"whatif?{urlencode({'text': text, 'step': step})}"
     return Recorded("whatif", address, [describe("model", translator)], answers, len(bodies) - len(tried))
 
@@ -60,10 +60,10 @@ def relabeling_page(classifier: Classifier, text: str, *, watch: Watch = watch_n
 def record_relabeling(classifier: Classifier, text: str, *, watch: Watch = watch_nothing) -> Recorded:
     """Mask each token, and force each weight to zero and to one, one at a time; the last are left out as above."""
     check_letters("text", text, most=MAX_CLASSIFIED)
-    asked: dict[str, Any] = {"model": "model", "text": text, "hidden": [], "pinned": []}
-    places = range(len(relabel(classifier, Relabeling(**asked))["tokens"]))
-    bodies = [asked, *(asked | {"hidden": [place]} for place in places)]
-    bodies += [asked | {"pinned": [{"place": place, "share": share}]} for share in (0, 1) for place in places]
+    wanted: dict[str, Any] = {"model": "model", "text": text, "hidden": [], "pinned": []}
+    indices = range(len(relabel(classifier, Relabeling(**wanted))["tokens"]))
+    bodies = [wanted, *(wanted | {"hidden": [index]} for index in indices)]
+    bodies += [wanted | {"pinned": [{"place": index, "share": share}]} for share in (0, 1) for index in indices]
     tried = _try("whatif/label", bodies, lambda body: relabel(classifier, Relabeling(**body)), watch)
     address = f"whatif?{urlencode({'text': text})}"
     return Recorded("whatif", address, [describe("model", classifier)], tried, len(bodies) - len(tried))
@@ -87,10 +87,10 @@ def _try(
 def _changes(begun: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """List the changes of a step, most wanted first."""
     source = begun["look"]["source"]
-    places = range(len(source["tokens"]))
+    indices = range(len(source["tokens"]))
     yield {}
     for word in range(len(source["words"])):
-        yield {"hidden": [place for place in places if source["word_of"][place] == word]}
-    yield from ({"pinned": [{"place": place, "share": 0}]} for place in places)
+        yield {"hidden": [index for index in indices if source["word_of"][index] == word]}
+    yield from ({"pinned": [{"place": index, "share": 0}]} for index in indices)
     yield from ({"step": step} for step in range(len(begun["tokens"])))
-    yield from ({"pinned": [{"place": place, "share": 1}]} for place in places)
+    yield from ({"pinned": [{"place": index, "share": 1}]} for index in indices)

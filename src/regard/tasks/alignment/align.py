@@ -94,19 +94,19 @@ def align(
             "tokens on a side, which is how many are read; the rest was left out. Divide them into sentences.",
             stacklevel=2,
         )
-    found: dict[int, Alignment] = {}
-    for look in looks(translator, pairs, words=words, norms=reading.norms, steps=[reading.step]):
-        weights = choose_weights(look.by_step[reading.step], reading).cpu()
-        found[look.number] = Alignment(
-            source=tuple(look.source),
-            target=tuple(look.target),
+    outcome: dict[int, Alignment] = {}
+    for attended in looks(translator, pairs, words=words, norms=reading.norms, steps=[reading.step]):
+        weights = choose_weights(attended.by_step[reading.step], reading).cpu()
+        outcome[attended.number] = Alignment(
+            source=tuple(attended.source),
+            target=tuple(attended.target),
             links=links_of(link_matrix(weights, threshold=reading.threshold)),
             weights=weights,
-            read_as=look.read_as,
+            read_as=attended.read_as,
         )
         if watch is not None:
-            watch(len(found))
-    return [found[index] for index in range(len(pairs))]
+            watch(len(outcome))
+    return [outcome[index] for index in range(len(pairs))]
 
 
 def shorten(
@@ -121,18 +121,18 @@ def shorten(
     targets: list[_Reader] = []
     for translator, near, far in ((forward, sources, targets), (backward, targets, sources)):
         if translator is not None:
-            said = translator.reach.source if translator.reach.target is None else translator.reach.target
+            output = translator.reach.source if translator.reach.target is None else translator.reach.target
             near.append(_Reader(translator.tokenizers.source, translator.reach.source - 1))
-            far.append(_Reader(translator.tokenizers.target, said - 1))
+            far.append(_Reader(translator.tokenizers.target, output - 1))
     heads = _heads([pair.source for pair in pairs], sources), _heads([pair.target for pair in pairs], targets)
-    found, cut = list(pairs), []
+    outcome, cut = list(pairs), []
     for number, (pair, source, target) in enumerate(zip(pairs, *heads, strict=True)):
         if (source, target) != (pair.source, pair.target):
             counts = len(divide(source, words)), len(divide(target, words))
             links = tuple(link for link in pair.links if link.source < counts[0] and link.target < counts[1])
-            found[number] = Pair(source=source, target=target, links=links)
+            outcome[number] = Pair(source=source, target=target, links=links)
             cut.append(number)
-    return found, cut
+    return outcome, cut
 
 
 def _heads(texts: Sequence[str], readers: Sequence[_Reader]) -> list[str]:
@@ -149,10 +149,10 @@ def _heads(texts: Sequence[str], readers: Sequence[_Reader]) -> list[str]:
 def _head(text: str, readers: Sequence[_Reader]) -> str:
     while True:  # half a word may have more tokens than its part of the whole word
         offsets = [(tokenizer.backend.encode(text).offsets, most) for tokenizer, most in readers]
-        places = [places[most][0] for places, most in offsets if len(places) > most]
-        if not places:
+        indices = [indices[most][0] for indices, most in offsets if len(indices) > most]
+        if not indices:
             return text
-        text = text[: min(*places, len(text) - 1)]
+        text = text[: min(*indices, len(text) - 1)]
 
 
 @torch.no_grad()
@@ -174,17 +174,17 @@ def looks(
     )
     for indices in plan_by_cells(source.lengths + 1, target.lengths + 1, tokens=BATCH_TOKENS):
         batch = make_batch(Examples(source=source, target=target), indices).to(translator.device)
-        given = batch.source, batch.source_lengths
-        said = force(model, *given, batch.target_input, batch.target_output, batch.target_lengths, weights=True)
-        scales = value_norms(model, model.encode(*given)) if norms else None
-        for row, (index, one) in enumerate(zip(indices.tolist(), said, strict=True)):
-            if one.weights is None:
+        received = batch.source, batch.source_lengths
+        output = force(model, *received, batch.target_input, batch.target_output, batch.target_lengths, weights=True)
+        scales = value_norms(model, model.encode(*received)) if norms else None
+        for row, (index, item) in enumerate(zip(indices.tolist(), output, strict=True)):
+            if item.weights is None:
                 raise ArgumentError(
                     f"`model` must attend to its source to align words; received a {type(model).__name__} without "
                     "attention."
                 )
-            scale = None if scales is None else scales[row, ..., : one.weights.size(-1)]
-            merged = _by_words(translator, read[index], one.weights, scale, words, steps)
+            scale = None if scales is None else scales[row, ..., : item.weights.size(-1)]
+            merged = _by_words(translator, read[index], item.weights, scale, words, steps)
             named = divide(pairs[index].source, words), divide(pairs[index].target, words)
             yield Look(index, *named, merged, {**read[index][0].words, **read[index][1].words})
 
@@ -224,28 +224,28 @@ def count_words(pairs: Sequence[Pair], *, iterations: int = 5, words: Division =
 
 def align_counted(model: IbmModel1, pairs: Sequence[Pair], *, words: Division = "marks") -> list[Alignment]:
     """Align with what was counted."""
-    found = []
+    outcome = []
     for pair in pairs:
         source, target = divide(pair.source, words), divide(pair.target, words)
         shares = model.posterior(source, target)
         causes = enumerate(likeliest(shares))
-        links = sorted(Link(cause, place, sure=True) for place, cause in causes if cause is not None)
+        links = sorted(Link(cause, index, sure=True) for index, cause in causes if cause is not None)
         weights = torch.from_numpy(shares).float()
-        found.append(Alignment(source=tuple(source), target=tuple(target), links=tuple(links), weights=weights))
-    return found
+        outcome.append(Alignment(source=tuple(source), target=tuple(target), links=tuple(links), weights=weights))
+    return outcome
 
 
 def align_diagonally(pairs: Sequence[Pair], *, words: Division = "marks") -> list[Alignment]:
     """Align each target word with the source word as far along its sentence."""
-    found = []
+    outcome = []
     for pair in pairs:
         source, target = divide(pair.source, words), divide(pair.target, words)
         links = diagonal_links(len(source), len(target))
         weights = torch.zeros(len(target), len(source) + 1)
         for link in links:
             weights[link.target, link.source] = 1.0
-        found.append(Alignment(source=tuple(source), target=tuple(target), links=links, weights=weights))
-    return found
+        outcome.append(Alignment(source=tuple(source), target=tuple(target), links=links, weights=weights))
+    return outcome
 
 
 def turned_pairs(pairs: Sequence[Pair]) -> list[Pair]:
@@ -263,9 +263,9 @@ def turned_pairs(pairs: Sequence[Pair]) -> list[Pair]:
 def join_directions(forward: Sequence[Alignment], backward: Sequence[Alignment], join: Join) -> list[Alignment]:
     """Join the alignments of a model with those that a model of the other direction gave for `turned_pairs`."""
     joined = []
-    for one, other in zip(forward, backward, strict=True):
+    for item, other in zip(forward, backward, strict=True):
         turned = other.turned()
-        links = symmetrize(one.links, turned.links, join)
-        read_as = {**one.read_as, **turned.read_as}
-        joined.append(replace(one, links=links, reverse_weights=turned.reverse_weights, read_as=read_as))
+        links = symmetrize(item.links, turned.links, join)
+        read_as = {**item.read_as, **turned.read_as}
+        joined.append(replace(item, links=links, reverse_weights=turned.reverse_weights, read_as=read_as))
     return joined

@@ -46,16 +46,16 @@ def choose_by_gold(
     pairs, _ = shorten(pairs, translator, words=words)
     readings: list[Reading] = []
     counts = torch.zeros((), dtype=torch.long)
-    for number, (look, found) in enumerate(_matrices(translator, pairs, like, words), start=1):
-        readings = readings or candidates(look, like)
-        links = pairs[look.number].links
-        sure = _matrix([link for link in links if link.sure], found)
-        counts = counts + _counts(found, sure, _matrix(links, found))
+    for number, (attended, result) in enumerate(_matrices(translator, pairs, like, words), start=1):
+        readings = readings or candidates(attended, like)
+        links = pairs[attended.number].links
+        sure = _matrix([link for link in links if link.sure], result)
+        counts = counts + _counts(result, sure, _matrix(links, result))
         if watch is not None:
             watch(number)
     scored = {
-        reading: AlignmentScores.of_counts(said=said, sure=sure, in_sure=in_sure, in_possible=in_possible)
-        for reading, (said, sure, in_sure, in_possible) in zip(readings, counts.tolist(), strict=True)
+        reading: AlignmentScores.of_counts(said=output, sure=sure, in_sure=in_sure, in_possible=in_possible)
+        for reading, (output, sure, in_sure, in_possible) in zip(readings, counts.tolist(), strict=True)
     }
     best = min(scored, key=lambda reading: scored[reading].error)
     return Choice(best, scored[best], scored)
@@ -80,18 +80,21 @@ def choose_by_agreement(
     if not pairs:
         raise ArgumentError("`pairs` must hold at least one pair to choose a reading by; received none.")
     pairs, _ = shorten(pairs, forward, backward, words=words)
-    turned = {look.number: (look, found) for look, found in _matrices(backward, turned_pairs(pairs), like, words)}
+    turned = {
+        attended.number: (attended, result)
+        for attended, result in _matrices(backward, turned_pairs(pairs), like, words)
+    }
     sides: list[list[Reading]] = []
-    both = said = said_back = torch.zeros(())
-    for look, found in _matrices(forward, pairs, like, words):
-        other_look, other = turned.pop(look.number)
-        sides = sides or [candidates(look, like), candidates(other_look, like)]
-        one, two = found.flatten(1).double(), other.mT.flatten(1).double()
-        both, said, said_back = both + one @ two.T, said + one.sum(1), said_back + two.sum(1)
-    agreement = 2 * both / (said[:, None] + said_back).clamp_min(1)
+    both = output = said_back = torch.zeros(())
+    for attended, result in _matrices(forward, pairs, like, words):
+        other_look, other = turned.pop(attended.number)
+        sides = sides or [candidates(attended, like), candidates(other_look, like)]
+        item, two = result.flatten(1).double(), other.mT.flatten(1).double()
+        both, output, said_back = both + item @ two.T, output + item.sum(1), said_back + two.sum(1)
+    agreement = 2 * both / (output[:, None] + said_back).clamp_min(1)
     row, column = divmod(int(agreement.argmax()), agreement.size(1))
-    forward_tried = _scored(sides[0], both[:, column], said, gold=said_back[column])
-    backward_tried = _scored(sides[1], both[row], said_back, gold=said[row])
+    forward_tried = _scored(sides[0], both[:, column], output, gold=said_back[column])
+    backward_tried = _scored(sides[1], both[row], said_back, gold=output[row])
     chosen = sides[0][row], sides[1][column]
     return (
         Choice(chosen[0], forward_tried[chosen[0]], forward_tried),
@@ -114,9 +117,9 @@ def candidates(look: Look, like: Reading) -> list[Reading]:
 def _matrices(
     translator: Translator, pairs: Sequence[Pair], like: Reading, words: Division
 ) -> Iterator[tuple[Look, Bool[Tensor, "readings target source"]]]:
-    for look in looks(translator, pairs, words=words, norms=like.norms, steps=STEPS):
-        weights = [choose_weights(look.by_step[one.step], one) for one in candidates(look, like)]
-        yield look, link_matrix(torch.stack(weights), threshold=like.threshold).cpu()
+    for attended in looks(translator, pairs, words=words, norms=like.norms, steps=STEPS):
+        weights = [choose_weights(attended.by_step[item.step], item) for item in candidates(attended, like)]
+        yield attended, link_matrix(torch.stack(weights), threshold=like.threshold).cpu()
 
 
 def _matrix(links: Sequence[Link], like: Bool[Tensor, "readings target source"]) -> Bool[Tensor, "target source"]:

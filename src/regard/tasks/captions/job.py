@@ -42,7 +42,7 @@ class EncodedCaptions:
         self.pixels: Tensor = torch.from_numpy(side.pictures).to(device)
         self.asked = [tokens[: max_length - 1] for tokens in encode_prompts(tokenizer, side.prompts)]
         captions = tokenizer.encode_batch(side.captions)
-        texts = [[*asked, *captions[index].tolist()] for index, asked in enumerate(self.asked)]
+        texts = [[*wanted, *captions[index].tolist()] for index, wanted in enumerate(self.asked)]
         self.texts: Ragged = cut_texts(Ragged.from_lists(texts), max_length)
 
     def image(self, pictures: Tensor) -> Tensor:
@@ -93,12 +93,12 @@ class CaptionJob:
     def score(self, model: nn.Module, side: EncodedCaptions, *, most: int | None = None) -> CaptionScores:
         """Describe pictures greedily, and compare with their captions."""
         assert isinstance(model, CaptionModel)
-        said = describe(model, side, most=most, at_once=self.at_once)
-        gold = [side.tokenizer.normalize(one) for one in side.side.captions[: len(said)]]
-        right = [one == true for one, true in zip(said, gold, strict=True)]
-        answers = [one for one, asked in zip(right, side.asked, strict=False) if asked]
+        output = describe(model, side, most=most, at_once=self.at_once)
+        gold = [side.tokenizer.normalize(item) for item in side.side.captions[: len(output)]]
+        right = [item == true for item, true in zip(output, gold, strict=True)]
+        answers = [item for item, wanted in zip(right, side.asked, strict=False) if wanted]
         return CaptionScores(
-            sum(right) / max(1, len(right)), score(said, gold).bleu, sum(answers) / len(answers) if answers else None
+            sum(right) / max(1, len(right)), score(output, gold).bleu, sum(answers) / len(answers) if answers else None
         )
 
 
@@ -111,10 +111,11 @@ def describe(
     search = Search(beam=1, max_length=side.max_length + 1)
     for start in range(0, len(side.side) if most is None else min(most, len(side.side)), at_once):
         rows = slice(start, start + at_once)
-        pixels, asked = side.pixels[list(side.side.owners[rows])], side.asked[rows]
-        results = decode(model, as_source(pixels), search=search, start=START, end=END, prefix=asked)
+        pixels, wanted = side.pixels[list(side.side.owners[rows])], side.asked[rows]
+        results = decode(model, as_source(pixels), search=search, start=START, end=END, prefix=wanted)
         texts += [
-            side.tokenizer.decode(best.tokens[len(prompt) :]) for (best, *_), prompt in zip(results, asked, strict=True)
+            side.tokenizer.decode(best.tokens[len(prompt) :])
+            for (best, *_), prompt in zip(results, wanted, strict=True)
         ]
     return texts[:most]
 

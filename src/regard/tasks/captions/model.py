@@ -45,8 +45,8 @@ class Caption:
     def probability(self) -> float:
         """That of the whole caption."""
         product = 1.0
-        for one in self.probabilities:
-            product *= one
+        for item in self.probabilities:
+            product *= item
         return product
 
 
@@ -86,8 +86,8 @@ class Captioner:
         prompt = self._encode(question) if question else []
         search = Search(beam=beam, n_best=n_best, max_length=self.max_length + 1)
         source = as_source(pixels.unsqueeze(0)).to(self.device)
-        found = decode(self.model, source, search=search, start=START, end=END, weights=True, prefix=[prompt])[0]
-        return [self._caption(one, pixels, len(prompt)) for one in found]
+        result = decode(self.model, source, search=search, start=START, end=END, weights=True, prefix=[prompt])[0]
+        return [self._caption(item, pixels, len(prompt)) for item in result]
 
     def unknown(self, question: str) -> tuple[str, ...]:
         """List the words of a question that the model was never trained on."""
@@ -136,7 +136,7 @@ class Captioner:
         weights = found.weights.float().cpu()[:, :, start : start + len(tokens)].unflatten(-1, grid)
         return Caption(
             text=self.tokenizer.decode(tokens),
-            probabilities=tuple(exp(one) for one in found.log_probabilities[start:]),
+            probabilities=tuple(exp(item) for item in found.log_probabilities[start:]),
             attention=WordMaps(
                 image=pixels.cpu().float() / 255, words=tuple(self.tokenizer.pieces(tokens)), weights=weights
             ),
@@ -152,10 +152,10 @@ def load_captioner(path: str | Path, *, device: torch.device | str = "cpu") -> C
     """Load the model in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = open_model(path)
     config = read_saved(folder, TASK, SavedCaptions)
-    place = find_device(device)
+    index = find_device(device)
     size, most, words = config.image_size, config.max_length, config.vocabulary_size
     with whole_folder(folder, TASK):
         model = build_saved(lambda: build_caption_model(config.model, vocabulary_size=words, image_size=size), folder)
         tokenizer = Tokenizer.load(folder)
         check_vocabulary(folder, words, tokenizer)
-    return Captioner(model.to(place), tokenizer, config.model, image_size=size, max_length=most, answers=config.answers)
+    return Captioner(model.to(index), tokenizer, config.model, image_size=size, max_length=most, answers=config.answers)

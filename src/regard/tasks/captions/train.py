@@ -34,8 +34,8 @@ CAPTION = Use("image-to-text", "caption", 'caption("picture.png")[0].text')
 def train_captions(config: CaptionConfig, corpus: CaptionCorpus, run: Run) -> Trained:
     """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again."""
     signature = describe_captions(config)
-    if (found := run.figures_again()) is not None:
-        return Trained(run.folder, found, signature)
+    if (result := run.figures_again()) is not None:
+        return Trained(run.folder, result, signature)
     captioner = _fresh(config, corpus)
     train, valid, test = (
         EncodedCaptions(side, captioner.tokenizer, max_length=config.data.max_length, device=run.group.device)
@@ -91,15 +91,15 @@ def caption_figures(corpus: CaptionCorpus, scores: Mapping[str, CaptionScores]) 
     """Name the figures of each side, beside the share that the commonest training caption gets right."""
     commonest = Counter(corpus.train.captions).most_common(1)[0][0]
     figures: dict[str, float] = {}
-    for side, one in scores.items():
+    for side, item in scores.items():
         captions = (corpus.valid if side == "valid" else corpus.test).captions
         figures |= {
-            f"{side}_exact": one.exact,
-            f"{side}_bleu": one.bleu,
+            f"{side}_exact": item.exact,
+            f"{side}_bleu": item.bleu,
             f"{side}_majority": captions.count(commonest) / len(captions),
         }
-        if one.answers is not None:
-            figures[f"{side}_answers"] = one.answers
+        if item.answers is not None:
+            figures[f"{side}_answers"] = item.answers
     return figures
 
 
@@ -117,7 +117,7 @@ def told_captions(figures: Mapping[str, float]) -> dict[str, str]:
 
 def captions_page(captions: Sequence[tuple[Caption, str | None]], *, title: str) -> str:
     """Write a page of captions with a map for each word, beside the right ones where they are known."""
-    shown = "".join(caption_html(one, gold) for one, gold in captions)
+    shown = "".join(caption_html(item, gold) for item, gold in captions)
     return make_html(title, [f"<h1>{escape(title)}</h1><p><small>{escape(CAVEAT)}</small></p>{shown}"])
 
 
@@ -125,8 +125,8 @@ def caption_html(caption: Caption, gold: str | None = None, *, question: str = "
     """Draw one caption, or the answer to a question, as part of a page."""
     mistake = f"<p>It is: {escape(gold)}</p>" if gold is not None and gold != caption.text else ""
     alt = f"{caption.text}: what the model attends to for each word."
-    asked = f"<p>{escape(question)}</p>" if question else ""
-    return f"<section>{asked}<h2>{escape(caption.text)}</h2>{mistake}{caption.attention.html(alt=alt)}</section>"
+    wanted = f"<p>{escape(question)}</p>" if question else ""
+    return f"<section>{wanted}<h2>{escape(caption.text)}</h2>{mistake}{caption.attention.html(alt=alt)}</section>"
 
 
 def _fresh(config: CaptionConfig, corpus: CaptionCorpus) -> Captioner:

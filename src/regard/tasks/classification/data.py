@@ -90,7 +90,7 @@ def gather_texts(data: LabeledData) -> LabeledCorpus:
         )
     labels = _find_labels(train, reports)
     numbered = [
-        Side(texts=[one.text for one in side], labels=number_labels(side, labels, side=name))
+        Side(texts=[item.text for item in side], labels=number_labels(side, labels, side=name))
         for name, side in (("training", train), ("validation", valid), ("test", test))
     ]
     return LabeledCorpus(

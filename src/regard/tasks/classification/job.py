@@ -72,11 +72,11 @@ class ClassificationJob:
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Sum the cross-entropy over the texts, and what the summary's penalty adds."""
-        found = model(batch.source, batch.source_lengths)
-        assert isinstance(found, Classified)
+        result = model(batch.source, batch.source_lengths)
+        assert isinstance(result, Classified)
         smoothing = self.settings.label_smoothing
-        loss = smoothed_cross_entropy(found.logits, batch.target_output[:, 0], smoothing=smoothing, padding=NO_LABEL)
-        return loss if found.penalty is None else loss._replace(total=loss.total + found.penalty.sum())
+        loss = smoothed_cross_entropy(result.logits, batch.target_output[:, 0], smoothing=smoothing, padding=NO_LABEL)
+        return loss if result.penalty is None else loss._replace(total=loss.total + result.penalty.sum())
 
     def validate(self, model: nn.Module) -> Validated:
         """Measure all held-out texts."""
@@ -92,12 +92,12 @@ class ClassificationJob:
 @torch.no_grad()
 def predict(model: nn.Module, texts: Ragged, *, tokens: int, device: torch.device | str = "cpu") -> NDArray[np.float64]:
     """Give the probabilities of all labels for each text, in order."""
-    found: list[tuple[NDArray[np.int64], Tensor]] = []
+    result: list[tuple[NDArray[np.int64], Tensor]] = []
     for batch in LabeledBatches(texts, [NO_LABEL] * len(texts), tokens=tokens, shuffle=False):
         logits = model(batch.source.to(device), batch.source_lengths).logits
-        found.append((batch.indices.numpy(), logits.double().softmax(-1).cpu()))
-    probabilities = np.zeros((len(texts), found[0][1].size(1) if found else 0))
-    for indices, rows in found:
+        result.append((batch.indices.numpy(), logits.double().softmax(-1).cpu()))
+    probabilities = np.zeros((len(texts), result[0][1].size(1) if result else 0))
+    for indices, rows in result:
         probabilities[indices] = rows.numpy()
     return probabilities
 

@@ -129,30 +129,30 @@ class Classifier:
         write_saved(folder, self.model, config, {TOKENIZER: self.tokenizer.to_json(), LABELS: list_text(self.labels)})
 
     def __repr__(self) -> str:
-        size = count_parameters(self.model) or sum(one.numel() for one in self.model.buffers())
+        size = count_parameters(self.model) or sum(item.numel() for item in self.model.buffers())
         return f"Classifier({self.spec.kind}, {size:,} parameters, {len(self.labels)} labels, on {self.device})"
 
     def _some(self, texts: Sequence[str], by: By) -> list[Decision]:
         encoded = [self.tokenizer.encode(text) for text in texts]
-        read = Ragged.from_lists(one.ids[: self.max_length] for one in encoded)
+        read = Ragged.from_lists(item.ids[: self.max_length] for item in encoded)
         lengths = np.maximum(read.lengths, 1)
-        found: dict[int, Decision] = {}
+        result: dict[int, Decision] = {}
         for indices in make_index_batches(lengths, np.ones_like(lengths), tokens=BATCH_TOKENS, shuffle=False):
             batch = make_labeled_batch(read, np.zeros(len(read), dtype=np.int64), indices)
             tokens, size = batch.source.to(self.device), batch.source_lengths
             probabilities, weights = self._ask(tokens, size, by)
             for row, index in enumerate(indices.tolist()):
                 shares = self._gather(encoded[index], weights[row], by)
-                found[index] = self._decide(texts[index], encoded[index], probabilities[row], shares)
-        return [found[index] for index in range(len(texts))]
+                result[index] = self._decide(texts[index], encoded[index], probabilities[row], shares)
+        return [result[index] for index in range(len(texts))]
 
     def _ask(self, tokens: Tensor, lengths: Tensor, by: By) -> tuple[list[list[float]], list[list[float]]]:
         with torch.no_grad():
-            said = self.model(tokens, lengths)
-        weights = said.weights
+            output = self.model(tokens, lengths)
+        weights = output.weights
         if isinstance(self.model, Network) and (weights is None or by == "gradient"):
             weights = gradient_shares(self.model, tokens, lengths)
-        return said.logits.double().softmax(-1).tolist(), weights.double().tolist()
+        return output.logits.double().softmax(-1).tolist(), weights.double().tolist()
 
     def _gather(self, encoded: Encoded, weights: Sequence[float], by: By) -> list[float]:
         """Add the weights of tokens up to those of words, or ask anew without each word."""
@@ -185,12 +185,12 @@ def load_classifier(path: str | Path, *, device: torch.device | str = "cpu") -> 
     """Load the classifier in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = open_model(path)
     config = read_saved(folder, "classify", SavedClassifier)
-    place, size, count = find_device(device), config.vocabulary_size, config.num_labels
+    index, size, count = find_device(device), config.vocabulary_size, config.num_labels
     with whole_folder(folder, "classify"):
         model = build_saved(lambda: build_classifier(config.model, vocabulary_size=size, num_labels=count), folder)
         tokenizer, labels = Tokenizer.load(folder), read_names(folder / LABELS, count)
         check_vocabulary(folder, size, tokenizer)
-    return Classifier(model.to(place), tokenizer, labels, config.model, max_length=config.max_length)
+    return Classifier(model.to(index), tokenizer, labels, config.model, max_length=config.max_length)
 
 
 def cut_texts(texts: Ragged, length: int) -> Ragged:

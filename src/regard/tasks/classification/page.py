@@ -63,7 +63,7 @@ def decisions_page(
             reliability_html(scores),
             "<h2>Decisions</h2>",
         ]
-    parts += [_explain(kind, by), *(decision_html(one, gold) for one, gold in decisions[:MOST_SHOWN])]
+    parts += [_explain(kind, by), *(decision_html(item, gold) for item, gold in decisions[:MOST_SHOWN])]
     if len(decisions) > MOST_SHOWN:
         parts.append(f"<p>These are the first {MOST_SHOWN:,} of {len(decisions):,} texts; --json gives all.</p>")
     return make_html(title, parts)
@@ -114,7 +114,7 @@ def training_page(
         confusion_html(scores[side], labels, side),
         reliability_html(scores[side]),
         f"<h2>Decisions</h2>{_explain(kind, 'model')}",
-        *(decision_html(one, gold) for one, gold in decisions),
+        *(decision_html(item, gold) for item, gold in decisions),
         f"<h2>Command</h2><pre>{escape(command)}</pre><h2>Settings</h2><pre>{escape(config)}</pre>",
     ]
     return make_html(title, parts)
@@ -150,10 +150,10 @@ def _cells(row: Sequence[int]) -> str:
 def reliability_html(scores: ClassificationScores, *, unit: str = "texts") -> str:
     """Draw the reliability bins; `unit` is what was classified."""
     rows = "".join(
-        f"<tr><th>{one.low:.1f}–{one.high:.1f}</th><td>{one.texts:,}</td><td>{one.confidence:.3f}</td>"
-        f"<td>{one.accuracy:.3f}</td></tr>"
-        for one in scores.bins
-        if one.texts
+        f"<tr><th>{item.low:.1f}–{item.high:.1f}</th><td>{item.texts:,}</td><td>{item.confidence:.3f}</td>"
+        f"<td>{item.accuracy:.3f}</td></tr>"
+        for item in scores.bins
+        if item.texts
     )
     return (
         f"<h2>Calibration</h2><p>Expected calibration error {scores.calibration_error:.4f}.</p>"
@@ -167,11 +167,11 @@ def reliability_html(scores: ClassificationScores, *, unit: str = "texts") -> st
 def _diagram(bins: Sequence[ReliabilityBin]) -> str:
     """Draw a reliability diagram: Guo et al. (2017), figure 1."""
     bars = "".join(
-        f'<rect x="{30 + 200 * one.low:.0f}" y="{170 - 160 * one.accuracy:.1f}" width="{200 / len(bins) - 1:.1f}" '
-        f'height="{160 * one.accuracy:.1f}" fill="var(--one)" opacity="0.6"><title>{one.texts:,}: '
-        f"{one.confidence:.3f}, right {one.accuracy:.3f}</title></rect>"
-        for one in bins
-        if one.texts
+        f'<rect x="{30 + 200 * item.low:.0f}" y="{170 - 160 * item.accuracy:.1f}" width="{200 / len(bins) - 1:.1f}" '
+        f'height="{160 * item.accuracy:.1f}" fill="var(--one)" opacity="0.6"><title>{item.texts:,}: '
+        f"{item.confidence:.3f}, right {item.accuracy:.3f}</title></rect>"
+        for item in bins
+        if item.texts
     )
     axes = '<path d="M30 10V170H230" fill="none" stroke="var(--line)"/>'
     line = '<path d="M30 170L230 10" stroke="var(--two)" stroke-dasharray="4 3"/>'

@@ -35,8 +35,8 @@ def train_classifier(config: ClassifyConfig, corpus: LabeledCorpus, run: Run) ->
     A run that is finished gives its figures again.
     """
     signature = describe_classifier(config)
-    if (found := run.figures_again()) is not None:
-        return Trained(run.folder, found, signature)
+    if (outcome := run.figures_again()) is not None:
+        return Trained(run.folder, outcome, signature)
     start = find_start(config, "classify", run)
     tokenizer = Tokenizer.load(start) if start else train_tokenizer(corpus.train.texts, config.tokenizer)
     train, valid, test = (
@@ -119,7 +119,7 @@ def _measure(
 ) -> _Measured:
     scores = {name: job.score(classifier.model, *side) for name, side in sides.items()}
     counts = {
-        "parameters": sum(one.numel() for one in classifier.model.state_dict().values()),
+        "parameters": sum(item.numel() for item in classifier.model.state_dict().values()),
         "labels": len(classifier.labels),
     }
     return _Measured(scores, label_figures(scores) | counts | spent)
@@ -153,11 +153,11 @@ def _fit(
             train[1],
             vocabulary_size=tokenizer.size,
             num_labels=num_labels,
-            inverse_penalty=one,
+            inverse_penalty=item,
             iterations=spec.iterations,
             unheard=(UNKNOWN,),
         ).to(job.group.device)
-        for one in ([spec.inverse_penalty] if spec.inverse_penalty else INVERSE_PENALTIES)
+        for item in ([spec.inverse_penalty] if spec.inverse_penalty else INVERSE_PENALTIES)
     ]
     return min(fitted, key=lambda model: job.validate(model).loss)
 
@@ -166,12 +166,12 @@ def label_figures(scores: Mapping[str, ClassificationScores]) -> dict[str, float
     """Name the figures of each side, such as test_accuracy."""
     return {
         f"{side}_{name}": value
-        for side, one in scores.items()
+        for side, item in scores.items()
         for name, value in (
-            ("accuracy", one.accuracy),
-            ("macro_f1", one.macro_f1),
-            ("calibration_error", one.calibration_error),
-            ("cross_entropy", one.cross_entropy),
+            ("accuracy", item.accuracy),
+            ("macro_f1", item.macro_f1),
+            ("calibration_error", item.calibration_error),
+            ("cross_entropy", item.cross_entropy),
         )
     }
 
@@ -201,7 +201,7 @@ def _page(config: ClassifyConfig, corpus: LabeledCorpus, run: Run, classifier: C
         **_about(config, corpus, run, result.figures),
         labels=corpus.labels,
         scores=result.scores,
-        decisions=list(zip(shown, [corpus.labels[one] for one in side.labels[:20]], strict=True)),
+        decisions=list(zip(shown, [corpus.labels[item] for item in side.labels[:20]], strict=True)),
         config=show_settings(config, help=False),
     )
 

@@ -26,9 +26,9 @@ class Comparison:
     def table(self) -> dict[str, Any]:
         """Give everything as plain values, for JSON."""
         first = self.evaluations[0]
-        systems = [one.table() for one in self.evaluations]
+        systems = [item.table() for item in self.evaluations]
         for system, differences in zip(systems[1:], self.differences, strict=True):
-            system["difference"] = {name: found._asdict() for name, found in differences.items()}
+            system["difference"] = {name: result._asdict() for name, result in differences.items()}
         return {
             "test_set": first.held_out.name,
             "sentences": len(first.held_out.pairs),
@@ -47,10 +47,10 @@ def compare(evaluations: Sequence[Evaluation], *, samples: int = SAMPLES, seed: 
         _check_same(baseline.held_out, other.held_out, baseline.name, other.name)
     differences = tuple(
         {
-            name: paired_difference(one.measures[name], baseline.measures[name], samples=samples, seed=seed)
+            name: paired_difference(item.measures[name], baseline.measures[name], samples=samples, seed=seed)
             for name in baseline.measures
         }
-        for one in evaluations[1:]
+        for item in evaluations[1:]
     )
     return Comparison(evaluations=tuple(evaluations), differences=differences)
 
@@ -81,15 +81,15 @@ def evaluate_systems(
         elif path.is_dir():
             check_kind(find_model(path), "translate", "language")  # of which the latter are compared elsewhere
     held_out = common_held_out(systems, settings.data)
-    found = []
+    result = []
     for path, name in zip(systems, system_names(systems), strict=True):
         if path.is_dir():
             translator = load(path, device=settings.device)
-            found.append(evaluate(translator, held_out, settings, name=name, watch=watch(name)))
+            result.append(evaluate(translator, held_out, settings, name=name, watch=watch(name)))
         else:
-            said = Outputs(hypotheses=read_hypotheses(path, held_out))
-            found.append(assess(said, held_out, settings, name=name, watch=watch(name)))
-    return found
+            output = Outputs(hypotheses=read_hypotheses(path, held_out))
+            result.append(assess(output, held_out, settings, name=name, watch=watch(name)))
+    return result
 
 
 def system_names(systems: Sequence[Path]) -> list[str]:
@@ -102,7 +102,7 @@ def system_names(systems: Sequence[Path]) -> list[str]:
     """
     parts = [(path.parent if path.name == "model" else path).parts for path in systems]
     for length in range(1, max(map(len, parts), default=1) + 1):
-        names = ["/".join(one[-length:]) for one in parts]
+        names = ["/".join(item[-length:]) for item in parts]
         if len(set(names)) == len(names):
             return names
     return [f"{path} ({number})" for number, path in enumerate(systems, start=1)]

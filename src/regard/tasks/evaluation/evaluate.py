@@ -86,13 +86,13 @@ class Evaluation:
             "sentences": len(self.held_out.pairs),
             "fingerprint": self.held_out.fingerprint,
             "scores": {
-                name: found._asdict() | {"signature": self.measures[name].signature}
-                for name, found in self.scores.items()
+                name: result._asdict() | {"signature": self.measures[name].signature}
+                for name, result in self.scores.items()
             },
             "tokenized": {name: {"value": value, "signature": how} for name, (value, how) in self.tokenized.items()},
             "perplexity": None if outputs.perplexity is None else asdict(outputs.perplexity) | {"token": outputs.token},
-            "by_length": [_length_table(one) for one in self.lengths],
-            "attention": [asdict(one) for one in outputs.attention],
+            "by_length": [_length_table(item) for item in self.lengths],
+            "attention": [asdict(item) for item in outputs.attention],
             "parameters": outputs.parameters,
             "sentences_per_second": outputs.sentences_per_second,
             "notes": list(self.notes),
@@ -103,7 +103,7 @@ class Evaluation:
 def _length_table(one: LengthScores) -> dict[str, Any]:
     table: dict[str, Any] = {"low": one.bin.low, "high": one.bin.high, "mean_length": one.mean_length}
     table |= {"sentences": one.sentences, "few": one.few}
-    return table | {name: found._asdict() for name, found in one.scores.items()}
+    return table | {name: result._asdict() for name, result in one.scores.items()}
 
 
 def _silent(_: str, __: int, ___: int) -> None:
@@ -124,21 +124,21 @@ def evaluate(
     """
     settings = settings or Evaluating()
     begun = time.perf_counter()
-    tally, said = AttentionTally(), dict[int, Translation]()
+    tally, output = AttentionTally(), dict[int, Translation]()
     for index, translation in _translate(translator, held_out.sources, settings.search, watch):
         if translation.weights is not None:
             tally.add(translation.weights, finished=translation.finished)
-        said[index] = translation
+        output[index] = translation
     seconds = time.perf_counter() - begun
     outputs = Outputs(
-        hypotheses=[said[index].text for index in range(len(said))],
+        hypotheses=[output[index].text for index in range(len(output))],
         perplexity=surprise(translator, held_out, watch=watch),
         token=translator.tokenizers.target.kind,
         attention=tally.result(),
         parameters=sum(map(count_parameters, translator.models)),
-        sentences_per_second=len(said) / seconds,
-        unfinished=sum(not one.finished for one in said.values()),
-        cut=sum(one.cut > 0 for one in said.values()),
+        sentences_per_second=len(output) / seconds,
+        unfinished=sum(not item.finished for item in output.values()),
+        cut=sum(item.cut > 0 for item in output.values()),
     )
     return assess(outputs, held_out, settings, name=name, watch=watch)
 
@@ -157,14 +157,14 @@ def assess(
     hypotheses, references = outputs.hypotheses, held_out.references
     measures = measure(hypotheses, references)
     again = {"samples": settings.samples, "seed": settings.seed}
-    given = settings.tokenized == "given"
-    lengths = [len(source.split() if given else words(source)) for source in held_out.sources]
-    found = Evaluation(
+    received = settings.tokenized == "given"
+    lengths = [len(source.split() if received else words(source)) for source in held_out.sources]
+    result = Evaluation(
         name=name,
         held_out=held_out,
         outputs=outputs,
         measures=measures,
-        scores={metric: interval(one, **again) for metric, one in measures.items()},
+        scores={metric: interval(item, **again) for metric, item in measures.items()},
         tokenized=_tokenized(hypotheses, references, settings.tokenized),
         lengths=by_length(
             {metric: measures[metric] for metric in ("BLEU", "chrF")}, lengths, edges=settings.bins, **again
@@ -173,7 +173,7 @@ def assess(
         signature=_signature(outputs, held_out, settings),
     )
     watch("scoring", 1, 1)
-    return found
+    return result
 
 
 def _translate(
@@ -184,26 +184,26 @@ def _translate(
     for start in range(0, len(order), AT_ONCE):
         watch("translating", start, len(order))
         chosen = order[start : start + AT_ONCE]
-        found = translator.search([texts[index] for index in chosen], search, weights=True)
-        yield from ((index, best[0]) for index, best in zip(chosen, found, strict=True))
+        result = translator.search([texts[index] for index in chosen], search, weights=True)
+        yield from ((index, best[0]) for index, best in zip(chosen, result, strict=True))
     watch("translating", len(order), len(order))
 
 
 def surprise(translator: Translator, held_out: HeldOut, *, watch: Watch = _silent) -> Perplexity:
     """Ask a model how likely the references are, as its tokenizer spells them."""
     pairs, target = held_out.pairs, translator.tokenizers.target
-    found: list[Translation] = []
+    result: list[Translation] = []
     for start in range(0, len(pairs), AT_ONCE):
         watch("perplexity", start, len(pairs))
         some = pairs[start : start + AT_ONCE]
-        found += translator.force([pair.source for pair in some], [pair.target for pair in some])
+        result += translator.force([pair.source for pair in some], [pair.target for pair in some])
     watch("perplexity", len(pairs), len(pairs))
     spelled = [target.normalize(pair.target) for pair in pairs]
     return perplexity(
-        [one.log_probabilities for one in found],
+        [item.log_probabilities for item in result],
         words=[len(words(text)) for text in spelled],
         characters=[len(text) for text in spelled],
-        unknown=sum(one.target_tokens.count("<unk>") for one in found),
+        unknown=sum(item.target_tokens.count("<unk>") for item in result),
     )
 
 
@@ -215,8 +215,8 @@ def _tokenized(
     if kind == "words":
         hypotheses, references = ([" ".join(words(text)) for text in side] for side in (hypotheses, references))
     how = "regard-words" if kind == "words" else "none"
-    found = measure(hypotheses, references, tokenized=how)
-    return {name: (one.score(), one.signature) for name, one in found.items()}
+    result = measure(hypotheses, references, tokenized=how)
+    return {name: (item.score(), item.signature) for name, item in result.items()}
 
 
 def _notes(outputs: Outputs, held_out: HeldOut) -> Iterator[str]:

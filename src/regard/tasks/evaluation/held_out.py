@@ -93,18 +93,18 @@ def find_held_out(choice: Choice, run: str | Path | None = None) -> HeldOut:
     if is_builtin(choice.corpus):
         return _draw(Data(corpus=choice.corpus, seed=choice.seed), choice)
     if choice.corpus:
-        found = find_corpus(
+        result = find_corpus(
             choice.corpus,
             source=choice.source_column or None,
             target=choice.target_column or None,
             split=choice.split or "test",
         )
-        if choice.split and not isinstance(found, HuggingFace | SavedDataset) and not is_folder(choice.corpus):
+        if choice.split and not isinstance(result, HuggingFace | SavedDataset) and not is_folder(choice.corpus):
             raise ArgumentError(
                 f"`split` must be left out with a file, which is read whole; received {choice.split} with "
                 f"{choice.corpus}."
             )
-        return _read(found, choice.corpus)
+        return _read(result, choice.corpus)
     if run is None:
         raise ArgumentError(
             "The test set must be named; received nothing. Give two plain files (--source a.es --target a.en), or one "
@@ -192,9 +192,9 @@ def _again(folder: RunFolder, data: Data, side: str) -> list[Pair]:
 
 def run_of(path: str | Path) -> RunFolder | None:
     """Find the run folder that a path is, or whose model folder it is."""
-    given = Path(path)
-    for folder in (RunFolder(given), RunFolder(given.parent)):
-        if folder.config.is_file() and given in (folder.path, folder.model):
+    received = Path(path)
+    for folder in (RunFolder(received), RunFolder(received.parent)):
+        if folder.config.is_file() and received in (folder.path, folder.model):
             return folder
     return None
 

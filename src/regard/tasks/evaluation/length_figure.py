@@ -23,14 +23,14 @@ def save_length_figure(evaluations: Sequence[Evaluation], path: Path, *, metric:
     check_figure(path)
     bins = evaluations[0].lengths
     curves = []
-    for one in evaluations:
-        scores = [length.scores[metric] for length in one.lengths]
+    for item in evaluations:
+        scores = [length.scores[metric] for length in item.lengths]
         values, low, high = zip(*scores, strict=True)
-        curves.append(Curve(name=one.name, values=values, low=low, high=high))
+        curves.append(Curve(name=item.name, values=values, low=low, high=high))
     figure = quality_by_length(
         curves,
-        bins=[str(one.bin) for one in bins],
-        sentences=[one.sentences for one in bins],
+        bins=[str(item.bin) for item in bins],
+        sentences=[item.sentences for item in bins],
         few=FEW,
         metric=metric,
         title=evaluations[0].held_out.name,

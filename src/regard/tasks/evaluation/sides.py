@@ -68,7 +68,7 @@ class SideEvaluation(NamedTuple):
         head = {"name": self.name, "task": self.task, "side": self.side, "items": self.items}
         if self.scores is None:
             return {**head, **self.figures, "signature": self.signature}
-        scores = {**self.scores._asdict(), "bins": [one._asdict() for one in self.scores.bins]}
+        scores = {**self.scores._asdict(), "bins": [item._asdict() for item in self.scores.bins]}
         return {**head, **self.figures, "labels": self.labels, "scores": scores, "signature": self.signature}
 
 
@@ -153,8 +153,8 @@ def _evaluate_texts(request: _Request) -> SideEvaluation:
     encoded = cut_texts(classifier.tokenizer.encode_batch(texts.texts), config.data.max_length), texts.labels
     scores = ClassificationJob(encoded, encoded, config.train, group=request.group).score(classifier.model, *encoded)
     figures = label_figures({side: scores})
-    found = _result(request, "classify", side, len(texts), figures, describe_classifier(config))
-    return found._replace(labels=corpus.labels, scores=scores)
+    result = _result(request, "classify", side, len(texts), figures, describe_classifier(config))
+    return result._replace(labels=corpus.labels, scores=scores)
 
 
 def _evaluate_images(request: _Request) -> SideEvaluation:
@@ -163,8 +163,8 @@ def _evaluate_images(request: _Request) -> SideEvaluation:
     side, images = _choose(request, corpus)
     classifier = load_image_classifier(request.model, device=request.group.device)
     scores = ImageJob(images, images, config, group=request.group).score(classifier.model, images)
-    found = _result(request, "images", side, len(images), label_figures({side: scores}), describe_images(config))
-    return found._replace(labels=tuple(corpus.labels), scores=scores)
+    result = _result(request, "images", side, len(images), label_figures({side: scores}), describe_images(config))
+    return result._replace(labels=tuple(corpus.labels), scores=scores)
 
 
 def _evaluate_questions(request: _Request) -> SideEvaluation:

@@ -24,7 +24,7 @@ class TextComparison:
     @property
     def notes(self) -> list[str]:
         """Say which figures cannot be compared."""
-        totals, notes = [one.total for one in self.evaluations], []
+        totals, notes = [item.total for item in self.evaluations], []
         if len({total.tokenization for total in totals}) > 1:
             notes.append("the models have different tokens: compare bits a character, not perplexity")
         if any(total.unknown for total in totals):
@@ -38,7 +38,7 @@ class TextComparison:
         return {
             "text": self.text,
             "baseline": self.evaluations[0].name,
-            "systems": [one.table() for one in self.evaluations],
+            "systems": [item.table() for item in self.evaluations],
             "notes": self.notes,
         }
 

@@ -63,7 +63,7 @@ class TextEvaluation:
             "reading": self.reading,
             "parameters": self.parameters,
             "tokens_per_second": self.tokens_per_second,
-            "texts": {name: one.figures() for name, one in self.texts.items()},
+            "texts": {name: item.figures() for name, item in self.texts.items()},
             "signature": self.signature,
         }
 
@@ -74,22 +74,22 @@ def evaluate_texts(
     """Measure a model on each text."""
     if not texts:
         raise ArgumentError("`texts` must name at least one text; received none.")
-    for one, text in texts.items():
+    for item, text in texts.items():
         if not text.size.characters:
-            raise DataError(f"{one} must have at least one line; received an empty text.")
+            raise DataError(f"{item} must have at least one line; received an empty text.")
     network = model.model if isinstance(model.model, LanguageNetwork) else None
     begun = time.perf_counter()
-    found = {one: model.measure(text, stride=stride, watch=watch) for one, text in texts.items()}
+    result = {item: model.measure(text, stride=stride, watch=watch) for item, text in texts.items()}
     seconds = time.perf_counter() - begun
-    first = next(iter(found.values()))
+    first = next(iter(result.values()))
     kinds = f"task:language|{describe_spec(model.config.model)}|tokens:{first.tokenization}"
     window = f"|window:{model.config.length}|stride:{stride or model.config.length}" if _windows(network) else ""
     return TextEvaluation(
         name=name,
-        texts=found,
+        texts=result,
         reading=_describe(network, model.config.length, stride),
         parameters=None if network is None else count_parameters(network),
-        tokens_per_second=sum(one.tokens for one in found.values()) / seconds,
+        tokens_per_second=sum(item.tokens for item in result.values()) / seconds,
         signature=f"{kinds}{window}|texts:{'+'.join(texts)}|version:{__version__}",
     )
 

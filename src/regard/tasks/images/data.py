@@ -59,26 +59,26 @@ def gather_images(data: ImageData, *, count: Callable[[int], None] | None = None
         raise DataError(
             f'The training images must have at least two labels to choose from; received only "{train.names[0]}".'
         )
-    given = {
+    received = {
         side: rename_labels(_read(path, data, reports, count=count), train.names, side=name)
         for side, name, path in (("valid", "validation", data.valid), ("test", "test", data.test))
         if path
     }
-    for side, images in given.items():
+    for side, images in received.items():
         _check_shape(train, images, side)
-    if given:
+    if received:
         report = Report(title="images that are held out elsewhere")
-        train = drop_held_out_images(train, list(given.values()), report=report)
-        if "valid" in given and "test" in given:
-            given["valid"] = drop_held_out_images(given["valid"], [given["test"]])
+        train = drop_held_out_images(train, list(received.values()), report=report)
+        if "valid" in received and "test" in received:
+            received["valid"] = drop_held_out_images(received["valid"], [received["test"]])
         reports.append(report)
     held_out = replace(
         data.hold_out,
-        valid=0.0 if "valid" in given else data.hold_out.valid,
-        test=0.0 if "test" in given else data.hold_out.test,
+        valid=0.0 if "valid" in received else data.hold_out.valid,
+        test=0.0 if "test" in received else data.hold_out.test,
     )
     sides = split_images(train, held_out)
-    valid, test = given.get("valid", sides.valid), given.get("test", sides.test)
+    valid, test = received.get("valid", sides.valid), received.get("test", sides.test)
     if not len(sides.train) or not len(valid):
         raise DataError(
             f"The data must leave images to train and to validate on; received {len(sides.train):,} and "

@@ -33,7 +33,7 @@ def draw_inspection(inspection: "ImageInspection") -> Figure:
     Gates are drawn on a scale from 0 to 1, weights that sum to one on a scale to eight equal shares, evidence to its
     own largest. Feature maps are drawn from zero to the largest value of any map of their stage.
     """
-    rows = [_regions(inspection), *(_channels(one, best) for one, best in inspection.strongest(COLUMNS - 1))]
+    rows = [_regions(inspection), *(_channels(item, best) for item, best in inspection.strongest(COLUMNS - 1))]
     across = min(COLUMNS, max(map(len, rows)))
     rows = [row[start : start + across] for row in rows for start in range(0, len(row), across)]
     cells = [cell for row in rows for cell in (*row, *[None] * (across - len(row)))]
@@ -52,8 +52,8 @@ def _grid(rows: int, columns: int) -> tuple[Picture, list[Axes]]:
     """Make panels that are all alike, at once: `inspection.panels` tries out layouts, which takes seconds."""
     figure = Picture(figsize=(1.7 * columns, 2.0 * rows), dpi=150, facecolor="white")
     FigureCanvasAgg(figure)
-    places = {"left": 0.03, "right": 0.99, "bottom": 0.02, "top": 1 - 0.17 / rows, "wspace": 0.12, "hspace": 0.3}
-    return figure, list(figure.subplots(rows, columns, squeeze=False, gridspec_kw=places).flat)
+    indices = {"left": 0.03, "right": 0.99, "bottom": 0.02, "top": 1 - 0.17 / rows, "wspace": 0.12, "hspace": 0.3}
+    return figure, list(figure.subplots(rows, columns, squeeze=False, gridspec_kw=indices).flat)
 
 
 def as_png(figure: Figure, *, resolution: int = 100) -> bytes:
@@ -66,25 +66,25 @@ def as_png(figure: Figure, *, resolution: int = 100) -> bytes:
 def _regions(inspection: "ImageInspection") -> list[_Panel]:
     """Show the image, then what each layer weighed of its places, then where the evidence lies."""
     decision, image = inspection.decision, inspection.image
-    found = [_Panel(f"{decision.label} {decision.probability:.3f}", partial(_draw_image, image=image))]
-    for one in inspection.last_places():
-        scale = "gate, 0 to 1" if one.limit == 1 else f"0 to {one.limit:.2g}"
-        draw = partial(draw_overlay, image=image, weights=one.weights, limit=one.limit)
-        found.append(_Panel(f"{one.name}: {scale}", draw))
+    result = [_Panel(f"{decision.label} {decision.probability:.3f}", partial(_draw_image, image=image))]
+    for item in inspection.last_places():
+        scale = "gate, 0 to 1" if item.limit == 1 else f"0 to {item.limit:.2g}"
+        draw = partial(draw_overlay, image=image, weights=item.weights, limit=item.limit)
+        result.append(_Panel(f"{item.name}: {scale}", draw))
     if inspection.evidence is not None:
         draw = partial(draw_overlay, image=image, weights=inspection.evidence.clamp(min=0))
-        found.append(_Panel(f"evidence for {decision.label}", draw))
-    return found
+        result.append(_Panel(f"evidence for {decision.label}", draw))
+    return result
 
 
 def _channels(stage: ChannelWeights, best: list[int]) -> list[_Panel]:
     """Show the weights of all channels of a stage, then the maps of the strongest."""
-    found = [_Panel(f"{stage.name}: {len(stage.weights)} gates", partial(_draw_spread, weights=stage.weights))]
+    result = [_Panel(f"{stage.name}: {len(stage.weights)} gates", partial(_draw_spread, weights=stage.weights))]
     limit = max(float(stage.maps.max()), 1e-9)
     for channel in best:
         draw = partial(_draw_map, map=stage.maps[channel], limit=limit)
-        found.append(_Panel(f"channel {channel}: {float(stage.weights[channel]):.2f}", draw))
-    return found
+        result.append(_Panel(f"channel {channel}: {float(stage.weights[channel]):.2f}", draw))
+    return result
 
 
 def _draw_image(axes: Axes, image: Tensor) -> None:

@@ -49,8 +49,8 @@ class ImageJob:
 
     def score(self, model: nn.Module, images: LabeledImages) -> ClassificationScores:
         """Measure images with known labels."""
-        found = predict_images(model, images.pixels, device=self.group.device, at_once=self.at_once)
-        return score_labels(found, images.labels)
+        result = predict_images(model, images.pixels, device=self.group.device, at_once=self.at_once)
+        return score_labels(result, images.labels)
 
 
 @torch.no_grad()
@@ -62,8 +62,8 @@ def predict_images(
     at_once: int = AT_ONCE,
 ) -> NDArray[np.float64]:
     """Give the probabilities of all labels for each image, in order."""
-    found = []
+    result = []
     for start in range(0, len(pixels), at_once):
         image = torch.from_numpy(pixels[start : start + at_once]).to(device).float() / 255
-        found.append(model(image).double().softmax(-1).cpu().numpy())
-    return np.concatenate(found)
+        result.append(model(image).double().softmax(-1).cpu().numpy())
+    return np.concatenate(result)

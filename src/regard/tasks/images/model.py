@@ -62,12 +62,12 @@ class ImageInspection:
 
     def last_places(self) -> tuple[PlaceWeights, ...]:
         """Give the last block of each stage; all blocks of a Vision Transformer."""
-        return tuple({one.name.split(",")[0]: one for one in self.places}.values())
+        return tuple({item.name.split(",")[0]: item for item in self.places}.values())
 
     def strongest(self, count: int = 4) -> list[tuple[ChannelWeights, list[int]]]:
         """Give the last block of each stage with its channels of the largest weights, the largest first."""
-        last = {one.name.split(",")[0]: one for one in self.channels}.values()
-        return [(one, one.weights.topk(min(count, len(one.weights))).indices.tolist()) for one in last]
+        last = {item.name.split(",")[0]: item for item in self.channels}.values()
+        return [(item, item.weights.topk(min(count, len(item.weights))).indices.tolist()) for item in last]
 
     def figure(self) -> "Figure":
         """Draw the image with what was weighed; `figure.savefig(path)` writes it."""
@@ -121,19 +121,19 @@ class ImageClassifier:
         for start in range(0, len(pixels), AT_ONCE):
             image = torch.from_numpy(pixels[start : start + AT_ONCE]).to(self.device).float() / 255
             with torch.no_grad():
-                looked = self.model.look(image)
-            for number, row in enumerate(looked.logits.double().softmax(-1).cpu().numpy()):
-                yield self._inspection(row, image[number].cpu(), looked, number)
+                attended = self.model.look(image)
+            for number, row in enumerate(attended.logits.double().softmax(-1).cpu().numpy()):
+                yield self._inspection(row, image[number].cpu(), attended, number)
 
     def read(self, images: Sequence[AnyPicture]) -> UInt8[np.ndarray, "images channels height width"]:
         """Bring images to the size and the colors the network was trained on."""
         if not len(images):
             return np.zeros((0, self.channels, *self.image_size), dtype=np.uint8)
         read = [
-            read_any_picture(one, size=self.image_size, channels=self.channels, name=f"images[{index}]")
-            for index, one in enumerate(images)
+            read_any_picture(item, size=self.image_size, channels=self.channels, name=f"images[{index}]")
+            for index, item in enumerate(images)
         ]
-        return np.stack([one.numpy() for one in read])
+        return np.stack([item.numpy() for item in read])
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors, config.json and labels.json. Nothing is pickled."""
@@ -158,16 +158,16 @@ class ImageClassifier:
         return ImageDecision(label=self.labels[int(row.argmax())], probabilities=probabilities)
 
     def _inspection(self, row: NDArray[np.float64], image: Tensor, looked: Looked, number: int) -> ImageInspection:
-        places = (one._replace(weights=one.weights[number].float().cpu()) for one in looked.places)
+        indices = (item._replace(weights=item.weights[number].float().cpu()) for item in looked.places)
         channels = (
-            one._replace(weights=one.weights[number].float().cpu(), maps=one.maps[number].float().cpu())
-            for one in looked.channels
+            item._replace(weights=item.weights[number].float().cpu(), maps=item.maps[number].float().cpu())
+            for item in looked.channels
         )
         evidence = None if looked.evidence is None else looked.evidence[number, int(row.argmax())].float().cpu()
         return ImageInspection(
             decision=self._decide(row),
             image=image,
-            places=tuple(places),
+            places=tuple(indices),
             channels=tuple(channels),
             evidence=evidence,
         )
@@ -177,14 +177,14 @@ def load_image_classifier(path: str | Path, *, device: torch.device | str = "cpu
     """Load the image classifier in a model folder, or of the run in a run folder; "auto" takes a GPU if there is."""
     folder = open_model(path)
     config = read_saved(folder, TASK, SavedImageClassifier)
-    place = find_device(device)
+    index = find_device(device)
     size, channels, count = (config.height, config.width), config.channels, config.num_labels
     with whole_folder(folder, TASK):
         model = build_saved(
             lambda: build_image_encoder(config.model, image_size=size, channels=channels, num_labels=count), folder
         )
         labels = read_names(folder / LABELS, count)
-    return ImageClassifier(model.to(place), labels, config.model, image_size=size, channels=config.channels)
+    return ImageClassifier(model.to(index), labels, config.model, image_size=size, channels=config.channels)
 
 
 def _check(images: Sequence[AnyPicture]) -> None:

@@ -74,7 +74,7 @@ def images_report(
         confusion_html(scores[side], labels, side),
         reliability_html(scores[side], unit="images"),
         f"<h2>Images</h2><p><small>{CAVEAT}</small></p>",
-        *(inspection_html(name, one, gold) for name, one, gold in inspections),
+        *(inspection_html(name, item, gold) for name, item, gold in inspections),
         f"<h2>Command</h2><pre>{escape(command)}</pre><h2>Settings</h2><pre>{escape(config)}</pre>",
     ]
     return make_html(title, parts)

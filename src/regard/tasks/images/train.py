@@ -30,8 +30,8 @@ SHOWN = 4
 def train_image_classifier(config: ImagesConfig, corpus: ImageCorpus, run: Run) -> Trained:
     """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again."""
     signature = describe_images(config)
-    if (found := run.figures_again()) is not None:
-        return Trained(run.folder, found, signature)
+    if (outcome := run.figures_again()) is not None:
+        return Trained(run.folder, outcome, signature)
     seed_streams(config.train.seed)
     size = corpus.size
     model = build_image_encoder(
@@ -102,7 +102,7 @@ def _data(config: ImagesConfig, corpus: ImageCorpus) -> str:
 def _page(config: ImagesConfig, corpus: ImageCorpus, run: Run, classifier: ImageClassifier, result: _Measured) -> str:
     held_out = corpus.test if len(corpus.test) else corpus.valid
     side = held_out.select(range(min(SHOWN, len(held_out))))
-    found = list(classifier.inspect_pixels(side.pixels))
+    outcome = list(classifier.inspect_pixels(side.pixels))
     gold = [side.names[label] for label in side.labels]
     return images_report(
         title=f"Image classifier trained on {config.data.corpus}",
@@ -110,7 +110,7 @@ def _page(config: ImagesConfig, corpus: ImageCorpus, run: Run, classifier: Image
         figures=result.figures,
         labels=corpus.labels,
         scores=result.scores,
-        inspections=[(side.place(index), found[index], gold[index]) for index in range(len(side))],
+        inspections=[(side.place(index), outcome[index], gold[index]) for index in range(len(side))],
         metrics=read_metrics(run.folder.metrics),
         command=run.command,
         signature=describe_images(config),

@@ -52,7 +52,7 @@ class CarriedStates:
         if not self._after:
             return dict(self._saved)
         number, parts = list(self._after.items())[-1]
-        named = {str(place): one for place, one in enumerate(_leaves(type(parts[0]).join(parts)))}
+        named = {str(index): item for index, item in enumerate(_leaves(type(parts[0]).join(parts)))}
         return {_NUMBER: torch.tensor([number]), **named}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
@@ -63,14 +63,14 @@ class CarriedStates:
     def _read(self, model: LanguageNetwork) -> Any:
         """Put what was saved in place of the state that a text begins with."""
         start = model.start(self.rows)
-        shapes = [tuple(one.shape) for one in _leaves(start)]
-        found = [self._saved[str(place)] for place in range(len(self._saved) - 1)]
-        if shapes != [tuple(one.shape) for one in found]:
+        shapes = [tuple(item.shape) for item in _leaves(start)]
+        result = [self._saved[str(index)] for index in range(len(self._saved) - 1)]
+        if shapes != [tuple(item.shape) for item in result]:
             raise DataError(
                 f"A checkpoint's carried state must have the shapes {shapes}; received "
-                f"{[tuple(one.shape) for one in found]}. Was it saved by a model of another size?"
+                f"{[tuple(item.shape) for item in result]}. Was it saved by a model of another size?"
             )
-        return _filled(start, iter(found))
+        return _filled(start, iter(result))
 
 
 def _leaves(state: Any) -> list[Tensor]:

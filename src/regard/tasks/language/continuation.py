@@ -39,18 +39,18 @@ def continue_tokens(
     sampling = sampling or Sampling(seed=seed)
     numbers = uniform_numbers([prompt], [count], count=1, seed=sampling.seed)
     state = model.start(1, capacity=len(prompt) + count)
-    said, character = list(prompt), OpenCharacter(tokenizer, told=prompt)
-    tokens = torch.tensor([said])
-    for place in range(count):
+    output, character = list(prompt), OpenCharacter(tokenizer, told=prompt)
+    tokens = torch.tensor([output])
+    for index in range(count):
         step = model.step(tokens.to(device_of(model)), state)
         state = step.state
         if step.log_probabilities[:, -1].detach().isnan().any():
-            check_output([math.nan], of=tokenizer.decode(said[-_NAMED:]))
+            check_output([math.nan], of=tokenizer.decode(output[-_NAMED:]))
         likely = step.log_probabilities[:, -1].cpu().masked_fill(~torch.from_numpy(character.sayable()), -torch.inf)
         if no_repeat_ngram:
-            likely = _or_any(forbid_repeats(likely, torch.tensor([said]), no_repeat_ngram), likely)
-        token = int(likely.argmax()) if greedy else int(draw(likely[None], numbers[:, :, place], sampling).token)
-        said.append(token)
+            likely = _or_any(forbid_repeats(likely, torch.tensor([output]), no_repeat_ngram), likely)
+        token = int(likely.argmax()) if greedy else int(draw(likely[None], numbers[:, :, index], sampling).token)
+        output.append(token)
         character.read(token)
         tokens = torch.tensor([[token]])
         yield token

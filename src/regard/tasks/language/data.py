@@ -99,17 +99,17 @@ def gather_text(data: TextData, *, count: Count | None = None) -> TextCorpus:
         )
     if is_builtin(data.text):
         return _draw_stories(data)
-    found = [
+    result = [
         find_text([data.text, *data.more]),
         *(find_text([name] if name else []) for name in (data.valid, data.test)),
     ]
-    given = [Text(files.paths) if files.paths else None for files in found[1:]]
-    paths, notes = _apart(*(files.paths for files in found))
-    notes = (*(files.note for files in found if files.note), *notes)
+    received = [Text(files.paths) if files.paths else None for files in result[1:]]
+    paths, notes = _apart(*(files.paths for files in result))
+    notes = (*(files.note for files in result if files.note), *notes)
     lengths = array("q")
     lines = counted(Text(paths), "reading the text", count)
-    digests = [_digest(lines, lengths), *(_digest(text) for text in given if text is not None)]
-    train, (valid, test) = Text(paths), given
+    digests = [_digest(lines, lengths), *(_digest(text) for text in received if text is not None)]
+    train, (valid, test) = Text(paths), received
     if valid is None:
         held_out = _held_out(np.frombuffer(lengths, dtype=np.int64), data)
         train, valid = Text(paths, ~held_out), Text(paths, held_out)
@@ -162,12 +162,12 @@ def find_files(path: Path) -> Files:
     if not is_folder(path):
         return Files((path,))
     list_folder(path)  # which says so where it may not be read
-    files = sorted(one for one in path.rglob("*") if is_file(one) and not one.name.startswith("."))
-    texts = tuple(one for one in files if _may_be_text(one))
+    files = sorted(item for item in path.rglob("*") if is_file(item) and not item.name.startswith("."))
+    texts = tuple(item for item in files if _may_be_text(item))
     if not texts:
         received = f"{len(files):,} that are none, such as {files[0].name}" if files else "an empty folder"
         raise DataError(f"{path} must hold text files; received {received}.")
-    return Files(texts, tuple(one for one in files if one not in texts))
+    return Files(texts, tuple(item for item in files if item not in texts))
 
 
 def _may_be_text(path: Path) -> bool:
@@ -222,8 +222,8 @@ def _apart(
     notes = []
     if left_out := [path for path in paths if path.resolve() in known]:
         notes.append(f"Not trained on, since it is validated on or tested with: {_named(left_out)}.")
-    seen = {path.resolve() for path in valid}
-    if both := [path for path in test if path.resolve() in seen]:
+    visited = {path.resolve() for path in valid}
+    if both := [path for path in test if path.resolve() in visited]:
         notes.append(
             f"data.valid and data.test share {_named(both)}: training chooses its best step by it, so the test will "
             "look too good."
@@ -266,12 +266,12 @@ def encode_text(
     """
     if file is None:
         return np.concatenate([*_portions(text, tokenizer)])
-    found = file.open(mark=mark)
-    if found is None:
+    result = file.open(mark=mark)
+    if result is None:
         file.write(_portions(text, tokenizer), mark=mark)
-        found = file.open(mark=mark)
-    assert found is not None
-    return found
+        result = file.open(mark=mark)
+    assert result is not None
+    return result
 
 
 def measure_kept(text: Iterable[str], tokenizer: TextTokenizer) -> tuple[TextSize, int]:
@@ -285,9 +285,9 @@ def measure_kept(text: Iterable[str], tokenizer: TextTokenizer) -> tuple[TextSiz
     def kept() -> Iterator[str]:
         nonlocal altered
         for line in text:
-            found = tokenizer.kept(line)
-            altered += found != line
-            yield found
+            result = tokenizer.kept(line)
+            altered += result != line
+            yield result
 
     return _size(kept()), altered
 

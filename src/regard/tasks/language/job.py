@@ -95,11 +95,13 @@ class LanguageJob:
         assert isinstance(model, LanguageNetwork)
         if model.carries:
             lanes = batch.indices - self.group.rank * self.batches.rows
-            heard = model(batch.tokens, self._states.before(model, batch.number, lanes))
-            self._states.keep(batch.number, int(lanes[0]), heard.state)
+            encoded = model(batch.tokens, self._states.before(model, batch.number, lanes))
+            self._states.keep(batch.number, int(lanes[0]), encoded.state)
         else:
-            heard = model(batch.tokens)
-        return Loss(*word_loss(heard.features, model.output, batch.target, smoothing=self.config.train.label_smoothing))
+            encoded = model(batch.tokens)
+        return Loss(
+            *word_loss(encoded.features, model.output, batch.target, smoothing=self.config.train.label_smoothing)
+        )
 
     def carried(self) -> dict[str, Tensor]:
         """Give the state that the next batch goes on from."""
@@ -113,10 +115,10 @@ class LanguageJob:
         """Measure the held-out text, and let the model go on with the beginning of it."""
         assert isinstance(model, LanguageNetwork)
         data = self.config.data
-        found = self.valid.measure(model, length=data.length, stride=data.stride, lanes=VALID_LANES, rows=self.at_once)
+        result = self.valid.measure(model, length=data.length, stride=data.stride, lanes=VALID_LANES, rows=self.at_once)
         return Validated(
-            loss=found.loss,
-            figures={"perplexity": found.perplexity, "bits_per_character": found.bits_per_character},
+            loss=result.loss,
+            figures={"perplexity": result.perplexity, "bits_per_character": result.bits_per_character},
             samples=tuple(self._sample(model, number) for number in range(self.config.train.samples)),
         )
 
@@ -126,8 +128,8 @@ class LanguageJob:
         prompt = tokens[start : start + 1 + _SHOWN // 2].tolist()
         prompt = prompt[: len(prompt) - len(OpenCharacter(self.tokenizer, prompt).begun)]  # whole characters
         follows = tokens[start + len(prompt) : start + len(prompt) + _SHOWN].tolist()
-        said = list(continue_tokens(model, self.tokenizer, [END, *prompt], count=_SHOWN, seed=number))
-        shown = [self._whole(one).replace("\n", " ⏎ ") for one in (prompt, said, follows)]
+        output = list(continue_tokens(model, self.tokenizer, [END, *prompt], count=_SHOWN, seed=number))
+        shown = [self._whole(item).replace("\n", " ⏎ ") for item in (prompt, output, follows)]
         return Sample(source=shown[0], hypothesis=shown[1], reference=shown[2])
 
     def _whole(self, tokens: list[int]) -> str:

@@ -93,18 +93,22 @@ class LanguageModel:
             raise ArgumentError(f"`max_tokens` must be at least 1; received {max_tokens}.")
         if max_tokens > LONGEST:
             raise ArgumentError(f"`max_tokens` must be at most {LONGEST:,}; received {max_tokens:,}.")
-        told = self._read(prompt)
+        description = self._read(prompt)
         tokens = continue_tokens(
             self.model,
             self.tokenizer,
-            [END, *told],
+            [END, *description],
             count=max_tokens,
             sampling=sampling,
             greedy=greedy,
             no_repeat_ngram=no_repeat_ngram,
         )
-        pieces = self._write(told, tokens)
-        return _without_space(pieces) if prompt.endswith(" ") and self.tokenizer.decode(told)[-1:] != " " else pieces
+        pieces = self._write(description, tokens)
+        return (
+            _without_space(pieces)
+            if prompt.endswith(" ") and self.tokenizer.decode(description)[-1:] != " "
+            else pieces
+        )
 
     def _write(self, told: Sequence[int], tokens: Iterator[int]) -> Iterator[str]:
         """Turn tokens into text as they come, characters when they are whole; only the line at hand is looked at."""
@@ -126,23 +130,25 @@ class LanguageModel:
         """Give the `k` likeliest tokens after the prompt, how likely others than text were, and what was looked at."""
         if k < 1:
             raise ArgumentError(f"`k` must be at least 1; received {k}.")
-        told = [END, *self._read(prompt)]
+        description = [END, *self._read(prompt)]
         step = self.model.step(
-            torch.tensor([told], device=self.device), self.model.start(1, capacity=len(told)), weights=True
+            torch.tensor([description], device=self.device),
+            self.model.start(1, capacity=len(description)),
+            weights=True,
         )
         likely = step.log_probabilities[0, -1].float().exp().cpu()
         check_output([likely.max().item()], of=prompt)
-        said = torch.from_numpy(OpenCharacter(self.tokenizer, told).sayable())
-        never_said = float(likely[~said].sum())
-        best = likely.masked_fill(~said, 0.0).topk(min(k, int(said.sum())))
-        found = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        looks = None
+        output = torch.from_numpy(OpenCharacter(self.tokenizer, description).sayable())
+        never_said = float(likely[~output].sum())
+        best = likely.masked_fill(~output, 0.0).topk(min(k, int(output.sum())))
+        result = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        attended = None
         if step.weights is not None:
             weights = step.weights[0, -1].mean(0)[-1].tolist()
-            seen = told[-len(weights) :]
-            looks = tuple(zip(map(self.tokenizer.piece, seen), weights[-len(seen) :], strict=True))
-        tokens = tuple(NextToken(self.tokenizer.piece(token), value) for token, value in found)
-        return Next(tokens, looks, never_said)
+            known = description[-len(weights) :]
+            attended = tuple(zip(map(self.tokenizer.piece, known), weights[-len(known) :], strict=True))
+        tokens = tuple(NextToken(self.tokenizer.piece(token), value) for token, value in result)
+        return Next(tokens, attended, never_said)
 
     def inspect(self, text: str = "", *, target: str | None = None) -> Inspection:
         """See what every token of a text looks back at in every layer and head, and what may follow.
@@ -184,7 +190,7 @@ class LanguageModel:
     def _read(self, prompt: str) -> list[int]:
         if not isinstance(prompt, str):
             raise ArgumentTypeError(f"`prompt` must be text; received {type(prompt).__name__}.")
-        if broken := [one for one in prompt if "\ud800" <= one <= "\udfff"]:
+        if broken := [item for item in prompt if "\ud800" <= item <= "\udfff"]:
             raise ArgumentError(
                 f"`prompt` must be text in UTF-8; received {broken[0]!r} in it, a byte that is none. Is it in another "
                 "encoding?"

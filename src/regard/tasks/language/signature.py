@@ -21,7 +21,7 @@ def describe_language(config: LanguageConfig) -> str:
     >>> print(describe_language(LanguageConfig()).split("|seed")[0])
     task:language|data:|tokens:bpe|vocabulary:8000|model:recurrent-lstm|layers:2|size:256
     """
-    name = "+".join(one.rstrip("/").split("/")[-1] for one in (config.data.text, *config.data.more))
+    name = "+".join(item.rstrip("/").split("/")[-1] for item in (config.data.text, *config.data.more))
     kinds = f"{_describe_tokens(config.tokenizer)}|{describe_spec(config.model)}"
     return f"task:language|data:{name}|{kinds}|seed:{config.train.seed}|version:{__version__}"
 

@@ -55,8 +55,8 @@ def train_language_model(
     `count` is told how many lines of the text have been looked at before training begins.
     """
     signature = describe_language(config)
-    if (found := run.figures_again()) is not None:
-        return Trained(run.folder, found.get("figures", {}), signature, found.get("tokenization", ""))
+    if (result := run.figures_again()) is not None:
+        return Trained(run.folder, result.get("figures", {}), signature, result.get("tokenization", ""))
     for note in corpus.notes:
         run.watcher.noted(note)
     start = find_start(config, "language", run)
@@ -107,10 +107,10 @@ def encode_corpus(
     tokenizer = TextTokenizer.load(folder.data)
     train = encode_text(corpus.train, tokenizer, file=file, mark=corpus.fingerprint)
     counts = count_tokens(train, tokenizer.size)
-    seen = counts.copy()
+    known = counts.copy()
     if before is not None:
-        seen[np.setdiff1d(np.arange(before.size), before.unseen)] += 1
-    tokenizer = tokenizer.having_seen(seen)
+        known[np.setdiff1d(np.arange(before.size), before.unseen)] += 1
+    tokenizer = tokenizer.having_seen(known)
 
     def measure(text: Text) -> TextMeasure:
         return TextMeasure(text, encode_text(text, tokenizer), tokenizer)
@@ -159,7 +159,7 @@ def _measure(config: LanguageConfig, fitted: _Fitted, data: Encoded) -> dict[str
     sides["valid"] = data.valid.measure(fitted.model, length=length, stride=stride, lanes=VALID_LANES, rows=rows)
     if data.test is not None:
         sides["test"] = data.test.measure(fitted.model, length=length, stride=stride, rows=rows)
-    figures = {f"{side}_{name}": value for side, found in sides.items() for name, value in found.figures().items()}
+    figures = {f"{side}_{name}": value for side, result in sides.items() for name, value in result.figures().items()}
     return figures | fitted.spent
 
 

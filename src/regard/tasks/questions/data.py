@@ -27,13 +27,13 @@ class QuestionCorpus:
     @property
     def answers(self) -> tuple[str, ...]:
         """Every answer that is trained on, by its letters."""
-        return tuple(sorted({one.answer for one in self.train.questions}))
+        return tuple(sorted({item.answer for item in self.train.questions}))
 
     @property
     def size(self) -> PictureSize:
         """How much there is to train on."""
         return PictureSize(
-            pictures=len(self.train.pictures), words=sum(len(one.text.split()) for one in self.train.questions)
+            pictures=len(self.train.pictures), words=sum(len(item.text.split()) for item in self.train.questions)
         )
 
     def fingerprint(self) -> str:

@@ -38,10 +38,10 @@ class EncodedQuestions:
     ) -> None:
         self.side = side
         self.pixels: Tensor = torch.from_numpy(side.pictures).to(device)
-        self.texts: Ragged = cut_texts(tokenizer.encode_batch(one.text for one in side.questions), max_length)
+        self.texts: Ragged = cut_texts(tokenizer.encode_batch(item.text for item in side.questions), max_length)
         numbers = {answer: number for number, answer in enumerate(answers)}
-        self.owners = [one.picture for one in side.questions]
-        self.answers = [numbers.get(one.answer, UNSEEN) for one in side.questions]
+        self.owners = [item.picture for item in side.questions]
+        self.answers = [numbers.get(item.answer, UNSEEN) for item in side.questions]
 
     def image(self, pictures: Tensor) -> Tensor:
         """Give pictures with colors from 0 to 1."""
@@ -74,9 +74,9 @@ class QuestionJob:
 
     def loss(self, model: nn.Module, batch: QuestionBatch) -> Loss:
         """Sum the cross-entropy over the questions."""
-        found = model(self.train.image(batch.pictures), batch.tokens, batch.lengths, batch.owners)
+        result = model(self.train.image(batch.pictures), batch.tokens, batch.lengths, batch.owners)
         smoothing = self.settings.label_smoothing
-        return smoothed_cross_entropy(found.logits, batch.answers, smoothing=smoothing, padding=UNSEEN)
+        return smoothed_cross_entropy(result.logits, batch.answers, smoothing=smoothing, padding=UNSEEN)
 
     def validate(self, model: nn.Module) -> Validated:
         """Measure all held-out questions."""
@@ -88,7 +88,7 @@ class QuestionJob:
         probabilities = predict_answers(model, side, device=self.group.device, at_once=self.at_once)
         chosen = [self.answers[number] for number in probabilities.argmax(1)]
         questions = side.side.questions
-        scores = score_answers(chosen, [one.answer for one in questions], [one.kind for one in questions])
+        scores = score_answers(chosen, [item.answer for item in questions], [item.kind for item in questions])
         gold = np.asarray(side.answers)
         known = np.flatnonzero(gold != UNSEEN)
         right = probabilities[known, gold[known]]
@@ -101,9 +101,9 @@ def predict_answers(
 ) -> NDArray[np.float64]:
     """Give the probabilities of all answers to each question, in order."""
     batches = QuestionBatches(side.owners, side.texts, side.answers, size=at_once, shuffle=False)
-    found = []
+    result = []
     for batch in batches:
         there = batch.to(device)
         logits = model(side.image(there.pictures), there.tokens, there.lengths, there.owners).logits
-        found.append(logits.double().softmax(-1).cpu().numpy())
-    return np.concatenate(found)
+        result.append(logits.double().softmax(-1).cpu().numpy())
+    return np.concatenate(result)

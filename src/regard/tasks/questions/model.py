@@ -95,10 +95,10 @@ class QuestionAnswerer:
         tokens, lengths = pad_rows([np.asarray(ids) for ids in encoded])
         image = (pixels.float() / 255).unsqueeze(0)
         owners = torch.zeros(len(encoded), dtype=torch.int64, device=self.device)
-        found = self.model(image.to(self.device), tokens.to(self.device), lengths, owners, weights=True)
-        probabilities = found.logits.double().softmax(-1).tolist()
-        assert found.weights is not None
-        weights = found.weights.float().cpu().unflatten(-1, found.grid)
+        result = self.model(image.to(self.device), tokens.to(self.device), lengths, owners, weights=True)
+        probabilities = result.logits.double().softmax(-1).tolist()
+        assert result.weights is not None
+        weights = result.weights.float().cpu().unflatten(-1, result.grid)
         return [
             self._answer(question, probabilities[row], image[0], weights[row, :, :, : len(encoded[row])])
             for row, question in enumerate(questions)
@@ -147,7 +147,7 @@ def load_question_answerer(path: str | Path, *, device: torch.device | str = "cp
     """Load the model in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = open_model(path)
     config = read_saved(folder, TASK, SavedQuestions)
-    place = find_device(device)
+    index = find_device(device)
 
     def build() -> QuestionNetwork:
         return build_question_network(
@@ -162,5 +162,5 @@ def load_question_answerer(path: str | Path, *, device: torch.device | str = "cp
         tokenizer, answers = Tokenizer.load(folder), read_names(folder / ANSWERS, config.num_answers)
         check_vocabulary(folder, config.vocabulary_size, tokenizer)
     return QuestionAnswerer(
-        model.to(place), tokenizer, answers, config.model, image_size=config.image_size, max_length=config.max_length
+        model.to(index), tokenizer, answers, config.model, image_size=config.image_size, max_length=config.max_length
     )

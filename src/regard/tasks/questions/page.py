@@ -52,8 +52,8 @@ def questions_report(
     config: str,
 ) -> str:
     """Write `report.html`: figures, curves, accuracy by kind beside the baselines, and some pictures with maps."""
-    told = told_questions(figures)
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in told.items())
+    description = told_questions(figures)
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in description.items())
     side = "test" if "test" in scores else "valid"
     parts = [
         f"<h1>{escape(title)}</h1><p><small>{escape(signature)}</small></p><p>{escape(data)}</p><table>{rows}</table>",
@@ -69,7 +69,7 @@ def kind_rows(figures: Mapping[str, float], kinds: Sequence[str], side: str) -> 
     """Give accuracy by kind of question, beside the baselines, in percent."""
     named = [("all", ""), *((kind, f"_{kind}") for kind in kinds)]
     columns = ("accuracy", *(name for name, _ in _BASELINES))
-    return [(name, *(f"{100 * figures[f'{side}_{one}{ending}']:.1f}" for one in columns)) for name, ending in named]
+    return [(name, *(f"{100 * figures[f'{side}_{item}{ending}']:.1f}" for item in columns)) for name, ending in named]
 
 
 def _kinds_html(figures: Mapping[str, float], scores: AnswerScores, side: str) -> str:
@@ -77,7 +77,7 @@ def _kinds_html(figures: Mapping[str, float], scores: AnswerScores, side: str) -
         f"<tr><th>{escape(name)}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
         for name, *cells in kind_rows(figures, list(scores.by_kind), side)
     )
-    head = "".join(f"<th>{name}</th>" for name in ("", "model", *(said for _, said in _BASELINES)))
+    head = "".join(f"<th>{name}</th>" for name in ("", "model", *(output for _, output in _BASELINES)))
     return (
         f"<h2>Right answers by kind of question ({'test' if side == 'test' else 'validation'}, percent)</h2>"
         f"<table><tr>{head}</tr>{rows}</table>"
@@ -90,6 +90,6 @@ def told_questions(figures: Mapping[str, float]) -> dict[str, str]:
     for side, name in (("test", "test"), ("valid", "validation")):
         if f"{side}_accuracy" in figures:
             shown[f"accuracy, {name}"] = f"{100 * figures[f'{side}_accuracy']:.2f} %"
-            for baseline, said in _BASELINES:
-                shown[f"{said}, {name}"] = f"{100 * figures[f'{side}_{baseline}']:.2f} %"
+            for baseline, output in _BASELINES:
+                shown[f"{output}, {name}"] = f"{100 * figures[f'{side}_{baseline}']:.2f} %"
     return shown | {name: f"{figures[name]:,.0f}" for name in ("answers", "parameters", "steps", "seconds")}

@@ -35,9 +35,9 @@ SHOWN = 6
 def train_questions(config: QuestionConfig, corpus: QuestionCorpus, run: Run) -> Trained:
     """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again."""
     signature = describe_questions(config)
-    if (found := run.figures_again()) is not None:
-        return Trained(run.folder, found, signature)
-    tokenizer = train_tokenizer((one.text for one in corpus.train.questions), TOKENS)
+    if (outcome := run.figures_again()) is not None:
+        return Trained(run.folder, outcome, signature)
+    tokenizer = train_tokenizer((item.text for item in corpus.train.questions), TOKENS)
     answerer = _fresh(config, corpus, tokenizer)
     train, valid, test = (
         EncodedQuestions(side, tokenizer, corpus.answers, max_length=config.data.max_length, device=run.group.device)
@@ -101,15 +101,15 @@ def answer_figures(corpus: QuestionCorpus, scores: dict[str, AnswerScores]) -> d
 
     `majority` says the commonest training answer to everything, `question_only` the commonest to the same question.
     """
-    texts, answers = zip(*((one.text, one.answer) for one in corpus.train.questions), strict=True)
+    texts, answers = zip(*((item.text, item.answer) for item in corpus.train.questions), strict=True)
     baselines = {
         "majority": BlindBaseline(texts, answers, words=False),
         "question_only": BlindBaseline(texts, answers),
     }
     figures: dict[str, float] = {}
-    for side, one in scores.items():
-        figures[f"{side}_accuracy"] = one.accuracy
-        figures |= {f"{side}_accuracy_{kind}": share for kind, share in one.by_kind.items()}
+    for side, item in scores.items():
+        figures[f"{side}_accuracy"] = item.accuracy
+        figures |= {f"{side}_accuracy_{kind}": share for kind, share in item.by_kind.items()}
         for name, blind in baselines.items():
             guessed = _guess(corpus.valid if side == "valid" else corpus.test, blind)
             figures[f"{side}_{name}"] = guessed.accuracy
@@ -120,9 +120,9 @@ def answer_figures(corpus: QuestionCorpus, scores: dict[str, AnswerScores]) -> d
 def _guess(side: QuestionSide, blind: BlindBaseline) -> AnswerScores:
     questions = side.questions
     return score_answers(
-        [blind.answer(one.text) for one in questions],
-        [one.answer for one in questions],
-        [one.kind for one in questions],
+        [blind.answer(item.text) for item in questions],
+        [item.answer for item in questions],
+        [item.kind for item in questions],
     )
 
 
@@ -181,13 +181,13 @@ def _card(config: QuestionConfig, corpus: QuestionCorpus, run: Run, result: _Mea
 
 def _askings(answerer: QuestionAnswerer, side: QuestionSide) -> list[Asking]:
     """Ask the first question of each kind about the first pictures, so that each kind is shown."""
-    kinds = sorted({one.kind for one in side.questions})
+    kinds = sorted({item.kind for item in side.questions})
     shown = []
     for number in range(min(SHOWN, len(side.pictures))):
-        own = [one for one in side.questions if one.picture == number]
+        own = [item for item in side.questions if item.picture == number]
         wanted = kinds[number % len(kinds)]
-        chosen = next((one for one in own if one.kind == wanted), own[0] if own else None)
+        chosen = next((item for item in own if item.kind == wanted), own[0] if own else None)
         if chosen is not None:
-            found = answerer.ask_pixels(torch.from_numpy(side.pictures[number]), [chosen.text])[0]
-            shown.append(Asking(found, chosen.answer, chosen.kind))
+            result = answerer.ask_pixels(torch.from_numpy(side.pictures[number]), [chosen.text])[0]
+            shown.append(Asking(result, chosen.answer, chosen.kind))
     return shown

@@ -45,8 +45,8 @@ class Corpus(NamedTuple):
         """How much there is to train on."""
         train = self.train
         if not isinstance(train, StreamedPairs):
-            said = [pair.target.split() for pair in train]
-            words, vocabulary = sum(map(len, said)), len(set().union(*said))
+            output = [pair.target.split() for pair in train]
+            words, vocabulary = sum(map(len, output)), len(set().union(*output))
             linked = any(pair.links for pair in islice(train, 100))
         else:
             words, vocabulary, linked = train.words, train.vocabulary, train.linked
@@ -97,8 +97,8 @@ def gather_pairs(
         data = read_settings(Data, table, {"hold_out": fractions}, at="data")
         sides = choose_sides(intake.hashes, fractions)
         check_sides(sides, fractions)
-    found = intake.divide(sides, lambda: _read(data, Report()))
-    return Corpus(found.train, valid or found.valid, test or found.test, data, reports)
+    result = intake.divide(sides, lambda: _read(data, Report()))
+    return Corpus(result.train, valid or result.valid, test or result.test, data, reports)
 
 
 def _draw(data: Data) -> Corpus:

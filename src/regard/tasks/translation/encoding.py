@@ -117,10 +117,10 @@ def _in_files(
             shutil.rmtree(old)
         written.write(_portions(pairs, encode, epoch, files.count), mark=mark)
     group.share_text("written")
-    found = written.open(mark=mark)
-    if found is None:
+    result = written.open(mark=mark)
+    if result is None:
         raise ArgumentError(f"{written.folder} must hold the tokens of epoch {epoch}; received other files. Try again.")
-    return found
+    return result
 
 
 def _portions(

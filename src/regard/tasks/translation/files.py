@@ -167,27 +167,27 @@ def translate_file(
       A pipe cannot be read twice to find out, and is always begun anew.
     - `chunk_lines`: lines between two journals; they are also what is sorted by length.
     """
-    place = OutputPlace(target)
-    place.check()
+    index = OutputPlace(target)
+    index.check()
     rewind = _rewinder(source)
     looking = not overwrite or rewind is not None
-    if looking and (done := _find_done(place, source, settings)) is not None:
+    if looking and (done := _find_done(index, source, settings)) is not None:
         work.lines, work.tally = done.lines, Tally.from_table(done.tally)
-        place.complete()
+        index.complete()
         return
     if os.path.exists(target) and not overwrite:
         raise ArgumentError(
             f"`--output` must be a file that is not there yet; {target} is. Name another, or replace it with "
             "--overwrite."
         )
-    going = looking and os.path.exists(place.partial)
-    with place.opened() as file:
+    going = looking and os.path.exists(index.partial)
+    with index.opened() as file:
         if overwrite and rewind is not None:
             rewind()
-        journal, rest = _begin(place, source, settings, going=going, rewind=rewind if overwrite else None)
+        journal, rest = _begin(index, source, settings, going=going, rewind=rewind if overwrite else None)
         file.truncate(journal.output_bytes)
-        _go_on(work, rest, place, file, journal, watch, chunk_lines)
-    place.complete()
+        _go_on(work, rest, index, file, journal, watch, chunk_lines)
+    index.complete()
 
 
 class _Rest(NamedTuple):

@@ -107,13 +107,13 @@ class Intake:
                 self.vocabulary.update(words)
 
     def _leaks_out(self, pair: Pair) -> bool:
-        found = self._known is not None and self._known.shares(pair)
-        if found:
-            place = f"pair {self._leaks.total + 1}"
-            self._leaks.drop("held out", place=place, text=f"{pair.source} ⇥ {pair.target}")
+        result = self._known is not None and self._known.shares(pair)
+        if result:
+            index = f"pair {self._leaks.total + 1}"
+            self._leaks.drop("held out", place=index, text=f"{pair.source} ⇥ {pair.target}")
         else:
             self._leaks.keep()
-        return found
+        return result
 
 
 def pair_bytes(pair: Pair) -> bytes:

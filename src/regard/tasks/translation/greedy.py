@@ -13,5 +13,5 @@ def translate(
 ) -> list[str]:
     """Translate sentences greedily, as they are spelled, `<unk>` and all."""
     translator = Translator(model, tokenizers, unknown="keep", respell=False)
-    found = translator.search(texts, Search(beam=1), batch_tokens=batch_tokens)
-    return [outputs[0].text for outputs in found]
+    result = translator.search(texts, Search(beam=1), batch_tokens=batch_tokens)
+    return [outputs[0].text for outputs in result]

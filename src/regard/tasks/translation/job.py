@@ -78,9 +78,9 @@ class TranslationJob:
             logits = model.output(read.features)
             both = smoothed_cross_entropy(logits, batch.target_output, smoothing=settings.label_smoothing)
             penalty = r_drop_penalty(logits, batch.target_output)
-            found = Loss(0.5 * (both.total + settings.r_drop * penalty), 0.5 * both.cross_entropy)
+            result = Loss(0.5 * (both.total + settings.r_drop * penalty), 0.5 * both.cross_entropy)
         else:
-            found = Loss(
+            result = Loss(
                 *word_loss(read.features, model.output, batch.target_output, smoothing=settings.label_smoothing)
             )
         if settings.guided_alignment:
@@ -90,10 +90,10 @@ class TranslationJob:
                     "`train.guided_alignment` must be 0 for a model without attention; received "
                     f"{settings.guided_alignment:g}."
                 )
-            looks = read.weights[:, max(0, read.weights.size(1) - 2), 0]
-            guided = alignment_loss(looks, gold_weights(batch)) * (0.5 if settings.r_drop else 1.0)
-            found = found._replace(total=found.total + settings.guided_alignment * guided)
-        return found
+            attended = read.weights[:, max(0, read.weights.size(1) - 2), 0]
+            guided = alignment_loss(attended, gold_weights(batch)) * (0.5 if settings.r_drop else 1.0)
+            result = result._replace(total=result.total + settings.guided_alignment * guided)
+        return result
 
     def validate(self, model: nn.Module) -> Validated:
         """Measure cross-entropy on all held-out pairs, BLEU and chrF on the first of them."""

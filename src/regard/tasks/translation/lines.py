@@ -78,10 +78,10 @@ class Tally:
 
     def warnings(self, reach: int) -> list[str]:
         """Say it in sentences; `reach` is how many tokens are read of a line."""
-        found = []
+        outcome = []
         if self.respelled_lines:
             where = _named(self.respelled_lines, self.first_respelled).replace("of them", "lines")
-            found.append(
+            outcome.append(
                 f"In {where}, words that the model knows with other accents or case were read so: "
                 f"{', '.join(self.respelled_words)}. To read every word as typed: --as-typed."
             )
@@ -89,14 +89,14 @@ class Tally:
             count = "1 byte" if self.broken_bytes == 1 else f"{self.broken_bytes:,} bytes"
             hint = " It looks like UTF-16: convert it with iconv -f UTF-16 -t UTF-8." if self.utf16 else ""
             where = _named(self.broken_lines, self.first_broken)
-            found.append(f"Lines must be UTF-8; {where} had {count} that no UTF-8 has, replaced by U+FFFD.{hint}")
+            outcome.append(f"Lines must be UTF-8; {where} had {count} that no UTF-8 has, replaced by U+FFFD.{hint}")
         if self.cut_lines:
             where = _named(self.cut_lines, self.first_cut)
-            found.append(
+            outcome.append(
                 f"Lines must have at most {reach:,} tokens to be read whole; {where} had more, and the rest was left "
                 "out. Divide them into sentences."
             )
-        return found
+        return outcome
 
     def to_table(self) -> dict[str, Any]:
         """Give plain values for a file."""
@@ -130,18 +130,18 @@ class LineTranslator:
 
     def __call__(self, raw: Sequence[RawLine]) -> bytes:
         """Give the output lines of the next input lines: as many, in their order."""
-        lines = [understand(one, first=self.lines + place == 0) for place, one in enumerate(raw)]
+        lines = [understand(item, first=self.lines + index == 0) for index, item in enumerate(raw)]
         if self.lines == 0 and raw and raw[0].content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             self.tally.utf16 = True
         settings = self.settings
-        found = self.translator.search(
+        outcome = self.translator.search(
             [line.text for line in lines],
             settings,
             prefixes=[settings.prefix] * len(lines) if settings.prefix else None,
             weights=settings.json and settings.weights != "none",
             batch_tokens=settings.batch_tokens,
         )
-        for number, (line, outputs) in enumerate(zip(lines, found, strict=True), start=self.lines + 1):
+        for number, (line, outputs) in enumerate(zip(lines, outcome, strict=True), start=self.lines + 1):
             if line.broken:
                 self.tally.add_broken(number, line.broken)
             if outputs[0].cut or line.shortened:
@@ -150,7 +150,7 @@ class LineTranslator:
                 self.tally.add_respelled(number, outputs[0].read.words)
         self.lines += len(lines)
         write = (lambda outputs: to_json(outputs, weights=settings.weights)) if settings.json else to_text
-        return "".join(f"{write(outputs)}\n" for outputs in found).encode()
+        return "".join(f"{write(outputs)}\n" for outputs in outcome).encode()
 
     def warnings(self) -> list[str]:
         """Say what was not as it should be."""
@@ -166,24 +166,24 @@ def translate_stream(work: LineTranslator, source: ByteStream, target: ByteSink)
 
 def to_text(outputs: Sequence[Translation]) -> str:
     """Write the outputs of a line on one line, best first, with tabs between them."""
-    return "\t".join(one.text for one in outputs)
+    return "\t".join(item.text for item in outputs)
 
 
 def to_json(outputs: Sequence[Translation], *, weights: Looks = "mean") -> str:
     """Write the best output of a line as a JSON object; of several, all are in `n_best`, best first."""
     best = outputs[0]
-    told = {"source": best.source, "read_as": dict(best.read.words), **_tell(best, weights)}
-    told["source_tokens"] = best.source_tokens
+    text = {"source": best.source, "read_as": dict(best.read.words), **_tell(best, weights)}
+    text["source_tokens"] = best.source_tokens
     if len(outputs) > 1:
-        told["n_best"] = [_tell(one, weights) for one in outputs]
+        text["n_best"] = [_tell(item, weights) for item in outputs]
     try:
-        return json.dumps(told, ensure_ascii=False, allow_nan=False)
+        return json.dumps(text, ensure_ascii=False, allow_nan=False)
     except ValueError:  # a weight that is no number
-        return json_text(told)
+        return json_text(text)
 
 
 def _tell(one: Translation, weights: Looks) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    description: dict[str, Any] = {
         "text": one.text,
         "score": round(one.score, 6),
         "log_probability": round(one.log_probability, 6),
@@ -191,14 +191,14 @@ def _tell(one: Translation, weights: Looks) -> dict[str, Any]:
         "tokens": one.target_tokens,
     }
     if weights != "none":
-        looks = one.weights if weights == "all" else one.alignment_weights
-        told["alignment"] = format_links(one.links_by("whitespace"))
-        told["weights"] = [] if looks is None else _rounded(looks.tolist())
-    return told
+        attended = one.weights if weights == "all" else one.alignment_weights
+        description["alignment"] = format_links(one.links_by("whitespace"))
+        description["weights"] = [] if attended is None else _rounded(attended.tolist())
+    return description
 
 
 def _rounded(numbers: Any) -> Any:
-    return [_rounded(one) for one in numbers] if isinstance(numbers, list) else round(numbers, 5)
+    return [_rounded(item) for item in numbers] if isinstance(numbers, list) else round(numbers, 5)
 
 
 def _named(count: int, first: Sequence[int]) -> str:

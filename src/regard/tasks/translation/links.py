@@ -16,7 +16,7 @@ def token_links(pairs: Iterable[Pair], tokenizers: TokenizerPair) -> list[tuple[
 
     A target word with possible links alone keeps those.
     """
-    found = []
+    result = []
     for pair in pairs:
         source, target = (
             _places(tokenizers.source.encode(pair.source).words),
@@ -24,7 +24,7 @@ def token_links(pairs: Iterable[Pair], tokenizers: TokenizerPair) -> list[tuple[
         )
         sure = {link.target for link in pair.links if link.sure}
         kept = [link for link in pair.links if link.sure or link.target not in sure]
-        found.append(
+        result.append(
             tuple(
                 Link(here, there, link.sure)
                 for link in kept
@@ -32,7 +32,7 @@ def token_links(pairs: Iterable[Pair], tokenizers: TokenizerPair) -> list[tuple[
                 for there in target.get(link.target, ())
             )
         )
-    return found
+    return result
 
 
 def gold_weights(batch: Batch) -> Float[Tensor, "batch target source"]:
@@ -46,7 +46,7 @@ def gold_weights(batch: Batch) -> Float[Tensor, "batch target source"]:
 
 
 def _places(words: Sequence[int]) -> dict[int, list[int]]:
-    places: dict[int, list[int]] = {}
+    indices: dict[int, list[int]] = {}
     for token, word in enumerate(words):
-        places.setdefault(word, []).append(token)
-    return places
+        indices.setdefault(word, []).append(token)
+    return indices

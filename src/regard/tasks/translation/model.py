@@ -133,15 +133,15 @@ class Translator:
         Without `search` it is beam search, five wide. A sentence of nothing, or of spaces, gives an empty text.
         `prefixes` say how each output must begin; see `search`.
         """
-        found = [outputs[0] for outputs in self.search(texts, search, prefixes=prefixes)]
-        cut = [index for index, one in enumerate(found) if one.cut]
+        outcome = [outputs[0] for outputs in self.search(texts, search, prefixes=prefixes)]
+        cut = [index for index, item in enumerate(outcome) if item.cut]
         if cut:
             warnings.warn(
-                f"{len(cut)} of {len(found)} texts, the first at index {cut[0]}, had more than {self.reach.source:,} "
+                f"{len(cut)} of {len(outcome)} texts, the first at index {cut[0]}, had more than {self.reach.source:,} "
                 "tokens, which is how many are read; the rest was left out. Divide them into sentences.",
                 stacklevel=2,
             )
-        return [one.text for one in found]
+        return [item.text for item in outcome]
 
     def search(
         self,
@@ -166,7 +166,7 @@ class Translator:
         read = self.read(texts)
         source, cut = self._encode(read, max_source_length)
         search = search or Search()
-        found = search_batches(
+        outcome = search_batches(
             self._speaker,
             source,
             search,
@@ -175,13 +175,13 @@ class Translator:
             tokens=batch_tokens,
             device=self.device,
         )
-        for index, outputs in enumerate(found):
+        for index, outputs in enumerate(outcome):
             check_output((one.score for one in outputs), of=texts[index])
         if weights or self.replaces_unknown:
-            found = look_again(
+            outcome = look_again(
                 self._speaker,
                 source,
-                found,
+                outcome,
                 wanted=lambda one: weights or UNKNOWN in one.tokens,
                 device=self.device,
             )
@@ -190,7 +190,7 @@ class Translator:
                 self._describe(
                     text, read[index], self._write(read[index].text, one), one, source[index], cut[index], weights
                 )
-                for one in found[index]
+                for one in outcome[index]
             ]
             for index, text in enumerate(texts)
         ]
@@ -209,9 +209,9 @@ class Translator:
         source, cut = self._encode(read)
         examples = Examples(source=source, target=self.tokenizers.target.encode_batch(targets))
         plan = make_index_batches(source.lengths + 1, examples.target.lengths + 1, tokens=batch_tokens, shuffle=False)
-        found = dict(force_batches(self._speaker, examples, plan, weights=weights, device=self.device))
+        outcome = dict(force_batches(self._speaker, examples, plan, weights=weights, device=self.device))
         return [
-            self._describe(text, read[index], targets[index], found[index], source[index], cut[index], weights)
+            self._describe(text, read[index], targets[index], outcome[index], source[index], cut[index], weights)
             for index, text in enumerate(sources)
         ]
 
@@ -225,8 +225,8 @@ class Translator:
         """Link the words of sentence pairs by where the model looks as it says the target; see `tasks.alignment`."""
         from regard.tasks.alignment.align import align  # which knows translators
 
-        given = [one if isinstance(one, Pair) else Pair(source=one[0], target=one[1]) for one in pairs]
-        return align(self, given, reading=reading or Reading(), words=words)
+        received = [item if isinstance(item, Pair) else Pair(source=item[0], target=item[1]) for item in pairs]
+        return align(self, received, reading=reading or Reading(), words=words)
 
     def inspect(self, text: str, *, target: str | None = None, search: Search | None = None) -> Inspection:
         """See where every layer and head looks as the model says `target`, or the best that `search` finds."""
@@ -235,7 +235,7 @@ class Translator:
         return inspect_translator(self, text, target=target, search=search)
 
     def __repr__(self) -> str:
-        kinds = " + ".join(_KINDS[type(one)] for one in self.models)
+        kinds = " + ".join(_KINDS[type(item)] for item in self.models)
         source, target = self.tokenizers
         size = f"{sum(map(count_parameters, self.models)):,}"
         unit = "counts" if isinstance(self.model, StatisticalModel) else "parameters"
@@ -259,20 +259,20 @@ class Translator:
                 f"`prefixes` must have one entry for each of the {count} texts; received {len(prefixes)}. "
                 'Give "" where any beginning will do.'
             )
-        found = self.tokenizers.target.encode_batch(prefixes)
-        most = min((one for one in (max_length, self.reach.target) if one is not None), default=None)
+        outcome = self.tokenizers.target.encode_batch(prefixes)
+        most = min((item for item in (max_length, self.reach.target) if item is not None), default=None)
         for index, text in enumerate(prefixes):
-            if UNKNOWN in found[index]:
+            if UNKNOWN in outcome[index]:
                 raise ArgumentError(
                     f'`prefixes` must be text that the model can say; received "{text}" at index {index}, which has '
                     "words outside its vocabulary. Use other words."
                 )
-            if most is not None and len(found[index]) >= most:
+            if most is not None and len(outcome[index]) >= most:
                 raise ArgumentError(
                     f"`prefixes` must have fewer tokens than the longest output, {most:,}; received "
-                    f"{len(found[index]):,} at index {index}. Shorten it."
+                    f"{len(outcome[index]):,} at index {index}. Shorten it."
                 )
-        return found
+        return outcome
 
     def _write(self, source: str, found: Hypothesis) -> str:
         if self.replaces_unknown and found.weights is not None and UNKNOWN in found.tokens:
@@ -317,19 +317,19 @@ def load(
     paths = [path] if isinstance(path, str | Path) else list(path)
     if not paths:
         raise ArgumentError("`path` must name at least one model folder; received an empty list.")
-    folders = [open_model(one) for one in paths]
+    folders = [open_model(item) for item in paths]
     for folder in folders:
         check_kind(folder, "translate")
-    place = find_device(device)
-    loaded = [load_model(folder, device=place) for folder in folders]
+    index = find_device(device)
+    loaded = [load_model(folder, device=index) for folder in folders]
     tokenizers = _shared_tokenizers(folders)
-    for folder, one in zip(folders, loaded, strict=True):
-        check_vocabulary(folder, one.config.source_vocabulary, tokenizers.source)
-        check_vocabulary(folder, one.config.target_vocabulary, tokenizers.target)
+    for folder, item in zip(folders, loaded, strict=True):
+        check_vocabulary(folder, item.config.source_vocabulary, tokenizers.source)
+        check_vocabulary(folder, item.config.target_vocabulary, tokenizers.target)
     untrained = Untrained.common([Untrained.load(folder, tokenizers) for folder in folders])
-    tied = all(_shares_vectors(one.config.model) for one in loaded)
+    tied = all(_shares_vectors(item.config.model) for item in loaded)
     return Translator(
-        [one.model for one in loaded],
+        [item.model for item in loaded],
         (untrained.merge_sides() if tied else untrained).mark(tokenizers),
         loaded[0].config,
         unknown=unknown,

@@ -95,9 +95,9 @@ def _figure(caption: str, curves: Mapping[str, Sequence[tuple[float, float]]]) -
     span = (high - low) or abs(high) or 1.0
     lines = []
     for style, points in zip(("one", "two"), drawn.values(), strict=False):
-        places = " ".join(f"{50 + 330 * x / right:.1f},{170 - 150 * (y - low) / span:.1f}" for x, y in points)
-        dot = f'<circle cx="{places.split(",")[0]}" cy="{places.split(",")[1]}" r="2"/>' if len(points) == 1 else ""
-        lines.append(f'<g class="{style}" fill="none" stroke-width="1.8"><polyline points="{places}"/>{dot}</g>')
+        indices = " ".join(f"{50 + 330 * x / right:.1f},{170 - 150 * (y - low) / span:.1f}" for x, y in points)
+        dot = f'<circle cx="{indices.split(",")[0]}" cy="{indices.split(",")[1]}" r="2"/>' if len(points) == 1 else ""
+        lines.append(f'<g class="{style}" fill="none" stroke-width="1.8"><polyline points="{indices}"/>{dot}</g>')
     axes = (
         '<path d="M50 15V170H385" fill="none" stroke="var(--line)"/>'
         f'<text x="45" y="24" text-anchor="end">{_short(high)}</text>'

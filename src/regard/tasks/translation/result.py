@@ -87,8 +87,8 @@ class Translation:
     @cached_property
     def target_words(self) -> tuple[int, ...]:
         """For each target token but `</s>`, the position of its word in `words(text)`."""
-        said = [token for token in self.hypothesis.tokens if token != END]
-        return word_numbers(self.tokenizers.target, said, self.text)
+        output = [token for token in self.hypothesis.tokens if token != END]
+        return word_numbers(self.tokenizers.target, output, self.text)
 
     @cached_property
     def alignment_weights(self) -> Float[Tensor, "target source"] | None:
@@ -105,17 +105,19 @@ class Translation:
 
         `division` says what a word is: "whitespace" as files of links and the command line count them, or "marks".
         """
-        looks = self.weights
-        if looks is None:
+        attended = self.weights
+        if attended is None:
             return ()
         if not self.finished:
-            looks = torch.cat([looks, torch.zeros_like(looks[..., :1, :])], dim=-2)  # a row for </s>, which is left out
+            attended = torch.cat(
+                [attended, torch.zeros_like(attended[..., :1, :])], dim=-2
+            )  # a row for </s>, which is left out
         counts = len(words(self.tokenizers.source.normalize(self.read.text))), len(words(self.text))
         source, target = self.source_words, self.target_words
         if division == "whitespace":
             source, target = _by_space(source, self.read.text), _by_space(target, self.text)
             counts = len(self.read.text.split()), len(self.text.split())
-        by_word = word_weights(looks, source, target, num_words=counts)
+        by_word = word_weights(attended, source, target, num_words=counts)
         return links_of(link_matrix(choose_weights(by_word, Reading())))
 
     def __repr__(self) -> str:
@@ -147,26 +149,26 @@ def word_numbers(tokenizer: Tokenizer, ids: list[int], text: str) -> tuple[int, 
     spelled = [_BYTE.get(piece) or piece.replace(SPACE, " ").encode() for piece in tokenizer.pieces(ids)]
     ends = list(accumulate(map(len, spelled)))
     whole = b"".join(spelled).decode("utf-8", errors="surrogateescape")  # one character for each byte that is none
-    starts, place = [], 0
+    starts, position = [], 0
     for word in words(whole):
-        place = whole.index(word, place)
-        starts.append(len(whole[:place].encode("utf-8", errors="surrogateescape")))
-        place += len(word)
+        position = whole.index(word, position)
+        starts.append(len(whole[:position].encode("utf-8", errors="surrogateescape")))
+        position += len(word)
     # A token belongs to the word its last byte is in: its first may be the space before.
-    found = np.searchsorted(starts, np.array(ends) - 1, side="right") - 1
-    return tuple(np.clip(found, 0, max(0, len(starts) - 1)).tolist())
+    result = np.searchsorted(starts, np.array(ends) - 1, side="right") - 1
+    return tuple(np.clip(result, 0, max(0, len(starts) - 1)).tolist())
 
 
 def _between_neighbors(pieces: list[str], names: list[str]) -> tuple[int, ...]:
     """Number whole words, each `<unk>` taking the words up to the next piece that is known."""
     unknown = SPECIAL_TOKENS[UNKNOWN]
-    numbers, place = [], 0
+    numbers, position = [], 0
     for piece, following in zip(pieces, [*pieces[1:], ""], strict=True):
-        numbers.append(min(place, len(names) - 1))
-        if piece == unknown and "".join(names[place : place + 3]) == unknown:
-            place += 3
-        elif piece == unknown and following in names[place + 1 :]:
-            place = names.index(following, place + 1)
+        numbers.append(min(position, len(names) - 1))
+        if piece == unknown and "".join(names[position : position + 3]) == unknown:
+            position += 3
+        elif piece == unknown and following in names[position + 1 :]:
+            position = names.index(following, position + 1)
         else:
-            place += 1
+            position += 1
     return tuple(numbers)

@@ -26,15 +26,15 @@ def make_samples(
     source = tokenizers.source.encode_batch(pair.source for pair in pairs)
     examples = Examples(source=source, target=Ragged.from_lists([[]] * len(pairs)))
     batch = make_batch(examples, np.arange(len(pairs))).to(device)
-    found = greedy(model, batch.source, batch.source_lengths, start=START, end=END, weights=True)
+    result = greedy(model, batch.source, batch.source_lengths, start=START, end=END, weights=True)
     return tuple(
         Sample(
             pair.source,
-            tokenizers.target.decode(one.tokens),
+            tokenizers.target.decode(item.tokens),
             pair.target,
-            find_looks(tokenizers, [*source[number].tolist(), END], one),
+            find_looks(tokenizers, [*source[number].tolist(), END], item),
         )
-        for number, (pair, one) in enumerate(zip(pairs, found, strict=True))
+        for number, (pair, item) in enumerate(zip(pairs, result, strict=True))
     )
 
 

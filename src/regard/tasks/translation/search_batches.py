@@ -58,7 +58,7 @@ def search_batches(
     - `prefix`: what the outputs of each sentence must begin with; fewer tokens than the longest output.
     - `tokens`: how many a batch may have, padding included and counted for each hypothesis.
     """
-    found = [[_NOTHING]] * len(source)
+    result = [[_NOTHING]] * len(source)
     nothing = Ragged.from_lists([[]] * len(source))
     prefix = nothing if prefix is None else prefix
     examples = Examples(source=source, target=nothing)
@@ -66,9 +66,9 @@ def search_batches(
         batch = make_batch(examples, indices).to(device)
         begin = [prefix[index].tolist() for index in indices.tolist()]
         outputs = decode(model, batch.source, batch.source_lengths, search=own, start=START, end=END, prefix=begin)
-        for index, one in zip(indices.tolist(), outputs, strict=True):
-            found[index] = one
-    return found
+        for index, item in zip(indices.tolist(), outputs, strict=True):
+            result[index] = item
+    return result
 
 
 def _plan(
@@ -102,20 +102,20 @@ def look_again(
     chosen = [
         (row, rank)
         for row, outputs in enumerate(found)
-        for rank, one in enumerate(outputs)
-        if one.tokens and wanted(one)
+        for rank, item in enumerate(outputs)
+        if item.tokens and wanted(item)
     ]
     outputs = [found[row][rank] for row, rank in chosen]
     examples = Examples(
         source=Ragged.from_lists([source[row].tolist() for row, _ in chosen]),
-        target=Ragged.from_lists([one.tokens[: len(one.tokens) - one.finished] for one in outputs]),
+        target=Ragged.from_lists([item.tokens[: len(item.tokens) - item.finished] for item in outputs]),
     )
     plan = plan_by_cells(examples.source.lengths + 1, examples.target.lengths + 1)
-    with_weights = [list(one) for one in found]
-    for index, heard in force_batches(model, examples, plan, weights=True, device=device):
-        (row, rank), one = chosen[index], outputs[index]
-        looks = None if heard.weights is None else heard.weights[..., : len(one.tokens), :]
-        with_weights[row][rank] = replace(one, weights=looks)
+    with_weights = [list(item) for item in found]
+    for index, encoded in force_batches(model, examples, plan, weights=True, device=device):
+        (row, rank), item = chosen[index], outputs[index]
+        attended = None if encoded.weights is None else encoded.weights[..., : len(item.tokens), :]
+        with_weights[row][rank] = replace(item, weights=attended)
     return with_weights
 
 
@@ -152,7 +152,7 @@ def force_batches(
     for indices in plan:
         batch = make_batch(examples, indices).to(device)
         with torch.inference_mode():
-            heard = force(
+            encoded = force(
                 model,
                 batch.source,
                 batch.source_lengths,
@@ -161,6 +161,6 @@ def force_batches(
                 batch.target_lengths,
                 weights=weights,
             )
-        for index, one in zip(indices.tolist(), heard, strict=True):
+        for index, item in zip(indices.tolist(), encoded, strict=True):
             # A copy on the CPU is an ordinary tensor, which may take part in training too.
-            yield index, one if one.weights is None else replace(one, weights=one.weights.cpu().clone())
+            yield index, item if item.weights is None else replace(item, weights=item.weights.cpu().clone())

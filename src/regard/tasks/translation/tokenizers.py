@@ -46,10 +46,10 @@ def find_tokenizers(config: Config, corpus: Corpus, *, kept: Path, start: Path |
             return TokenizerPair.from_json(noted["tokenizers"])
     except (OSError, ValueError, LookupError, TypeError):
         pass
-    found = train_tokenizers(sample(train), config.tokenizer)
+    result = train_tokenizers(sample(train), config.tokenizer)
     kept.parent.mkdir(parents=True, exist_ok=True)
-    write_text(kept, json.dumps({"mark": mark, "tokenizers": found.to_json()}))
-    return found
+    write_text(kept, json.dumps({"mark": mark, "tokenizers": result.to_json()}))
+    return result
 
 
 def sample(pairs: StreamedPairs, most: int = _SAMPLE) -> Iterable[Pair]:
@@ -59,9 +59,9 @@ def sample(pairs: StreamedPairs, most: int = _SAMPLE) -> Iterable[Pair]:
 
 def count_tokens(pairs: Pairs, tokenizer: Tokenizer) -> Int[Tensor, " vocabulary"]:
     """Count how often each token, and the end, occurs in the targets of the first pairs."""
-    said = tokenizer.encode_batch(pair.target for pair in islice(pairs, _COUNTED))
-    counts = np.bincount(said.values, minlength=tokenizer.size)
-    counts[END] += len(said)
+    output = tokenizer.encode_batch(pair.target for pair in islice(pairs, _COUNTED))
+    counts = np.bincount(output.values, minlength=tokenizer.size)
+    counts[END] += len(output)
     return torch.from_numpy(counts)
 
 
@@ -69,20 +69,20 @@ def _read_given(config: Config) -> TokenizerPair:
     path = config.data.tokenizer
     try:
         with open(path, encoding="utf-8") as file:
-            found = TokenizerPair.from_json(file.read())
+            result = TokenizerPair.from_json(file.read())
     except OSError as error:
         raise DataError(
             f"`data.tokenizer` must be a tokenizer.json; {path} cannot be read ({error.strerror})."
         ) from error
     except (DataError, UnicodeDecodeError) as error:
         raise DataError(f"`data.tokenizer` must be a tokenizer.json; {path} is not: {error}") from error
-    for side in (found.source, found.target):
+    for side in (result.source, result.target):
         first = side.pieces(range(min(side.size, len(SPECIAL_TOKENS))))
         if first != list(SPECIAL_TOKENS):
             raise DataError(
                 f"`data.tokenizer` must begin with the tokens {' '.join(SPECIAL_TOKENS)}; {path} begins with "
                 f"{' '.join(first)}. Take one that regard trained."
             )
-    if config.train.bpe_dropout and {found.source.kind, found.target.kind} != {"bpe"}:
-        raise ArgumentError(f"`train.bpe_dropout` must be 0 for a tokenizer of kind {found.source.kind!r}.")
-    return found
+    if config.train.bpe_dropout and {result.source.kind, result.target.kind} != {"bpe"}:
+        raise ArgumentError(f"`train.bpe_dropout` must be 0 for a tokenizer of kind {result.source.kind!r}.")
+    return result

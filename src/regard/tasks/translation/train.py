@@ -48,8 +48,8 @@ def train_translator(config: Config, corpus: Corpus, run: Run, *, count: Count |
     A run that is finished gives its figures again. `count` is told how far the work before training is.
     """
     signature = describe(config)
-    if (found := run.figures_again()) is not None:
-        return Trained(run.folder, found, signature)
+    if (result := run.figures_again()) is not None:
+        return Trained(run.folder, result, signature)
     start = find_start(config, "translate", run)
     tokenizers = find_tokenizers(config, corpus, kept=run.folder.data / "tokenizers.json", start=start)
     if isinstance(config.model, StatisticalSpec):
@@ -165,11 +165,11 @@ def _measure(fitted: _Fitted, corpus: Corpus, tokenizers: TokenizerPair) -> dict
     if job is None:
         figures = _measure_counted(Translator(model, tokenizers, unknown="keep"), corpus)
     else:
-        found = job.validate(model)
+        result = job.validate(model)
         figures = {
-            "valid_perplexity": math.exp(min(found.loss, 50.0)),
-            "valid_bleu": found.figures["bleu"],
-            "valid_chrf": found.figures["chrf"],
+            "valid_perplexity": math.exp(min(result.loss, 50.0)),
+            "valid_bleu": result.figures["bleu"],
+            "valid_chrf": result.figures["chrf"],
         }
         if corpus.test:
             figures |= _score(
@@ -180,9 +180,9 @@ def _measure(fitted: _Fitted, corpus: Corpus, tokenizers: TokenizerPair) -> dict
 
 def _measure_counted(translator: Translator, corpus: Corpus) -> dict[str, float]:
     """Measure a model that counts, by beam search: greedily, it commits to a word before it knows the next."""
-    found = translator.force(_sources(corpus.valid), [pair.target for pair in corpus.valid])
-    told = [value for one in found for value in one.hypothesis.log_probabilities]
-    figures = {"valid_perplexity": math.exp(min(-math.fsum(told) / len(told), 50.0))}
+    result = translator.force(_sources(corpus.valid), [pair.target for pair in corpus.valid])
+    description = [value for item in result for value in item.hypothesis.log_probabilities]
+    figures = {"valid_perplexity": math.exp(min(-math.fsum(description) / len(description), 50.0))}
     for side, pairs in (("valid", corpus.valid), ("test", corpus.test)):
         if pairs:
             figures |= _score(side, translator.translate(_sources(pairs)), pairs)
@@ -250,9 +250,9 @@ def _told(figures: dict[str, float]) -> dict[str, str]:
         "steps": "steps",
         "tokens": "target tokens seen",
     }
-    told = {
+    description = {
         text: f"{figures[name]:,.2f}" if name.startswith(("test", "valid")) else f"{figures[name]:,.0f}"
         for name, text in names.items()
         if name in figures
     }
-    return told | {"time": time.strftime("%H:%M:%S", time.gmtime(figures["seconds"]))}
+    return description | {"time": time.strftime("%H:%M:%S", time.gmtime(figures["seconds"]))}

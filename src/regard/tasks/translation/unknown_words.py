@@ -34,24 +34,24 @@ def replace_unknown(
     """
     names = words(tokenizers.source.normalize(source))
     numbers = tokenizers.source.encode(source).words
-    looks = choose_weights(weights, Reading())
-    said = []
-    for place, token in enumerate(tokens):
+    attended = choose_weights(weights, Reading())
+    output = []
+    for index, token in enumerate(tokens):
         if token in (PAD, START, END):
             continue
-        said.append(tokenizers.target.pieces([token])[0])
+        output.append(tokenizers.target.pieces([token])[0])
         if token == UNKNOWN and names:
             looked = [0.0] * len(names)
-            for number, weight in zip(numbers, looks[place, :-1].tolist(), strict=False):
+            for number, weight in zip(numbers, attended[index, :-1].tolist(), strict=False):
                 looked[number] += weight
             word = names[max(range(len(names)), key=looked.__getitem__)]
-            said[-1] = dictionary.get(word) or dictionary.get(word.lower()) or word
-    return join_words(said)
+            output[-1] = dictionary.get(word) or dictionary.get(word.lower()) or word
+    return join_words(output)
 
 
 def read_dictionary(path: Path) -> dict[str, str]:
     """Read a TSV file, a source word and its translation a line; of several lines for a word the first counts."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for number, line in enumerate(read_lines(path), start=1):
         if not isinstance(line, str):
             raise DataError(str(line))
@@ -63,5 +63,5 @@ def read_dictionary(path: Path) -> dict[str, str]:
                 f'{path}, line {number} must be a word, a tab and its translation; received "{brief(line)}". '
                 "Write one pair a line."
             )
-        found.setdefault(word.strip(), " ".join(translation.partition("\t")[0].split()))
-    return found
+        result.setdefault(word.strip(), " ".join(translation.partition("\t")[0].split()))
+    return result

@@ -86,10 +86,10 @@ class Clause:
         return self.group.unit.loosely(subject_pronoun(self.subject.slot, self.subject.english_gender))
 
     def _clitics(self) -> Words:
-        return sum((one.clitic for one in self.pieces), ())
+        return sum((item.clitic for item in self.pieces), ())
 
     def _source_pieces(self) -> Words:
-        return sum((one.source for one in self.pieces), ())
+        return sum((item.source for item in self.pieces), ())
 
     def _target_pieces(self) -> Words:
-        return sum((one.target for one in self.pieces), ())
+        return sum((item.target for item in self.pieces), ())

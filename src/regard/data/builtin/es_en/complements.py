@@ -28,8 +28,8 @@ def complements(scene: Scene, subject: Nominal, action: Action, *, clitics: bool
         case "person":
             return _person(scene, subject, action, clitics=clitics)
         case "give":
-            given = thing(scene, scene.mention(action.what), owner=subject, acquaintance=action.acquaintance)
-            return to_somebody(scene, subject, given), given
+            received = thing(scene, scene.mention(action.what), owner=subject, acquaintance=action.acquaintance)
+            return to_somebody(scene, subject, received), received
         case "go":
             return _go(scene, subject, action), None
         case "stay":

@@ -64,8 +64,8 @@ def _second(scene: Scene, first: Event, it: Nominal) -> tuple[Action, tuple[Piec
 
 def another_deed(scene: Scene, subject: Nominal) -> Phrase | None:
     """Do one thing and then another: trabajó en casa y después visitó a su abuela."""
-    one, other = suitable(scene, subject, _LATER), suitable(scene, subject, _LATER)
-    if scene.tense not in ("present", "past") or one is None or other is None or one.name == other.name:
+    item, other = suitable(scene, subject, _LATER), suitable(scene, subject, _LATER)
+    if scene.tense not in ("present", "past") or item is None or other is None or item.name == other.name:
         return None
-    first, second = event(scene, subject, action=one).clause, event(scene, subject, action=other).clause
+    first, second = event(scene, subject, action=item).clause, event(scene, subject, action=other).clause
     return first.statement().then(both("y", "and")).then(both("después", "then")).then(second.predicate())

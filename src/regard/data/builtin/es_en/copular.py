@@ -142,11 +142,11 @@ def existence(scene: Scene, *, negative: bool = False, asked: bool = False) -> P
     unit, no = Unit(), Unit()
     if negative or asked:
         plural = noun.counted
-        found = noun_phrase(scene, noun, "bare", plural=plural, plain=True)
+        result = noun_phrase(scene, noun, "bare", plural=plural, plain=True)
     else:
-        found = thing(scene, noun, acquaintance="new")
-        plural = found.plural
-    source, target = found.phrase.then(inside(scene, where, depth=1))
+        result = thing(scene, noun, acquaintance="new")
+        plural = result.plural
+    source, target = result.phrase.then(inside(scene, where, depth=1))
     being = unit("are" if plural else "is")
     if negative:
         return Phrase(no("no") + unit("hay") + source, unit("there") + being + no("no") + target)

@@ -67,8 +67,8 @@ def determine(scene: Scene, noun: Noun, choice: Determiner, *, plural: bool, own
                 return both("unas" if gender == "f" else "unos", "some")
             return both("una" if gender == "f" else "un", "a")
         case "this" | "that":
-            stem, one, several = _POINTING[choice]
-            return both(stem + _ending(gender, plural=plural, masculine="e"), several if plural else one)
+            stem, item, several = _POINTING[choice]
+            return both(stem + _ending(gender, plural=plural, masculine="e"), several if plural else item)
         case "number":
             return both(*scene.draw.pick(_NUMBERS))
         case "many":

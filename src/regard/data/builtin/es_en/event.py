@@ -88,6 +88,6 @@ def infinitive(scene: Scene, subject: Nominal, action: Action, *, form: Literal[
     source = doing(action.verb.spanish.infinitive)
     target = doing.loosely("to") if form == "to" else ()
     target += doing(english.gerund if form == "gerund" else english.base) + doing(english.particle)
-    for one in pieces:
-        source, target = source + one.source, target + one.target
+    for item in pieces:
+        source, target = source + item.source, target + item.target
     return Phrase(source, target)

@@ -23,8 +23,8 @@ def _finish(told: Phrase) -> Phrase:
 
 
 def _derive(draw: Draw, wanted: int) -> Phrase | None:
-    told = derive(draw, wanted)
-    return None if told is None else _finish(told)
+    text = derive(draw, wanted)
+    return None if text is None else _finish(text)
 
 
 def lectures() -> tuple[Phrase, ...]:

@@ -234,7 +234,7 @@ def nouns(names: str) -> tuple[Noun, ...]:
     >>> [noun.english_singular for noun in nouns("drink pan")]
     ['water', 'milk', 'coffee', 'tea', 'juice', 'wine', 'bread']
     """
-    found: list[Noun] = []
+    result: list[Noun] = []
     for name in names.split():
-        found.extend(GROUPS[name] if name in GROUPS else (NOUNS[name],))
-    return tuple(found)
+        result.extend(GROUPS[name] if name in GROUPS else (NOUNS[name],))
+    return tuple(result)

@@ -108,10 +108,10 @@ def _place(scene: Scene, verb: Verb, subject: Nominal, rich: float) -> Phrase:
     if verb.stem in _MOVING:
         if scene.draw.chance(0.2):
             return both("ghar", "home")
-        place = thing(scene, scene.draw.pick(_GOALS), owner=subject, case="oblique", rich=rich)
+        index = thing(scene, scene.draw.pick(_GOALS), owner=subject, case="oblique", rich=rich)
         if verb is COME:
-            return after(place.phrase, both("se", "from"))
-        return Phrase(place.phrase.source, place.head.loosely("to") + place.phrase.target)
+            return after(index.phrase, both("se", "from"))
+        return Phrase(index.phrase.source, index.head.loosely("to") + index.phrase.target)
     if verb is LIVE:
         return home(scene, subject)
     if verb is SLEEP and scene.draw.chance(0.6):
@@ -136,8 +136,8 @@ def home(scene: Scene, owner: Nominal) -> Phrase:
 
 def inside(scene: Scene, options: tuple[Noun, ...], owner: Nominal, rich: float) -> Phrase:
     """Say in one of these places: baag mein."""
-    place = thing(scene, scene.draw.pick(options), owner=owner, case="oblique", rich=rich)
-    return after(place.phrase, both("mein", "in"))
+    index = thing(scene, scene.draw.pick(options), owner=owner, case="oblique", rich=rich)
+    return after(index.phrase, both("mein", "in"))
 
 
 def after(phrase: Phrase, postposition: Phrase) -> Phrase:

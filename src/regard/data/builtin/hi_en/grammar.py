@@ -13,8 +13,8 @@ from regard.data.builtin.synchrony import Phrase
 
 
 def _derive(draw: Draw, wanted: int) -> Phrase | None:
-    told = derive(draw, wanted)
-    return None if told is None else Phrase(told.source, english.smooth(told.target))
+    text = derive(draw, wanted)
+    return None if text is None else Phrase(text.source, english.smooth(text.target))
 
 
 def lectures() -> tuple[Phrase, ...]:

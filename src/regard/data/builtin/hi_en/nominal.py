@@ -67,11 +67,11 @@ def name(scene: Scene) -> Nominal:
     """Name a person."""
     hindi, english, gender = scene.mention(NAMES)
     head = Unit()
-    said = head(hindi)
+    output = head(hindi)
     return Nominal(
-        direct=said,
-        oblique=said,
-        marked=said + head.loosely("ne"),
+        direct=output,
+        oblique=output,
+        marked=output + head.loosely("ne"),
         target=head(english),
         slot=THIRD,
         gender=gender,
@@ -128,18 +128,18 @@ def thing(
     head, kind = Unit(), _kind(scene, noun, rich=rich, new=new)
     plural = kind == "number" and case == "direct"
     form, english = (noun.direct if case == "direct" else noun.oblique)[plural], noun.english[plural]
-    said = Phrase(head(form), head(english))
+    output = Phrase(head(form), head(english))
     if scene.draw.chance(0.3 * rich):
-        said = _describe(scene, noun, plural=plural, case=case).then(said)
+        output = _describe(scene, noun, plural=plural, case=case).then(output)
     if plural:
-        said = both(*scene.draw.pick(_NUMBERS)).then(said)
+        output = both(*scene.draw.pick(_NUMBERS)).then(output)
     elif kind == "a":
-        said = both("ek", "a").then(said)
+        output = both("ek", "a").then(output)
     elif kind == "possessed":
-        said = _possessor(scene, noun, case, owner).then(said)
+        output = _possessor(scene, noun, case, owner).then(output)
     elif noun.counted:
-        said = Phrase(said.source, head.loosely("the") + said.target)
-    return Thing(phrase=said, head=head, gender=noun.gender, plural=plural)
+        output = Phrase(output.source, head.loosely("the") + output.target)
+    return Thing(phrase=output, head=head, gender=noun.gender, plural=plural)
 
 
 def _kind(scene: Scene, noun: Noun, *, rich: float, new: bool) -> str:

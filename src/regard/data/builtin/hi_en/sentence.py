@@ -24,14 +24,14 @@ def derive(draw: Draw, wanted: int) -> Told:
     """Derive a sentence of about `wanted` words."""
     scene, rich = Scene(draw), min(1.0, max(0.2, (wanted - 2) / 8))
     if wanted > 14:
-        told = _many(scene, wanted, rich)
+        description = _many(scene, wanted, rich)
     elif wanted > 7 and draw.chance(0.6):
-        told = draw.weigh(_TWO)(scene, rich)
+        description = draw.weigh(_TWO)(scene, rich)
     else:
-        told = draw.weigh(_ONE)(scene, rich)
-    if told is None or told.source[-1].text == "?" or draw.chance(0.5):
-        return told
-    return told.then(both(".", "."))
+        description = draw.weigh(_ONE)(scene, rich)
+    if description is None or description.source[-1].text == "?" or draw.chance(0.5):
+        return description
+    return description.then(both(".", "."))
 
 
 def protagonist(scene: Scene, rich: float) -> Nominal:
@@ -76,15 +76,15 @@ def _question(scene: Scene, rich: float) -> Told:
     done = deed(scene, someone(scene), rich=min(rich, 0.5))
     if done is None:
         return None
-    asked = _asked(scene, replace(done, negative=False), mark)
-    return None if asked is None else Phrase(asked.source + mark("?"), asked.target + mark("?"))
+    wanted = _asked(scene, replace(done, negative=False), mark)
+    return None if wanted is None else Phrase(wanted.source + mark("?"), wanted.target + mark("?"))
 
 
 def _asked(scene: Scene, done: Clause, mark: Unit) -> Told:
     match scene.draw.weigh(((45, "whether"), (20, "where"), (15, "what"), (20, "when"))):
         case "whether":
-            asked = done.question()
-            return Phrase(mark.loosely("kyaa") + asked.source, asked.target)
+            wanted = done.question()
+            return Phrase(mark.loosely("kyaa") + wanted.source, wanted.target)
         case "where" if done.place.source and done.verb is not COME:
             return replace(done, place=NOTHING).question(both("kahaan", "where"))
         case "what" if done.verb.stem in _THINGS_DONE:
@@ -123,13 +123,13 @@ def _when(scene: Scene, rich: float) -> Told:
     if not _tells(scene, tense):
         return None
     when, comma = Unit(), both(",", ",")
-    one, two = (replace(clause, negative=False, time=NOTHING).statement() for clause in (first, second))
-    source = when("jab") + one.source + comma.source + when.loosely("tab") + two.source
-    return Phrase(source, when("when") + one.target + comma.target + two.target)
+    item, two = (replace(clause, negative=False, time=NOTHING).statement() for clause in (first, second))
+    source = when("jab") + item.source + comma.source + when.loosely("tab") + two.source
+    return Phrase(source, when("when") + item.target + comma.target + two.target)
 
 
 def _tells(scene: Scene, tense: Tense) -> bool:
-    return any(tense == told for _, told in scene.tenses)
+    return any(tense == text for _, text in scene.tenses)
 
 
 def _and(scene: Scene, rich: float) -> Told:
@@ -154,12 +154,12 @@ def _connective(scene: Scene, told: Phrase, more: Phrase) -> Phrase:
 
 
 def _many(scene: Scene, wanted: int, rich: float) -> Told:
-    told = scene.draw.weigh(_TWO)(scene, rich)
-    while told is not None and len(told.source) < wanted - 3:
+    text = scene.draw.weigh(_TWO)(scene, rich)
+    while text is not None and len(text.source) < wanted - 3:
         more = scene.draw.weigh(_TWO)(scene, rich)
         if more is not None:
-            told = told.then(_connective(scene, told, more)).then(more)
-    return told
+            text = text.then(_connective(scene, text, more)).then(more)
+    return text
 
 
 _ONE: tuple[tuple[float, Callable[[Scene, float], Told]], ...] = ((60, _deed), (20, _being), (20, _question))
