@@ -33,7 +33,7 @@ PROSE = re.compile(
 #: Help is short, so it can do without more of them.
 HELP = re.compile(PROSE.pattern[:-3] + r"|places?|said|room)\b", re.IGNORECASE)
 #: Documents still to be rewritten: their sentences are printed by the experiments they quote.
-LATER = {"docs/experiments.md", "docs/lectures.md"}
+LATER: set[str] = set()
 
 
 def words(name: str) -> set[str]:

@@ -20,13 +20,13 @@ class AlignmentScores(NamedTuple):
     """How many links were judged."""
 
     @classmethod
-    def of_counts(cls, *, said: int, sure: int, in_sure: int, in_possible: int) -> "AlignmentScores":
+    def of_counts(cls, *, predicted: int, sure: int, in_sure: int, in_possible: int) -> "AlignmentScores":
         """Compute the shares from |A|, |S|, |A ∩ S| and |A ∩ P|; see `alignment_error`."""
         return cls(
-            error=1 - _share(in_sure + in_possible, said + sure),
-            precision=_share(in_possible, said),
+            error=1 - _share(in_sure + in_possible, predicted + sure),
+            precision=_share(in_possible, predicted),
             recall=_share(in_sure, sure),
-            num_links=said,
+            num_links=predicted,
         )
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ def alignment_error(hypotheses: Sequence[Collection[Link]], gold: Sequence[Colle
     \text{precision} = \frac{|A \cap P|}{|A|}, \qquad \text{recall} = \frac{|A \cap S|}{|S|}$$
 
     where $A$ are the hypotheses' links, sure or not, $S$ the sure gold links and $P$ all gold links; the counts are
-    those of the whole corpus. Where there is nothing to find, or nothing was said, the share is 1.
+    those of the whole corpus. Where there is nothing to find, or nothing was predicted, the share is 1.
 
     Reference: Och and Ney (2003), "A systematic comparison of various statistical alignment models".
 
@@ -69,7 +69,7 @@ def alignment_error(hypotheses: Sequence[Collection[Link]], gold: Sequence[Colle
         sure = {(link.source, link.target) for link in right if link.sure}
         output, num_sure = output + len(result), num_sure + len(sure)
         in_sure, in_possible = in_sure + len(result & sure), in_possible + len(result & possible)
-    return AlignmentScores.of_counts(said=output, sure=num_sure, in_sure=in_sure, in_possible=in_possible)
+    return AlignmentScores.of_counts(predicted=output, sure=num_sure, in_sure=in_sure, in_possible=in_possible)
 
 
 def _share(part: int, whole: int) -> float:

@@ -66,7 +66,7 @@ class Surprise:
         return self.nats / math.log(2) / self.bytes
 
     @classmethod
-    def together(cls, several: Sequence["Surprise"]) -> "Surprise":
+    def total(cls, several: Sequence["Surprise"]) -> "Surprise":
         """Add up what several texts cost, measured in the same tokens."""
         if len({item.tokenization for item in several}) != 1:
             text = ", ".join(sorted({item.tokenization for item in several})) or "none"

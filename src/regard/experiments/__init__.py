@@ -10,6 +10,7 @@ from regard.experiments import (
     dissimilar,
     four_curves,
     gradient_to_source,
+    influence,
     kernel_regression,
     long_range_recall,
     luong_bahdanau,
@@ -21,7 +22,6 @@ from regard.experiments import (
     stacking,
     transformer_rnn,
     vanishing_gradients,
-    who_listens,
     word_links,
 )
 from regard.experiments.experiment import Experiment, Result, Settings, write
@@ -37,7 +37,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     luong_bahdanau.EXPERIMENT,
     sequential_operations.EXPERIMENT,
     transformer_rnn.EXPERIMENT,
-    who_listens.EXPERIMENT,
+    influence.EXPERIMENT,
     kernel_regression.EXPERIMENT,
     dissimilar.EXPERIMENT,
     similar_words.EXPERIMENT,

@@ -6,7 +6,7 @@ number. In one task partners are alike, $(u_k, u_k)$; in the other they are oppo
 that weighed the partner most now weighs it least. With $Q = X W^Q$ and $K = X W^K$ the layer can learn
 $W^Q W^{K\top} \approx -c I$.
 
-All models have the same linear readout, trained; no word looks at itself.
+All models have the same linear readout, trained; no word attends to itself.
 
 Reference: Vaswani et al. (2017), section 3.2, arXiv:1706.03762; Cheng, Dong and Lapata (2016), arXiv:1601.06733.
 """
@@ -47,7 +47,7 @@ def draw_sentences(task: Task, batch_size: int) -> tuple[Tensor, Tensor, Tensor]
 
 
 class Sayer(nn.Module):
-    """One look around by self-attention, then a linear readout."""
+    """One layer of self-attention, then a linear readout."""
 
     def __init__(self, *, learned: bool) -> None:
         super().__init__()
@@ -55,8 +55,8 @@ class Sayer(nn.Module):
         self.attention = SelfAttention(size if learned else None)
         self.readout = nn.Linear(size, NUM_NUMBERS)
 
-    def look(self, words: Tensor) -> Attended:
-        """Let every word look at the others, not at itself."""
+    def attend(self, words: Tensor) -> Attended:
+        """Let every word attend to the others, not to itself."""
         others = ~torch.eye(words.size(1), dtype=torch.bool)
         attended = self.attention(words, mask=others, return_weights=True)
         assert isinstance(attended, Attended)
@@ -64,7 +64,7 @@ class Sayer(nn.Module):
 
     def forward(self, words: Tensor) -> Tensor:
         """Score each number as the partner's."""
-        return self.readout(self.look(words).context)  # type: ignore[no-any-return]
+        return self.readout(self.attend(words).context)  # type: ignore[no-any-return]
 
 
 def train_sayer(task: Task, *, learned: bool, steps: int, settings: Settings, begun: float) -> Sayer:
@@ -85,7 +85,7 @@ def score_sayer(model: Sayer, task: Task) -> tuple[float, float]:
     """Give the share of right answers, and the mean weight on the partner."""
     words, numbers, partner = draw_sentences(task, 1000)
     right = model(words).argmax(-1) == numbers.gather(1, partner)
-    weights = model.look(words).weights
+    weights = model.attend(words).weights
     return right.double().mean().item(), weights.gather(-1, partner[..., None]).mean().item()
 
 
@@ -120,9 +120,9 @@ def _draw(rows: list[Row], opposite: dict[str, Sayer]) -> Figure:
     labels = _names(partner[0])
     for axes, model in zip(maps, opposite.values(), strict=True):
         draw_heatmap(
-            axes, model.look(words).weights[0], query_labels=labels, key_labels=labels, numbers=False, sums=False
+            axes, model.attend(words).weights[0], query_labels=labels, key_labels=labels, numbers=False, sums=False
         )
-        axes.set_xlabel("looks at")
+        axes.set_xlabel("attends to")
         axes.set_ylabel("word")
     return figure
 
@@ -153,7 +153,9 @@ def _read(rows: list[Row]) -> tuple[str, str, str]:
         f"Where they are opposite, parameter-free attention is right in {free:.1%}, where guessing gives {chance:.1%}"
     )
     second += f", and puts a weight of {weight:.1g} on the partner: " + (
-        "it must fail, since likeness looks away." if weight < 0.05 and free < 0.5 else "it does not fail as it should."
+        "it must fail, since similarity points away from the partner."
+        if weight < 0.05 and free < 0.5
+        else "it does not fail as it should."
     )
     third = (
         f"Learned queries and keys are right in {learned:.1%}, with a weight of {learned_weight:.2f} on the partner: "

@@ -46,7 +46,7 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What a run has found."""
+    """The result of a run."""
 
     tables: dict[str, list[Row]]
     """Rows by the title of their table."""

@@ -76,7 +76,7 @@ def measure(settings: Settings) -> Result:
 
 
 def first_to_last(gradients: Tensor) -> float:
-    """Give the gradient at the first source word as a share of that at the last, as the first target word is said."""
+    """Give the gradient at the first source word as a share of that at the last, for the first target word."""
     return float(gradients[0, 0] / gradients[0, -1])
 
 
@@ -110,7 +110,8 @@ def _draw(measured: Gradients) -> Figure:
 def _read(measured: Gradients) -> tuple[str, str, str]:
     longest, shortest = max(measured[FIXED]), min(measured[FIXED])
     shares = {name: first_to_last(by_length[longest]) for name, by_length in measured.items()}
-    first = f"As the first target word is said after {longest} source words, the gradient at the first source word is "
+    first = f"When the first target word is predicted after {longest} source words, "
+    first += "the gradient at the first source word is "
     first += (
         f"{shares[FIXED]:.1g} of that at the last through a fixed vector and {shares[ATTENTION]:.2g} with attention."
     )

@@ -108,7 +108,7 @@ def _read(rows: list[Row]) -> tuple[str, str, str]:
     counted = {str(row["pooling"]): float(row["points that count"]) for row in rows}
     average, fixed, learned = error["average"], error["kernel, width 1"], error["kernel, learned width"]
     first = f"The average misses the curve by a mean square of {average:.2f}, weights by nearness by {fixed:.2f}"
-    first += ": looking near pays." if fixed < average else ": looking near does not pay here."
+    first += ": near points are better evidence." if fixed < average else ": near points are no better evidence here."
     width = float(rows[-1]["width"])
     second = f"The width learned from the points is {width:.2f}, and the error {learned:.3f}"
     second += ", lower than with width 1." if learned < fixed else ", no lower than with width 1."

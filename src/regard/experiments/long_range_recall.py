@@ -1,4 +1,4 @@
-r"""What one fixed vector forgets: copying and recall over ever longer sequences, beside a model that looks back.
+r"""What one fixed vector forgets: copying and recall over ever longer sequences, beside a model with attention.
 
 A GRU reads pairs of a key and a word, one pair at a time. Then a key is named and its word asked for. The model with
 one fixed vector answers from the last state alone, the other from a weighted sum of all states:
@@ -35,7 +35,7 @@ MODELS = ("attention", "fixed vector")
 
 
 class Reader(nn.Module):
-    """Read pairs by a GRU, then answer one question from the last state, or from a look at all."""
+    """Read pairs by a GRU, then answer one question from the last state, or by attention over all states."""
 
     def __init__(self, num_keys: int, *, attention: bool) -> None:
         super().__init__()
@@ -86,14 +86,14 @@ def accuracy_by_distance(model: Reader, task: Task, *, length: int) -> list[floa
     return right.double().mean(0).flip(0).tolist()  # type: ignore[no-any-return]
 
 
-Found = dict[tuple[Task, str], dict[int, list[float]]]
+Results = dict[tuple[Task, str], dict[int, list[float]]]
 """By task and model, then by how many pairs were read: the share of right answers by distance."""
 
 
 def measure(settings: Settings) -> Result:
     """Train four models, two for each task, and score them by length and distance."""
     length, steps = settings.choose(full=(24, 1500), quick=(12, 150))
-    result: Found = {}
+    result: Results = {}
     tasks: tuple[Task, ...] = ("copy", "recall")
     for number, (task, name) in enumerate(product(tasks, MODELS)):
         model = train_reader(
@@ -105,10 +105,10 @@ def measure(settings: Settings) -> Result:
     return Result(tables=_tables(result), figure=_draw(result), reading=_read(result))
 
 
-def _tables(found: Found) -> dict[str, list[Row]]:
+def _tables(results: Results) -> dict[str, list[Row]]:
     by_length: list[Row] = []
     by_distance: list[Row] = []
-    for (task, name), scores in found.items():
+    for (task, name), scores in results.items():
         names: Row = {"task": task, "model": name}
         by_length.append(names | {f"{pairs} pairs": fmean(values) for pairs, values in scores.items()})
         longest = max(scores)
@@ -120,15 +120,15 @@ def _tables(found: Found) -> dict[str, list[Row]]:
     }
 
 
-def _draw(found: Found) -> Figure:
-    titles = ["by how many pairs were read", f"by how long ago, of {max(found['copy', 'attention'])}"]
+def _draw(results: Results) -> Figure:
+    titles = ["by how many pairs were read", f"by how long ago, of {max(results['copy', 'attention'])}"]
     figure, (left, right) = panels(1, 2, size=(5.0, 3.3), titles=titles)
     lengths = [
         (f"{task}, {name}", list(scores), [fmean(values) for values in scores.values()])
-        for (task, name), scores in found.items()
+        for (task, name), scores in results.items()
     ]
     distances = [
-        (f"{task}, {name}", list(range(max(scores))), scores[max(scores)]) for (task, name), scores in found.items()
+        (f"{task}, {name}", list(range(max(scores))), scores[max(scores)]) for (task, name), scores in results.items()
     ]
     for item, lines, what in ((left, lengths, "pairs read"), (right, distances, "pairs read since")):
         draw_lines(item, lines, xlabel=what, ylabel="share of right answers", limits=(0, 1))
@@ -139,27 +139,27 @@ def _draw(found: Found) -> Figure:
     return figure
 
 
-def _read(found: Found) -> tuple[str, str, str]:
-    shortest, longest = min(found["copy", "attention"]), max(found["copy", "attention"])
+def _read(results: Results) -> tuple[str, str, str]:
+    shortest, longest = min(results["copy", "attention"]), max(results["copy", "attention"])
 
-    def told(name: str, pairs: int) -> str:
-        copied, recalled = (fmean(found[task, name][pairs]) for task in ("copy", "recall"))
+    def describe(name: str, pairs: int) -> str:
+        copied, recalled = (fmean(results[task, name][pairs]) for task in ("copy", "recall"))
         return f"{copied:.0%} of words copied and {recalled:.0%} recalled"
 
-    fixed = f"One vector of {SIZE} numbers gives {told('fixed vector', shortest)} after {shortest} pairs, "
-    fixed += f"{told('fixed vector', longest)} after {longest}."
-    attention = f"Attention over the states of the same GRU gives {told('attention', shortest)} after {shortest}, "
-    attention += f"{told('attention', longest)} after {longest}."
+    fixed = f"One vector of {SIZE} numbers gives {describe('fixed vector', shortest)} after {shortest} pairs, "
+    fixed += f"{describe('fixed vector', longest)} after {longest}."
+    attention = f"Attention over the states of the same GRU gives {describe('attention', shortest)} after {shortest}, "
+    attention += f"{describe('attention', longest)} after {longest}."
     lost = {
         name: fmean(
-            fmean(found[task, name][shortest]) - fmean(found[task, name][longest]) for task in ("copy", "recall")
+            fmean(results[task, name][shortest]) - fmean(results[task, name][longest]) for task in ("copy", "recall")
         )
         for name in MODELS
     }
     last = f"With {longest - shortest} pairs more to remember the fixed vector loses {100 * lost['fixed vector']:.0f} "
     last += f"points and attention {100 * lost['attention']:.0f}: "
     last += (
-        "what does not fit into one vector need not, if the states can still be looked at."
+        "what does not fit into one vector need not, if attention can still reach the states."
         if lost["fixed vector"] > lost["attention"] + 0.1
         else "at this length one vector is enough, and this run does not show what attention is for."
     )
@@ -168,7 +168,7 @@ def _read(found: Found) -> tuple[str, str, str]:
 
 EXPERIMENT = Experiment(
     name="long-range-recall",
-    shows="copying and associative recall over ever more pairs: one fixed vector forgets, attention looks them up",
+    shows="copying and associative recall over ever more pairs: one fixed vector forgets, attention retrieves them",
     idea="why attention",
     measure=measure,
 )

@@ -1,11 +1,11 @@
-r"""Several looks that all look alike, and the penalty that parts them.
+r"""Several hops with the same weights, and the penalty that makes them differ.
 
 Structured self-attention sums a sentence up in a few hops, $A = \text{softmax}(W_{s2} \tanh(W_{s1} H^\top))$, a row of
 weights for each. Nothing in the task asks that they differ. The penalty does:
 
 $$P = \lVert A A^\top - I \rVert_F^2$$
 
-is zero only if each hop looks at one word, and no two at the same.
+is zero only if each hop attends to one word, and no two to the same.
 
 The task: a review speaks well or badly of food, service and price, among words that say nothing; is the majority good?
 
@@ -144,6 +144,6 @@ def _read(rows: list[Row]) -> tuple[str, str, str]:
 EXPERIMENT = Experiment(
     name="penalty",
     shows="the hops of structured self-attention with and without the penalty that keeps them apart",
-    idea="several looks at once",
+    idea="several hops",
     measure=measure,
 )

@@ -134,12 +134,12 @@ def measure(settings: Settings) -> Result:
     return Result(tables={title: rows}, figure=_draw(orders, result), reading=_read(orders, result))
 
 
-def _draw(orders: dict[str, float], found: dict[str, dict[int, float]]) -> Figure:
+def _draw(orders: dict[str, float], results: dict[str, dict[int, float]]) -> Figure:
     titles = ["how much the order changes, untrained", "saying the word before, at longer lengths"]
     figure, (left, right) = panels(1, 2, size=(5.0, 3.4), titles=titles, widths=[1, 1.4])
     draw_bars(left, list(orders), list(orders.values()), xlabel="relative change of the output")
     left.set_xlim(0, 1.15 * max(orders.values()))
-    lines = [(kind, list(scores), list(scores.values())) for kind, scores in found.items()]
+    lines = [(kind, list(values), list(values.values())) for kind, values in results.items()]
     draw_lines(right, lines, xlabel="words", ylabel="share of right answers", limits=(0, 1), colors=PALETTE)
     right.axvspan(right.get_xlim()[0], TRAINED, color=FAINT, alpha=0.4, linewidth=0)
     right.annotate(
@@ -148,7 +148,7 @@ def _draw(orders: dict[str, float], found: dict[str, dict[int, float]]) -> Figur
     return figure
 
 
-def _read(orders: dict[str, float], found: dict[str, dict[int, float]]) -> tuple[str, str, str]:
+def _read(orders: dict[str, float], results: dict[str, dict[int, float]]) -> tuple[str, str, str]:
     others = [value for kind, value in orders.items() if kind != "none"]
     blind = orders["none"] < 1e-4 < min(others)
     first = (
@@ -156,21 +156,21 @@ def _read(orders: dict[str, float], found: dict[str, dict[int, float]]) -> tuple
         f"with positions the output changes by {min(others):.0%} to {max(others):.0%}"
     )
     first += ": attention alone sees a set." if blind else ", so these numbers do not show that attention sees a set."
-    far = max(found["none"])
-    learned = [kind for kind, scores in found.items() if scores[TRAINED] > 0.9]
+    far = max(results["none"])
+    learned = [kind for kind, values in results.items() if values[TRAINED] > 0.9]
     second = (
-        f"At the trained {TRAINED} words {_join(learned, found, TRAINED)} say the word before in nine cases of ten."
+        f"At the trained {TRAINED} words {_join(learned, results, TRAINED)} say the word before in nine cases of ten."
     )
-    kept = [kind for kind in learned if found[kind][far] > 0.9]
+    kept = [kind for kind in learned if results[kind][far] > 0.9]
     lost = [kind for kind in learned if kind not in kept]
     third = f"At {far} words "
-    third += f"{_join(kept, found, far)} still do" if kept else "none of them still does"
-    third += f"; {_join(lost, found, far)} do not: they meet lengths never trained." if lost else "; none was lost."
+    third += f"{_join(kept, results, far)} still do" if kept else "none of them still does"
+    third += f"; {_join(lost, results, far)} do not: they meet lengths never trained." if lost else "; none was lost."
     return first, second, third
 
 
-def _join(kinds: list[str], found: dict[str, dict[int, float]], length: int) -> str:
-    text = [f"{'none at all' if kind == 'none' else kind} ({found[kind][length]:.0%})" for kind in kinds]
+def _join(kinds: list[str], results: dict[str, dict[int, float]], length: int) -> str:
+    text = [f"{'none at all' if kind == 'none' else kind} ({results[kind][length]:.0%})" for kind in kinds]
     return " and ".join([", ".join(text[:-1]), text[-1]] if len(text) > 1 else text) if text else "none"
 
 

@@ -36,13 +36,13 @@ def measure_scores(score: Score, *, size: int, num_queries: int) -> dict[str, fl
     }
 
 
-Found = dict[str, list[dict[str, float]]]
+Results = dict[str, list[dict[str, float]]]
 
 
 def measure(settings: Settings) -> Result:
     """Measure both scores at every width."""
     num_queries = settings.choose(full=1000, quick=200)
-    result: Found = {name: [] for name in SCORES}
+    result: Results = {name: [] for name in SCORES}
     for number, size in enumerate(SIZES):
         settings.watch(number / len(SIZES), f"width {size}")
         for name, score in SCORES.items():
@@ -55,7 +55,7 @@ def measure(settings: Settings) -> Result:
     return Result(tables={f"Random queries over {NUM_KEYS} keys": rows}, figure=_draw(result), reading=_read(result))
 
 
-def _draw(found: Found) -> Figure:
+def _draw(results: Results) -> Figure:
     shown = {
         "variance": "variance of the scores",
         "largest weight": "largest of 32 weights",
@@ -63,16 +63,16 @@ def _draw(found: Found) -> Figure:
     }
     figure, axes = panels(1, 3, size=(3.9, 3.1), titles=list(shown.values()))
     for item, what in zip(axes, shown, strict=True):
-        lines = [(name, SIZES, [values[what] for values in all_values]) for name, all_values in found.items()]
+        lines = [(name, SIZES, [values[what] for values in all_values]) for name, all_values in results.items()]
         log, limits = ("xy", None) if what == "variance" else ("x", (0, None))
         draw_lines(item, lines, xlabel="width of query and key", ylabel="", log=log, limits=limits)
         item.set_xticks([4, 16, 64, 256, 1024], ["4", "16", "64", "256", "1024"])
     return figure
 
 
-def _read(found: Found) -> tuple[str, str, str]:
+def _read(results: Results) -> tuple[str, str, str]:
     first, last = SIZES[0], SIZES[-1]
-    plain, scaled = found["dot"], found["scaled dot"]
+    plain, scaled = results["dot"], results["scaled dot"]
     ratio = plain[-1]["variance"] / last
     variance = (
         f"From width {first} to {last} the variance of dot products goes from {plain[0]['variance']:.1f} to "

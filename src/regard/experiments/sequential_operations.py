@@ -206,12 +206,12 @@ def _read(timed: Timed) -> tuple[str, str, str]:
     pays = multiply_adds("attention", last, SIZE) / multiply_adds("recurrent", last, SIZE)
     faster = {length: timed["recurrent"][length] / timed["attention"][length] for length in (first, last)}
 
-    def told(ratio: float) -> str:
+    def describe(ratio: float) -> str:
         return f"{ratio:.1f} times as fast" if ratio >= 1 else f"{1 / ratio:.1f} times as slow"
 
     price = (
         f"The price is {pays:.0f} times the recurrent layer's multiply-adds at {last} words; here attention was "
-        f"{told(faster[first])} at {first} words and {told(faster[last])} at {last}"
+        f"{describe(faster[first])} at {first} words and {describe(faster[last])} at {last}"
     )
     price += ", so its square has overtaken the waiting." if faster[last] < 1 else ", so not waiting still pays."
     return waits, path, price

@@ -6,9 +6,9 @@ it, and that table is brought down to a few numbers by its largest singular valu
 $$\text{PPMI}_{wc} = \max\Big(0, \log \frac{p(w, c)}{p(w)\, p(c)}\Big) \approx U_d \Sigma_d V_d^\top, \qquad
 x_w = U_{d,w} \Sigma_d^{1/2}$$
 
-all vectors then brought to one length. $Y = \text{softmax}(X X^\top) X$ has nothing to learn: each word looks at those
-like it, itself most. The sentences are the English half of the built-in Spanish-English corpus; the groups of words
-below are used to judge, never to train.
+all vectors then brought to one length. $Y = \text{softmax}(X X^\top) X$ has nothing to learn: each word attends to
+those like it, itself most. The sentences are the English half of the built-in Spanish-English corpus; the groups of
+words below are used to judge, never to train.
 
 Reference: Levy and Goldberg (2014), sections 3 and 4.2, Neural word embedding as implicit matrix factorization; Cheng,
 Dong and Lapata (2016), arXiv:1601.06733.
@@ -70,15 +70,15 @@ def word_vectors(sentences: list[list[str]]) -> tuple[dict[str, int], Float[Tens
     return index, LENGTH * torch.nn.functional.normalize(vectors, dim=-1).float()
 
 
-def look(vectors: Float[Tensor, "word size"]) -> Float[Tensor, "query key"]:
-    """Let words look at one another by likeness alone; give the weights."""
+def attend(vectors: Float[Tensor, "word size"]) -> Float[Tensor, "query key"]:
+    """Let words attend to one another by similarity alone; give the weights."""
     attended = SelfAttention()(vectors[None], return_weights=True)
     assert isinstance(attended, Attended)
     return attended.weights[0]
 
 
 def measure(settings: Settings) -> Result:
-    """Make vectors, then see whom the words of each group look at, when all groups stand together."""
+    """Make vectors, then measure which words those of each group attend to, among all groups."""
     number = settings.choose(full=10_000, quick=800)
     settings.watch(0.0, f"reading {number:,} sentences")
     sentences = read_sentences(number, seed=settings.seed)
@@ -86,9 +86,9 @@ def measure(settings: Settings) -> Result:
     index, vectors = word_vectors(sentences)
     members = {group: [word for word in words.split() if word in index] for group, words in GROUPS.items()}
     words = [word for group in members.values() for word in group]
-    rows = _table(members, words, look(vectors[[index[word] for word in words]]), vectors, index)
+    rows = _table(members, words, attend(vectors[[index[word] for word in words]]), vectors, index)
     figure = _draw(index, vectors, sentences)
-    title = f"{len(index)} words from {number:,} sentences; {len(words)} of them look at one another"
+    title = f"{len(index)} words from {number:,} sentences; {len(words)} of them attend to one another"
     return Result(tables={title: rows}, figure=figure, reading=_read(rows, len(words)))
 
 
@@ -125,7 +125,7 @@ def _draw(index: dict[str, int], vectors: Tensor, sentences: list[list[str]]) ->
     shown = [word for word in SHOWN if word in index]
     figure, axes = panels(1, 2, size=(5.0, 4.4), titles=["words of several groups", "a sentence"])
     for item, words in zip(axes, (shown, [word for word in sentence if word in index]), strict=True):
-        weights = look(vectors[[index[word] for word in words]])
+        weights = attend(vectors[[index[word] for word in words]])
         mesh = draw_heatmap(item, weights, query_labels=words, key_labels=words, sums=False)
         item.set(xlabel="", ylabel="")
     color_bar(mesh, axes)
@@ -147,7 +147,7 @@ def _read(rows: list[Row], num_words: int) -> tuple[str, str, str]:
     best, worst = (choose(rows, key=_ratio) for choose in (max, min))
     third = f"The ratio is largest for {best['group']} ({_ratio(best):.1f}) and smallest for {worst['group']} "
     third += f"({_ratio(worst):.1f}): " + (
-        "every group is found." if _ratio(worst) > 1.2 else f"{worst['group']} keep no company of their own."
+        "every group is recovered." if _ratio(worst) > 1.2 else f"{worst['group']} keep no company of their own."
     )
     return first, second, third
 
@@ -158,7 +158,7 @@ def _ratio(row: Row) -> float:
 
 EXPERIMENT = Experiment(
     name="similar-words",
-    shows="parameter-free self-attention over word vectors made from the built-in corpus: like looks at like",
+    shows="parameter-free self-attention over word vectors of the built-in corpus: similar words attend to one another",
     idea="self-attention without parameters",
     measure=measure,
 )

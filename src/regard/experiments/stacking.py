@@ -4,10 +4,10 @@ For given weights $A_1, A_2$ two attention layers are one, and so is any number 
 
 $$A_2 (A_1 X V_1) V_2 = (A_2 A_1)\, X\, (V_1 V_2)$$
 
-All that bends is the softmax inside the weights. So here a stack is trained with weights that the words decide
+The only nonlinearity is the softmax inside the weights. So here a stack is trained with weights that the words decide
 (softmax) and with weights that nothing decides (the plain average), each with nothing and with a feed-forward layer
 between; every layer is added to its input. The task: each word has two bits, is odd if they differ, and every place is
-to say whether odd words are the majority, so that something must bend before it is mixed. Then, untrained: how
+to say whether odd words are the majority, so that a nonlinearity is needed before mixing. Then, untrained: how
 different the words of a sentence still are after many layers, which fades if nothing is added to the average.
 
 Reference: Vaswani et al. (2017), section 3.3, arXiv:1706.03762; Dong, Cordonnier and Loukas (2021), theorem 2.2,
@@ -171,9 +171,9 @@ def _read(learned: Learned, faded: dict[str, list[float]]) -> tuple[str, str, st
         f"With softmax weights and nothing between, one layer is right in {shallow:.0%} and {depth} in {alone:.0%}: "
     )
     second += (
-        "the softmax bends too, so for a task this small attention alone does learn it."
+        "the softmax is a nonlinearity too, so for a task this small attention alone does learn it."
         if alone > 0.9
-        else "the bend inside the softmax is not enough."
+        else "the nonlinearity of the softmax is not enough."
     )
     pure, kept = faded["attention alone"], faded["both, added to their input"]
     third = (

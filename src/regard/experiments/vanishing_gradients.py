@@ -34,7 +34,7 @@ DISTANCES = (1, 5, 10, 20, 50, 100)
 GAINS = (0.9, 2.0)
 CLIP = 1.0
 VANISHED = 1e-3
-"""Share of a gradient at the farthest word, of what it is one word back, below which it is said to have vanished."""
+"""Share of a gradient at the farthest word, of what it is one word back, below which it counts as vanished."""
 NEAR = 20
 """Words back at which the layers that start alike are compared."""
 SMALL, LARGE = (f"RNN, gain {gain:g}" for gain in GAINS)

@@ -125,7 +125,7 @@ def inspect_language_model(loaded: LanguageModel, text: str = "", *, target: str
     side = _spelling(tokenizer, description, tokens)
     trace = Trace([_last_keys(call, len(tokens)) for call in joined(trace)])
     trace.label(query=tokens, key=tokens)
-    said = torch.from_numpy(OpenCharacter(tokenizer, description).sayable())
+    said = torch.from_numpy(OpenCharacter(tokenizer, description).next_producible())
     best = chances[-1].masked_fill(~said, 0.0).topk(min(SHOWN, int(said.sum())))
     first = len(description) - len(more)
     return Inspection(

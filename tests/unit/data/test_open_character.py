@@ -78,15 +78,15 @@ def test_pieces_may_be_bytes_too():
 
 
 def test_what_may_be_said_is_known_and_may_follow():
-    tokenizer = TextTokenizer("byte").having_seen(np.bincount(TextTokenizer("byte").encode("aé"), minlength=260))
-    assert OpenCharacter(tokenizer).sayable().nonzero()[0].tolist() == [END, 0x61 + FIRST, 0xC3 + FIRST]
-    assert OpenCharacter(tokenizer, [0xC3 + FIRST]).sayable().nonzero()[0].tolist() == [0xA9 + FIRST]
+    tokenizer = TextTokenizer("byte").with_counts(np.bincount(TextTokenizer("byte").encode("aé"), minlength=260))
+    assert OpenCharacter(tokenizer).next_producible().nonzero()[0].tolist() == [END, 0x61 + FIRST, 0xC3 + FIRST]
+    assert OpenCharacter(tokenizer, [0xC3 + FIRST]).next_producible().nonzero()[0].tolist() == [0xA9 + FIRST]
 
 
 def test_a_character_that_cannot_go_on_is_given_up():
-    tokenizer = TextTokenizer("byte").having_seen(np.bincount(TextTokenizer("byte").encode("aé"), minlength=260))
+    tokenizer = TextTokenizer("byte").with_counts(np.bincount(TextTokenizer("byte").encode("aé"), minlength=260))
     character = OpenCharacter(tokenizer, [0xED + FIRST])
-    assert not (character.allowed() & tokenizer.said).any()  # 0x80 to 0x9F would go on there
-    assert character.sayable().nonzero()[0].tolist() == [END, 0x61 + FIRST, 0xC3 + FIRST]
+    assert not (character.allowed() & tokenizer.producible).any()  # 0x80 to 0x9F would go on there
+    assert character.next_producible().nonzero()[0].tolist() == [END, 0x61 + FIRST, 0xC3 + FIRST]
     character.read(0xC3 + FIRST)
     assert character.begun == b"\xc3"

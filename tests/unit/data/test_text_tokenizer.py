@@ -62,13 +62,13 @@ def test_half_a_character_is_shown_as_one():
 
 @pytest.mark.parametrize("kind", ["space", "character", "byte", "word", "bpe", "unigram"])
 def test_a_file_brings_it_back(kind, tmp_path):
-    tokenizer = made(kind).having_seen((np.arange(made(kind).size) != 5).astype(np.int64))
+    tokenizer = made(kind).with_counts((np.arange(made(kind).size) != 5).astype(np.int64))
     tokenizer.save(tmp_path)
     again = TextTokenizer.load(tmp_path)
     assert (again.kind, again.size, again.unseen) == (kind, tokenizer.size, (5,))
-    assert again.unsaid == [PAD, UNKNOWN, START, 5]
-    assert (~again.said).nonzero()[0].tolist() == [PAD, UNKNOWN, START, 5]
-    assert again.said is again.said
+    assert again.never_produced == [PAD, UNKNOWN, START, 5]
+    assert (~again.producible).nonzero()[0].tolist() == [PAD, UNKNOWN, START, 5]
+    assert again.producible is again.producible
     assert again.encode("the cat") == tokenizer.encode("the cat")
     assert again.piece(5) == tokenizer.piece(5)
 

@@ -83,11 +83,11 @@ def test_progress_ends_at_the_last_token(name):
 
 def test_several_texts_together():
     one = Surprise(nats=2.0, tokens=4, characters=8, bytes=16, unknown=1, tokenization="byte of 260")
-    both = Surprise.together([one, replace(one, nats=4.0)])
+    both = Surprise.total([one, replace(one, nats=4.0)])
     assert (both.nats, both.tokens, both.characters, both.bytes, both.unknown) == (6.0, 8, 16, 32, 2)
     other = replace(one, tokenization="bpe of 9")
     with pytest.raises(ArgumentError, match="`several` must be measured in the same tokens; received bpe of 9, byte"):
-        Surprise.together([one, other])
+        Surprise.total([one, other])
 
 
 def test_units():

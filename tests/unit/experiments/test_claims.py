@@ -145,11 +145,11 @@ def test_multiply_adds_are_those_of_the_products():
 
 
 def test_each_layer_hears_what_it_is_built_to_hear():
-    [rows] = run("who-listens").tables.values()
+    [rows] = run("influence").tables.values()
     found = by(rows, "layer")
-    assert found["dense"]["pairs heard"] == found["attention"]["pairs heard"] == 1
-    assert found["convolution"]["pairs heard"] == pytest.approx(16 / 36)
-    assert found["causal attention"]["pairs heard"] == pytest.approx(21 / 36)
+    assert found["dense"]["pairs with influence"] == found["attention"]["pairs with influence"] == 1
+    assert found["convolution"]["pairs with influence"] == pytest.approx(16 / 36)
+    assert found["causal attention"]["pairs with influence"] == pytest.approx(21 / 36)
     assert found["recurrent"]["far / near"] < 0.5 * found["attention"]["far / near"]
     assert found["dense"]["change by sentence"] == found["convolution"]["change by sentence"] == 0
     assert found["attention"]["change by sentence"] > 0.2

@@ -19,7 +19,7 @@ COUNTS = np.bincount([END, *BYTES.encode("to be or not")], minlength=BYTES.size)
 )
 def test_a_prompt_may_end_inside_a_character_that_the_model_cannot_end(how, inside):
     prompt = [END, *BYTES.encode("日")[:inside]]
-    tokenizer = BYTES.having_seen(COUNTS)
+    tokenizer = BYTES.with_counts(COUNTS)
     said = list(continue_tokens(BagModel(COUNTS, smoothing=0.1), tokenizer, prompt, count=20, **how))
     assert set(said) <= set(COUNTS.nonzero()[0])
     if how.get("greedy"):
@@ -30,5 +30,5 @@ def test_what_the_model_gave_is_left_as_it_was(monkeypatch):
     model, given = BagModel(COUNTS, smoothing=0.1), []
     step = model.step
     monkeypatch.setattr(model, "step", lambda *one, **more: given.append(step(*one, **more)) or given[-1])
-    list(continue_tokens(model, BYTES.having_seen(COUNTS), [END], count=2))
+    list(continue_tokens(model, BYTES.with_counts(COUNTS), [END], count=2))
     assert all(one.log_probabilities.isfinite().all() for one in given)

@@ -9,7 +9,7 @@ from regard.config.captions import compose_captions
 from regard.config.picture_data import PictureSize
 from regard.config.questions import compose_questions
 from regard.data.scenes import caption_scene, draw_scene, paint_scene
-from regard.data.scenes.sides import Asked, CaptionSide, QuestionSide
+from regard.data.scenes.sides import CaptionSide, PictureQuestion, QuestionSide
 from regard.tasks.captions.data import CaptionCorpus
 from regard.tasks.captions.train import train_captions
 from regard.tasks.questions.data import QuestionCorpus
@@ -52,9 +52,9 @@ def test_questions_are_learned_that_only_the_picture_answers(tmp_path, image):
     for number, scene in enumerate(scenes):
         [shape] = scene.shapes  # the same three questions of every picture
         asked += [
-            Asked(number, "what color is it?", shape.color, "color"),
-            Asked(number, "which shape is it?", shape.kind, "shape"),
-            Asked(number, "in which corner is it?", str(shape.corner()), "position"),
+            PictureQuestion(number, "what color is it?", shape.color, "color"),
+            PictureQuestion(number, "which shape is it?", shape.kind, "shape"),
+            PictureQuestion(number, "in which corner is it?", str(shape.corner()), "position"),
         ]
     side = QuestionSide(pictures=pictures, questions=tuple(asked))
     chosen = {**SMALL, "model": {**SMALL["model"], "image": image or SMALL["model"]["image"]}}

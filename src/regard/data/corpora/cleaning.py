@@ -12,7 +12,7 @@ from itertools import compress, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.corpora.hash_set import Seen
+from regard.data.corpora.hash_set import HashSet
 from regard.data.corpora.pair import Pair
 from regard.data.corpora.report import Report
 from regard.errors import ArgumentError
@@ -76,7 +76,7 @@ class Sieve:
     def __init__(self, cleaning: Cleaning, *, report: Report | None = None) -> None:
         self.cleaning = cleaning
         self.report = Report(title="cleaning") if report is None else report
-        self._seen = Seen()
+        self._digests = HashSet()
 
     def sift(self, portion: Sequence[Pair]) -> NDArray[np.bool_]:
         """Say which pairs of the next portion stay, counting the others in the report."""
@@ -84,7 +84,7 @@ class Sieve:
         reasons = [_reason(pair, self.cleaning) for pair in portion]
         if self.cleaning.drop_duplicates:
             sound = [number for number, reason in enumerate(reasons) if reason is None]
-            new = self._seen.add(np.array([_digest(portion[number]) for number in sound], dtype=np.uint64))
+            new = self._digests.add(np.array([_digest(portion[number]) for number in sound], dtype=np.uint64))
             for index in np.flatnonzero(~new):
                 reasons[sound[index]] = "duplicate"
         for number, (pair, reason) in enumerate(zip(portion, reasons, strict=True), start=first):

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 Hashes: TypeAlias = NDArray[np.uint64]
 
 
-class Seen:
+class HashSet:
     """A set of 64-bit hashes that grows by portions, kept as a few sorted arrays of falling size.
 
-    >>> seen = Seen()
-    >>> seen.add(np.array([7, 3, 7], dtype=np.uint64)).tolist()
+    >>> known = HashSet()
+    >>> known.add(np.array([7, 3, 7], dtype=np.uint64)).tolist()
     [True, True, False]
-    >>> seen.add(np.array([3, 4], dtype=np.uint64)).tolist(), len(seen)
+    >>> known.add(np.array([3, 4], dtype=np.uint64)).tolist(), len(known)
     ([False, True], 3)
     """
 

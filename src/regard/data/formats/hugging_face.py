@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from regard.data.formats.records import Record
-from regard.data.formats.rows import place_rows, read_rows
+from regard.data.formats.rows import read_rows, with_locations
 from regard.errors import DataError, MissingExtraError, describe
 
 PREFIX = "hf:"
@@ -43,7 +43,7 @@ class HuggingFace:
 
     def records(self) -> Iterator[Record]:
         """Give one record per row."""
-        rows = place_rows(self._rows(), f"{self.name}, split {self.split}")
+        rows = with_locations(self._rows(), f"{self.name}, split {self.split}")
         yield from read_rows(rows, self.source, self.target)
 
     def _rows(self) -> Iterator[Mapping[str, object]]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from regard.data.formats.lines import read_lines
 from regard.data.formats.records import BadLine, Record
-from regard.data.formats.rows import Placed, read_rows
+from regard.data.formats.rows import Located, read_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +28,11 @@ class JsonLines:
         yield from read_rows(read_objects(self.path), self.source, self.target)
 
 
-def read_objects(path: Path) -> Iterator[Placed]:
+def read_objects(path: Path) -> Iterator[Located]:
     """Give the object on each line of a JSON Lines file."""
     for number, line in enumerate(read_lines(path), start=1):
         index = f"{path}, line {number}"
-        yield Placed(index, line if isinstance(line, BadLine) else _parse(line, index))
+        yield Located(index, line if isinstance(line, BadLine) else _parse(line, index))
 
 
 def _parse(line: str, place: str) -> dict[str, object] | BadLine:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from regard.data.formats.compressed import FREE_EXPANSION, MOST_EXPANSION
 from regard.data.formats.paths import is_folder, list_folder, open_file
 from regard.data.formats.records import Record
-from regard.data.formats.rows import Placed, place_rows, read_rows
+from regard.data.formats.rows import Located, read_rows, with_locations
 from regard.errors import DataError, MissingExtraError, describe
 
 _HELD = 2**30
@@ -32,13 +32,13 @@ class Parquet:
     def records(self) -> Iterator[Record]:
         """Give one record per row."""
         for path in _files(self.path):
-            yield from read_rows(place_rows(_rows(path), str(path)), self.source, self.target)
+            yield from read_rows(with_locations(_rows(path), str(path)), self.source, self.target)
 
 
-def read_parquet(path: Path) -> Iterator[Placed]:
+def read_parquet(path: Path) -> Iterator[Located]:
     """Give the rows of a Parquet file, or of those in a folder."""
     for item in _files(path):
-        yield from place_rows(_rows(item), str(item))
+        yield from with_locations(_rows(item), str(item))
 
 
 def _files(path: Path) -> list[Path]:

@@ -18,7 +18,7 @@ KeyPath: TypeAlias = tuple[str, ...]
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 
 
-class Placed(NamedTuple):
+class Located(NamedTuple):
     """A row and where it stands, or what is wrong there."""
 
     place: str
@@ -32,13 +32,13 @@ class Sides(NamedTuple):
     target: KeyPath
 
 
-def place_rows(rows: Iterable[Row], name: str) -> Iterator[Placed]:
+def with_locations(rows: Iterable[Row], name: str) -> Iterator[Located]:
     """Number the rows of what is called `name`, from 1."""
     for number, row in enumerate(rows, start=1):
-        yield Placed(f"{name}, row {number}", row)
+        yield Located(f"{name}, row {number}", row)
 
 
-def read_rows(rows: Iterable[Placed], source: int | str | None, target: int | str | None) -> Iterator[Record]:
+def read_rows(rows: Iterable[Located], source: int | str | None, target: int | str | None) -> Iterator[Record]:
     """Give a record for each row; the first in which both sides are found decides for all."""
     sides: Sides | None = None
     for where, row in rows:

@@ -14,7 +14,7 @@ from regard.data.formats.compressed import read_at_most
 from regard.data.formats.parquet import check_count, load_pyarrow
 from regard.data.formats.paths import is_file, open_file
 from regard.data.formats.records import Record
-from regard.data.formats.rows import Placed, place_rows, read_rows
+from regard.data.formats.rows import Located, read_rows, with_locations
 from regard.errors import DataError, brief, describe, nearest
 
 _STATE, _SPLITS = "state.json", "dataset_dict.json"
@@ -41,10 +41,10 @@ class SavedDataset:
         yield from read_rows(read_saved_dataset(self.path, self.split), self.source, self.target)
 
 
-def read_saved_dataset(path: Path, split: str) -> Iterator[Placed]:
+def read_saved_dataset(path: Path, split: str) -> Iterator[Located]:
     """Give the rows of a data set that is saved in a folder, of one split where it has several."""
     rows = (row for file in _data_files(_find_split(path, split)) for row in _read_arrow(file))
-    yield from place_rows(rows, f"{path}, split {split}")
+    yield from with_locations(rows, f"{path}, split {split}")
 
 
 def _find_split(path: Path, split: str) -> Path:

@@ -14,7 +14,7 @@ from regard.data.formats.jsonl import read_objects
 from regard.data.formats.parquet import read_parquet
 from regard.data.formats.paths import file_kind, is_file, is_folder, list_folder, missing_file
 from regard.data.formats.records import BadLine
-from regard.data.formats.rows import Placed
+from regard.data.formats.rows import Located
 from regard.data.formats.saved_dataset import is_saved_dataset, read_saved_dataset
 from regard.errors import DataError, brief, join_names, near_miss, nearest
 
@@ -36,7 +36,7 @@ def is_table(path: Path) -> bool:
     return is_saved_dataset(path) or any(item.suffix == ".parquet" for item in list_folder(path))
 
 
-def read_table(path: Path, *, split: str = "train") -> Iterator[Placed]:
+def read_table(path: Path, *, split: str = "train") -> Iterator[Located]:
     """Give each row with its values by name; the first line of CSV or TSV names them.
 
     `split` is the one to read of a folder that `datasets` saved.
@@ -81,19 +81,19 @@ def _read_cells(path: Path, *, named: bool = True) -> Iterator[Cells]:
     return (item for item in read_tsv(path) if item.cells != [""])
 
 
-def _name_cells(path: Path, rows: Iterator[Cells]) -> Iterator[Placed]:
+def _name_cells(path: Path, rows: Iterator[Cells]) -> Iterator[Located]:
     header: list[str] = []
     for number, cells in rows:
         index = f"{path}, line {number}"
         if isinstance(cells, BadLine):
-            yield Placed(index, cells)
+            yield Located(index, cells)
         elif not header:
             header = [cell.strip() for cell in cells]
         elif len(cells) != len(header):
             bad = BadLine("columns", index, f"have {len(header)} columns", str(len(cells)), "\t".join(cells))
-            yield Placed(index, bad)
+            yield Located(index, bad)
         else:
-            yield Placed(index, dict(zip(header, cells, strict=True)))
+            yield Located(index, dict(zip(header, cells, strict=True)))
 
 
 def _take_cells(path: Path, names: Sequence[str], rows: Iterator[Cells]) -> Iterator[Columns | BadLine]:
@@ -140,7 +140,7 @@ def _is_number_to(most: int, name: str) -> bool:
     return len(name) <= 9 and 1 <= int(name) <= most  # Python reads no number of thousands of digits
 
 
-def _take_keys(path: Path, names: Sequence[str], rows: Iterator[Placed]) -> Iterator[Columns | BadLine]:
+def _take_keys(path: Path, names: Sequence[str], rows: Iterator[Located]) -> Iterator[Columns | BadLine]:
     """Take values out of rows by their keys; numbers and true or false are labels as they are written."""
     empty, known = True, False
     for index, row in rows:

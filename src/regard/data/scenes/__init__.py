@@ -21,15 +21,15 @@ from regard.data.scenes.captions import caption_scene
 from regard.data.scenes.paint import paint_scene
 from regard.data.scenes.questions import QUESTION_KINDS, Asker, Question
 from regard.data.scenes.scene import COLORS, KINDS, Scene, Shape, draw_scene
-from regard.data.scenes.sides import Asked, CaptionSide, QuestionSide, draw_captions, draw_questions
+from regard.data.scenes.sides import CaptionSide, PictureQuestion, QuestionSide, draw_captions, draw_questions
 
 __all__ = [
     "COLORS",
     "KINDS",
     "QUESTION_KINDS",
-    "Asked",
     "Asker",
     "CaptionSide",
+    "PictureQuestion",
     "Question",
     "QuestionSide",
     "Scene",

@@ -141,8 +141,8 @@ class CaptionBatches(EvenEpochs[CaptionBatch]):
     ) -> None:
         rows = [texts[index] for index in range(len(texts))]
         self._owners = torch.tensor(owners, dtype=torch.int64)
-        self._heard, self._lengths = pad_rows([np.concatenate([[START], row]) for row in rows])
-        self._said, _ = pad_rows(
+        self._inputs, self._lengths = pad_rows([np.concatenate([[START], row]) for row in rows])
+        self._targets, _ = pad_rows(
             [
                 np.concatenate([np.full(wanted, PAD), row[wanted:], [END]])
                 for row, wanted in zip(rows, prompts, strict=True)
@@ -154,7 +154,7 @@ class CaptionBatches(EvenEpochs[CaptionBatch]):
         """Gather some texts, with the numbers of their pictures."""
         rows = torch.from_numpy(indices)
         longest = int(self._lengths[rows].max())
-        return CaptionBatch(self._heard[rows, :longest], self._said[rows, :longest], self._owners[rows])
+        return CaptionBatch(self._inputs[rows, :longest], self._targets[rows, :longest], self._owners[rows])
 
 
 def pad_rows(rows: Sequence[NDArray[np.integer]]) -> tuple[Tensor, Tensor]:

@@ -23,7 +23,7 @@ def caption_scene(scene: Scene) -> str:
         return f"{name(first)} in the {first.corner()}"
     output = name(first)
     for number, (before, after) in enumerate(pairwise(scene.shapes)):
-        output += f"{', which is' if number else ''} {_SIDES[before.seen_from(after) or 'left']} {name(after)}"
+        output += f"{', which is' if number else ''} {_SIDES[before.direction_from(after) or 'left']} {name(after)}"
     return output
 
 

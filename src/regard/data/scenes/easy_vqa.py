@@ -20,7 +20,7 @@ from regard.data.formats.compressed import Readable, open_decompressed, read_at_
 from regard.data.formats.paths import is_file, is_folder, list_folder, open_file
 from regard.data.images.picture import read_picture
 from regard.data.scenes.kinds import guess_kind
-from regard.data.scenes.sides import Asked, QuestionSide
+from regard.data.scenes.sides import PictureQuestion, QuestionSide
 from regard.errors import DataError, brief, describe
 
 MOST_BYTES = 64 * 2**20
@@ -56,7 +56,7 @@ def read_easy_vqa(place: Path, *, image_size: int, count: Callable[[int], None] 
     for line, record in enumerate(_records(text, place), start=1):
         match record:
             case [str(question), str(answer), int(number)] if number in numbers:
-                wanted.append(Asked(numbers[number], question, answer, guess_kind(question, answer)))
+                wanted.append(PictureQuestion(numbers[number], question, answer, guess_kind(question, answer)))
             case _:
                 raise DataError(
                     f"{place}, question {line} must be [question, answer, number of a picture]; received "

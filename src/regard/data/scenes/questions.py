@@ -141,7 +141,7 @@ def _positions(scene: Scene) -> Iterator[_Candidate]:
             sentence = f"the {name} is in the {corner}"
             yield _Candidate("position", "corner", "corner", str(corner), sentence, name)
     for item, other, name, other_name in _named_pairs(scene):
-        side = item.seen_from(other)
+        side = item.direction_from(other)
         if side:
             sentence = f"the {name} is {_SIDES[side]} the {other_name}"
             yield _Candidate("position", "side", "side", side, sentence, name, other_name)
@@ -170,25 +170,25 @@ def _yes_or_no(scene: Scene) -> Iterator[_Candidate]:
                 yield _exists("exists both", scene.find(kind=kind, color=color), f"{color} {kind}")
     for item in scene.shapes:
         for color in scene.style.colors if scene.count(kind=item.kind) == 1 else ():
-            yield _said("is color", color == item.color, f"the {item.kind} is {item.color}", item.kind, color)
+            yield _statement("is color", color == item.color, f"the {item.kind} is {item.color}", item.kind, color)
     for item, other, name, other_name in _named_pairs(scene):
-        side = item.seen_from(other)
+        side = item.direction_from(other)
         if side:
             true = f"the {name} is {_SIDES[side]} the {other_name}"
             for wanted in (side, _OPPOSITE[side]):
-                yield _said("is side", wanted == side, true, name, f"{_SIDES[wanted]} the {other_name}")
+                yield _statement("is side", wanted == side, true, name, f"{_SIDES[wanted]} the {other_name}")
     for kind in scene.style.kinds:
         for other_kind in scene.style.kinds:
             if kind != other_kind and (kind in kinds or other_kind in kinds):
                 number, others = scene.count(kind=kind), scene.count(kind=other_kind)
                 true = f"{_there(number, kind)} and {_number(others, other_kind)}"
-                yield _said("more", number > others, true, _plural(kind), _plural(other_kind))
+                yield _statement("more", number > others, true, _plural(kind), _plural(other_kind))
 
 
 _CANDIDATES = {"color": _colors, "shape": _shapes, "position": _positions, "count": _counts, "yes/no": _yes_or_no}
 
 
-def _said(form: str, yes: bool, true: str, a: str, b: str) -> _Candidate:
+def _statement(form: str, yes: bool, true: str, a: str, b: str) -> _Candidate:
     answer = "yes" if yes else "no"
     return _Candidate("yes/no", form, form, answer, f"{answer}, {true}", a, b)
 

@@ -25,7 +25,7 @@ from regard.data.formats.tables import FORMATS, is_table, read_table
 from regard.data.images.picture import read_picture
 from regard.data.scenes.easy_vqa import find_easy_vqa, read_easy_vqa
 from regard.data.scenes.kinds import guess_kind
-from regard.data.scenes.sides import Asked, QuestionSide
+from regard.data.scenes.sides import PictureQuestion, QuestionSide
 from regard.errors import DataError, brief, nearest
 
 SIDES = ("train", "valid", "test")
@@ -67,7 +67,7 @@ def read_question_table(path: Path, *, image_size: int, count: Callable[[int], N
     """Read a file of questions and the pictures it names, each once."""
     indices: dict[str, int] = {}
     pictures: list[UInt8[np.ndarray, "3 height width"]] = []
-    wanted: list[Asked] = []
+    wanted: list[PictureQuestion] = []
     for index, row in read_table(path) if is_table(path) else read_objects(path):
         if isinstance(row, BadLine):
             if row.kind == "json" and not row.text.strip():
@@ -81,7 +81,7 @@ def read_question_table(path: Path, *, image_size: int, count: Callable[[int], N
             if count is not None:
                 count(len(pictures))
         kind = str(record.get("kind") or guess_kind(record["question"], record["answer"]))
-        wanted.append(Asked(indices[name], record["question"], record["answer"], kind))
+        wanted.append(PictureQuestion(indices[name], record["question"], record["answer"], kind))
     if not wanted:
         raise DataError(f"{path} must have at least one question; received none.")
     wanted.sort(key=lambda one: one.picture)

@@ -79,7 +79,7 @@ class Shape:
             return None
         return f"{'top' if self.y < middle else 'bottom'} {'left' if self.x < middle else 'right'}"
 
-    def seen_from(self, other: "Shape") -> Direction | None:
+    def direction_from(self, other: "Shape") -> Direction | None:
         """Say on which side of `other` it lies; None where that is between two."""
         across, down = self.x - other.x, self.y - other.y
         if abs(abs(across) - abs(down)) < _CLEAR:
@@ -145,7 +145,7 @@ def _place(random: Random, count: int, radii: tuple[float, float]) -> list[Shape
         if len(placed) == count:
             break
     placed.sort(key=lambda one: one.x)
-    plain = all(one.seen_from(other) for one, other in pairwise(placed))
+    plain = all(one.direction_from(other) for one, other in pairwise(placed))
     alone = count > 1 or placed[0].corner() is not None
     return placed if len(placed) == count and plain and alone else None
 

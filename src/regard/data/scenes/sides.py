@@ -21,7 +21,7 @@ ROUNDS = 3
 """How often each kind of question is asked of a picture."""
 
 
-class Asked(NamedTuple):
+class PictureQuestion(NamedTuple):
     """A question about one of the pictures."""
 
     picture: int
@@ -35,7 +35,7 @@ class QuestionSide:
     """Pictures of one size, and questions about them in the order of the pictures."""
 
     pictures: UInt8[np.ndarray, "pictures 3 height width"]
-    questions: tuple[Asked, ...]
+    questions: tuple[PictureQuestion, ...]
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -104,7 +104,7 @@ def draw_questions(
         asker, wanted, pictures = Asker(), [], []
         for number, scene in enumerate(scenes):
             questions = _ask(asker, scene, Random(f"{seed}/{side}/{number}/questions"))
-            wanted += [Asked(number, item.text, item.answer, item.kind) for item in questions]
+            wanted += [PictureQuestion(number, item.text, item.answer, item.kind) for item in questions]
             pictures.append(painted.paint(scene))
         sides[side] = QuestionSide(pictures=np.stack(pictures), questions=tuple(wanted))
     return sides

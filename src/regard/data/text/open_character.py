@@ -13,17 +13,17 @@ from regard.data.text.text_tokenizer import TextTokenizer
 class OpenCharacter:
     """Reads tokens one after the other, and knows whether a character is begun and not yet whole.
 
-    >>> character = OpenCharacter(TextTokenizer("byte"), told=[0xC3 + 4])
+    >>> character = OpenCharacter(TextTokenizer("byte"), prompt=[0xC3 + 4])
     >>> character.begun
     b'\\xc3'
     >>> (character.allowed().nonzero()[0] - 4).tolist() == list(range(0x80, 0xC0))  # the rest of it, and nothing else
     True
     """
 
-    def __init__(self, tokenizer: TextTokenizer, told: Iterable[int] = ()) -> None:
-        self._bytes, self._said = tokenizer.byte_values, tokenizer.said
+    def __init__(self, tokenizer: TextTokenizer, prompt: Iterable[int] = ()) -> None:
+        self._bytes, self._producible = tokenizer.byte_values, tokenizer.producible
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        for token in told:
+        for token in prompt:
             self.read(token)
 
     @property
@@ -43,14 +43,14 @@ class OpenCharacter:
         """Say of each token whether it may follow: no byte may where no character has it, nothing else within one."""
         return self._allowed(self.begun)
 
-    def sayable(self) -> NDArray[np.bool_]:
+    def next_producible(self) -> NDArray[np.bool_]:
         """Say of each token whether a model may say it next: one it has seen, that may follow. Some always are.
 
         Where it has seen nothing that the character at hand goes on with, as a prompt may end in one of a script that
         the training text lacks, that character is given up, and what may begin one is said.
         """
-        result = self._said & self.allowed()
-        return result if result.any() else self._said & self._allowed(b"")
+        result = self._producible & self.allowed()
+        return result if result.any() else self._producible & self._allowed(b"")
 
     def _allowed(self, begun: bytes) -> NDArray[np.bool_]:
         return np.where(self._bytes < 0, not begun, _may_follow(begun)[self._bytes])

@@ -99,22 +99,22 @@ class TextTokenizer:
         return len(SPECIAL_TOKENS) + (256 if self.kind == "byte" else len(self.tokens))
 
     @property
-    def unsaid(self) -> list[int]:
+    def never_produced(self) -> list[int]:
         """Tokens that a model never says: those no text has, `<unk>`, and those it has not seen."""
         return [PAD, UNKNOWN, START, *self.unseen]
 
     @cached_property
-    def said(self) -> NDArray[np.bool_]:
-        """Say of each token whether a model may say it at all: true of those that `unsaid` does not list."""
+    def producible(self) -> NDArray[np.bool_]:
+        """Say of each token whether a model may say it at all: true of those that `never_produced` does not list."""
         output = np.ones(self.size, dtype=np.bool_)
-        output[self.unsaid] = False
+        output[self.never_produced] = False
         output.setflags(write=False)
         return output
 
-    def having_seen(self, counts: NDArray[np.int64]) -> "TextTokenizer":
+    def with_counts(self, counts: NDArray[np.int64]) -> "TextTokenizer":
         """Give the same for a text that has each token so many times: those it never has are unseen.
 
-        >>> TextTokenizer("character", ["a", "b"]).having_seen(np.array([0, 0, 0, 1, 0, 7])).unseen
+        >>> TextTokenizer("character", ["a", "b"]).with_counts(np.array([0, 0, 0, 1, 0, 7])).unseen
         (4,)
         """
         unseen = [number for number in range(len(SPECIAL_TOKENS), self.size) if not counts[number]]

@@ -87,7 +87,7 @@ class Tokenizer:
         numbers = [number or 0 for number in encoding.word_ids]
         words = divide_words(text)
         if numbers and numbers[-1] + 1 != len(words):
-            numbers = _by_place(text, words, encoding.offsets)
+            numbers = _by_offset(text, words, encoding.offsets)
         ids: list[int] = encoding.ids if self._readable is None else self._readable[encoding.ids].tolist()
         return Encoded(ids, numbers)
 
@@ -317,7 +317,7 @@ def _kind(model: dict[str, object]) -> Kind:
     raise DataError(f"A tokenizer must be WordLevel, BPE or Unigram; received {model.get('type')}.")
 
 
-def _by_place(text: str, words: Sequence[str], offsets: Sequence[tuple[int, int]]) -> list[int]:
+def _by_offset(text: str, words: Sequence[str], offsets: Sequence[tuple[int, int]]) -> list[int]:
     """Number pieces by where they stand, for scripts in which `words` and `tokenizers` see other borders."""
     starts, position = [], 0
     for word in words:

@@ -54,7 +54,7 @@ def choose_by_gold(
         if watch is not None:
             watch(number)
     scored = {
-        reading: AlignmentScores.of_counts(said=output, sure=sure, in_sure=in_sure, in_possible=in_possible)
+        reading: AlignmentScores.of_counts(predicted=output, sure=sure, in_sure=in_sure, in_possible=in_possible)
         for reading, (output, sure, in_sure, in_possible) in zip(readings, counts.tolist(), strict=True)
     }
     best = min(scored, key=lambda reading: scored[reading].error)
@@ -152,6 +152,8 @@ def _scored(
     gold: Float[Tensor, ""],
 ) -> dict[Reading, AlignmentScores]:
     return {
-        reading: AlignmentScores.of_counts(said=int(own), sure=int(gold), in_sure=int(shared), in_possible=int(shared))
+        reading: AlignmentScores.of_counts(
+            predicted=int(own), sure=int(gold), in_sure=int(shared), in_possible=int(shared)
+        )
         for reading, shared, own in zip(readings, both.tolist(), said.tolist(), strict=True)
     }

@@ -52,7 +52,7 @@ class TextEvaluation:
     @property
     def total(self) -> Surprise:
         """All texts together."""
-        return Surprise.together(list(self.texts.values()))
+        return Surprise.total(list(self.texts.values()))
 
     def table(self) -> dict[str, Any]:
         """Give all of it as plain values."""

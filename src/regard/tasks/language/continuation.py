@@ -34,19 +34,21 @@ def continue_tokens(
     """Give `count` tokens that follow the prompt, as they are said.
 
     They are drawn as `sampling` says, or with `seed` from all words; the same prompt and seed give the same text. What
-    may be said is what `OpenCharacter.sayable` allows.
+    may be said is what `OpenCharacter.next_producible` allows.
     """
     sampling = sampling or Sampling(seed=seed)
     numbers = uniform_numbers([prompt], [count], count=1, seed=sampling.seed)
     state = model.start(1, capacity=len(prompt) + count)
-    output, character = list(prompt), OpenCharacter(tokenizer, told=prompt)
+    output, character = list(prompt), OpenCharacter(tokenizer, prompt)
     tokens = torch.tensor([output])
     for index in range(count):
         step = model.step(tokens.to(device_of(model)), state)
         state = step.state
         if step.log_probabilities[:, -1].detach().isnan().any():
             check_output([math.nan], of=tokenizer.decode(output[-_NAMED:]))
-        likely = step.log_probabilities[:, -1].cpu().masked_fill(~torch.from_numpy(character.sayable()), -torch.inf)
+        likely = (
+            step.log_probabilities[:, -1].cpu().masked_fill(~torch.from_numpy(character.next_producible()), -torch.inf)
+        )
         if no_repeat_ngram:
             likely = _or_any(forbid_repeats(likely, torch.tensor([output]), no_repeat_ngram), likely)
         token = int(likely.argmax()) if greedy else int(draw(likely[None], numbers[:, :, index], sampling).token)

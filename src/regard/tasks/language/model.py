@@ -138,7 +138,7 @@ class LanguageModel:
         )
         likely = step.log_probabilities[0, -1].float().exp().cpu()
         check_output([likely.max().item()], of=prompt)
-        output = torch.from_numpy(OpenCharacter(self.tokenizer, description).sayable())
+        output = torch.from_numpy(OpenCharacter(self.tokenizer, description).next_producible())
         never_said = float(likely[~output].sum())
         best = likely.masked_fill(~output, 0.0).topk(min(k, int(output.sum())))
         result = zip(best.indices.tolist(), best.values.tolist(), strict=True)

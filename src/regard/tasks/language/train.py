@@ -97,7 +97,7 @@ def encode_corpus(
         folder.data.mkdir(parents=True, exist_ok=True)
         lines = counted(corpus.train, "learning the vocabulary", count)
         # Every token of another model's vocabulary may be learned here, also those that its own text lacked.
-        whole = before.having_seen(np.ones(before.size, dtype=np.int64)) if before is not None else None
+        whole = before.with_counts(np.ones(before.size, dtype=np.int64)) if before is not None else None
         write_text(kept, (whole or train_text_tokenizer(lines, config.tokenizer)).to_json())
     file = TokenStream(folder.data / "train.tokens")
     if group.leads:
@@ -110,7 +110,7 @@ def encode_corpus(
     known = counts.copy()
     if before is not None:
         known[np.setdiff1d(np.arange(before.size), before.unseen)] += 1
-    tokenizer = tokenizer.having_seen(known)
+    tokenizer = tokenizer.with_counts(known)
 
     def measure(text: Text) -> TextMeasure:
         return TextMeasure(text, encode_text(text, tokenizer), tokenizer)

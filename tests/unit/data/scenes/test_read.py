@@ -12,7 +12,7 @@ from PIL import Image
 
 from regard.data.corpora.split import Fractions
 from regard.data.scenes.read import read_questions
-from regard.data.scenes.sides import Asked, drop_shared, split_questions
+from regard.data.scenes.sides import PictureQuestion, drop_shared, split_questions
 from regard.errors import DataError
 
 
@@ -42,13 +42,13 @@ def test_a_folder_of_ones_own(own):
     side = read_questions(own, image_size=8)["train"]
     assert side.pictures.shape == (30, 3, 8, 8)
     assert side.questions[:2] == (
-        Asked(0, "how bright, a?", "0", "count"),
-        Asked(0, "how bright, b?", "0", "count"),
+        PictureQuestion(0, "how bright, a?", "0", "count"),
+        PictureQuestion(0, "how bright, b?", "0", "count"),
     )
     write_lines(own / "test.jsonl", [{"image": "pictures/3.png", "question": "x?", "answer": "y", "kind": "z"}])
     told = []
     sides = read_questions(own, image_size=8, count=told.append)
-    assert sides["test"].questions == (Asked(0, "x?", "y", "z"),)
+    assert sides["test"].questions == (PictureQuestion(0, "x?", "y", "z"),)
     assert told == list(range(1, 32))
     assert len(drop_shared(sides["train"], [sides["test"]]).pictures) == 29
     assert read_questions(own / "train.jsonl", image_size=8).keys() == {"train"}

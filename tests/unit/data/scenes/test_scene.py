@@ -103,13 +103,13 @@ def check(scene, question):
             return places[0][0].corner()
         first, second = (places[1], places[0]) if text.startswith("on which side") else places
         assert len(first) == len(second) == 1
-        return first[0].seen_from(second[0])
+        return first[0].direction_from(second[0])
     if "more" in text:
         return "yes" if len(find(scene, names[0])) > len(find(scene, names[1])) else "no"
     side = re.search(r"(left of|right of|above|below)", text)
     if side:
         [first], [second] = (find(scene, name) for name in names)
-        return "yes" if first.seen_from(second) == side.group(1).split()[0] else "no"
+        return "yes" if first.direction_from(second) == side.group(1).split()[0] else "no"
     is_color = re.match(r"is (?:the color of )?the (\w+) (\w+)\?", text)
     if is_color:
         [one] = find(scene, is_color.group(1))

@@ -1,10 +1,11 @@
-r"""Which output hears which input: the influence map of a layer, from its derivative.
+r"""Which input influences which output: the influence map of a layer, from its derivative.
 
 $$I_{ij} = \Big\lVert \frac{\partial y_i}{\partial x_j} \Big\rVert_F$$
 
-where $x_j$ is word $j$ and $y_i$ the output in place $i$. A dense layer over the whole sentence hears everything, with
-parameters for every pair of places; a convolution hears its neighbors; a recurrent layer what came before, ever more
-faintly; attention hears everything, with the same parameters for every pair, and how loudly depends on the words.
+where $x_j$ is word $j$ and $y_i$ the output at position $i$. A dense layer over the whole sentence depends on every
+word, with parameters for every pair of positions; a convolution on its neighbors; a recurrent layer on the words
+before, less with distance; attention on every word, with the same parameters for every pair. Its strength depends on
+the words.
 
 Reference: Vaswani et al. (2017), section 4, arXiv:1706.03762; Simonyan, Vedaldi and Zisserman (2014), section 3,
 arXiv:1312.6034, for derivatives as a measure of influence.
@@ -22,8 +23,8 @@ from regard.inspection.drawing.panels import panels
 from regard.layers import MultiHeadAttention, RecurrentEncoder
 
 SIZE = 16
-HEARD = 1e-3
-"""Mean influence, as a share of the largest, from which an output counts as hearing an input."""
+THRESHOLD = 1e-3
+"""Mean influence, as a share of the largest, from which an input counts as influencing an output."""
 
 
 class Dense(nn.Module):
@@ -39,7 +40,7 @@ class Dense(nn.Module):
 
 
 class Convolution(nn.Module):
-    """A map of each word with its neighbors, the same at every place."""
+    """A map of each word with its neighbors, the same at every position."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +74,7 @@ class Attending(nn.Module):
             self.attention.query.weight *= 2
 
     def forward(self, words: Tensor) -> Tensor:
-        """Let each word look at the others."""
+        """Let each word attend to the others."""
         return self.attention(words, mask=self.mask)  # type: ignore[no-any-return]
 
 
@@ -110,14 +111,14 @@ def measure(settings: Settings) -> Result:
 
 
 def describe(maps: Float[Tensor, "sentence output input"]) -> Row:
-    """Say how much is heard, how loudly from afar, and how much of a map another sentence changes."""
+    """Measure the share of pairs with influence, its strength from afar, and what another sentence changes."""
     mean, (first, second) = maps.mean(0), maps[:2]
     length = mean.size(0)
     distance = (torch.arange(length)[:, None] - torch.arange(length)).abs()
-    encoded = mean > HEARD * mean.max()
-    far, near = (encoded & (distance >= length // 2)), (encoded & (distance == 1))
+    connected = mean > THRESHOLD * mean.max()
+    far, near = (connected & (distance >= length // 2)), (connected & (distance == 1))
     return {
-        "pairs heard": encoded.double().mean().item(),
+        "pairs with influence": connected.double().mean().item(),
         "far / near": (mean[far].mean() / mean[near].mean()).item() if far.any() else 0.0,
         "change by sentence": ((first - second).norm() / first.norm()).item(),
     }
@@ -145,26 +146,32 @@ def _read(rows: list[Row], length: int) -> tuple[str, str, str]:
     def number(name: str, column: str) -> float:
         return float(by_name[name][column])
 
-    encoded = (
-        f"Of all pairs of {length} words, a dense layer hears {number('dense', 'pairs heard'):.0%}, a convolution "
-        f"{number('convolution', 'pairs heard'):.0%}, a recurrent layer {number('recurrent', 'pairs heard'):.0%} and "
-        f"attention {number('attention', 'pairs heard'):.0%}."
+    dense, local, before, all_words = (
+        f"{number(name, 'pairs with influence'):.0%}" for name in ("dense", "convolution", "recurrent", "attention")
     )
+    pairs = f"Of all pairs of {length} words, a dense layer connects {dense}, a convolution {local}, "
+    pairs += f"a recurrent layer {before} and attention {all_words}."
     near, ahead = number("recurrent", "far / near"), number("attention", "far / near")
-    far = f"From half a sentence away the recurrent layer hears {near:.0%} of what it hears from next door, attention "
-    far += f"{ahead:.0%}" + (": distance costs it nothing." if ahead > 0.8 and near < 0.8 else ".")
+    far = (
+        f"From half a sentence away a word has {near:.0%} of the influence of the word before in the recurrent layer, "
+    )
+    far += f"in attention {ahead:.0%}" + (": distance costs it nothing." if ahead > 0.8 and near < 0.8 else ".")
     fixed, moved = number("dense", "change by sentence"), number("attention", "change by sentence")
     words = (
         f"Another sentence changes the dense layer's map by {fixed:.0%} and attention's by {moved:.0%}: "
-        + ("who listens to whom is decided by the words" if moved > 0.1 > fixed else "the words make little difference")
+        + (
+            "the words decide which word influences which"
+            if moved > 0.1 > fixed
+            else "the words make little difference"
+        )
         + f", with {by_name['attention']['parameters']:,} parameters against {by_name['dense']['parameters']:,}."
     )
-    return encoded, far, words
+    return pairs, far, words
 
 
 EXPERIMENT = Experiment(
-    name="who-listens",
-    shows="which output hears which input in dense, convolutional, recurrent and attention layers",
+    name="influence",
+    shows="which input influences which output in dense, convolutional, recurrent and attention layers",
     idea="why self-attention",
     measure=measure,
 )
