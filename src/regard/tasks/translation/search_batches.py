@@ -13,10 +13,9 @@ from regard.data.batches.bucketing import make_index_batches
 from regard.data.batches.pairs import Examples, make_batch
 from regard.data.batches.ragged import Ragged
 from regard.data.text.special import END, START
-from regard.decoding.decode import decode
 from regard.decoding.forced import force
 from regard.decoding.hypothesis import Hypothesis
-from regard.decoding.search import Search
+from regard.decoding.search import Search, decode
 from regard.layers.mechanisms.luong import LuongAttention
 from regard.layers.position.learned import LearnedPositions
 from regard.models.sequence.protocol import AnyModel
