@@ -6,10 +6,10 @@ from torch import Tensor, nn
 
 from regard.attention import Padding
 from regard.layers import AdditiveAttention, BilinearAttention, LocalAttention, LuongAttention
+from regard.layers.mechanisms.dot import DotAttention
 from regard.layers.recurrent.encoder import Encoded, RecurrentEncoder
 from regard.models.sequence.conditional import ConditionalLSTM, ConditionalRNN, gru_gates, lstm_gates
 from regard.models.sequence.current_state import CurrentStateDecoder
-from regard.models.sequence.dot import DotAttention
 from regard.models.sequence.fixed_vector import FixedVectorDecoder
 from regard.models.sequence.input_feeding import InputFeedingDecoder
 from regard.models.sequence.previous_state import PreviousStateDecoder

@@ -1,4 +1,4 @@
-"""Multi-head attention: several looks at once, each through maps of its own."""
+"""Multi-head attention: several heads at once, each with maps of its own."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -12,6 +12,7 @@ from regard.attention.normalize import NormalizeFunction
 from regard.attention.score import ScoreFunction
 from regard.errors import ArgumentError
 from regard.layers.attend import SOFTMAX, Attend
+from regard.layers.attention_layer import Interface
 from regard.layers.checks import check_holds_no_parameters, check_size, check_width
 from regard.layers.mechanisms.learned_score import LearnedScore
 from regard.layers.mechanisms.sink import LearnedSink
@@ -24,7 +25,7 @@ MAPS = ("query", "key", "value", "output")
 
 
 class MultiHeadAttention(nn.Module):
-    r"""Look several times at once: each head has its own maps and so its own idea of what belongs together.
+    r"""Attend with several heads at once, each with its own maps and so its own idea of what belongs together.
 
     $$\text{head}_h = \text{attention}(Q W^Q_h, K W^K_h, V W^V_h), \qquad
     \text{output} = [\text{head}_1; \dots; \text{head}_n] W^O$$
@@ -55,6 +56,8 @@ class MultiHeadAttention(nn.Module):
     >>> layer(x, memory, return_weights=True).weights.shape
     torch.Size([2, 2, 5, 3])
     """
+
+    interface = Interface(key_positions=True, query_positions=True, position=True)
 
     def __init__(
         self,
@@ -116,7 +119,7 @@ class MultiHeadAttention(nn.Module):
         """Project keys and values, by default the keys, and split them into heads.
 
         `positions`, (key,) or (batch, key), says where the keys stand among those they will be appended to: where the
-        layer's position turns keys, as `Rotary` does, they are then turned here, once, and not at every look.
+        layer's position turns keys, as `Rotary` does, they are then turned here, once, and not at every call.
         """
         value = key if value is None else value
         check_width("key", key, self.key.in_features)

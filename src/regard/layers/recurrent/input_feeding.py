@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from regard.attention import Attended
 from regard.errors import ArgumentError
+from regard.layers.attention_layer import Attentional
 from regard.layers.checks import check_choice, check_size
-from regard.layers.mechanisms.luong import Attentional
 from regard.layers.memory import Memory
 
 Cell = Literal["rnn", "lstm", "gru"]

@@ -21,6 +21,7 @@ from regard.errors import ArgumentError
 from regard.layers.mechanisms.additive import AdditiveAttention
 from regard.layers.mechanisms.bilinear import BilinearAttention
 from regard.layers.mechanisms.cosine import CosineAttention
+from regard.layers.mechanisms.dot import DotAttention
 from regard.layers.mechanisms.gaussian import GaussianAttention
 from regard.layers.mechanisms.learned_score import (
     LearnedAdditive,
@@ -45,7 +46,6 @@ from regard.models.dropout import quicken
 from regard.models.embedding import TokenEmbedding
 from regard.models.initialize import initialize_recurrent, initialize_transformer
 from regard.models.sequence.current_state import CurrentStateDecoder
-from regard.models.sequence.dot import DotAttention
 from regard.models.sequence.fixed_vector import FixedVectorDecoder
 from regard.models.sequence.hypotheses import CrossAttention
 from regard.models.sequence.input_feeding import InputFeedingDecoder

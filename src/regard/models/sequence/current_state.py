@@ -5,11 +5,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.attention import Padding
-from regard.layers.mechanisms.local import LocalAttention
-from regard.layers.mechanisms.luong import LuongAttention
+from regard.layers.attention_layer import interface_of
 from regard.layers.memory import Memory
 from regard.layers.recurrent.encoder import Encoded
-from regard.models.features import FeatureKind, Features
+from regard.layers.recurrent.readout import FeatureKind, Features
 from regard.models.sequence.hypotheses import look_for_each
 from regard.models.sequence.recurrent_decoder import (
     Cell,
@@ -54,9 +53,9 @@ class CurrentStateDecoder(RecurrentDecoder):
         self.begin = DecoderStart(start_size, state_size, num_layers=num_layers, cell=cell, copy=copy)
         self.recurrence = fused_stack(cell, embedding_size, state_size, num_layers=num_layers, dropout=dropout)
         self.attention = attention
-        self.asks_for_step = isinstance(attention, LocalAttention)
+        self.needs_step = interface_of(attention).step
         self.features: Features | None = None
-        if not isinstance(attention, LuongAttention):
+        if not interface_of(attention).joins:
             self.features = Features(
                 output,
                 state_size=state_size,
@@ -83,7 +82,7 @@ class CurrentStateDecoder(RecurrentDecoder):
         """Hear the next words, all at once."""
         assert memory.source is not None
         indices = None
-        if self.asks_for_step:
+        if self.needs_step:
             indices = state.position[:, None] + torch.arange(embedding.size(1), device=embedding.device)
         states, state = run_stack(self.recurrence, embedding, state)
         known = look_for_each(self.attention, states, memory.source, positions=indices, weights=weights)  # s_i asks

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.attention import Padding
 from regard.layers.recurrent.encoder import Encoded
-from regard.models.features import FeatureKind, Features
+from regard.layers.recurrent.readout import FeatureKind, Features
 from regard.models.sequence.recurrent_decoder import (
     Cell,
     DecoderStart,

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from regard.attention import Attended, Mask, Position
 from regard.errors import ArgumentError
+from regard.layers.attention_layer import attend_to
 from regard.layers.mechanisms.multi_head import MultiHeadAttention
 from regard.layers.memory import Memory
-from regard.layers.transformer.residual import attend_to
 
 
 class Found(NamedTuple):

@@ -5,8 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.attention import Padding
-from regard.layers.mechanisms.local import LocalAttention
-from regard.layers.mechanisms.luong import LuongAttention
+from regard.layers.attention_layer import interface_of
 from regard.layers.memory import Memory
 from regard.layers.recurrent.encoder import Encoded
 from regard.layers.recurrent.input_feeding import InputFeedingCell
@@ -54,12 +53,12 @@ class InputFeedingDecoder(RecurrentDecoder):
             cell,
             embedding_size=embedding_size,
             state_size=state_size,
-            context_size=None if isinstance(attention, LuongAttention) else context_size,
+            context_size=None if interface_of(attention).joins else context_size,
             num_layers=num_layers,
             dropout=dropout,
         )
         self.kind: Cell = cell
-        self.asks_for_step = isinstance(attention, LocalAttention)
+        self.needs_step = interface_of(attention).step
         self.feature_size = state_size
 
     def remember(self, encoded: Encoded, mask: Bool[Tensor, "batch source"] | Padding | None) -> RecurrentMemory:
@@ -94,7 +93,7 @@ class InputFeedingDecoder(RecurrentDecoder):
             below = torch.addmm(word, fed, of_fed.mT)
             for layer in range(len(stack)):
                 below = self._climb(stack, layer, below, states, cells)
-            indices = state.position[:, None] + step if self.asks_for_step else None
+            indices = state.position[:, None] + step if self.needs_step else None
             top = states[-1].unsqueeze(1)  # s_i asks
             known = look_for_each(self.cell.attention, top, memory.source, positions=indices, weights=weights)
             fed = self._join(known.context.squeeze(1), states[-1])

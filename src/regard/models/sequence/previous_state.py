@@ -8,7 +8,7 @@ from regard.attention import Padding
 from regard.layers.memory import Memory
 from regard.layers.recurrent.conditional_gru import ConditionalGRU
 from regard.layers.recurrent.encoder import Encoded
-from regard.models.features import FeatureKind, Features
+from regard.layers.recurrent.readout import FeatureKind, Features
 from regard.models.sequence.conditional import ConditionalLSTM, ConditionalRNN
 from regard.models.sequence.hypotheses import look_for_each
 from regard.models.sequence.recurrent_decoder import (
