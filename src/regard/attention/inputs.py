@@ -81,7 +81,7 @@ def read_inputs(
     if position is not None:
         if not isinstance(position, Position):
             raise ArgumentTypeError(
-                f"`position` must be a position such as Rotary() or None; received {_found(position)}."
+                f"`position` must be a position such as Rotary() or None; received {_describe(position)}."
             )
         position.check(score, query, key, value, shape)
     mask = None if mask is None else as_mask(mask)
@@ -139,7 +139,7 @@ def refuse_unknown(names: Iterable[str], known: Iterable[str]) -> None:
         raise ArgumentTypeError(f"`attention` has no argument `{name}`. {hint}")
 
 
-def _found(thing: Any) -> str:
+def _describe(thing: Any) -> str:
     if isinstance(thing, type):
         return f"the class {thing.__name__}. Write {thing.__name__}(…)"
     return type(thing).__name__
@@ -147,7 +147,7 @@ def _found(thing: Any) -> str:
 
 def _check_kind(name: str, thing: Any, kind: type, example: str) -> None:
     if isinstance(thing, type) or not (isinstance(thing, kind) or callable(thing)):
-        raise ArgumentTypeError(f"`{name}` must be {example} or a function; received {_found(thing)}.")
+        raise ArgumentTypeError(f"`{name}` must be {example} or a function; received {_describe(thing)}.")
 
 
 def _check_dropout(dropout: float, generator: torch.Generator | None) -> None:

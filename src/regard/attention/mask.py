@@ -302,11 +302,11 @@ def key_offsets(
         first = key_length - query_length if align == "end" else 0
         query = torch.arange(query_length, device=device) + first
     else:
-        query = placed("positions", positions, query_length, shape).to(device=device)
+        query = located("positions", positions, query_length, shape).to(device=device)
     return torch.arange(key_length, device=device) - query.unsqueeze(-1)
 
 
-def placed(name: str, positions: Tensor, length: int, shape: Sequence[int]) -> Tensor:
+def located(name: str, positions: Tensor, length: int, shape: Sequence[int]) -> Tensor:
     """Lay the places of queries or keys along the batch, or raise where they are not `length` integers."""
     _check_integers(name, positions)
     if positions.shape[-1:] != (length,):

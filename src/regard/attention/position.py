@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention.checks import check_count, check_device, check_number, check_numbers, check_tensor
-from regard.attention.mask import placed
+from regard.attention.mask import located
 from regard.attention.score import Score
 from regard.attention.tensors import broadcasts, name_of
 from regard.errors import ArgumentError, nearest
@@ -50,13 +50,13 @@ class Position:
         query = self.locate_queries(shape, device)
         if self.key_positions is None:
             return query, torch.arange(shape[-1], device=device)
-        return query, placed("key_positions", self.key_positions, shape[-1], shape).to(device)
+        return query, located("key_positions", self.key_positions, shape[-1], shape).to(device)
 
     def locate_queries(self, shape: Sequence[int], device: torch.device) -> Int[Tensor, "... query"]:
         """Give where queries alone stand."""
         if self.query_positions is None:
             return torch.arange(shape[-2], device=device) + (shape[-1] - shape[-2])
-        return placed("query_positions", self.query_positions, shape[-2], shape).to(device)
+        return located("query_positions", self.query_positions, shape[-2], shape).to(device)
 
     def offsets(self, shape: Sequence[int], device: torch.device) -> Int[Tensor, "... query key"]:
         """Give j − i for every query i and key j."""
@@ -148,17 +148,17 @@ class Rotary(Position):
         """Turn both sides, each by its own position."""
         if self.turned:
             return self._turn(query, self.locate_queries(shape, query.device)), key
-        query_places, key_places = self.locate(shape, query.device)
-        return self._turn(query, query_places), self._turn(key, key_places)
+        query_indices, key_indices = self.locate(shape, query.device)
+        return self._turn(query, query_indices), self._turn(key, key_indices)
 
     def turn(
         self, features: Float[Tensor, "*batch place size"], positions: Int[Tensor, "... place"]
     ) -> Float[Tensor, "*batch place size"]:
         """Turn one side alone: keys, once, before they are kept."""
-        indices = placed("positions", positions, features.size(-2), (*features.shape[:-1], features.size(-2)))
+        indices = located("positions", positions, features.size(-2), (*features.shape[:-1], features.size(-2)))
         return self._turn(features, indices.to(features.device))
 
-    def _turn(self, features: Tensor, places: Tensor) -> Tensor:
+    def _turn(self, features: Tensor, indices: Tensor) -> Tensor:
         size = features.size(-1) if self.size is None else self.size
         wide = torch.float64 if features.dtype == torch.float64 else torch.float32
         exact = torch.float32 if features.device.type == "mps" else torch.float64  # float32 is off by 0.004 at 100,000
@@ -167,7 +167,7 @@ class Rotary(Position):
             frequencies = self.base**-exponent
         else:
             frequencies = self.frequencies.to(features.device, exact)
-        angle = places.unsqueeze(-1).to(exact) * frequencies  # *batch place size/2
+        angle = indices.unsqueeze(-1).to(exact) * frequencies  # *batch place size/2
         turned, kept = features[..., :size].to(wide), features[..., size:]
         if self.layout == "pairs":
             first, second = turned[..., 0::2], turned[..., 1::2]

@@ -23,10 +23,10 @@ def kernel_dtype(tensor: Tensor) -> torch.dtype:
     return tensor.dtype
 
 
-def broadcasts(found: Sequence[int], shape: Sequence[int]) -> bool:
+def broadcasts(name: Sequence[int], shape: Sequence[int]) -> bool:
     """Tell whether a tensor of shape `found` can be expanded to `shape`."""
-    pairs = zip(reversed(found), reversed(shape), strict=False)
-    return len(found) <= len(shape) and all(size == 1 or size == wanted for size, wanted in pairs)
+    pairs = zip(reversed(name), reversed(shape), strict=False)
+    return len(name) <= len(shape) and all(size == 1 or size == wanted for size, wanted in pairs)
 
 
 def name_of(thing: object) -> str:

@@ -43,7 +43,7 @@ from regard.layers.position.structural import (
 )
 from regard.layers.recurrent.conditional_gru import ConditionalGRU
 from regard.layers.recurrent.encoder import Encoded, RecurrentEncoder
-from regard.layers.recurrent.input_feeding import Fed, FedState, InputFeedingCell
+from regard.layers.recurrent.input_feeding import InputFeedingCell, InputFeedingState, InputFeedingStep
 from regard.layers.recurrent.readout import Readout
 from regard.layers.transformer.decoder_block import DecoderBlockOutput, DecoderBlockStep, TransformerDecoderBlock
 from regard.layers.transformer.encoder_block import EncoderBlockOutput, EncoderBlockStep, TransformerEncoderBlock
@@ -72,12 +72,12 @@ __all__ = [
     "Encoded",
     "EncoderBlockOutput",
     "EncoderBlockStep",
-    "Fed",
-    "FedState",
     "FeedForward",
     "Gated",
     "GaussianAttention",
     "InputFeedingCell",
+    "InputFeedingState",
+    "InputFeedingStep",
     "Interface",
     "LearnedAdditive",
     "LearnedBilinear",

@@ -55,7 +55,7 @@ def may_write(buffer: Tensor) -> bool:
     return type(buffer) in (Tensor, torch.nn.Parameter) and transform_in_force() is None
 
 
-def by_place(tensor: Float[Tensor, "batch *heads place size"]) -> Float[Tensor, "batch place *heads size"]:
+def by_position(tensor: Float[Tensor, "batch *heads place size"]) -> Float[Tensor, "batch place *heads size"]:
     """See a tensor of keys or values in the order in which a buffer holds them."""
     return tensor if tensor.ndim == 3 else tensor.movedim(-2, 1)
 
@@ -76,7 +76,7 @@ def new_buffer(
 
     The other places hold anything: whoever makes one must not let them be seen.
     """
-    old = by_place(held)
+    old = by_position(held)
     batch = held.size(0) if rows is None else rows.size(0)
     buffer = held.new_empty(batch, capacity, *old.shape[2:])
     if rows is None:
@@ -92,7 +92,7 @@ def gather(
     """Copy these rows, all their places, as they lie; on a CPU several times as quick as `held[rows]`."""
     if held.is_contiguous():
         return held.index_select(0, rows)
-    return as_held(by_place(held).index_select(0, rows))
+    return as_held(by_position(held).index_select(0, rows))
 
 
 def write(
@@ -118,5 +118,7 @@ def put(
     return held.scatter(-2, _index(held, new, at), new.to(held.dtype))
 
 
-def _index(held: Tensor, new: Tensor, places: Tensor) -> Tensor:
-    return places[(slice(None), *[None] * (held.ndim - 3), slice(None), None)].expand(new.shape)  # batch (1) new size
+def _index(held: Tensor, new: Tensor, positions: Tensor) -> Tensor:
+    return positions[(slice(None), *[None] * (held.ndim - 3), slice(None), None)].expand(
+        new.shape
+    )  # batch (1) new size

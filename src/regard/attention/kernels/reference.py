@@ -33,7 +33,7 @@ class Attended(NamedTuple):
 
 
 #: Which queries may attend to anything, (…, query), and which keys anyone may attend to, (…, key).
-Seen = tuple[Tensor, Tensor]
+Active = tuple[Tensor, Tensor]
 
 
 class Operands(NamedTuple):
@@ -45,7 +45,7 @@ class Operands(NamedTuple):
     mask: Tensor | None
 
 
-def operands(inputs: Inputs, *, mask: Tensor | None, seen: Seen | None = None) -> Operands:
+def operands(inputs: Inputs, *, mask: Tensor | None, active: Active | None = None) -> Operands:
     """Zero what no one may attend to, so that NaN or infinity in it can reach neither output nor gradient; rotate.
 
     What is attended to is read off the mask and the bias, where −∞ forbids, unless `seen` says it.
@@ -55,11 +55,11 @@ def operands(inputs: Inputs, *, mask: Tensor | None, seen: Seen | None = None) -
     harmless = isinstance(inputs.mask, Harmless) and inputs.position is None and inputs.bias is None
     forbids = mask is not None or inputs.bias is not None
     if forbids and not known_finite(*([query] if harmless else [query, key, value])):
-        allowed = close_places(inputs, mask)
+        allowed = mask_with_bias(inputs, mask)
         assert allowed is not None
-        seen = allowed.any(-1), allowed.any(-2)
-    if seen is not None:
-        attending, attended = seen
+        active = allowed.any(-1), allowed.any(-2)
+    if active is not None:
+        attending, attended = active
         query = blank(query, _reduce(attending, query.shape[:-2], False))
         if not harmless:
             key = blank(key, _reduce(attended, key.shape[:-2], inputs.grouped))
@@ -123,22 +123,22 @@ def biased_scores(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool) 
     return scores.expand(inputs.shape)
 
 
-def close_places(inputs: Inputs, mask: Tensor | None) -> Tensor | None:
+def mask_with_bias(inputs: Inputs, mask: Tensor | None) -> Tensor | None:
     """Give the mask with what the bias forbids: a bias of −∞ does, as a mask does."""
     if inputs.bias is None:
         return mask
-    open_places = inputs.bias != -torch.inf
-    open_places = open_places[(None,) * (len(inputs.shape) - open_places.ndim)]
-    return open_places if mask is None else mask & open_places
+    allowed = inputs.bias != -torch.inf
+    allowed = allowed[(None,) * (len(inputs.shape) - allowed.ndim)]
+    return allowed if mask is None else mask & allowed
 
 
-def weigh(inputs: Inputs, given: Operands, *, chunked: bool, normalizer: bool = True) -> tuple[Tensor, Tensor | None]:
+def weigh(inputs: Inputs, ready: Operands, *, chunked: bool, normalizer: bool = True) -> tuple[Tensor, Tensor | None]:
     """Give the weights and, for Softmax and if asked for, each row's log normalizer."""
-    query, key, _, mask = given
+    query, key, _, mask = ready
     if inputs.grouped:
         key = ungroup(key, query.size(-3))
     scores = biased_scores(inputs, query, key, chunked=chunked)
-    mask = close_places(inputs, mask)
+    mask = mask_with_bias(inputs, mask)
     if normalizer and type(inputs.normalize) is Softmax:
         weights, log = softmax_and_log(scores, mask)
         return (weights if inputs.position is None else inputs.position.reweight(weights)), log

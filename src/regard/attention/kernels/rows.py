@@ -9,7 +9,7 @@ from torch.utils.checkpoint import checkpoint
 
 from regard.attention.inputs import Inputs
 from regard.attention.kernels.chunked import CHUNK_SIZE
-from regard.attention.kernels.reference import Operands, biased_scores, close_places, log_normalizer, ungroup
+from regard.attention.kernels.reference import Operands, biased_scores, log_normalizer, mask_with_bias, ungroup
 from regard.attention.score import Score
 
 
@@ -17,7 +17,7 @@ def log_normalizers(inputs: Inputs, ready: Operands) -> Tensor:
     """Give the log of the sum of exponentials of each row's scores, −∞ where it may attend to nothing."""
     query, key, _, mask = ready
     key = ungroup(key, query.size(-3)) if inputs.grouped else key
-    mask = close_places(inputs, mask)
+    mask = mask_with_bias(inputs, mask)
     limit = CHUNK_SIZE["cpu" if query.device.type == "cpu" else "other"]
     count = max(1, limit // max(math.prod(inputs.shape[:-2]) * inputs.shape[-1], 1))
     by_distance = inputs.position is not None and inputs.position.adds_bias

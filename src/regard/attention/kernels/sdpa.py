@@ -220,7 +220,9 @@ def run(fused: Fused, dropout: float) -> Tensor:
     def filled(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Fused:
         return Fused(query, key, value, bias, *settings)
 
-    return differentiable_twice(lambda *given: _kernel(filled(*given)), lambda *given: plain(filled(*given)), *tensors)
+    return differentiable_twice(
+        lambda *prepared: _kernel(filled(*prepared)), lambda *prepared: plain(filled(*prepared)), *tensors
+    )
 
 
 def _kernel(fused: Fused, dropout: float = 0.0) -> Tensor:

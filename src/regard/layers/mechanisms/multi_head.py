@@ -130,7 +130,7 @@ class MultiHeadAttention(nn.Module):
         rotary = self._rotary()
         if positions is None or rotary is None:
             return Memory.of(keys, values, mask, clean=True)
-        return Memory.of(rotary.turn(keys, positions), values, mask, placed=True, clean=True)
+        return Memory.of(rotary.turn(keys, positions), values, mask, turned=True, clean=True)
 
     def _rotary(self) -> Rotary | None:
         """Give the position that turns keys, if the layer has one."""
@@ -173,7 +173,7 @@ class MultiHeadAttention(nn.Module):
             score=self.score() if isinstance(self.score, LearnedScore) else self.score,
             mask=memory.allowed(mask, length, query_positions),
             bias=bias,
-            position=_placed(used, query_positions, turned=memory.placed),
+            position=_position_at(used, query_positions, turned=memory.turned),
             grouped=self.num_key_value_heads != self.num_heads,
             return_weights=return_weights,
         )
@@ -243,7 +243,9 @@ def _names_keys(position: Position | nn.Module | None) -> bool:
     return isinstance(position, Position) and position.key_positions is not None
 
 
-def _placed(position: Position | nn.Module | None, query_positions: Tensor | None, *, turned: bool) -> Position | None:
+def _position_at(
+    position: Position | nn.Module | None, query_positions: Tensor | None, *, turned: bool
+) -> Position | None:
     """Give the position for queries that stand at `query_positions`, and for keys that may be turned already."""
     made: Position | None
     if isinstance(position, nn.Module):

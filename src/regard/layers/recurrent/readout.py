@@ -144,7 +144,7 @@ class Readout(nn.Module):
         self.output = nn.Linear(width, vocabulary_size)
         if tied is not None:
             self._tie(tied)
-        self.register_load_state_dict_pre_hook(_read_three_matrices)
+        self.register_load_state_dict_pre_hook(_read_three_matrices)  # type: ignore[no-untyped-call]
 
     def _tie(self, tied: nn.Embedding) -> None:
         expected, received = tuple(self.output.weight.shape), tuple(tied.weight.shape)

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from regard.models.sequence.protocol import Rows
 
-Itself = TypeVar("Itself", bound="CarriedState")
+Itself = TypeVar("Itself", bound="ResumableState")
 
 
 @runtime_checkable
-class CarriedState(Rows, Protocol):
+class ResumableState(Rows, Protocol):
     """A state that one stretch of text hands on to the next."""
 
     def detach(self: Itself) -> Itself:
@@ -25,7 +25,7 @@ class CarriedState(Rows, Protocol):
         """Put the rows of several states one behind the other."""
 
 
-class Said(NamedTuple):
+class NextWord(NamedTuple):
     """What one step gives."""
 
     log_probabilities: Float[Tensor, "rows new vocabulary"]
@@ -36,7 +36,7 @@ class Said(NamedTuple):
     """How much each new token looked at each place, the last of which is the last new token; None if not asked for."""
 
 
-class Heard(NamedTuple):
+class Reading(NamedTuple):
     """What reading gives: `output(features)` are the logits of the word after each token."""
 
     features: Float[Tensor, "rows new features"]
@@ -53,7 +53,7 @@ class NextWordModel(Protocol):
     def start(self, rows: int, *, capacity: int | None = None) -> Any:
         """Begin, with nothing heard; `capacity` makes room for so many tokens at once."""
 
-    def step(self, tokens: Int[Tensor, "rows new"], state: Any, *, weights: bool = False) -> Said:
+    def step(self, tokens: Int[Tensor, "rows new"], state: Any, *, weights: bool = False) -> NextWord:
         """Hear the next tokens, one or more. Asking for weights changes nothing else."""
 
 
@@ -86,17 +86,17 @@ class LanguageNetwork(nn.Module, ABC):
         """Begin, with nothing heard."""
 
     @abstractmethod
-    def read(self, tokens: Int[Tensor, "rows new"], state: Any = None, *, weights: bool = False) -> Heard:
+    def read(self, tokens: Int[Tensor, "rows new"], state: Any = None, *, weights: bool = False) -> Reading:
         """Read a stretch of text, from `state` on, or from nothing."""
 
-    def forward(self, tokens: Int[Tensor, "rows new"], state: Any = None) -> Heard:
+    def forward(self, tokens: Int[Tensor, "rows new"], state: Any = None) -> Reading:
         """Read a stretch of text."""
         return self.read(tokens, state)
 
-    def step(self, tokens: Int[Tensor, "rows new"], state: Any, *, weights: bool = False) -> Said:
+    def step(self, tokens: Int[Tensor, "rows new"], state: Any, *, weights: bool = False) -> NextWord:
         """Hear the next tokens, and say what may follow each."""
         encoded = self.read(tokens, state, weights=weights)
-        return Said(self.output(encoded.features).float().log_softmax(-1), encoded.state, encoded.weights)
+        return NextWord(self.output(encoded.features).float().log_softmax(-1), encoded.state, encoded.weights)
 
 
 class History(NamedTuple):
@@ -105,9 +105,9 @@ class History(NamedTuple):
     tokens: Int[Tensor, "rows places"]
 
     @classmethod
-    def empty(cls, rows: int, places: int, device: torch.device | None = None) -> "History":
+    def empty(cls, rows: int, count: int, device: torch.device | None = None) -> "History":
         """Remember nothing yet."""
-        return cls(torch.full((rows, places), -1, device=device))
+        return cls(torch.full((rows, count), -1, device=device))
 
     @property
     def rows(self) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.errors import ArgumentError
-from regard.models.language.network import History, Said
+from regard.models.language.network import History, NextWord
 
 Numbers = NDArray[np.int64]
 
@@ -115,7 +115,7 @@ class NGramModel:
         del capacity
         return History.empty(rows, self.order - 1)
 
-    def step(self, tokens: Int[Tensor, "rows new"], state: History, *, weights: bool = False) -> Said:
+    def step(self, tokens: Int[Tensor, "rows new"], state: History, *, weights: bool = False) -> NextWord:
         """Hear the next tokens, and say what may follow each."""
         del weights
         encoded = state.then(tokens.cpu()).numpy()
@@ -127,7 +127,7 @@ class NGramModel:
             ]
             for row in encoded
         ]
-        return Said(torch.from_numpy(np.log(np.array(output))).float(), state.after(tokens.cpu()))
+        return NextWord(torch.from_numpy(np.log(np.array(output))).float(), state.after(tokens.cpu()))
 
     def _distribution(self, context: NDArray[np.integer]) -> NDArray[np.float64]:
         """Give the probability of every word after the last words `context`; those that are -1 are left out."""

@@ -77,10 +77,10 @@ def lstm_gates(total: Float[Tensor, "batch gates"], cell: Float[Tensor, "batch s
 
 
 def gru_gates(
-    heard: Float[Tensor, "batch gates"], own: Float[Tensor, "batch gates"], state: Float[Tensor, "batch size"]
+    of_input: Float[Tensor, "batch gates"], of_state: Float[Tensor, "batch gates"], state: Float[Tensor, "batch size"]
 ) -> Float[Tensor, "batch size"]:
     """Do what torch's GRU does with what it heard and what its state says: reset after the matrix product."""
     size = state.size(-1)
-    reset, update = torch.sigmoid(heard[:, : 2 * size] + own[:, : 2 * size]).chunk(2, dim=-1)
-    candidate = torch.tanh(heard[:, 2 * size :] + reset * own[:, 2 * size :])
+    reset, update = torch.sigmoid(of_input[:, : 2 * size] + of_state[:, : 2 * size]).chunk(2, dim=-1)
+    candidate = torch.tanh(of_input[:, 2 * size :] + reset * of_state[:, 2 * size :])
     return candidate + update * (state - candidate)

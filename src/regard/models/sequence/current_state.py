@@ -9,11 +9,11 @@ from regard.layers.attention_layer import interface_of
 from regard.layers.memory import Memory
 from regard.layers.recurrent.encoder import Encoded
 from regard.layers.recurrent.readout import FeatureKind, Features
-from regard.models.sequence.hypotheses import look_for_each
+from regard.models.sequence.hypotheses import attend_by_row
 from regard.models.sequence.recurrent_decoder import (
     Cell,
     DecoderStart,
-    Heard,
+    DecoderStep,
     RecurrentDecoder,
     RecurrentMemory,
     RecurrentState,
@@ -71,20 +71,20 @@ class CurrentStateDecoder(RecurrentDecoder):
         source: Memory = self.attention.remember(encoded.memory, mask=mask)  # type: ignore[operator]
         return RecurrentMemory(source, None, state, cell)
 
-    def hear(
+    def step(
         self,
         embedding: Float[Tensor, "rows new size"],
         state: RecurrentState,
         memory: RecurrentMemory,
         *,
         weights: bool = False,
-    ) -> Heard:
+    ) -> DecoderStep:
         """Hear the next words, all at once."""
         assert memory.source is not None
         indices = None
         if self.needs_step:
             indices = state.position[:, None] + torch.arange(embedding.size(1), device=embedding.device)
         states, state = run_stack(self.recurrence, embedding, state)
-        known = look_for_each(self.attention, states, memory.source, positions=indices, weights=weights)  # s_i asks
+        known = attend_by_row(self.attention, states, memory.source, positions=indices, weights=weights)  # s_i asks
         features = known.context if self.features is None else self.features(states, embedding, known.context)
-        return Heard(features, state, known.weights)
+        return DecoderStep(features, state, known.weights)

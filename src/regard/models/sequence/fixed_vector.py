@@ -12,7 +12,7 @@ from regard.layers.recurrent.readout import FeatureKind, Features
 from regard.models.sequence.recurrent_decoder import (
     Cell,
     DecoderStart,
-    Heard,
+    DecoderStep,
     RecurrentDecoder,
     RecurrentMemory,
     RecurrentState,
@@ -70,18 +70,18 @@ class FixedVectorDecoder(RecurrentDecoder):
         state, cell = self.begin(encoded.state, encoded.cell)
         return RecurrentMemory(None, encoded.state[:, -1] if self.every_step else None, state, cell)
 
-    def hear(
+    def step(
         self,
         embedding: Float[Tensor, "rows new size"],
         state: RecurrentState,
         memory: RecurrentMemory,
         *,
         weights: bool = False,
-    ) -> Heard:
+    ) -> DecoderStep:
         """Hear the next words, all at once; there are no weights to give."""
         inputs, vector = embedding, None
         if memory.vector is not None:
             vector = of_each_row(memory.vector, embedding.size(0)).unsqueeze(1).expand(-1, embedding.size(1), -1)
             inputs = torch.cat([embedding, vector], dim=-1)
         states, state = run_stack(self.recurrence, inputs, state)
-        return Heard(self.features(states, embedding, vector), state, None)
+        return DecoderStep(self.features(states, embedding, vector), state, None)

@@ -15,7 +15,7 @@ from regard.layers.mechanisms.multi_head import MultiHeadAttention
 from regard.layers.memory import Memory
 
 
-class Found(NamedTuple):
+class RowContext(NamedTuple):
     """What was found, for each row."""
 
     context: Float[Tensor, "rows new size"]
@@ -24,22 +24,22 @@ class Found(NamedTuple):
     """How much each memory counted, if asked for."""
 
 
-def look_for_each(
+def attend_by_row(
     attention: nn.Module,
     query: Float[Tensor, "rows new size"],
     memory: Memory,
     *,
     positions: Int[Tensor, "rows new"] | None = None,
     weights: bool = False,
-) -> Found:
+) -> RowContext:
     """Let every row look at the memory of its sentence; `positions` are for attention that asks for the step."""
     folded = fold(query, memory)
     indices = None if positions is None else positions.reshape(folded.size(0), -1)
     context, result = attend_to(attention, folded, memory, query_positions=indices, return_weights=weights)
     if result is None:
-        return Found(context.view(*query.shape[:2], -1), None)
+        return RowContext(context.view(*query.shape[:2], -1), None)
     by_head = result if result.ndim == 4 else result.unsqueeze(1)
-    return Found(context.view(*query.shape[:2], -1), unfold(by_head, query.size(0)))
+    return RowContext(context.view(*query.shape[:2], -1), unfold(by_head, query.size(0)))
 
 
 def fold(query: Float[Tensor, "rows new size"], memory: Memory) -> Float[Tensor, "sentences queries size"]:

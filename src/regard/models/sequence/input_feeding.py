@@ -10,12 +10,12 @@ from regard.layers.memory import Memory
 from regard.layers.recurrent.encoder import Encoded
 from regard.layers.recurrent.input_feeding import InputFeedingCell
 from regard.models.sequence.conditional import gru_gates, lstm_gates
-from regard.models.sequence.hypotheses import look_for_each
-from regard.models.sequence.previous_state import side_by_side
+from regard.models.sequence.hypotheses import attend_by_row
+from regard.models.sequence.previous_state import concatenate_steps
 from regard.models.sequence.recurrent_decoder import (
     Cell,
     DecoderStart,
-    Heard,
+    DecoderStep,
     RecurrentDecoder,
     RecurrentMemory,
     RecurrentState,
@@ -69,43 +69,43 @@ class InputFeedingDecoder(RecurrentDecoder):
 
     def start(self, memory: RecurrentMemory) -> RecurrentState:
         """Begin, with nothing heard and nothing fed."""
-        return super().start(memory)._replace(fed=torch.zeros_like(memory.state[:, 0]))
+        return super().start(memory)._replace(attentional=torch.zeros_like(memory.state[:, 0]))
 
-    def hear(
+    def step(
         self,
         embedding: Float[Tensor, "rows new size"],
         state: RecurrentState,
         memory: RecurrentMemory,
         *,
         weights: bool = False,
-    ) -> Heard:
+    ) -> DecoderStep:
         """Hear the next words, one after the other."""
         assert memory.source is not None
-        assert state.fed is not None
-        fed, states = state.fed, list(state.state.unbind(1))
+        assert state.attentional is not None
+        attentional, states = state.attentional, list(state.state.unbind(1))
         cells = None if state.cell is None else list(state.cell.unbind(1))
         vectors, attended = [], []
         stack = self._stack()
         first = stack[0]
-        of_word, of_fed = first.weight_ih.split([self.cell.embedding_size, self.cell.state_size], dim=1)
+        of_word, of_attentional = first.weight_ih.split([self.cell.embedding_size, self.cell.state_size], dim=1)
         projected = nn.functional.linear(embedding.transpose(0, 1), of_word, first.bias_ih)  # all words at once
         for step, word in enumerate(projected.unbind(0)):
-            below = torch.addmm(word, fed, of_fed.mT)
+            below = torch.addmm(word, attentional, of_attentional.mT)
             for layer in range(len(stack)):
                 below = self._climb(stack, layer, below, states, cells)
             indices = state.position[:, None] + step if self.needs_step else None
             top = states[-1].unsqueeze(1)  # s_i asks
-            known = look_for_each(self.cell.attention, top, memory.source, positions=indices, weights=weights)
-            fed = self._join(known.context.squeeze(1), states[-1])
-            vectors.append(fed)
+            known = attend_by_row(self.cell.attention, top, memory.source, positions=indices, weights=weights)
+            attentional = self._join(known.context.squeeze(1), states[-1])
+            vectors.append(attentional)
             attended.append(known.weights)
         kept = RecurrentState(
             torch.stack(states, dim=1),
             None if cells is None else torch.stack(cells, dim=1),
-            fed,
+            attentional,
             state.position + embedding.size(1),
         )
-        return Heard(torch.stack(vectors, dim=1), kept, side_by_side(attended))
+        return DecoderStep(torch.stack(vectors, dim=1), kept, concatenate_steps(attended))
 
     def _stack(self) -> list[nn.RNNCellBase]:
         return [item for item in self.cell.cells if isinstance(item, nn.RNNCellBase)]

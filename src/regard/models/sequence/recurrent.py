@@ -96,7 +96,7 @@ class RecurrentModel(nn.Module):
     ) -> RecurrentStep:
         """Hear the next tokens, one or more, and say what may follow each."""
         check_some("tokens", tokens)
-        features, state, attended = self.decoder.hear(self.target(tokens), state, memory, weights=weights)
+        features, state, attended = self.decoder.step(self.target(tokens), state, memory, weights=weights)
         log_probabilities = self.output(self.dropout(features)).log_softmax(-1)
         return RecurrentStep(log_probabilities, state, None if attended is None else attended.unsqueeze(1))
 
@@ -112,7 +112,7 @@ class RecurrentModel(nn.Module):
         check_some("target", target)
         check_same_rows(source, target)
         memory = self.encode(source, source_lengths)
-        features, _, attended = self.decoder.hear(self.target(target), self.start(memory), memory, weights=weights)
+        features, _, attended = self.decoder.step(self.target(target), self.start(memory), memory, weights=weights)
         return Read(self.dropout(features), None if attended is None else attended.unsqueeze(1))
 
     @overload

@@ -47,7 +47,7 @@ class RecurrentState(NamedTuple):
     """Each layer's state, (rows, layers, state_size)."""
     cell: Tensor | None
     """The same for the LSTM's cell; None for the others."""
-    fed: Tensor | None
+    attentional: Tensor | None
     """The last attentional vector, (rows, state_size), under input feeding."""
     position: Int[Tensor, " rows"]
     """How many tokens have been heard: the step t of local attention."""
@@ -61,10 +61,10 @@ class RecurrentState(NamedTuple):
         """Take these hypotheses, in this order; one may come twice."""
         rows = rows.to(self.state.device)
         state, position = self.state.index_select(0, rows), self.position.index_select(0, rows)
-        return RecurrentState(state, _rows(self.cell, rows), _rows(self.fed, rows), position)
+        return RecurrentState(state, _rows(self.cell, rows), _rows(self.attentional, rows), position)
 
 
-class Heard(NamedTuple):
+class DecoderStep(NamedTuple):
     """What a decoder gives for a row of words."""
 
     features: Float[Tensor, "rows new features"]
@@ -129,14 +129,14 @@ class RecurrentDecoder(nn.Module, ABC):
         return RecurrentState(memory.state, memory.cell, None, position)
 
     @abstractmethod
-    def hear(
+    def step(
         self,
         embedding: Float[Tensor, "rows new size"],
         state: RecurrentState,
         memory: RecurrentMemory,
         *,
         weights: bool = False,
-    ) -> Heard:
+    ) -> DecoderStep:
         """Hear the next words."""
 
 

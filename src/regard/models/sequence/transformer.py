@@ -39,7 +39,7 @@ class TransformerState(NamedTuple):
 
     blocks: tuple[Memory, ...]
     """Keys and values, for each block its own, in a fixed capacity."""
-    heard: int
+    length: int
     """How many tokens every row holds: known without asking the device."""
 
     @property
@@ -49,21 +49,21 @@ class TransformerState(NamedTuple):
 
     def select(self, rows: Int[Tensor, " chosen"]) -> "TransformerState":
         """Take these hypotheses, in this order; one may come twice."""
-        return TransformerState(tuple(item.select(rows, filled=self.heard) for item in self.blocks), self.heard)
+        return TransformerState(tuple(item.select(rows, filled=self.length) for item in self.blocks), self.length)
 
-    def with_room(self, more: int) -> "TransformerState":
+    def with_capacity(self, more: int) -> "TransformerState":
         """Make room for `more` tokens where there is none, by doubling."""
-        capacity, needed = self.blocks[0].capacity, self.heard + more
+        capacity, needed = self.blocks[0].capacity, self.length + more
         if needed <= capacity:
             return self
-        room = max(needed, 2 * capacity)
-        return TransformerState(tuple(item.reserve(room) for item in self.blocks), self.heard)
+        capacity_needed = max(needed, 2 * capacity)
+        return TransformerState(tuple(item.reserve(capacity_needed) for item in self.blocks), self.length)
 
     def next_positions(self, count: int) -> Int[Tensor, "..."]:
         """Say where the next `count` tokens stand, the same in all rows."""
         if torch.compiler.is_compiling():
             return self.blocks[0].next_positions(count)
-        return torch.arange(self.heard, self.heard + count, device=self.blocks[0].key.device)
+        return torch.arange(self.length, self.length + count, device=self.blocks[0].key.device)
 
 
 class TransformerStep(NamedTuple):
@@ -95,8 +95,8 @@ class TransformerDecoder(nn.Module):
 
     def start(self, memory: TransformerMemory, *, capacity: int | None = None) -> TransformerState:
         """Begin, with nothing said and room for `capacity` tokens."""
-        room = CAPACITY if capacity is None else capacity
-        return TransformerState(tuple(block.start(memory.rows, room) for block in self._decoder()), 0)
+        capacity_needed = CAPACITY if capacity is None else capacity
+        return TransformerState(tuple(block.start(memory.rows, capacity_needed) for block in self._decoder()), 0)
 
     def step(
         self,
@@ -108,8 +108,8 @@ class TransformerDecoder(nn.Module):
     ) -> TransformerStep:
         """Hear the next tokens, one or more, and say what may follow each."""
         check_some("tokens", tokens)
-        state = state.with_room(tokens.size(1))
-        filled = None if torch.compiler.is_compiling() else state.heard  # compiled code keeps its shapes
+        state = state.with_capacity(tokens.size(1))
+        filled = None if torch.compiler.is_compiling() else state.length  # compiled code keeps its shapes
         states = self.target(tokens, state.next_positions(tokens.size(1)))
         kept, attention_weights = [], []
         for block, own, source in zip(self._decoder(), state.blocks, memory.blocks, strict=True):
@@ -117,7 +117,7 @@ class TransformerDecoder(nn.Module):
             kept.append(own)
             attention_weights.append(attended)
         log_probabilities = self.output(self.decoder_norm(states)).log_softmax(-1)
-        encoded = TransformerState(tuple(kept), state.heard + tokens.size(1))
+        encoded = TransformerState(tuple(kept), state.length + tokens.size(1))
         return TransformerStep(log_probabilities, encoded, _by_layer(attention_weights))
 
     def read_along(
@@ -221,7 +221,7 @@ def _padding(lengths: Tensor, source: Tensor) -> Padding | None:
     return Padding(lengths.to(source.device))
 
 
-def _by_layer(looks: list[Tensor | None]) -> Tensor | None:
+def _by_layer(weights: list[Tensor | None]) -> Tensor | None:
     """Stack the weights of all blocks: (rows, layers, heads, new, source)."""
-    received = [item for item in looks if item is not None]
+    received = [item for item in weights if item is not None]
     return torch.stack(received, dim=1) if received else None

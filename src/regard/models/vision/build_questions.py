@@ -13,7 +13,7 @@ from regard.layers.transformer.feed_forward import FeedForward
 from regard.models.embedding import TokenEmbedding
 from regard.models.sequence.hypotheses import CrossAttention
 from regard.models.vision.build import build_image_encoder
-from regard.models.vision.image_positions import Look, Places
+from regard.models.vision.image_positions import ImagePositions, MemoryKind
 from regard.models.vision.questions import AttentiveWords, QuestionNetwork, RecurrentWords
 
 
@@ -30,11 +30,11 @@ def build_question_network(
     embedding = TokenEmbedding(vocabulary_size, spec.size, positions=positions, dropout=spec.dropout)
     nn.init.normal_(embedding.table.weight, std=0.5)
     return QuestionNetwork(
-        places=build_places(spec.image, size=spec.size, image_size=image_size, look=spec.look),
+        positions=build_image_positions(spec.image, size=spec.size, image_size=image_size, kind=spec.look),
         embedding=embedding,
         words=_reader(spec),
         blocks=[
-            build_looking_block(spec.size, spec.num_heads, spec.feed_forward_size, dropout=spec.dropout)
+            build_attending_block(spec.size, spec.num_heads, spec.feed_forward_size, dropout=spec.dropout)
             for _ in range(spec.num_looks)
         ],
         num_answers=num_answers,
@@ -42,18 +42,20 @@ def build_question_network(
     )
 
 
-def build_places(spec: ImageEncoderSpec, *, size: int, image_size: int, look: Look = "places") -> Places:
+def build_image_positions(
+    spec: ImageEncoderSpec, *, size: int, image_size: int, kind: MemoryKind = "places"
+) -> ImagePositions:
     """Make what reads a picture into places; how many there are is seen by trying."""
     encoder = build_image_encoder(spec, image_size=image_size, channels=3).eval()
     with torch.no_grad():
         grid = encoder.features(torch.zeros(1, 3, image_size, image_size)).grid
-    indices = Places(encoder.train(), size=size, grid=grid, look=look)
+    indices = ImagePositions(encoder.train(), size=size, grid=grid, kind=kind)
     for positions in (indices.rows, indices.columns):  # beside features of unit variance, smaller ones are not heard
         nn.init.normal_(positions.table, std=0.5)
     return indices
 
 
-def build_looking_block(size: int, num_heads: int, hidden_size: int, *, dropout: float) -> TransformerDecoderBlock:
+def build_attending_block(size: int, num_heads: int, hidden_size: int, *, dropout: float) -> TransformerDecoderBlock:
     """Make a block whose words hear each other, look at a picture and think it over."""
     return TransformerDecoderBlock(
         MultiHeadAttention(size, num_heads),

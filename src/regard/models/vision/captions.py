@@ -11,7 +11,7 @@ from regard.layers.transformer.decoder_block import TransformerDecoderBlock
 from regard.models.embedding import TokenEmbedding
 from regard.models.sequence.prediction import Read
 from regard.models.sequence.transformer import TransformerDecoder, TransformerMemory
-from regard.models.vision.image_positions import Places
+from regard.models.vision.image_positions import ImagePositions
 
 
 class CaptionModel(TransformerDecoder):
@@ -31,7 +31,7 @@ class CaptionModel(TransformerDecoder):
     def __init__(
         self,
         *,
-        places: Places,
+        positions: ImagePositions,
         target: TokenEmbedding,
         decoder: Iterable[TransformerDecoderBlock],
         vocabulary_size: int,
@@ -39,7 +39,7 @@ class CaptionModel(TransformerDecoder):
     ) -> None:
         super().__init__()
         size = target.table.embedding_dim
-        self.places = places
+        self.places = positions  # under this name in saved models
         self.target = target
         self.decoder = nn.ModuleList(decoder)
         self.decoder_norm = nn.LayerNorm(size)

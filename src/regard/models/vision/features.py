@@ -20,7 +20,7 @@ class ImageFeatures(NamedTuple):
     """How many rows and columns; weights over the places, reshaped so, lie on the image again."""
 
 
-class PlaceWeights(NamedTuple):
+class PositionWeights(NamedTuple):
     """How much each place of an image was heard, at one point of a network."""
 
     name: str
@@ -42,12 +42,12 @@ class ChannelWeights(NamedTuple):
     """The feature maps before they were weighed, (batch, channels, height, width)."""
 
 
-class Looked(NamedTuple):
+class ImageWeights(NamedTuple):
     """What a network says of images, and what it weighed."""
 
     logits: Tensor
     """(batch, labels)."""
-    places: tuple[PlaceWeights, ...]
+    positions: tuple[PositionWeights, ...]
     """From the first layer to the last; none where the network weighs no places."""
     channels: tuple[ChannelWeights, ...]
     """Likewise for channels."""

@@ -13,7 +13,7 @@ from regard.layers.transformer.decoder_block import DecoderBlockOutput, Transfor
 from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
 from regard.models.sequence.prediction import check_lengths, check_some
-from regard.models.vision.image_positions import Places
+from regard.models.vision.image_positions import ImagePositions
 
 
 class Answered(NamedTuple):
@@ -77,7 +77,7 @@ class QuestionNetwork(nn.Module):
     def __init__(
         self,
         *,
-        places: Places,
+        positions: ImagePositions,
         embedding: TokenEmbedding,
         words: RecurrentWords | AttentiveWords,
         blocks: Iterable[TransformerDecoderBlock],
@@ -86,7 +86,7 @@ class QuestionNetwork(nn.Module):
     ) -> None:
         super().__init__()
         size = embedding.table.embedding_dim
-        self.places = places
+        self.places = positions  # under this name in saved models
         self.embedding = embedding
         self.words = words
         self.blocks = nn.ModuleList(blocks)
