@@ -43,6 +43,16 @@ class Operands(NamedTuple):
     key: Tensor
     value: Tensor
     mask: Tensor | None
+    offset: Tensor | None = None
+    """What the position adds to the scores, where it was computed for several to use."""
+
+
+def with_offset(inputs: Inputs, ready: Operands) -> Operands:
+    """Compute what the position adds to the scores, for the kernel and for the weights beside it."""
+    if inputs.position is None or not inputs.position.adds_bias:
+        return ready
+    key = ungroup(ready.key, ready.query.size(-3)) if inputs.grouped else ready.key
+    return ready._replace(offset=offset(inputs, ready.query, key))
 
 
 def operands(inputs: Inputs, *, mask: Tensor | None, active: Active | None = None) -> Operands:
@@ -112,12 +122,12 @@ def offset(inputs: Inputs, query: Tensor, key: Tensor) -> Tensor | None:
     return inputs.position.bias(inputs.score, widened(query), widened(key), inputs.shape)
 
 
-def biased_scores(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool) -> Tensor:
-    """Give the scores with bias and position, before masking."""
+def biased_scores(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool, added: Tensor | None = None) -> Tensor:
+    """Give the scores with bias and position, before masking; `added` is the position's part where it is known."""
     scores = compare(inputs, query, key, chunked=chunked)
     if inputs.bias is not None:
         scores = scores + inputs.bias.to(scores.dtype)
-    added = offset(inputs, query, key)
+    added = offset(inputs, query, key) if added is None else added
     if added is not None:
         scores = scores + added
     return scores.expand(inputs.shape)
@@ -134,10 +144,10 @@ def mask_with_bias(inputs: Inputs, mask: Tensor | None) -> Tensor | None:
 
 def weigh(inputs: Inputs, ready: Operands, *, chunked: bool, normalizer: bool = True) -> tuple[Tensor, Tensor | None]:
     """Give the weights and, for Softmax and if asked for, each row's log normalizer."""
-    query, key, _, mask = ready
+    query, key, _, mask, added = ready
     if inputs.grouped:
         key = ungroup(key, query.size(-3))
-    scores = biased_scores(inputs, query, key, chunked=chunked)
+    scores = biased_scores(inputs, query, key, chunked=chunked, added=added)
     mask = mask_with_bias(inputs, mask)
     if normalizer and type(inputs.normalize) is Softmax:
         weights, log = softmax_and_log(scores, mask)

@@ -59,7 +59,8 @@ def attend(inputs: Inputs, ready: Operands | None = None) -> Tensor:
     causal, masked = lower_mask(inputs)
     if ready is None:
         ready = operands(inputs, mask=inputs.dense_mask() if masked else None)
-    query, key, value, mask = ready if masked else ready._replace(mask=None)
+    query, key, value, dense, offset = ready
+    mask = dense if masked else None
     shared = inputs.grouped and inputs.score.linear and key.size(-3) == value.size(-3)
     grouped = True if shared else False  # noqa: SIM210 - the kernel takes no symbolic truth
     if inputs.grouped and not grouped:
@@ -70,8 +71,10 @@ def attend(inputs: Inputs, ready: Operands | None = None) -> Tensor:
     inner = inputs.score.inner(query, key, center)
     assert inner is not None
     if causal and (inner.bias is not None or not inner.scale > 0):  # torch's causal kernels want a positive scale
-        causal, mask = False, inputs.dense_mask()
-    bias = lower_bias(inputs, query, key, inner.bias, mask)
+        causal, mask = False, inputs.dense_mask() if dense is None else dense
+    if offset is None:
+        offset = position_bias(inputs, query, key)
+    bias = lower_bias(inputs, (offset, inner.bias), mask)
     dtype = _kernel_dtype(inputs.dtype, bias)
     query, key, value = inner.query.to(dtype), inner.key.to(dtype), value.to(dtype)
     query, key, value, bias = as_four_axes(query, key, value, bias, inputs.shape, grouped)
@@ -152,14 +155,18 @@ def _few_keys(key: Tensor) -> bool:
     return key.device.type == "cpu" and not torch.compiler.is_compiling() and key.size(-2) < FEW_KEYS
 
 
-def lower_bias(inputs: Inputs, query: Tensor, key: Tensor, extra: Tensor | None, mask: Tensor | None) -> Tensor | None:
-    """Add up bias, position and mask, as the one tensor the kernel takes: boolean if there is a mask alone."""
-    if inputs.grouped:
-        key = ungroup(key, query.size(-3)) if key.size(-3) != query.size(-3) else key
-    position = None
-    if inputs.position is not None and inputs.position.adds_bias:
-        position = inputs.position.bias(inputs.score, widened(query), widened(key), inputs.shape)
-    parts = [part for part in (inputs.bias, position, extra) if part is not None]
+def position_bias(inputs: Inputs, query: Tensor, key: Tensor) -> Tensor | None:
+    """Give what the position adds to the scores, if anything."""
+    if inputs.position is None or not inputs.position.adds_bias:
+        return None
+    if inputs.grouped and key.size(-3) != query.size(-3):
+        key = ungroup(key, query.size(-3))
+    return inputs.position.bias(inputs.score, widened(query), widened(key), inputs.shape)
+
+
+def lower_bias(inputs: Inputs, more: tuple[Tensor | None, ...], mask: Tensor | None) -> Tensor | None:
+    """Add up the biases and the mask, as the one tensor the kernel takes: boolean if there is a mask alone."""
+    parts = [part for part in (inputs.bias, *more) if part is not None]
     if not parts:
         return mask
     total = parts[0]

@@ -1,5 +1,7 @@
 """From a spec to a network that answers questions about pictures."""
 
+from typing import assert_never
+
 import torch
 from torch import nn
 
@@ -66,8 +68,12 @@ def build_attending_block(size: int, num_heads: int, hidden_size: int, *, dropou
 
 
 def _reader(spec: QuestionSpec) -> RecurrentWords | AttentiveWords:
-    if spec.reader == "gru":
-        return RecurrentWords(spec.size)
-    feed_forward = FeedForward(spec.size, spec.feed_forward_size, activation="gelu", dropout=spec.dropout)
-    attention = MultiHeadAttention(spec.size, spec.num_heads)
-    return AttentiveWords([TransformerEncoderBlock(attention, feed_forward, dropout=spec.dropout)])
+    match spec.reader:
+        case "gru":
+            return RecurrentWords(spec.size)
+        case "transformer":
+            feed_forward = FeedForward(spec.size, spec.feed_forward_size, activation="gelu", dropout=spec.dropout)
+            attention = MultiHeadAttention(spec.size, spec.num_heads)
+            return AttentiveWords([TransformerEncoderBlock(attention, feed_forward, dropout=spec.dropout)])
+        case _:
+            assert_never(spec.reader)
