@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 from regard.attention.checks import check_device, check_flag, check_numbers, check_tensor
@@ -41,7 +42,7 @@ class Inputs:
         """Give the precision of the context: that of the values, or under autocast its own."""
         return kernel_dtype(self.value)
 
-    def dense_mask(self) -> Tensor | None:
+    def dense_mask(self) -> Bool[Tensor, "..."] | None:
         """Give the mask as a tensor of as many axes as the scores, the position's window included; None allows all."""
         mask = None if self.mask is None else self.mask.dense(self.shape, self.query.device)
         window = None if self.position is None else self.position.mask(self.shape, self.query.device)

@@ -48,7 +48,7 @@ class WriteRight:
         return True
 
 
-def may_write(buffer: Tensor) -> bool:
+def may_write(buffer: Shaped[Tensor, "..."]) -> bool:
     """Tell whether writing in place would go unnoticed: by autograd, by a compiler, by a transform."""
     if torch.compiler.is_compiling() or torch.is_grad_enabled():
         return False

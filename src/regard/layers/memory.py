@@ -211,7 +211,10 @@ class Memory(NamedTuple):
         return self.length if self.mask is None else self.mask.sum(-1)
 
     def allowed(
-        self, mask: Mask | Tensor | None, query_length: int, query_positions: Int[Tensor, "... query"] | None = None
+        self,
+        mask: Mask | Bool[Tensor, "..."] | None,
+        query_length: int,
+        query_positions: Int[Tensor, "... query"] | None = None,
     ) -> Mask | None:
         """Join the memory's own mask with the one of a call, which may be (query, key), (batch, query, key) or a mask.
 
@@ -263,7 +266,7 @@ def blank_padding(
 
 
 def blank_own_padding(
-    sequence: Float[Tensor, "batch length size"], mask: Mask | Tensor | None
+    sequence: Float[Tensor, "batch length size"], mask: Mask | Bool[Tensor, "..."] | None
 ) -> Float[Tensor, "batch length size"]:
     """Zero the padding of a sequence that attends to itself, where the mask holds a `Padding`, as key and as query.
 
@@ -336,7 +339,7 @@ def leaves_positions_open(mask: Mask) -> bool:
     return False
 
 
-def speaks_of_keys(mask: Mask | Tensor | None) -> bool:
+def speaks_of_keys(mask: Mask | Bool[Tensor, "..."] | None) -> bool:
     """Tell whether a mask names keys one by one, so that it must be given as many as it names."""
     match mask:
         case None | Causal() | Window() | Padding():

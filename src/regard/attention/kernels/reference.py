@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.attention.aggregate import aggregate
@@ -17,7 +18,7 @@ from regard.attention.mask import Harmless
 from regard.attention.normalize import Softmax, normalize, softmax_and_log
 from regard.attention.score import Score
 from regard.attention.score_function import ChangedScore
-from regard.attention.tensors import broadcasts, widened
+from regard.attention.tensors import Keys, Queries, Scores, broadcasts, widened
 from regard.errors import ArgumentError
 
 
@@ -55,7 +56,7 @@ def with_offset(inputs: Inputs, ready: Operands) -> Operands:
     return ready._replace(offset=offset(inputs, ready.query, key))
 
 
-def operands(inputs: Inputs, *, mask: Tensor | None, active: Active | None = None) -> Operands:
+def operands(inputs: Inputs, *, mask: Bool[Tensor, "..."] | None, active: Active | None = None) -> Operands:
     """Zero what no one may attend to, so that NaN or infinity in it can reach neither output nor gradient; rotate.
 
     What is attended to is read off the mask and the bias, where −∞ forbids, unless `seen` says it.
@@ -91,12 +92,12 @@ def _reduce(flags: Tensor, lead: Sequence[int], grouped: bool) -> Tensor:
     return flags
 
 
-def ungroup(tensor: Tensor, heads: int) -> Tensor:
+def ungroup(tensor: Float[Tensor, "*batch shared row size"], heads: int) -> Float[Tensor, "*batch {heads} row size"]:
     """Repeat each key-value head for its group: query head h uses key-value head h // group."""
     return tensor.repeat_interleave(heads // tensor.size(-3), dim=-3)
 
 
-def compare(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool) -> Tensor:
+def compare(inputs: Inputs, query: Queries, key: Keys, *, chunked: bool) -> Scores:
     """Give the scores alone. A function is given the precision of the call."""
     score = inputs.score
     if isinstance(score, Score) and score.widens:
@@ -115,14 +116,16 @@ def compare(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool) -> Ten
     return scores
 
 
-def offset(inputs: Inputs, query: Tensor, key: Tensor) -> Tensor | None:
+def offset(inputs: Inputs, query: Queries, key: Keys) -> Float[Tensor, "..."] | None:
     """Give what the position adds to the scores, if anything."""
     if inputs.position is None:
         return None
     return inputs.position.bias(inputs.score, widened(query), widened(key), inputs.shape)
 
 
-def biased_scores(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool, added: Tensor | None = None) -> Tensor:
+def biased_scores(
+    inputs: Inputs, query: Queries, key: Keys, *, chunked: bool, added: Float[Tensor, "..."] | None = None
+) -> Scores:
     """Give the scores with bias and position, before masking; `added` is the position's part where it is known."""
     scores = compare(inputs, query, key, chunked=chunked)
     if inputs.bias is not None:
@@ -133,7 +136,7 @@ def biased_scores(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool, 
     return scores.expand(inputs.shape)
 
 
-def mask_with_bias(inputs: Inputs, mask: Tensor | None) -> Tensor | None:
+def mask_with_bias(inputs: Inputs, mask: Bool[Tensor, "..."] | None) -> Bool[Tensor, "..."] | None:
     """Give the mask with what the bias forbids: a bias of −∞ does, as a mask does."""
     if inputs.bias is None:
         return mask
@@ -142,7 +145,9 @@ def mask_with_bias(inputs: Inputs, mask: Tensor | None) -> Tensor | None:
     return allowed if mask is None else mask & allowed
 
 
-def weigh(inputs: Inputs, ready: Operands, *, chunked: bool, normalizer: bool = True) -> tuple[Tensor, Tensor | None]:
+def weigh(
+    inputs: Inputs, ready: Operands, *, chunked: bool, normalizer: bool = True
+) -> tuple[Scores, Float[Tensor, "..."] | None]:
     """Give the weights and, for Softmax and if asked for, each row's log normalizer."""
     query, key, _, mask, added = ready
     if inputs.grouped:
@@ -161,7 +166,7 @@ def weigh(inputs: Inputs, ready: Operands, *, chunked: bool, normalizer: bool = 
     return (weights if inputs.position is None else inputs.position.reweight(weights)), None
 
 
-def log_normalizer(scores: Tensor, mask: Tensor | None) -> Tensor:
+def log_normalizer(scores: Scores, mask: Bool[Tensor, "..."] | None) -> Float[Tensor, "*scores query"]:
     """Give log Σ exp of the allowed scores: −∞, with no gradient, where none is."""
     if scores.size(-1) == 0:
         return scores.new_full(scores.shape[:-1], -torch.inf)

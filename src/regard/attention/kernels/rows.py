@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
@@ -13,7 +14,7 @@ from regard.attention.kernels.reference import Operands, biased_scores, log_norm
 from regard.attention.score import Score
 
 
-def log_normalizers(inputs: Inputs, ready: Operands) -> Tensor:
+def log_normalizers(inputs: Inputs, ready: Operands) -> Float[Tensor, "..."]:
     """Give the log of the sum of exponentials of each row's scores, −∞ where it may attend to nothing."""
     query, key, _, mask, added = ready
     key = ungroup(key, query.size(-3)) if inputs.grouped else key

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -14,7 +15,7 @@ from regard.attention.mask import Causal
 from regard.attention.normalize import Sink, Softmax, normalize
 from regard.attention.score import Score
 from regard.attention.similarity import Gaussian
-from regard.attention.tensors import name_of, widened
+from regard.attention.tensors import Keys, Queries, name_of, widened
 
 #: With fewer keys torch's CPU kernel gives zeros for a row of NaN, unless it is given a mask.
 FEW_KEYS = 16
@@ -53,7 +54,7 @@ class Fused(NamedTuple):
     grouped: bool
 
 
-def attend(inputs: Inputs, ready: Operands | None = None) -> Tensor:
+def attend(inputs: Inputs, ready: Operands | None = None) -> Float[Tensor, "*context query value_size"]:
     """Rewrite the call for torch's kernel and run it; `ready` spares preparing the operands again."""
     assert isinstance(inputs.score, Score)
     causal, masked = lower_mask(inputs)
@@ -123,12 +124,12 @@ def one_width(fused: Fused) -> Fused:
     return Fused(query, key, value, *fused[3:])
 
 
-def attended(flags: Tensor, key: Tensor) -> Tensor:
+def attended(flags: Bool[Tensor, "... key"], key: Keys) -> Bool[Tensor, "... key"]:
     """Lay flags that say which keys any query may attend to along the keys, to center them."""
     return flags[(None,) * (key.ndim - 1 - flags.ndim)].expand(*torch.broadcast_shapes(flags.shape, key.shape[:-1]))
 
 
-def widen(tensor: Tensor, width: int) -> Tensor:
+def widen(tensor: Float[Tensor, "*rows size"], width: int) -> Float[Tensor, "*rows wider"]:
     """Add features of zero up to `width`."""
     return F.pad(tensor, (0, width - tensor.size(-1))) if tensor.size(-1) < width else tensor
 
@@ -155,7 +156,7 @@ def _few_keys(key: Tensor) -> bool:
     return key.device.type == "cpu" and not torch.compiler.is_compiling() and key.size(-2) < FEW_KEYS
 
 
-def position_bias(inputs: Inputs, query: Tensor, key: Tensor) -> Tensor | None:
+def position_bias(inputs: Inputs, query: Queries, key: Keys) -> Float[Tensor, "..."] | None:
     """Give what the position adds to the scores, if anything."""
     if inputs.position is None or not inputs.position.adds_bias:
         return None
@@ -215,7 +216,7 @@ def as_four_axes(
     return fold(query, lead), fold(key, key_lead), fold(value, key_lead), bias
 
 
-def run(fused: Fused, dropout: float) -> Tensor:
+def run(fused: Fused, dropout: float) -> Float[Tensor, "batch heads query size"]:
     """Call torch's kernel; without dropout, in a way that can be differentiated twice."""
     if not torch.compiler.is_compiling() and fused.key.size(-2) == 0:
         return plain(fused)  # the kernel would pass on a query of NaN
@@ -250,7 +251,7 @@ def _kernel(fused: Fused, dropout: float = 0.0) -> Tensor:
     )
 
 
-def plain(fused: Fused, change: Callable[[Tensor], Tensor] | None = None) -> Tensor:
+def plain(fused: Fused, change: Callable[[Tensor], Tensor] | None = None) -> Float[Tensor, "batch heads query size"]:
     """Compute what the kernel computes by operations that can be differentiated any number of times."""
     query, key, value = widened(fused.query), widened(fused.key), widened(fused.value)
     if fused.grouped:

@@ -147,7 +147,7 @@ class MultiHeadAttention(nn.Module):
         query_positions: Int[Tensor, "... query"] | None = None,
         position: Position | None = None,
         return_weights: bool = False,
-    ) -> Tensor | Attended:
+    ) -> Float[Tensor, "batch query size"] | Attended:
         """Attend to the memory, or to the queries themselves without one.
 
         `bias` is added to the scores: (query, key), or (batch, heads, query, key) with ones where it does not vary.

@@ -72,7 +72,7 @@ class SelfAttention(nn.Module):
         *,
         mask: Mask | Bool[Tensor, "..."] | None = None,
         return_weights: bool = False,
-    ) -> Tensor | Attended:
+    ) -> Float[Tensor, "batch length value_size"] | Attended:
         """Let every position attend to every other that `mask` allows: Causal(), Padding(lengths), …"""
         if self.size is not None:
             check_width("sequence", sequence, self.size)

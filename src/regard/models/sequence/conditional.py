@@ -64,12 +64,14 @@ class ConditionalLSTM(ConditionalRNN):
         state: Float[Tensor, "batch state_size"],
         cell: Float[Tensor, "batch state_size"],
         context: Float[Tensor, "batch context_size"],
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Float[Tensor, "batch state_size"], Float[Tensor, "batch state_size"]]:
         """Take one step from a projected embedding; give the state and the cell."""
         return lstm_gates(projected + self.context(context) + self.recurrent(state), cell)
 
 
-def lstm_gates(total: Float[Tensor, "batch gates"], cell: Float[Tensor, "batch size"]) -> tuple[Tensor, Tensor]:
+def lstm_gates(
+    total: Float[Tensor, "batch gates"], cell: Float[Tensor, "batch size"]
+) -> tuple[Float[Tensor, "batch size"], Float[Tensor, "batch size"]]:
     """Open and close the gates; give the state and the cell."""
     let_in, forget, candidate, let_out = total.chunk(4, dim=-1)
     cell = torch.sigmoid(forget) * cell + torch.sigmoid(let_in) * torch.tanh(candidate)

@@ -84,7 +84,7 @@ class CrossAttention(MultiHeadAttention):
         query_positions: Int[Tensor, "... query"] | None = None,
         position: Position | None = None,
         return_weights: bool = False,
-    ) -> Tensor | Attended:
+    ) -> Float[Tensor, "rows new size"] | Attended:
         """Look at the memory; without hypotheses it is what `MultiHeadAttention` does."""
         folded = query if memory is None else fold(query, memory)
         attended = super().forward(

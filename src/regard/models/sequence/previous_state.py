@@ -109,7 +109,9 @@ class PreviousStateDecoder(RecurrentDecoder):
         return DecoderStep(features, kept, concatenate_steps(attended))
 
 
-def concatenate_steps(weights: list[Tensor | None]) -> Tensor | None:
-    """Lay the weights of several steps along one axis."""
+def concatenate_steps(
+    weights: list[Float[Tensor, "rows heads 1 source"] | None],
+) -> Float[Tensor, "rows heads new source"] | None:
+    """Concatenate the weights of several steps."""
     received = [item for item in weights if item is not None]
     return torch.cat(received, dim=2) if received else None

@@ -99,8 +99,8 @@ class DecoderStart(nn.Module):
 
     def forward(
         self, state: Float[Tensor, "batch layers input_size"], cell: Float[Tensor, "batch layers input_size"] | None
-    ) -> tuple[Tensor, Tensor | None]:
-        """Give the decoder's state and cell, (batch, layers, state_size)."""
+    ) -> tuple[Float[Tensor, "batch layers state_size"], Float[Tensor, "batch layers state_size"] | None]:
+        """Give the decoder's state and cell."""
         if not len(self.state):
             return state, cell
         started = torch.stack([torch.tanh(item(x)) for item, x in zip(self.state, state.unbind(1), strict=True)], dim=1)
@@ -149,7 +149,9 @@ def fused_stack(cell: Cell, input_size: int, state_size: int, *, num_layers: int
 
 
 @uncompiled  # torch.compile traces no nn.RNN, GRU or LSTM
-def run_stack(recurrence: nn.RNNBase, inputs: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+def run_stack(
+    recurrence: nn.RNNBase, inputs: Float[Tensor, "rows new size"], state: RecurrentState
+) -> tuple[Float[Tensor, "rows new state_size"], RecurrentState]:
     """Give the top layer's state after each input, and the state after the last."""
     first = state.state.transpose(0, 1).contiguous()  # layers rows size
     if not inputs.numel():
