@@ -1,6 +1,6 @@
-"""What a call of the operator was given, read once: every mistake is found here, before any kernel runs.
+"""The arguments of a call, read once: every mistake is raised here, before any kernel runs.
 
-No check looks at the numbers in a tensor, so all of them hold under `torch.compile`.
+No check reads the numbers in a tensor, so all of them hold under `torch.compile`.
 """
 
 from collections.abc import Iterable

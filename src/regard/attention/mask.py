@@ -1,4 +1,4 @@
-"""Masks: which key a query may look at. True means "may attend", everywhere.
+"""Masks: which key a query may attend to. True means "may attend", everywhere.
 
 Masks are small values that combine: `Causal() & Padding(lengths)`, `Window(8, 0) | Documents(ids)`, `~mask`.
 `dense(shape, device)` gives the boolean tensor, with size-one axes where the mask does not vary.
@@ -296,7 +296,7 @@ def key_offsets(
     align: Align = "end",
     positions: Tensor | None = None,
 ) -> Int[Tensor, "... query key"]:
-    """Give j − i, the place of each key relative to each query."""
+    """Give j − i, the position of each key relative to each query."""
     query_length, key_length = shape[-2], shape[-1]
     if positions is None:
         first = key_length - query_length if align == "end" else 0
@@ -307,7 +307,7 @@ def key_offsets(
 
 
 def located(name: str, positions: Tensor, length: int, shape: Sequence[int]) -> Tensor:
-    """Lay the places of queries or keys along the batch, or raise where they are not `length` integers."""
+    """Expand the positions of queries or keys over the batch, or raise where they are not `length` integers."""
     _check_integers(name, positions)
     if positions.shape[-1:] != (length,):
         raise ArgumentError(f"`{name}` must name {length} places; received shape {tuple(positions.shape)}.")

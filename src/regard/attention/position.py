@@ -1,4 +1,4 @@
-"""Positions: how far apart query and key stand, told to the operator.
+"""Positions: how far apart query and key stand, for the operator.
 
 A position may act at five places, in the order of the computation: `rotate` query and key before the score, add a
 `bias` to the scores, narrow the `mask`, `reweight` the weights, and add to the `context`. By default it does nothing at
@@ -255,7 +255,7 @@ def _check_table(name: str, table: Tensor, beside: Tensor, side: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class GaussianWindow(Position):
-    r"""Look around a predicted place: Luong's local-p attention, as printed.
+    r"""Attend around a predicted position: Luong's local-p attention, as printed.
 
     $$\alpha_{ij} = \text{align}(q_i, k_j) \exp\left(-\frac{(j - p_i)^2}{2\sigma^2}\right), \qquad \sigma = D/2,
     \qquad |j - p_i| \le D$$

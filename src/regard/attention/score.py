@@ -304,7 +304,7 @@ class Concat(Score):
 
 @dataclass(frozen=True, eq=False)
 class Location(Score):
-    r"""Score places by the query alone: the key's content is not looked at.
+    r"""Score positions by the query alone: the key's content is not used.
 
     $$e_i = W q_i$$
 

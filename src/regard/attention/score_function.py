@@ -52,7 +52,7 @@ class ScoreRows(Score):
         return self.function(query, key, rows, keys.unsqueeze(0))
 
     def hidden_size(self, query: Queries, key: Keys) -> int:
-        """Assume as many numbers per pair as the vectors are wide, unless told."""
+        """Assume as many numbers per pair as the vectors are wide, unless `numbers_per_pair` says."""
         return max(query.size(-1), key.size(-1)) if self.numbers_per_pair is None else self.numbers_per_pair
 
     def of_rows(self, first: int, count: int) -> "ScoreRows":

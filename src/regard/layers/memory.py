@@ -74,7 +74,7 @@ class Memory(NamedTuple):
         return self.key.size(-2)
 
     def next_positions(self, count: int) -> Int[Tensor, "batch query"]:
-        """Say where the next `count` keys will stand: the `query_positions` of the tokens about to be appended."""
+        """Give the positions of the next `count` keys: the `query_positions` of the tokens about to be appended."""
         return self.length[:, None] + torch.arange(count, device=self.length.device)
 
     def reserve(self, capacity: int) -> "Memory":
@@ -144,7 +144,7 @@ class Memory(NamedTuple):
         return transform_in_force() is None
 
     def _most(self) -> int:
-        """Say how many places are filled at most, as far as one may look."""
+        """Give how many positions are filled at most, as far as that may be read."""
         return min(int(self.length.max()), self.capacity) if self._may_read() else self.capacity
 
     def _check_append(self, more: "Memory", filled: int | None) -> None:
@@ -178,7 +178,7 @@ class Memory(NamedTuple):
         return self._moved(mask, length, capacity=self.capacity, filled=filled, rows=rows)
 
     def common_length(self) -> int | None:
-        """Say how many keys every batch element holds: where all hold as many, all count, and asking is free."""
+        """Give how many keys every batch element holds, where all hold as many, all count, and asking is free."""
         if self.mask is None:
             return self.capacity
         if self.write_right is not None and self.write_right.filled is not None:
@@ -233,7 +233,7 @@ class Memory(NamedTuple):
         return own if wanted is None else own & wanted
 
     def locate(self, query_length: int) -> Int[Tensor, "batch query"] | None:
-        """Say where queries stand if nobody does: at the last keys. None means that the ends align.
+        """Give the positions of queries by default: at the last keys. None means that the ends align.
 
         With unused capacity or padding, only one query can be placed so: the last key of each batch element.
         """
@@ -323,7 +323,7 @@ def key_mask(
 
 
 def _is_plain(mask: Padding) -> bool:
-    """Tell whether the lengths say all: a subclass may forbid other keys."""
+    """Tell whether the lengths decide alone: a subclass may forbid other keys."""
     return type(mask).dense is Padding.dense
 
 

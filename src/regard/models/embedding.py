@@ -12,7 +12,7 @@ from regard.models.dropout import Dropout, drop_words
 
 
 class TokenEmbedding(nn.Module):
-    r"""Look each token up, and say where it stands where `positions` does.
+    r"""Look each token up, and add its position where there are `positions`.
 
     $$x_t = \sqrt{d}\, E_{y_t} + p(t)$$
 

@@ -2,7 +2,7 @@
 
 A tanh layer per (query, key) pair would take T · S · hidden numbers; kept for the backward pass, that is what fills the
 memory. Here only the scores, T · S, are kept. A plain function is never cut so: it may use where its queries stand.
-`ScoreRows` wraps one that is told.
+`ScoreRows` wraps one that gets the indices of its rows.
 """
 
 import math

@@ -81,7 +81,7 @@ def operands(inputs: Inputs, *, mask: Bool[Tensor, "..."] | None, active: Active
 
 
 def _reduce(flags: Tensor, lead: Sequence[int], grouped: bool) -> Tensor:
-    """Say for each place of a tensor with leading axes `lead` whether any of the places it is shared by is set."""
+    """Give for each row of a tensor with leading axes `lead` whether any of the rows that share it is set."""
     if grouped and flags.ndim > 1 and flags.size(-2) != 1 and flags.size(-2) != lead[-1]:
         flags = flags.unflatten(-2, (lead[-1], -1)).any(-2)
     while flags.ndim - 1 > len(lead):

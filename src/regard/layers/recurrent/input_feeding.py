@@ -23,7 +23,7 @@ class InputFeedingState(NamedTuple):
     cell: Tensor | None
     """The same for the LSTM's cell; None for the others."""
     vector: Tensor
-    """The attentional vector, (batch, state_size): the part that is fed."""
+    """The attentional vector, (batch, state_size): the part that is input of the next step."""
 
     def select(self, rows: Int[Tensor, " rows"]) -> "InputFeedingState":
         """Take these rows of the batch, in this order; a row may come twice."""
@@ -46,9 +46,9 @@ class InputFeedingCell(nn.Module):
 
     $$h_t = \text{RNN}([e_t; \tilde{h}_{t-1}], h_{t-1}), \qquad \tilde{h}_t = \tanh(W_c [c_t; h_t])$$
 
-    where $e_t$ is the word's embedding and $c_t$ what `attention` brings back for $h_t$. A layer that gives the
+    where $e_t$ is the word's embedding and $c_t$ the context that `attention` gives for $h_t$. A layer that gives the
     attentional vector itself, `LuongAttention` or `LocalAttention`, goes in as it is; for any other, `context_size`
-    makes $W_c$ here, `join.weight`. `LocalAttention(kind="monotonic")` is told the step: `query_positions`.
+    makes $W_c$ here, `join.weight`. `LocalAttention(kind="monotonic")` gets the step as `query_positions`.
 
     Reference: Luong, Pham and Manning (2015), section 3.3 and equation 5, arXiv:1508.04025.
 
@@ -117,7 +117,7 @@ class InputFeedingCell(nn.Module):
         query_positions: Int[Tensor, " one"] | None = None,
         return_weights: bool = False,
     ) -> InputFeedingStep:
-        """Take one step; `query_positions`, the number of the step, is for an attention that asks for it (local-m)."""
+        """Take one step; `query_positions`, the number of the step, is for an attention that needs it (local-m)."""
         if embedding.ndim != 2 or embedding.size(-1) != self.embedding_size:
             raise ArgumentError(
                 f"`embedding` must have shape (batch, {self.embedding_size}), one word per row; received "

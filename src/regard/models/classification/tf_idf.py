@@ -1,4 +1,4 @@
-"""TF-IDF and logistic regression: the baseline in which how rare a word is decides how much it is heard."""
+"""TF-IDF and logistic regression: the baseline in which how rare a word is decides its weight."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -50,7 +50,7 @@ class TfIdfClassifier(nn.Module):
         return Classified(logits, parts / total.where(total > 0, 1.0), None)
 
     def _terms(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Give each place its part of x: idf over the length of the text's vector."""
+        """Give each position its part of x: idf over the length of the text's vector."""
         mask = torch.arange(tokens.size(1), device=tokens.device) < lengths.to(tokens.device).unsqueeze(1)
         rare = self.idf[tokens] * mask
         # Σ_t (count idf)² = Σ_j Σ_k [x_j = x_k] idf_j idf_k, by adding up over the vocabulary.
@@ -70,7 +70,7 @@ def fit_tf_idf(
     iterations: int = 1000,
     ignored: Sequence[int] = (),
 ) -> TfIdfClassifier:
-    """Fit to texts in token numbers; tokens that are `unheard`, such as the one for unknown words, stay silent."""
+    """Fit to texts in token numbers; tokens that are `ignored`, such as the one for unknown words, have no weight."""
     linear = _scikit_learn()
     weigher = TfIdf.fit(texts, variant="scikit-learn", vocabulary_size=vocabulary_size)
     idf = weigher.idf.clone()

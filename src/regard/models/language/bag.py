@@ -49,7 +49,7 @@ class BagModel:
         return 0
 
     def log_probabilities(self, tokens: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Say how likely each token of a text is."""
+        """Give how likely each token of a text is."""
         result: NDArray[np.float64] = self._logarithms[tokens]
         return result
 
@@ -59,7 +59,7 @@ class BagModel:
         return History.empty(rows, 0)
 
     def step(self, tokens: Int[Tensor, "rows new"], state: History, *, weights: bool = False) -> NextWord:
-        """Say the same, whatever was heard."""
+        """Predict the same, whatever was read."""
         del weights
         words = torch.from_numpy(self._logarithms).float()
         return NextWord(words.expand(*tokens.shape, -1), state)

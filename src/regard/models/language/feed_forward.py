@@ -49,7 +49,7 @@ class FeedForwardLanguageModel(LanguageNetwork):
             nn.init.zeros_(linear.bias)
 
     def start(self, rows: int, *, capacity: int | None = None) -> History:
-        """Begin, with nothing heard."""
+        """Give the state before any token."""
         del capacity
         return History.empty(rows, self.context - 1, self.hidden.weight.device)
 

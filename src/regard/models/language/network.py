@@ -18,7 +18,7 @@ class ResumableState(Rows, Protocol):
     """A state that one stretch of text hands on to the next."""
 
     def detach(self: Itself) -> Itself:
-        """Cut the gradient: what came before is given."""
+        """Cut the gradient: what came before is constant."""
 
     @classmethod
     def join(cls: type[Itself], parts: Sequence[Itself]) -> Itself:
@@ -32,8 +32,8 @@ class NextWord(NamedTuple):
     """Of every word, after each of the new tokens."""
     state: Any
     """For the next step."""
-    weights: Float[Tensor, "rows layers heads new places"] | None = None
-    """How much each new token looked at each place, the last of which is the last new token; None if not asked for."""
+    weights: Float[Tensor, "rows layers heads new positions"] | None = None
+    """How much each new token attended to each position, the last of which is its own; None if not asked for."""
 
 
 class Reading(NamedTuple):
@@ -41,20 +41,20 @@ class Reading(NamedTuple):
 
     features: Float[Tensor, "rows new features"]
     state: Any
-    weights: Float[Tensor, "rows layers heads new places"] | None = None
+    weights: Float[Tensor, "rows layers heads new positions"] | None = None
 
 
 @runtime_checkable
 class NextWordModel(Protocol):
-    """Hears tokens and says what may follow each: `GeneratingModel` without a source."""
+    """Reads tokens and predicts what follows each: `GeneratingModel` without a source."""
 
     vocabulary_size: int
 
     def start(self, rows: int, *, capacity: int | None = None) -> Any:
-        """Begin, with nothing heard; `capacity` makes room for so many tokens at once."""
+        """Give the state before any token; `capacity` reserves so many tokens at once."""
 
     def step(self, tokens: Int[Tensor, "rows new"], state: Any, *, weights: bool = False) -> NextWord:
-        """Hear the next tokens, one or more. Asking for weights changes nothing else."""
+        """Read the next tokens, one or more. Asking for weights changes nothing else."""
 
 
 class LanguageNetwork(nn.Module, ABC):
@@ -64,7 +64,7 @@ class LanguageNetwork(nn.Module, ABC):
 
     where $f_t$ are the features that `read` gives and $W_o$ is `output`.
 
-    - `forward` is `read`: a whole stretch of text at once, for training. `step` says log-probabilities.
+    - `forward` is `read`: a whole stretch of text at once, for training. `step` gives log-probabilities.
     - `carries` tells whether a stretch goes on from the state of the one before it, which gradients do not cross.
     """
 
@@ -83,7 +83,7 @@ class LanguageNetwork(nn.Module, ABC):
 
     @abstractmethod
     def start(self, rows: int, *, capacity: int | None = None) -> Any:
-        """Begin, with nothing heard."""
+        """Give the state before any token."""
 
     @abstractmethod
     def read(self, tokens: Int[Tensor, "rows new"], state: Any = None, *, weights: bool = False) -> Reading:
@@ -94,19 +94,19 @@ class LanguageNetwork(nn.Module, ABC):
         return self.read(tokens, state)
 
     def step(self, tokens: Int[Tensor, "rows new"], state: Any, *, weights: bool = False) -> NextWord:
-        """Hear the next tokens, and say what may follow each."""
+        """Read the next tokens, and predict what follows each."""
         encoded = self.read(tokens, state, weights=weights)
         return NextWord(self.output(encoded.features).float().log_softmax(-1), encoded.state, encoded.weights)
 
 
 class History(NamedTuple):
-    """The last tokens of each row, for models that look at no others; -1 where there were none."""
+    """The last tokens of each row, for models that use no others; -1 where there were none."""
 
-    tokens: Int[Tensor, "rows places"]
+    tokens: Int[Tensor, "rows count"]
 
     @classmethod
     def empty(cls, rows: int, count: int, device: torch.device | None = None) -> "History":
-        """Remember nothing yet."""
+        """Hold no tokens yet."""
         return cls(torch.full((rows, count), -1, device=device))
 
     @property

@@ -148,7 +148,7 @@ class RecurrentLanguageModel(LanguageNetwork):
         self.output = make_output(embedding, stack.sizes[-1], tie=tie)
 
     def start(self, rows: int, *, capacity: int | None = None) -> LayerStates:
-        """Begin, with nothing heard."""
+        """Give the state before any token."""
         del capacity
         return self.stack.start(rows)
 

@@ -1,4 +1,4 @@
-"""A Transformer decoder alone: each word looks at all before it."""
+"""A Transformer decoder alone: each word attends to all before it."""
 
 from collections.abc import Iterable
 from typing import ClassVar, NamedTuple
@@ -15,7 +15,7 @@ from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
 from regard.models.language.network import LanguageNetwork, Reading
 
-#: Capacity that generating starts with, unless told; it doubles whenever it is full.
+#: Capacity that generating starts with, unless `capacity` is passed; it doubles whenever it is full.
 CAPACITY = 16
 
 
@@ -23,7 +23,7 @@ class DecoderState(NamedTuple):
     """Keys and values of each block, and the tokens they were made of."""
 
     blocks: tuple[Memory, ...]
-    tokens: Int[Tensor, "rows heard"]
+    tokens: Int[Tensor, "rows length"]
 
     @property
     def rows(self) -> int:
@@ -47,7 +47,7 @@ class TransformerLanguageModel(LanguageNetwork):
     $$f_t = \text{norm}(\text{block}_L(\dots \text{block}_1(x_{\le t})))$$
 
     `read` without a state computes a whole window; with one, the new tokens alone: keys and values of the others are in
-    the state. A window that is full goes on from its second half, which is read anew from place 0.
+    the state. A window that is full goes on from its second half, which is read anew from position 0.
 
     Reference: Liu et al. (2018), section 4.2.3, arXiv:1801.10198; Radford et al. (2019), section 2.3.
 
@@ -95,7 +95,7 @@ class TransformerLanguageModel(LanguageNetwork):
         return self.context
 
     def start(self, rows: int, *, capacity: int | None = None) -> DecoderState:
-        """Begin, with nothing heard and room for `capacity` tokens."""
+        """Give the state before any token, with capacity for so many."""
         reserved = min(CAPACITY if capacity is None else capacity, self.context)
         nothing = torch.zeros(rows, 0, dtype=torch.long, device=self.norm.weight.device)
         return DecoderState(tuple(block.start(rows, reserved) for block in self._blocks()), nothing)
@@ -122,7 +122,7 @@ class TransformerLanguageModel(LanguageNetwork):
         return Reading(torch.cat([part.features for part in parts], dim=1), state, _beside(parts))
 
     def _go_on(self, tokens: Tensor, state: DecoderState, *, weights: bool) -> Reading:
-        """Read tokens that there is room for."""
+        """Read tokens that fit into the context."""
         new, encoded = tokens.size(1), state.length
         memories = state.blocks
         if encoded + new > memories[0].capacity:
@@ -151,7 +151,7 @@ class TransformerLanguageModel(LanguageNetwork):
 
 
 def _beside(parts: list[Reading]) -> Tensor | None:
-    """Lay the weights of several parts under one another, their last places in line."""
+    """Lay the weights of several parts under one another, their last positions aligned."""
     attended = [part.weights for part in parts if part.weights is not None]
     width = max((item.size(-1) for item in attended), default=0)
     padded = [F.pad(item, (width - item.size(-1), 0)) for item in attended]

@@ -1,4 +1,4 @@
-"""What `layers.ConditionalGRU` is for the GRU, for the other two cells: every gate also hears the context."""
+"""What `layers.ConditionalGRU` is for the GRU, for the other two cells: every gate also reads the context."""
 
 import torch
 from jaxtyping import Float
@@ -81,7 +81,7 @@ def lstm_gates(
 def gru_gates(
     of_input: Float[Tensor, "batch gates"], of_state: Float[Tensor, "batch gates"], state: Float[Tensor, "batch size"]
 ) -> Float[Tensor, "batch size"]:
-    """Do what torch's GRU does with what it heard and what its state says: reset after the matrix product."""
+    """Combine the gates of the input and of the state as torch's GRU does: reset after the matrix product."""
     size = state.size(-1)
     reset, update = torch.sigmoid(of_input[:, : 2 * size] + of_state[:, : 2 * size]).chunk(2, dim=-1)
     candidate = torch.tanh(of_input[:, 2 * size :] + reset * of_state[:, 2 * size :])

@@ -1,4 +1,4 @@
-"""The decoder of Luong and of the lectures: the state after the step asks, and the word is read from both."""
+"""The decoder of Luong and of the lectures: the state after the step is the query, and the word is read from both."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -23,13 +23,13 @@ from regard.models.sequence.recurrent_decoder import (
 
 
 class CurrentStateDecoder(RecurrentDecoder):
-    r"""Step, then look with the new state.
+    r"""Step, then attend with the new state.
 
     $$s_i = f(e_{i-1}, s_{i-1}), \qquad c_i = \text{attention}(s_i, h)$$
 
     and the word is read from $[c_i; s_i]$ in one of the ways of `Features`; a `LuongAttention` or `LocalAttention`
-    joins the two itself, $\tilde h_i = \tanh(W_c [c_i; s_i])$. What was seen does not reach the next step (that is
-    `InputFeedingDecoder`), so all words go through torch's fused layers at once, and then look all at once.
+    joins the two itself, $\tilde h_i = \tanh(W_c [c_i; s_i])$. The context does not reach the next step (that is
+    `InputFeedingDecoder`), so all words go through torch's fused layers at once, and then attend all at once.
 
     Reference: Luong, Pham and Manning (2015), section 3, arXiv:1508.04025.
     """
@@ -79,12 +79,14 @@ class CurrentStateDecoder(RecurrentDecoder):
         *,
         weights: bool = False,
     ) -> DecoderStep:
-        """Hear the next words, all at once."""
+        """Read the next words, all at once."""
         assert memory.source is not None
         indices = None
         if self.needs_step:
             indices = state.position[:, None] + torch.arange(embedding.size(1), device=embedding.device)
         states, state = run_stack(self.recurrence, embedding, state)
-        known = attend_by_row(self.attention, states, memory.source, positions=indices, weights=weights)  # s_i asks
+        known = attend_by_row(
+            self.attention, states, memory.source, positions=indices, weights=weights
+        )  # the query is s_i
         features = known.context if self.features is None else self.features(states, embedding, known.context)
         return DecoderStep(features, state, known.weights)

@@ -23,7 +23,7 @@ from regard.models.sequence.recurrent_decoder import (
 
 
 class FixedVectorDecoder(RecurrentDecoder):
-    r"""Say everything from the encoder's last state.
+    r"""Generate everything from the encoder's last state.
 
     $$\text{initial:}\ s_i = f(e_{i-1}, s_{i-1}) \qquad \text{every-step:}\ s_i = f([e_{i-1}; c], s_{i-1}), \qquad
     s_0 = \tanh(W_s c)$$
@@ -78,7 +78,7 @@ class FixedVectorDecoder(RecurrentDecoder):
         *,
         weights: bool = False,
     ) -> DecoderStep:
-        """Hear the next words, all at once; there are no weights to give."""
+        """Read the next words, all at once; there are no weights to give."""
         inputs, vector = embedding, None
         if memory.vector is not None:
             vector = of_each_row(memory.vector, embedding.size(0)).unsqueeze(1).expand(-1, embedding.size(1), -1)

@@ -1,4 +1,4 @@
-"""Several hypotheses of one sentence look at the same memory: as more queries, not as more sentences.
+"""Several hypotheses of one sentence attend to the same memory: as more queries, not as more sentences.
 
 Their rows lie side by side (see `GeneratingModel`), so that the memory is read once for all of them and never copied.
 """
@@ -16,10 +16,10 @@ from regard.layers.memory import Memory
 
 
 class RowContext(NamedTuple):
-    """What was found, for each row."""
+    """The context of each row."""
 
     context: Float[Tensor, "rows new size"]
-    """What the attention brings back; of Luong's, the attentional vector."""
+    """The weighted sum of the memory; of Luong's, the attentional vector."""
     weights: Float[Tensor, "rows heads new source"] | None
     """How much each memory counted, if asked for."""
 
@@ -32,7 +32,7 @@ def attend_by_row(
     positions: Int[Tensor, "rows new"] | None = None,
     weights: bool = False,
 ) -> RowContext:
-    """Let every row look at the memory of its sentence; `positions` are for attention that asks for the step."""
+    """Let every row attend to the memory of its sentence; `positions` are for attention that needs the step."""
     folded = fold(query, memory)
     indices = None if positions is None else positions.reshape(folded.size(0), -1)
     context, result = attend_to(attention, folded, memory, query_positions=indices, return_weights=weights)
@@ -85,7 +85,7 @@ class CrossAttention(MultiHeadAttention):
         position: Position | None = None,
         return_weights: bool = False,
     ) -> Float[Tensor, "rows new size"] | Attended:
-        """Look at the memory; without hypotheses it is what `MultiHeadAttention` does."""
+        """Attend to the memory; without hypotheses it is what `MultiHeadAttention` does."""
         folded = query if memory is None else fold(query, memory)
         attended = super().forward(
             folded,

@@ -23,11 +23,11 @@ from regard.models.sequence.recurrent_decoder import (
 
 
 class InputFeedingDecoder(RecurrentDecoder):
-    r"""Step, look with the new state, and feed what came of it to the next step.
+    r"""Step, attend with the new state, and feed the attentional vector to the next step.
 
     $$s_i = f([e_{i-1}; \tilde h_{i-1}], s_{i-1}), \qquad \tilde h_i = \tanh(W_c [\text{attention}(s_i, h); s_i])$$
 
-    `cell`, an `InputFeedingCell`, owns the parameters and is the definition; `hear` computes the same with the words'
+    `cell`, an `InputFeedingCell`, owns the parameters and is the definition; `step` computes the same with the words'
     share of the first layer's gates taken out of the loop.
 
     Reference: Luong, Pham and Manning (2015), section 3.3, arXiv:1508.04025.
@@ -68,7 +68,7 @@ class InputFeedingDecoder(RecurrentDecoder):
         return RecurrentMemory(source, None, state, cell)
 
     def start(self, memory: RecurrentMemory) -> RecurrentState:
-        """Begin, with nothing heard and nothing fed."""
+        """Give the state before any word, with an attentional vector of zero."""
         return super().start(memory)._replace(attentional=torch.zeros_like(memory.state[:, 0]))
 
     def step(
@@ -79,7 +79,7 @@ class InputFeedingDecoder(RecurrentDecoder):
         *,
         weights: bool = False,
     ) -> DecoderStep:
-        """Hear the next words, one after the other."""
+        """Read the next words, one after the other."""
         assert memory.source is not None
         assert state.attentional is not None
         attentional, states = state.attentional, list(state.state.unbind(1))
@@ -94,7 +94,7 @@ class InputFeedingDecoder(RecurrentDecoder):
             for layer in range(len(stack)):
                 below = self._climb(stack, layer, below, states, cells)
             indices = state.position[:, None] + step if self.needs_step else None
-            top = states[-1].unsqueeze(1)  # s_i asks
+            top = states[-1].unsqueeze(1)  # the query is s_i
             known = attend_by_row(self.cell.attention, top, memory.source, positions=indices, weights=weights)
             attentional = self._join(known.context.squeeze(1), states[-1])
             vectors.append(attentional)
@@ -118,7 +118,7 @@ class InputFeedingDecoder(RecurrentDecoder):
         states: list[Tensor],
         cells: list[Tensor] | None,
     ) -> Tensor:
-        """Take one layer's step from what it hears of the layer below; give what the layer above will hear."""
+        """Take one layer's step from its input gates; give those of the layer above."""
         module, state = stack[layer], states[layer]
         own = nn.functional.linear(state, module.weight_hh, module.bias_hh)
         if cells is not None:

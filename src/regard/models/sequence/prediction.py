@@ -15,7 +15,7 @@ class Read(NamedTuple):
     features: Float[Tensor, "batch target features"]
     """What the output matrix reads."""
     weights: Float[Tensor, "batch layers heads target source"] | None
-    """How much each target token looked at each source token, if asked for and if the model attends."""
+    """How much each target token attended to each source token, if asked for and if the model attends."""
 
 
 class Predicted(NamedTuple):
@@ -24,7 +24,7 @@ class Predicted(NamedTuple):
     logits: Float[Tensor, "batch target vocabulary"]
     """Of the word after each target token."""
     weights: Float[Tensor, "batch layers heads target source"] | None
-    """How much each target token looked at each source token; None where the model does not attend."""
+    """How much each target token attended to each source token; None where the model does not attend."""
 
 
 def check_some(name: str, tokens: Int[Tensor, "..."]) -> None:
@@ -36,7 +36,7 @@ def check_some(name: str, tokens: Int[Tensor, "..."]) -> None:
 
 
 def check_lengths(lengths: Shaped[Tensor, "..."], source: Int[Tensor, "batch source"]) -> None:
-    """Raise unless there is a length for each source; its size is looked at on a CPU only, where it can be at once."""
+    """Raise unless there is a length for each source; its size is checked on a CPU only, where that is free."""
     if lengths.dtype.is_floating_point or lengths.dtype == torch.bool:
         raise ArgumentTypeError(f"`lengths` must be a tensor of integers; received {lengths.dtype}.")
     batch, longest = source.shape

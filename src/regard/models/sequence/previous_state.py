@@ -1,4 +1,4 @@
-"""The decoder of Bahdanau: the state before the step asks, and every gate of the step hears the answer."""
+"""The decoder of Bahdanau: the state before the step is the query, and every gate of the step reads the context."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -28,7 +28,7 @@ CONDITIONAL: dict[Cell, type[ConditionalGRU] | type[ConditionalRNN]] = {
 
 
 class PreviousStateDecoder(RecurrentDecoder):
-    r"""Look with the last state, then step with what was seen.
+    r"""Attend with the last state, then step with the context.
 
     $$c_i = \text{attention}(s_{i-1}, h), \qquad s_i = f(e_{i-1}, s_{i-1}, c_i), \qquad s_0 = \tanh(W_s
     \overleftarrow{h}_1)$$
@@ -84,12 +84,14 @@ class PreviousStateDecoder(RecurrentDecoder):
         *,
         weights: bool = False,
     ) -> DecoderStep:
-        """Hear the next words, one after the other: each step waits for what the one before it looked at."""
+        """Read the next words one after the other: each step needs the state that the one before it made."""
         assert memory.source is not None
         now, cell = state.state[:, 0], None if state.cell is None else state.cell[:, 0]
         states, contexts, attended = [now], [], []
         for projected in self.cell.project(embedding.transpose(0, 1)).unbind(0):
-            known = attend_by_row(self.attention, now.unsqueeze(1), memory.source, weights=weights)  # s_{i−1} asks
+            known = attend_by_row(
+                self.attention, now.unsqueeze(1), memory.source, weights=weights
+            )  # the query is s_{i−1}
             context = known.context.squeeze(1)
             if isinstance(self.cell, ConditionalLSTM):
                 assert cell is not None

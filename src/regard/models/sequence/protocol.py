@@ -33,7 +33,7 @@ Stepped: TypeAlias = tuple[
 
 @runtime_checkable
 class GeneratingModel(Protocol[MemoryRows, StateRows]):
-    """Reads a source once, then says word after word.
+    """Encodes a source once, then generates word after word.
 
     Memory is per sentence, state per hypothesis. Where there are more hypotheses than sentences, there are equally
     many for each, and they lie side by side: of rows · n hypotheses, number r belongs to sentence r // n. So beam
@@ -45,13 +45,13 @@ class GeneratingModel(Protocol[MemoryRows, StateRows]):
         """Read the source, of which `lengths` tokens count in each row."""
 
     def start(self, memory: MemoryRows, *, capacity: int | None = None) -> StateRows:
-        """Begin, with nothing said: one hypothesis per sentence. `capacity` makes room for so many tokens at once."""
+        """Give the state before any token, one hypothesis per sentence. `capacity` reserves so many tokens at once."""
 
     def step(
         self, tokens: Int[Tensor, "rows new"], state: StateRows, memory: MemoryRows, *, weights: bool = False
     ) -> Stepped[StateRows]:
-        """Hear the next tokens, one or more, and say what may follow each. Asking for weights changes nothing else."""
+        """Read the next tokens, one or more, and predict what follows each. Asking for weights changes nothing else."""
 
 
-#: Any of them, for search, which hands memory and state through without looking inside.
+#: Any of them, for search, which hands memory and state through without opening them.
 AnyModel: TypeAlias = GeneratingModel[Any, Any]

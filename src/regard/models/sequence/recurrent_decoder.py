@@ -19,7 +19,7 @@ class RecurrentMemory(NamedTuple):
     """What is known of the source, one row per sentence."""
 
     source: Memory | None
-    """What attention looks at; None where there is no attention."""
+    """What attention attends over; None where there is no attention."""
     vector: Tensor | None
     """The fixed vector, (batch, size), where it is an input of every step."""
     state: Tensor
@@ -50,7 +50,7 @@ class RecurrentState(NamedTuple):
     attentional: Tensor | None
     """The last attentional vector, (rows, state_size), under input feeding."""
     position: Int[Tensor, " rows"]
-    """How many tokens have been heard: the step t of local attention."""
+    """How many tokens have been read: the step t of local attention."""
 
     @property
     def rows(self) -> int:
@@ -65,14 +65,14 @@ class RecurrentState(NamedTuple):
 
 
 class DecoderStep(NamedTuple):
-    """What a decoder gives for a row of words."""
+    """The result of a step over one or more words."""
 
     features: Float[Tensor, "rows new features"]
     """What the output matrix reads."""
     state: RecurrentState
     """After the last word."""
     weights: Float[Tensor, "rows heads new source"] | None
-    """How much each step looked at each source token, if asked for."""
+    """How much each step attended to each source token, if asked for."""
 
 
 def _rows(tensor: Tensor | None, rows: Tensor) -> Tensor | None:
@@ -110,13 +110,13 @@ class DecoderStart(nn.Module):
 
 
 class RecurrentDecoder(nn.Module, ABC):
-    """Hears words and gives, for each, what the next one is read from.
+    """Reads words and gives, for each, the features that the next word is predicted from.
 
-    One method, `hear`, serves training, which has all words at once, and decoding, which has one at a time: whatever
+    One method, `step`, serves training, which has all words at once, and decoding, which has one at a time. Whatever
     does not depend on the state is computed for all words together, before the loop or after it.
     """
 
-    #: Width of what `hear` gives.
+    #: Width of the features.
     feature_size: int
 
     @abstractmethod
@@ -124,7 +124,7 @@ class RecurrentDecoder(nn.Module, ABC):
         """Do once per source what does not depend on the decoder's state."""
 
     def start(self, memory: RecurrentMemory) -> RecurrentState:
-        """Begin, with nothing heard."""
+        """Give the state before any word."""
         position = torch.zeros(memory.rows, dtype=torch.long, device=memory.state.device)
         return RecurrentState(memory.state, memory.cell, None, position)
 
@@ -137,7 +137,7 @@ class RecurrentDecoder(nn.Module, ABC):
         *,
         weights: bool = False,
     ) -> DecoderStep:
-        """Hear the next words."""
+        """Read the next words."""
 
 
 def fused_stack(cell: Cell, input_size: int, state_size: int, *, num_layers: int, dropout: float) -> nn.RNNBase:

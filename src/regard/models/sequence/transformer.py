@@ -1,4 +1,4 @@
-"""The Transformer: reads a sentence at once, then says another word by word, looking at both."""
+"""The Transformer: encodes a sentence at once, then generates another word by word, attending to both."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, overload
@@ -14,12 +14,12 @@ from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
 from regard.models.sequence.prediction import Predicted, Read, check_lengths, check_same_rows, check_some
 
-#: Capacity that a decoder starts with, unless told; it doubles whenever it is full.
+#: Capacity that a decoder starts with, unless `capacity` is passed; it doubles whenever it is full.
 CAPACITY = 16
 
 
 class TransformerMemory(NamedTuple):
-    """The source as each block of the decoder looks at it, one row per sentence."""
+    """The source as each block of the decoder attends to it, one row per sentence."""
 
     blocks: tuple[Memory, ...]
     """Keys and values, for each block its own."""
@@ -35,7 +35,7 @@ class TransformerMemory(NamedTuple):
 
 
 class TransformerState(NamedTuple):
-    """The target so far as each block of the decoder looks at it, one row per hypothesis."""
+    """The target so far as each block of the decoder attends to it, one row per hypothesis."""
 
     blocks: tuple[Memory, ...]
     """Keys and values, for each block its own, in a fixed capacity."""
@@ -52,7 +52,7 @@ class TransformerState(NamedTuple):
         return TransformerState(tuple(item.select(rows, filled=self.length) for item in self.blocks), self.length)
 
     def with_capacity(self, more: int) -> "TransformerState":
-        """Make room for `more` tokens where there is none, by doubling."""
+        """Reserve capacity for `more` tokens where there is none, by doubling."""
         capacity, needed = self.blocks[0].capacity, self.length + more
         if needed <= capacity:
             return self
@@ -60,7 +60,7 @@ class TransformerState(NamedTuple):
         return TransformerState(tuple(item.reserve(capacity_needed) for item in self.blocks), self.length)
 
     def next_positions(self, count: int) -> Int[Tensor, "..."]:
-        """Say where the next `count` tokens stand, the same in all rows."""
+        """Give the positions of the next `count` tokens, the same in all rows."""
         if torch.compiler.is_compiling():
             return self.blocks[0].next_positions(count)
         return torch.arange(self.length, self.length + count, device=self.blocks[0].key.device)
@@ -74,11 +74,11 @@ class TransformerStep(NamedTuple):
     state: TransformerState
     """For the next step."""
     weights: Float[Tensor, "rows layers heads new source"] | None
-    """How much each new token looked at each source token, if asked for."""
+    """How much each new token attended to each source token, if asked for."""
 
 
 class TransformerDecoder(nn.Module):
-    """What says a target word by word while it looks at a memory, whatever the memory was made of.
+    """Generates a target word by word while it attends to a memory, whatever the memory was made of.
 
     Whoever inherits makes the four parts, and the memory.
     """
@@ -94,7 +94,7 @@ class TransformerDecoder(nn.Module):
             yield block
 
     def start(self, memory: TransformerMemory, *, capacity: int | None = None) -> TransformerState:
-        """Begin, with nothing said and room for `capacity` tokens."""
+        """Give the state before any token, with capacity for so many."""
         capacity_needed = CAPACITY if capacity is None else capacity
         return TransformerState(tuple(block.start(memory.rows, capacity_needed) for block in self._decoder()), 0)
 
@@ -106,7 +106,7 @@ class TransformerDecoder(nn.Module):
         *,
         weights: bool = False,
     ) -> TransformerStep:
-        """Hear the next tokens, one or more, and say what may follow each."""
+        """Read the next tokens, one or more, and predict what follows each."""
         check_some("tokens", tokens)
         state = state.with_capacity(tokens.size(1))
         filled = None if torch.compiler.is_compiling() else state.length  # compiled code keeps its shapes

@@ -47,18 +47,18 @@ def build_question_network(
 def build_image_positions(
     spec: ImageEncoderSpec, *, size: int, image_size: int, kind: MemoryKind = "places"
 ) -> ImagePositions:
-    """Make what reads a picture into places; how many there are is seen by trying."""
+    """Make the encoder of a picture into positions; their number comes from encoding an empty one."""
     encoder = build_image_encoder(spec, image_size=image_size, channels=3).eval()
     with torch.no_grad():
         grid = encoder.features(torch.zeros(1, 3, image_size, image_size)).grid
     indices = ImagePositions(encoder.train(), size=size, grid=grid, kind=kind)
-    for positions in (indices.rows, indices.columns):  # beside features of unit variance, smaller ones are not heard
+    for positions in (indices.rows, indices.columns):  # beside features of unit variance, smaller ones have no effect
         nn.init.normal_(positions.table, std=0.5)
     return indices
 
 
 def build_attending_block(size: int, num_heads: int, hidden_size: int, *, dropout: float) -> TransformerDecoderBlock:
-    """Make a block whose words hear each other, look at a picture and think it over."""
+    """Make a block of self-attention over words, attention over a picture, and feed-forward."""
     return TransformerDecoderBlock(
         MultiHeadAttention(size, num_heads),
         CrossAttention(size, num_heads),

@@ -1,4 +1,4 @@
-"""Captions: a Transformer's decoder that looks at the places of a picture, one map for each word it says."""
+"""Captions: a Transformer's decoder that attends to the positions of a picture, one map for each word."""
 
 from collections.abc import Iterable
 
@@ -19,13 +19,13 @@ class CaptionModel(TransformerDecoder):
 
     $$p(y_i \mid y_{<i}, x) = \text{softmax}(W_o\, \text{decoder}(y_{<i}, m(x)))$$
 
-    where $m(x)$ are the places of the picture. Follows `GeneratingModel`, so that every search serves it: there, a
+    where $m(x)$ are the positions of the picture. Follows `GeneratingModel`, so that every search serves it: there, a
     source is a row of integers, and here those are the picture's bytes, as `as_source` lays them out. The weights of a
     step are (rows, layers, heads, new, places).
 
     Reference: Xu et al. (2015), section 3, arXiv:1502.03044 (a map for each word); Vaswani et al. (2017), section 3.1,
     arXiv:1706.03762 (the decoder).
-    Differs: Xu et al. say words with an LSTM.
+    Differs: Xu et al. generate words with an LSTM.
     """
 
     def __init__(

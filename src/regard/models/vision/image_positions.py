@@ -14,14 +14,14 @@ MemoryKind: TypeAlias = Literal["places", "mean"]
 
 
 class ImagePositions(nn.Module):
-    r"""Read a picture into places of one width, each with learned vectors for its row and its column.
+    r"""Encode a picture as positions of one width, each with learned vectors for its row and its column.
 
     $$m_{rc} = \text{norm}(W f_{rc}) + R_r + C_c$$
 
-    where $f$ are the features of `encoder`. With `kind="mean"` all places are averaged into one, which leaves nothing
+    where $f$ are the features of `encoder`. With `kind="mean"` all are averaged into one, which leaves nothing
     to choose from: what words then find in the picture does not depend on them.
 
-    Reference: Xu et al. (2015), section 3.1.1, arXiv:1502.03044, for places of a convolutional network as memory;
+    Reference: Xu et al. (2015), section 3.1.1, arXiv:1502.03044, for positions of a convolutional network as memory;
     Bello et al. (2019), section 3.2, arXiv:1904.09925, for positions of rows and columns apart.
 
     >>> from regard.models.vision.residual import ResidualNetwork

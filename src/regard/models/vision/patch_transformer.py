@@ -14,7 +14,7 @@ from regard.models.vision.features import ImageFeatures, ImageWeights, PositionW
 
 
 class VisionTransformer(nn.Module):
-    r"""Cut an image into patches, put a token for the label before them, and let all look at each other.
+    r"""Cut an image into patches, put a token for the label before them, and let all attend to each other.
 
     $$z_0 = [x_\text{class};\ E x_1; \dots; E x_N] + P, \qquad z_l = \text{block}_l(z_{l-1}), \qquad
     \text{logits} = W\, \text{norm}(z_L^0) + b$$
@@ -88,7 +88,7 @@ class VisionTransformer(nn.Module):
         return self._decide(self._read(image)[0])
 
     def forward_with_weights(self, image: Float[Tensor, "batch channels height width"]) -> ImageWeights:
-        """Give the logits, where the token looked in each block, the mean over the heads, and the rollout of all."""
+        """Give the logits, what the token attended to in each block, the mean over heads, and the rollout of all."""
         states, grid, weights = self._read(image, return_weights=True)
         limit = 8 / (grid[0] * grid[1])
         indices = [
@@ -123,7 +123,7 @@ class VisionTransformer(nn.Module):
 
 
 def roll_out(weights: list[Tensor]) -> Float[Tensor, "batch place place"]:
-    r"""Follow attention through all blocks, taking the residual as a look at oneself.
+    r"""Follow attention through all blocks, taking the residual as attention to oneself.
 
     $$\tilde A = \hat A_L \cdots \hat A_1, \qquad \hat A_l = \tfrac12 \text{mean}_h A_l + \tfrac12 I$$
 

@@ -28,7 +28,7 @@ class ResidualBlock(nn.Module):
 
     $$y = \text{ReLU}(x + M_s(M_c(f(x)))), \qquad f = \text{norm} \circ w_2 * \text{ReLU}(\text{norm}(w_1 * x))$$
 
-    where $M_c$ weighs channels and $M_s$ places, each there or not as `attention` says. Where the width or the
+    where $M_c$ weighs channels and $M_s$ positions, each there or not as `attention` says. Where the width or the
     resolution changes, $x$ goes through a convolution of one place.
 
     Reference: He et al. (2016), equations 1 and 2, arXiv:1512.03385; gates on the branch before the sum as Woo et al.
@@ -78,11 +78,11 @@ class ResidualBlock(nn.Module):
 
 
 class ResidualNetwork(nn.Module):
-    r"""Stages of residual blocks, each of half the resolution and a greater width, then the mean over all places.
+    r"""Stages of residual blocks, each of half the resolution and a greater width, then the mean over all positions.
 
     $$\text{logits} = W\, \frac{1}{HW} \sum_{ij} x_{ij} + b$$
 
-    where $x_{ij}$ is what the last stage says of a place. A logit is thus a sum over places, which `look` gives as
+    where $x_{ij}$ is the last stage's output at a position. A logit is thus a sum over positions, given as
     `evidence` (Zhou et al., 2016, equation 2, arXiv:1512.04150). Without labels the mean itself is given.
 
     Reference: He et al. (2016), section 4.2, arXiv:1512.03385.

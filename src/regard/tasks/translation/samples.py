@@ -1,4 +1,4 @@
-"""A few sentences translated at each validation, with where the model looked for each word."""
+"""A few sentences translated at each validation, with the attention weights of each word."""
 
 from collections.abc import Sequence
 

@@ -96,7 +96,7 @@ def add_weights(
 ) -> list[list[Hypothesis]]:
     """Give the weights to those outputs that are wanted, by reading each once more, whole.
 
-    This costs less than keeping the weights of every hypothesis during the search.
+    That costs less than keeping the weights of every hypothesis during the search.
     """
     chosen = [
         (row, rank)
@@ -147,7 +147,7 @@ def force_batches(
     weights: bool,
     device: torch.device,
 ) -> Iterator[tuple[int, Hypothesis]]:
-    """Let the model hear each target along its source, batch by batch, and give the index with what it thought."""
+    """Score each target along its source, batch by batch; give the index with the scored output."""
     for indices in plan:
         batch = make_batch(examples, indices).to(device)
         with torch.inference_mode():
