@@ -1,7 +1,7 @@
 """Every attention layer, with an example: adding a layer is adding a row. `laws/test_layers.py` runs over them.
 
-A row's `look` calls the layer on (query, key, mask), where mask speaks of the keys alone, and gives what came out and
-the weights. Layers that look at their own sequence take no query.
+A row's `attend` calls the layer on (query, key, mask), where mask speaks of the keys alone, and gives what came out and
+the weights. Layers that attend over their own sequence take no query.
 """
 
 import copy
@@ -18,6 +18,7 @@ from regard.layers import (
     AttentionPooling,
     BilinearAttention,
     CosineAttention,
+    DotAttention,
     GaussianAttention,
     LearnedAdditive,
     LearnedBilinear,
@@ -35,21 +36,21 @@ from regard.layers.position.relative import RelativePositions
 from regard.layers.position.rotary import RotaryPositions
 
 KeyMask = Tensor | Padding | None
-Look = Callable[[Any, Tensor | None, Tensor, KeyMask], tuple[Tensor, Tensor]]
+Call = Callable[[Any, Tensor | None, Tensor, KeyMask], tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
     name: str
     build: Callable[[], nn.Module]
-    look: Look
+    attend: Call
     key_size: int
     output_size: int
     query_size: int | None = None
     num_heads: int | None = None
     sums_to_one: bool = True
     ordered: bool = False
-    """True where the place of a key matters."""
+    """True where the position of a key matters."""
     flat: bool = False
     """True where the gradient of the weights is zero almost everywhere."""
 
@@ -112,7 +113,7 @@ LAYERS = [
     Row(
         name="AdditiveAttention",
         build=lambda: AdditiveAttention(5, 6, 7),
-        look=over_memory,
+        attend=over_memory,
         query_size=5,
         key_size=6,
         output_size=6,
@@ -120,17 +121,18 @@ LAYERS = [
     Row(
         name="BilinearAttention",
         build=lambda: BilinearAttention(5, 6),
-        look=over_memory,
+        attend=over_memory,
         query_size=5,
         key_size=6,
         output_size=6,
     ),
-    Row(name="GaussianAttention", build=GaussianAttention, look=over_memory, query_size=6, key_size=6, output_size=6),
-    Row(name="CosineAttention", build=CosineAttention, look=over_memory, query_size=6, key_size=6, output_size=6),
+    Row(name="DotAttention", build=DotAttention, attend=over_memory, query_size=6, key_size=6, output_size=6),
+    Row(name="GaussianAttention", build=GaussianAttention, attend=over_memory, query_size=6, key_size=6, output_size=6),
+    Row(name="CosineAttention", build=CosineAttention, attend=over_memory, query_size=6, key_size=6, output_size=6),
     Row(
         name="LuongAttention dot",
         build=lambda: LuongAttention(6, 6, score="dot"),
-        look=luong,
+        attend=luong,
         query_size=6,
         key_size=6,
         output_size=6,
@@ -138,7 +140,7 @@ LAYERS = [
     Row(
         name="LuongAttention scaled dot",
         build=lambda: LuongAttention(6, 6, score="scaled-dot"),
-        look=luong,
+        attend=luong,
         query_size=6,
         key_size=6,
         output_size=6,
@@ -146,7 +148,7 @@ LAYERS = [
     Row(
         name="LuongAttention general",
         build=lambda: LuongAttention(5, 6),
-        look=luong,
+        attend=luong,
         query_size=5,
         key_size=6,
         output_size=5,
@@ -154,7 +156,7 @@ LAYERS = [
     Row(
         name="LuongAttention concat",
         build=lambda: LuongAttention(5, 6, score="concat", hidden_size=7),
-        look=luong,
+        attend=luong,
         query_size=5,
         key_size=6,
         output_size=5,
@@ -162,7 +164,7 @@ LAYERS = [
     Row(
         name="LuongAttention location",
         build=lambda: LuongAttention(5, 6, score="location", max_length=9),
-        look=luong,
+        attend=luong,
         query_size=5,
         key_size=6,
         output_size=5,
@@ -171,7 +173,7 @@ LAYERS = [
     Row(
         name="LocalAttention predictive",
         build=lambda: LocalAttention(5, 6, half_width=2.0),
-        look=luong,
+        attend=luong,
         query_size=5,
         key_size=6,
         output_size=5,
@@ -181,31 +183,31 @@ LAYERS = [
     Row(
         name="LocalAttention monotonic",
         build=lambda: LocalAttention(5, 6, kind="monotonic", half_width=2.0),
-        look=monotonic,
+        attend=monotonic,
         query_size=5,
         key_size=6,
         output_size=5,
         ordered=True,
     ),
-    Row(name="SelfAttention plain", build=SelfAttention, look=itself, key_size=6, output_size=6),
+    Row(name="SelfAttention plain", build=SelfAttention, attend=itself, key_size=6, output_size=6),
     Row(
         name="SelfAttention mapped",
         build=lambda: SelfAttention(6, key_size=4, value_size=5, scaled=True),
-        look=itself,
+        attend=itself,
         key_size=6,
         output_size=5,
     ),
     Row(
         name="StructuredSelfAttention",
         build=lambda: StructuredSelfAttention(6, 5, 3),
-        look=itself,
+        attend=itself,
         key_size=6,
         output_size=6,
     ),
     Row(
         name="AttentionPooling one-hot",
         build=lambda: AttentionPooling("one-hot"),
-        look=pooling,
+        attend=pooling,
         query_size=6,
         key_size=6,
         output_size=6,
@@ -213,7 +215,7 @@ LAYERS = [
     Row(
         name="AttentionPooling average",
         build=lambda: AttentionPooling("average"),
-        look=pooling,
+        attend=pooling,
         query_size=6,
         key_size=6,
         output_size=6,
@@ -221,7 +223,7 @@ LAYERS = [
     Row(
         name="AttentionPooling kernel",
         build=lambda: AttentionPooling("kernel"),
-        look=pooling,
+        attend=pooling,
         query_size=6,
         key_size=6,
         output_size=6,
@@ -229,18 +231,23 @@ LAYERS = [
     Row(
         name="AttentionPooling learned",
         build=lambda: AttentionPooling("learned", size=6),
-        look=pooling,
+        attend=pooling,
         query_size=6,
         key_size=6,
         output_size=6,
     ),
     Row(
-        name="TokenWeights learned", build=lambda: TokenWeights(5), look=tokens, key_size=6, output_size=6, ordered=True
+        name="TokenWeights learned",
+        build=lambda: TokenWeights(5),
+        attend=tokens,
+        key_size=6,
+        output_size=6,
+        ordered=True,
     ),
     Row(
         name="TokenWeights tf-idf",
         build=lambda: TokenWeights.tf_idf(documents()),
-        look=tokens,
+        attend=tokens,
         key_size=6,
         output_size=6,
         ordered=True,
@@ -249,7 +256,7 @@ LAYERS = [
         Row(
             name=f"MultiHeadAttention {name}",
             build=multi_head(options),
-            look=look,
+            attend=look,
             query_size=size,
             key_size=6 if size else 8,
             output_size=8,

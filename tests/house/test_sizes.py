@@ -85,7 +85,7 @@ MECHANISMS = (
 )
 REFERENCE = re.compile(r"References?:|arXiv:|\(\d{4}\)|et al\.")
 #: Classes that are not mechanisms themselves: bases, results, and adapters, whose docstrings name what they adapt.
-PLAIN = {"Score", "Inner", "Normalizer", "Position", "Pooled", "Attentional", "LearnedScore"}
+PLAIN = {"Score", "Inner", "Normalizer", "Position", "Pooled", "Attentional", "LearnedScore", "SingleHeadAttention"}
 
 
 def described(path: Path) -> Iterator[tuple[str, str]]:

@@ -61,7 +61,7 @@ def public_names(module: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "module", ["regard", "regard.attention", "regard.layers", "regard.inspection", "regard.decoding"]
+    "module", ["regard", "regard.attention", "regard.layers", "regard.inspection", "regard.decoding", "regard.models"]
 )
 def test_public_names_are_words_of_the_field(module: str) -> None:
     assert [name for name in public_names(module) if words(name) & NAMES.keys()] == []
@@ -140,3 +140,26 @@ def test_the_patterns_see_what_they_should() -> None:
         assert PROSE.search(text)
     assert HELP.search("Share of what a sublayer said")
     assert not PROSE.search("attends to; looks up a word")
+
+
+#: Attributes that are names in saved models, and settings of the configuration.
+SAVED = {"place", "place_vector", "places", "look", "num_looks", "Looks"}
+PLAIN = ("attention", "layers", "models", "decoding")
+
+
+def identifiers(path: Path) -> set[str]:
+    """List the names that a file defines or uses, without those for looking a thing up."""
+    tree = parsed(path)
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    names |= {node.arg for node in ast.walk(tree) if isinstance(node, (ast.arg, ast.keyword)) and node.arg}
+    names |= {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    return {name for name in names - SAVED if "look_up" not in name}
+
+
+@pytest.mark.parametrize("folder", PLAIN)
+def test_identifiers_of_the_core_are_words_of_the_field(folder: str) -> None:
+    paths = sorted((PACKAGE / folder).rglob("*.py"))
+    avoided = NAMES.keys() | {"fed", "carried"}
+    bad = {str(path.relative_to(PACKAGE)): sorted(n for n in identifiers(path) if words(n) & avoided) for path in paths}
+    assert {name: names for name, names in bad.items() if names} == {}

@@ -101,7 +101,7 @@ def test_padding_harms_neither_output_nor_parameters(row: Row, kind: str, poison
         layer: nn.Module = row.build()
         query, key = row.example()
         key = key.masked_fill(~keep.unsqueeze(-1), bad)
-        output, weights = row.look(layer, query, key, mask)
+        output, weights = row.attend(layer, query, key, mask)
         used = output if row.query_size is not None or isinstance(layer, StructuredSelfAttention) else output[keep]
         if used.requires_grad:
             used.square().sum().backward()

@@ -141,8 +141,8 @@ def test_every_layer(row: LayerRow, masked: bool) -> None:
     query, key = (tensor if tensor is None else tensor.double().requires_grad_() for tensor in row.example())
     mask = Padding(torch.tensor([6, 4, 2])) if masked else None
     leaves = [*(tensor for tensor in (query, key) if tensor is not None), *layer.parameters()]
-    if row.look(layer, query, key, mask)[0].requires_grad:
-        agree(lambda: row.look(layer, query, key, mask)[0], leaves)
+    if row.attend(layer, query, key, mask)[0].requires_grad:
+        agree(lambda: row.attend(layer, query, key, mask)[0], leaves)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.attention.checks import check_count, check_device, check_flag, check_heads, check_numbers, check_tensor
 from regard.attention.kernels.transforms import transform_in_force
 from regard.attention.position import Position
-from regard.attention.tensors import widened
+from regard.attention.tensors import Keys, Queries, Values, widened
 from regard.errors import ArgumentError
 
 
@@ -43,7 +43,7 @@ class Alibi(Position):
         slopes += [2 ** (-8 * (head + 0.5) / power) for head in range(num_heads - power)]
         return cls(slopes=torch.tensor(slopes, device=device))
 
-    def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
+    def check(self, score: object, query: Queries, key: Keys, value: Values, shape: Sequence[int]) -> None:
         """Raise unless there is a slope per head."""
         check_tensor("slopes", self.slopes)
         check_numbers("slopes", self.slopes)
@@ -54,7 +54,7 @@ class Alibi(Position):
         if self.slopes.ndim:
             check_heads("slopes", self.slopes.size(0), shape)
 
-    def bias(self, score: object, query: Tensor, key: Tensor, shape: Sequence[int]) -> Tensor:
+    def bias(self, score: object, query: Queries, key: Keys, shape: Sequence[int]) -> Float[Tensor, "..."]:
         """Give −m|i − j|."""
         slopes = self.slopes.to(device=query.device, dtype=widened(query).dtype)  # half precision ends at distance 256
         if slopes.ndim:
@@ -80,7 +80,7 @@ class RelativeBias(Position):
 
     table: Float[Tensor, "... distance"] = field(kw_only=True)
 
-    def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
+    def check(self, score: object, query: Queries, key: Keys, value: Values, shape: Sequence[int]) -> None:
         """Raise unless distances are odd in number and heads agree."""
         _check_table(self.table, query, shape)
         if self.table.size(-1) % 2 == 0:
@@ -89,7 +89,7 @@ class RelativeBias(Position):
                 f"received {tuple(self.table.shape)}."
             )
 
-    def bias(self, score: object, query: Tensor, key: Tensor, shape: Sequence[int]) -> Tensor:
+    def bias(self, score: object, query: Queries, key: Keys, shape: Sequence[int]) -> Float[Tensor, "..."]:
         """Gather the number of each distance."""
         reach = self.table.size(-1) // 2
         return gather_by_distance(self, self.table, lambda far: far.clamp(-reach, reach) + reach, query, shape)
@@ -120,7 +120,7 @@ class RelativeBuckets(Position):
         check_count("max_distance", self.max_distance)
         check_flag("both_ways", self.both_ways)
 
-    def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
+    def check(self, score: object, query: Queries, key: Keys, value: Values, shape: Sequence[int]) -> None:
         """Raise unless there are buckets to put distances in, and heads agree."""
         _check_table(self.table, query, shape)
         exact = self._exact()
@@ -144,7 +144,7 @@ class RelativeBuckets(Position):
         side = (distance > 0).long() * one_way if self.both_ways else 0
         return torch.where(before < exact, before, far) + side
 
-    def bias(self, score: object, query: Tensor, key: Tensor, shape: Sequence[int]) -> Tensor:
+    def bias(self, score: object, query: Queries, key: Keys, shape: Sequence[int]) -> Float[Tensor, "..."]:
         """Gather the number of each bucket."""
         return gather_by_distance(self, self.table, self.bucket, query, shape)
 

@@ -1,6 +1,6 @@
 """What the parts of the operator ask of their arguments, and the errors they share.
 
-No check looks at the numbers in a tensor, so all of them hold under `torch.compile`.
+No check reads the numbers in a tensor, so all of them hold under `torch.compile`.
 """
 
 import math

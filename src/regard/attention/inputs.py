@@ -1,6 +1,6 @@
-"""What a call of the operator was given, read once: every mistake is found here, before any kernel runs.
+"""The arguments of a call, read once: every mistake is raised here, before any kernel runs.
 
-No check looks at the numbers in a tensor, so all of them hold under `torch.compile`.
+No check reads the numbers in a tensor, so all of them hold under `torch.compile`.
 """
 
 from collections.abc import Iterable
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 from regard.attention.checks import check_device, check_flag, check_numbers, check_tensor
@@ -41,7 +42,7 @@ class Inputs:
         """Give the precision of the context: that of the values, or under autocast its own."""
         return kernel_dtype(self.value)
 
-    def dense_mask(self) -> Tensor | None:
+    def dense_mask(self) -> Bool[Tensor, "..."] | None:
         """Give the mask as a tensor of as many axes as the scores, the position's window included; None allows all."""
         mask = None if self.mask is None else self.mask.dense(self.shape, self.query.device)
         window = None if self.position is None else self.position.mask(self.shape, self.query.device)
@@ -81,7 +82,7 @@ def read_inputs(
     if position is not None:
         if not isinstance(position, Position):
             raise ArgumentTypeError(
-                f"`position` must be a position such as Rotary() or None; received {_found(position)}."
+                f"`position` must be a position such as Rotary() or None; received {_describe(position)}."
             )
         position.check(score, query, key, value, shape)
     mask = None if mask is None else as_mask(mask)
@@ -139,7 +140,7 @@ def refuse_unknown(names: Iterable[str], known: Iterable[str]) -> None:
         raise ArgumentTypeError(f"`attention` has no argument `{name}`. {hint}")
 
 
-def _found(thing: Any) -> str:
+def _describe(thing: Any) -> str:
     if isinstance(thing, type):
         return f"the class {thing.__name__}. Write {thing.__name__}(…)"
     return type(thing).__name__
@@ -147,7 +148,7 @@ def _found(thing: Any) -> str:
 
 def _check_kind(name: str, thing: Any, kind: type, example: str) -> None:
     if isinstance(thing, type) or not (isinstance(thing, kind) or callable(thing)):
-        raise ArgumentTypeError(f"`{name}` must be {example} or a function; received {_found(thing)}.")
+        raise ArgumentTypeError(f"`{name}` must be {example} or a function; received {_describe(thing)}.")
 
 
 def _check_dropout(dropout: float, generator: torch.Generator | None) -> None:

@@ -1,4 +1,4 @@
-"""Masks: which key a query may look at. True means "may attend", everywhere.
+"""Masks: which key a query may attend to. True means "may attend", everywhere.
 
 Masks are small values that combine: `Causal() & Padding(lengths)`, `Window(8, 0) | Documents(ids)`, `~mask`.
 `dense(shape, device)` gives the boolean tensor, with size-one axes where the mask does not vary.
@@ -73,7 +73,7 @@ class Dense(Mask):
 
     tensor: Bool[Tensor, "..."]
 
-    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Bool[Tensor, "..."]:
         """Give the tensor itself."""
         return self.tensor
 
@@ -93,7 +93,7 @@ class And(Mask):
     left: Mask
     right: Mask
 
-    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Bool[Tensor, "..."]:
         """Give left ∧ right."""
         return self.left.dense(shape, device) & self.right.dense(shape, device)
 
@@ -108,7 +108,7 @@ class Or(Mask):
     left: Mask
     right: Mask
 
-    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Bool[Tensor, "..."]:
         """Give left ∨ right."""
         return self.left.dense(shape, device) | self.right.dense(shape, device)
 
@@ -122,7 +122,7 @@ class Not(Mask):
 
     inverse: Mask
 
-    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Bool[Tensor, "..."]:
         """Give ¬mask."""
         return ~self.inverse.dense(shape, device)
 
@@ -158,7 +158,7 @@ class Window(Mask):
                 )
         check_align(self.align)
 
-    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Bool[Tensor, "..."]:
         """Give −left ≤ j − i ≤ right."""
         offset = key_offsets(shape, device, align=self.align, positions=self.positions)
         allowed = torch.ones_like(offset, dtype=torch.bool)
@@ -187,7 +187,7 @@ class Causal(Mask):
     def __post_init__(self) -> None:
         check_align(self.align)
 
-    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Bool[Tensor, "..."]:
         """Give j ≤ i."""
         return key_offsets(shape, device, align=self.align, positions=self.positions) <= 0
 
@@ -206,7 +206,7 @@ class Padding(Mask):
     def __post_init__(self) -> None:
         _check_integers("lengths", self.lengths)
 
-    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Bool[Tensor, "..."]:
         """Give j < length."""
         if self.lengths.ndim:
             _check_batch("lengths", self.lengths, 1, shape)
@@ -245,7 +245,7 @@ class Documents(Mask):
         documents = torch.arange(len(sizes), device=device)
         return cls(documents.repeat_interleave(sizes, output_size=int(sum(lengths))))  # a size known while compiling
 
-    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Tensor:
+    def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Bool[Tensor, "..."]:
         """Give "same document"."""
         key_ids = self.ids if self.key_ids is None else self.key_ids
         for name, ids, length in (("ids", self.ids, shape[-2]), ("key_ids", key_ids, shape[-1])):
@@ -296,18 +296,18 @@ def key_offsets(
     align: Align = "end",
     positions: Tensor | None = None,
 ) -> Int[Tensor, "... query key"]:
-    """Give j − i, the place of each key relative to each query."""
+    """Give j − i, the position of each key relative to each query."""
     query_length, key_length = shape[-2], shape[-1]
     if positions is None:
         first = key_length - query_length if align == "end" else 0
         query = torch.arange(query_length, device=device) + first
     else:
-        query = placed("positions", positions, query_length, shape).to(device=device)
+        query = located("positions", positions, query_length, shape).to(device=device)
     return torch.arange(key_length, device=device) - query.unsqueeze(-1)
 
 
-def placed(name: str, positions: Tensor, length: int, shape: Sequence[int]) -> Tensor:
-    """Lay the places of queries or keys along the batch, or raise where they are not `length` integers."""
+def located(name: str, positions: Tensor, length: int, shape: Sequence[int]) -> Tensor:
+    """Expand the positions of queries or keys over the batch, or raise where they are not `length` integers."""
     _check_integers(name, positions)
     if positions.shape[-1:] != (length,):
         raise ArgumentError(f"`{name}` must name {length} places; received shape {tuple(positions.shape)}.")

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.attention.checks import check_heads, check_number, check_numbers, check_tensor, undefined
+from regard.attention.tensors import Scores
 from regard.errors import ArgumentError, ArgumentTypeError
 
 
@@ -102,7 +103,7 @@ class Softmax(Normalizer):
     tensor([[0.5000, 0.5000]])
     """
 
-    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+    def __call__(self, scores: Scores, mask: Bool[Tensor, "..."] | None) -> Scores:
         """Take the softmax over the keys."""
         return torch.softmax(scores, dim=-1)
 
@@ -125,7 +126,7 @@ class Sink(Normalizer):
     score: Float[Tensor, " heads"] | Float[Tensor, ""]
     shift_invariant = False
 
-    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+    def __call__(self, scores: Scores, mask: Bool[Tensor, "..."] | None) -> Scores:
         """Take the softmax beside the sink's score, then leave that out."""
         sink = self.over_rows(scores).expand(*scores.shape[:-1], 1)
         return torch.softmax(torch.cat([scores, sink], dim=-1), dim=-1)[..., :-1]
@@ -159,7 +160,7 @@ class Sparsemax(Normalizer):
     tensor([[0.6000, 0.4000, 0.0000]])
     """
 
-    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+    def __call__(self, scores: Scores, mask: Bool[Tensor, "..."] | None) -> Scores:
         """Find the support by sorting; inside it the weights are linear in the scores."""
         scores = scores - scores.detach().amax(-1, keepdim=True)
         ordered = scores.detach().sort(-1, descending=True).values
@@ -195,7 +196,7 @@ class Entmax(Normalizer):
                 "alpha 2 Sparsemax()."
             )
 
-    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+    def __call__(self, scores: Scores, mask: Bool[Tensor, "..."] | None) -> Scores:
         """Find the threshold, then raise what is above it to the power 1/(α − 1)."""
         if self.alpha == 2:
             return Sparsemax()(scores, mask)
@@ -245,7 +246,7 @@ class Sigmoid(Normalizer):
     def __post_init__(self) -> None:
         check_number("bias", self.bias)
 
-    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+    def __call__(self, scores: Scores, mask: Bool[Tensor, "..."] | None) -> Scores:
         """Take the sigmoid of each score."""
         return torch.sigmoid(scores + self.bias)
 
@@ -263,7 +264,7 @@ class Hard(Normalizer):
     tensor([[0., 1., 0.]])
     """
 
-    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+    def __call__(self, scores: Scores, mask: Bool[Tensor, "..."] | None) -> Scores:
         """Mark the largest score."""
         best = scores.detach().argmax(-1, keepdim=True)
         return torch.zeros_like(scores).scatter(-1, best, 1.0)
@@ -283,7 +284,7 @@ class Mean(Normalizer):
     tensor([[0.5000, 0.5000]])
     """
 
-    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+    def __call__(self, scores: Scores, mask: Bool[Tensor, "..."] | None) -> Scores:
         """Share one among the allowed keys."""
         if mask is None:
             return torch.full_like(scores, 1 / scores.size(-1))

@@ -1,4 +1,4 @@
-"""Observers of the operator: functions that are told of each call of `attention`, while something records."""
+"""Observers of the operator: functions that get each call of `attention`, while something records."""
 
 import threading
 from collections.abc import Callable, Iterator

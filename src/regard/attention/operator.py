@@ -180,9 +180,10 @@ def _fused(
     ready = reference.operands(inputs, mask=inputs.dense_mask()) if wanted else None
     match name:
         case "sdpa":
+            ready = None if ready is None else reference.with_offset(inputs, ready)
             context = sdpa.attend(inputs, ready)
         case "flex":
-            context = flex.attend(inputs)
+            context = flex.attend(inputs, ready)
         case "triton":
             context = additive.attend(inputs, ready)
     if ready is None:

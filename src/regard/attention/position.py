@@ -1,4 +1,4 @@
-"""Positions: how far apart query and key stand, told to the operator.
+"""Positions: how far apart query and key stand, for the operator.
 
 A position may act at five places, in the order of the computation: `rotate` query and key before the score, add a
 `bias` to the scores, narrow the `mask`, `reweight` the weights, and add to the `context`. By default it does nothing at
@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.attention.checks import check_count, check_device, check_number, check_numbers, check_tensor
-from regard.attention.mask import placed
+from regard.attention.mask import located
 from regard.attention.score import Score
-from regard.attention.tensors import broadcasts, name_of
+from regard.attention.tensors import Keys, Queries, Scores, Values, broadcasts, name_of
 from regard.errors import ArgumentError, nearest
 
 
@@ -50,39 +50,39 @@ class Position:
         query = self.locate_queries(shape, device)
         if self.key_positions is None:
             return query, torch.arange(shape[-1], device=device)
-        return query, placed("key_positions", self.key_positions, shape[-1], shape).to(device)
+        return query, located("key_positions", self.key_positions, shape[-1], shape).to(device)
 
     def locate_queries(self, shape: Sequence[int], device: torch.device) -> Int[Tensor, "... query"]:
         """Give where queries alone stand."""
         if self.query_positions is None:
             return torch.arange(shape[-2], device=device) + (shape[-1] - shape[-2])
-        return placed("query_positions", self.query_positions, shape[-2], shape).to(device)
+        return located("query_positions", self.query_positions, shape[-2], shape).to(device)
 
     def offsets(self, shape: Sequence[int], device: torch.device) -> Int[Tensor, "... query key"]:
         """Give j − i for every query i and key j."""
         query, key = self.locate(shape, device)
         return key.unsqueeze(-2) - query.unsqueeze(-1)
 
-    def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
+    def check(self, score: object, query: Queries, key: Keys, value: Values, shape: Sequence[int]) -> None:
         """Raise if this position cannot go with these arguments."""
 
-    def rotate(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
+    def rotate(self, query: Queries, key: Keys, shape: Sequence[int]) -> tuple[Queries, Keys]:
         """Change query and key before the score."""
         return query, key
 
-    def bias(self, score: object, query: Tensor, key: Tensor, shape: Sequence[int]) -> Tensor | None:
+    def bias(self, score: object, query: Queries, key: Keys, shape: Sequence[int]) -> Float[Tensor, "..."] | None:
         """Give what to add to the scores."""
         return None
 
-    def mask(self, shape: Sequence[int], device: torch.device) -> Tensor | None:
+    def mask(self, shape: Sequence[int], device: torch.device) -> Bool[Tensor, "..."] | None:
         """Say which keys each query may attend to."""
         return None
 
-    def reweight(self, weights: Tensor) -> Tensor:
+    def reweight(self, weights: Scores) -> Scores:
         """Change the weights after normalizing."""
         return weights
 
-    def context(self, weights: Tensor) -> Tensor | None:
+    def context(self, weights: Scores) -> Tensor | None:
         """Give what to add to the context."""
         return None
 
@@ -129,7 +129,7 @@ class Rotary(Position):
             check_tensor("frequencies", self.frequencies)
             check_numbers("frequencies", self.frequencies)
 
-    def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
+    def check(self, score: object, query: Queries, key: Keys, value: Values, shape: Sequence[int]) -> None:
         """Raise unless the features pair up."""
         for name, tensor in (("query", query), ("key", key)):
             size = tensor.size(-1) if self.size is None else self.size
@@ -144,21 +144,21 @@ class Rotary(Position):
                     f"received shape {tuple(self.frequencies.shape)}."
                 )
 
-    def rotate(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
+    def rotate(self, query: Queries, key: Keys, shape: Sequence[int]) -> tuple[Queries, Keys]:
         """Turn both sides, each by its own position."""
         if self.turned:
             return self._turn(query, self.locate_queries(shape, query.device)), key
-        query_places, key_places = self.locate(shape, query.device)
-        return self._turn(query, query_places), self._turn(key, key_places)
+        query_indices, key_indices = self.locate(shape, query.device)
+        return self._turn(query, query_indices), self._turn(key, key_indices)
 
     def turn(
         self, features: Float[Tensor, "*batch place size"], positions: Int[Tensor, "... place"]
     ) -> Float[Tensor, "*batch place size"]:
         """Turn one side alone: keys, once, before they are kept."""
-        indices = placed("positions", positions, features.size(-2), (*features.shape[:-1], features.size(-2)))
+        indices = located("positions", positions, features.size(-2), (*features.shape[:-1], features.size(-2)))
         return self._turn(features, indices.to(features.device))
 
-    def _turn(self, features: Tensor, places: Tensor) -> Tensor:
+    def _turn(self, features: Tensor, indices: Tensor) -> Tensor:
         size = features.size(-1) if self.size is None else self.size
         wide = torch.float64 if features.dtype == torch.float64 else torch.float32
         exact = torch.float32 if features.device.type == "mps" else torch.float64  # float32 is off by 0.004 at 100,000
@@ -167,7 +167,7 @@ class Rotary(Position):
             frequencies = self.base**-exponent
         else:
             frequencies = self.frequencies.to(features.device, exact)
-        angle = places.unsqueeze(-1).to(exact) * frequencies  # *batch place size/2
+        angle = indices.unsqueeze(-1).to(exact) * frequencies  # *batch place size/2
         turned, kept = features[..., :size].to(wide), features[..., size:]
         if self.layout == "pairs":
             first, second = turned[..., 0::2], turned[..., 1::2]
@@ -208,7 +208,7 @@ class Shaw(Position):
         rewritten = type(self).reweight is not Position.reweight or type(self).context is not Shaw.context
         return self.values is not None or rewritten
 
-    def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
+    def check(self, score: object, query: Queries, key: Keys, value: Values, shape: Sequence[int]) -> None:
         """Raise unless the score is linear in the key and the tables fit."""
         if not isinstance(score, Score) or not score.linear:
             raise ArgumentError(
@@ -219,7 +219,7 @@ class Shaw(Position):
         if self.values is not None:
             _check_table("values", self.values, value, "value")
 
-    def bias(self, score: object, query: Tensor, key: Tensor, shape: Sequence[int]) -> Tensor:
+    def bias(self, score: object, query: Queries, key: Keys, shape: Sequence[int]) -> Float[Tensor, "..."]:
         """Score the query against each distance once, then gather."""
         assert isinstance(score, Score)
         inner = score.inner(query, key)
@@ -228,7 +228,7 @@ class Shaw(Position):
         index = self._index(shape, query.device, self.keys)
         return by_distance.expand(*shape[:-1], -1).gather(-1, index.expand(shape))
 
-    def context(self, weights: Tensor) -> Tensor | None:
+    def context(self, weights: Scores) -> Tensor | None:
         """Sum the weights per distance, then mix the distances' vectors."""
         if self.values is None:
             return None
@@ -255,7 +255,7 @@ def _check_table(name: str, table: Tensor, beside: Tensor, side: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class GaussianWindow(Position):
-    r"""Look around a predicted place: Luong's local-p attention, as printed.
+    r"""Attend around a predicted position: Luong's local-p attention, as printed.
 
     $$\alpha_{ij} = \text{align}(q_i, k_j) \exp\left(-\frac{(j - p_i)^2}{2\sigma^2}\right), \qquad \sigma = D/2,
     \qquad |j - p_i| \le D$$
@@ -281,7 +281,7 @@ class GaussianWindow(Position):
                 "`query_positions` of GaussianWindow must be None: `center` says where each query looks."
             )
 
-    def check(self, score: object, query: Tensor, key: Tensor, value: Tensor, shape: Sequence[int]) -> None:
+    def check(self, score: object, query: Queries, key: Keys, value: Values, shape: Sequence[int]) -> None:
         """Raise unless there is a center for every query."""
         check_tensor("center", self.center)
         check_numbers("center", self.center)
@@ -297,11 +297,11 @@ class GaussianWindow(Position):
         _, indices = self.locate(shape, device)
         return indices.unsqueeze(-2) - self.center.unsqueeze(-1)
 
-    def mask(self, shape: Sequence[int], device: torch.device) -> Tensor:
+    def mask(self, shape: Sequence[int], device: torch.device) -> Bool[Tensor, "..."]:
         """Allow the window only."""
         return self._distance(shape, device).detach().abs() <= self.half_width
 
-    def reweight(self, weights: Tensor) -> Tensor:
+    def reweight(self, weights: Scores) -> Scores:
         """Multiply by the Gaussian; outside the window the weights are zero, wherever a center of NaN puts it."""
         sigma = self.half_width / 2
         distance = self._distance(weights.shape, weights.device)

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.attention.checks import check_factor, check_number, check_parameter, undefined
-from regard.attention.tensors import widened
+from regard.attention.tensors import Keys, Queries, Scores, widened
 from regard.errors import ArgumentError, nearest
 
 Activation = Literal["tanh", "identity"]
@@ -53,9 +53,7 @@ class Score:
                 if name not in vars(cls):
                     setattr(cls, name, vars(Score)[name])
 
-    def dense(
-        self, query: Float[Tensor, "*batch query query_size"], key: Float[Tensor, "*batch key key_size"]
-    ) -> Float[Tensor, "*batch query key"]:
+    def dense(self, query: Queries, key: Keys) -> Scores:
         """Give the score of every pair, by definition."""
         raise undefined(self, "dense(query, key)")
 
@@ -64,7 +62,9 @@ class Score:
         """Tell whether `inner` gives a form: where it is stated, unless the score knows better."""
         return type(self).inner is not Score.inner
 
-    def inner(self, query: Tensor, key: Tensor, attendable: Bool[Tensor, "*batch key"] | None = None) -> Inner | None:
+    def inner(
+        self, query: Queries, key: Keys, attendable: Bool[Tensor, "*attendable key"] | None = None
+    ) -> Inner | None:
         """Rewrite the score as an inner product; None where there is no such form."""
         return None
 
@@ -72,7 +72,7 @@ class Score:
         """Do once the work that does not depend on the pair; by default there is none."""
         return self, query, key
 
-    def hidden_size(self, query: Tensor, key: Tensor) -> int:
+    def hidden_size(self, query: Queries, key: Keys) -> int:
         """Say how many numbers `dense` holds per pair; above one, backend "chunked" pays, which gives it some rows."""
         return 1
 
@@ -80,7 +80,7 @@ class Score:
         """Give the score of `count` query rows from `first` on, where it differs from row to row."""
         return self
 
-    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
+    def check(self, query: Queries, key: Keys, shape: Sequence[int]) -> None:
         """Raise if the widths of query and key do not suit; `shape` is that of the scores, (*batch, query, key)."""
         if query.size(-1) != key.size(-1):
             raise ArgumentError(
@@ -115,11 +115,11 @@ class Dot(Score):
 
     linear = True
 
-    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+    def dense(self, query: Queries, key: Keys) -> Scores:
         """Give q·k."""
         return query @ key.mT
 
-    def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
+    def inner(self, query: Queries, key: Keys, attendable: Bool[Tensor, "*attendable key"] | None = None) -> Inner:
         """Is one already."""
         return Inner(query, key, None, 1.0)
 
@@ -145,18 +145,18 @@ class ScaledDot(Score):
         if self.scale is not None and not isinstance(self.scale, Tensor):
             check_number("scale", self.scale)
 
-    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+    def dense(self, query: Queries, key: Keys) -> Scores:
         """Give q·k/√d."""
         query, key, _, scale = ScaledDot.inner(self, query, key)
         return (query * scale) @ key.mT
 
-    def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
+    def inner(self, query: Queries, key: Keys, attendable: Bool[Tensor, "*attendable key"] | None = None) -> Inner:
         """Is one already."""
         if isinstance(self.scale, Tensor):
             return Inner((query * widened(self.scale)).to(query.dtype), key, None, 1.0)
         return Inner(query, key, None, 1 / math.sqrt(max(key.size(-1), 1)) if self.scale is None else self.scale)
 
-    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
+    def check(self, query: Queries, key: Keys, shape: Sequence[int]) -> None:
         """Raise unless the widths agree and the scale is one per row at most."""
         super().check(query, key, shape)
         check_factor("scale", self.scale, shape, query.device)
@@ -186,15 +186,15 @@ class Bilinear(Score):
     linear = True
     inner_fits_half = False  # q M sums over the query's features
 
-    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+    def dense(self, query: Queries, key: Keys) -> Scores:
         """Give qᵀMk."""
         return query @ self.matrix.to(query.dtype) @ key.mT
 
-    def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
+    def inner(self, query: Queries, key: Keys, attendable: Bool[Tensor, "*attendable key"] | None = None) -> Inner:
         """Multiply the query by the matrix once."""
         return Inner(query @ self.matrix.to(query.dtype), key, None, 1.0)
 
-    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
+    def check(self, query: Queries, key: Keys, shape: Sequence[int]) -> None:
         """Raise unless the matrix maps one width to the other."""
         expected = (query.size(-1), key.size(-1))
         check_parameter("matrix", self.matrix, expected, "(query width, key width)", shape, query.device)
@@ -228,7 +228,7 @@ class Additive(Score):
                 + nearest(self.activation, get_args(Activation))
             )
 
-    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+    def dense(self, query: Queries, key: Keys) -> Scores:
         """Give v·tanh(q + k)."""
         vector = self.vector.to(query.dtype)
         if self.activation == "identity":
@@ -244,17 +244,19 @@ class Additive(Score):
         """Tell whether the form is linear."""
         return self.activation == "identity"
 
-    def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner | None:
+    def inner(
+        self, query: Queries, key: Keys, attendable: Bool[Tensor, "*attendable key"] | None = None
+    ) -> Inner | None:
         """Exists for the linear form only: the key's term, times a query of ones, tied to the query by a zero."""
         if self.activation != "identity":
             return None
         return Inner(query[..., :1] * 0 + 1, key @ self.vector.to(key.dtype).unsqueeze(-1), None, 1.0)
 
-    def hidden_size(self, query: Tensor, key: Tensor) -> int:
+    def hidden_size(self, query: Queries, key: Keys) -> int:
         """Hold the tanh layer for every pair."""
         return query.size(-1) if self.activation == "tanh" else 1
 
-    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
+    def check(self, query: Queries, key: Keys, shape: Sequence[int]) -> None:
         """Raise unless query, key and vector have one width."""
         super().check(query, key, shape)
         check_parameter("vector", self.vector, (query.size(-1),), "(width,)", shape, query.device)
@@ -278,7 +280,7 @@ class Concat(Score):
     matrix: Tensor
     vector: Tensor
 
-    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+    def dense(self, query: Queries, key: Keys) -> Scores:
         """Give v·tanh(W[q; k])."""
         additive, query, key = Concat.projected(self, query, key)
         return additive.dense(query, key)
@@ -288,11 +290,11 @@ class Concat(Score):
         for_query, for_key = self.matrix.to(query.dtype).split([query.size(-1), key.size(-1)], dim=-1)
         return Additive(self.vector), query @ for_query.mT, key @ for_key.mT
 
-    def hidden_size(self, query: Tensor, key: Tensor) -> int:
+    def hidden_size(self, query: Queries, key: Keys) -> int:
         """Hold the tanh layer for every pair."""
         return self.matrix.size(-2)
 
-    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
+    def check(self, query: Queries, key: Keys, shape: Sequence[int]) -> None:
         """Raise unless the matrix takes both widths and the vector its output."""
         hidden = self.matrix.size(-2) if isinstance(self.matrix, Tensor) and self.matrix.ndim > 1 else 1
         expected = (hidden, query.size(-1) + key.size(-1))
@@ -302,7 +304,7 @@ class Concat(Score):
 
 @dataclass(frozen=True, eq=False)
 class Location(Score):
-    r"""Score places by the query alone: the key's content is not looked at.
+    r"""Score positions by the query alone: the key's content is not used.
 
     $$e_i = W q_i$$
 
@@ -316,11 +318,11 @@ class Location(Score):
 
     matrix: Tensor
 
-    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+    def dense(self, query: Queries, key: Keys) -> Scores:
         """Give W q, cut to the number of keys."""
         return query @ self.matrix[..., : key.size(-2)].to(query.dtype)
 
-    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
+    def check(self, query: Queries, key: Keys, shape: Sequence[int]) -> None:
         """Raise unless the matrix takes the query and reaches the last key."""
         longest = self.matrix.size(-1) if isinstance(self.matrix, Tensor) and self.matrix.ndim > 1 else 1
         check_parameter(

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from regard.attention.checks import check_callable, check_count, check_number, undefined
 from regard.attention.score import ScaledDot, Score
+from regard.attention.tensors import Keys, Queries
 from regard.errors import ArgumentTypeError
 
 #: (score, batch, head, query index, key index) → score, as FlexAttention's `score_mod`.
@@ -45,20 +46,20 @@ class ScoreRows(Score):
         if self.numbers_per_pair is not None:
             check_count("numbers_per_pair", self.numbers_per_pair)
 
-    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+    def dense(self, query: Queries, key: Keys) -> Tensor:
         """Call the function with the rows that are there and their indices."""
         rows, keys = _indices(query, self.first), torch.arange(key.size(-2), device=key.device)
         return self.function(query, key, rows, keys.unsqueeze(0))
 
-    def hidden_size(self, query: Tensor, key: Tensor) -> int:
-        """Assume as many numbers per pair as the vectors are wide, unless told."""
+    def hidden_size(self, query: Queries, key: Keys) -> int:
+        """Assume as many numbers per pair as the vectors are wide, unless `numbers_per_pair` says."""
         return max(query.size(-1), key.size(-1)) if self.numbers_per_pair is None else self.numbers_per_pair
 
     def of_rows(self, first: int, count: int) -> "ScoreRows":
         """Count from the first of the rows."""
         return replace(self, first=self.first + first)
 
-    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
+    def check(self, query: Queries, key: Keys, shape: Sequence[int]) -> None:
         """Leave the widths to the function."""
 
 
@@ -73,7 +74,7 @@ class ChangedScore(Score):
         """Change one score, or many at once, whose indices broadcast with them."""
         raise undefined(self, "modify(score, batch, head, query, key)")
 
-    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+    def dense(self, query: Queries, key: Keys) -> Tensor:
         """Score, then change."""
         return self.change(self.score.dense(query, key))
 
@@ -88,7 +89,7 @@ class ChangedScore(Score):
         keys = torch.arange(scores.size(-1), device=device)
         return self.modify(scores, batch, head, _indices(scores, self.first), keys.unsqueeze(0))
 
-    def hidden_size(self, query: Tensor, key: Tensor) -> int:
+    def hidden_size(self, query: Queries, key: Keys) -> int:
         """Hold what the score holds."""
         return self.score.hidden_size(query, key)
 
@@ -96,7 +97,7 @@ class ChangedScore(Score):
         """Count from the first of the rows."""
         return replace(self, score=self.score.of_rows(first, count), first=self.first + first)  # type: ignore[type-var]
 
-    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
+    def check(self, query: Queries, key: Keys, shape: Sequence[int]) -> None:
         """Raise where the score would."""
         self.score.check(query, key, shape)
 

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 from regard.attention.checks import check_factor, check_number
 from regard.attention.score import Inner, Score, factor_of_rows
-from regard.attention.tensors import kernel_dtype, widened
+from regard.attention.tensors import Keys, Queries, Scores, kernel_dtype, widened
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +35,13 @@ class Gaussian(Score):
         if not isinstance(self.bandwidth, Tensor):
             check_number("bandwidth", self.bandwidth, positive=True)
 
-    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+    def dense(self, query: Queries, key: Keys) -> Scores:
         """Give −‖q − k‖²/2σ²."""
         difference = query.unsqueeze(-2) - key.unsqueeze(-3)  # *batch query key size
         bandwidth = widened(self.bandwidth) if isinstance(self.bandwidth, Tensor) else self.bandwidth
         return (difference.square().sum(-1) / (-2 * bandwidth**2)).to(query.dtype)
 
-    def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
+    def inner(self, query: Queries, key: Keys, attendable: Bool[Tensor, "*attendable key"] | None = None) -> Inner:
         """Expand the square around the mean of the attendable keys; ‖q‖² is constant along a row.
 
         Distances do not change when both sides move; without the move, inputs far from the origin would cancel badly.
@@ -61,7 +62,7 @@ class Gaussian(Score):
             scale = 1 / self.bandwidth**2
         return Inner(wide, torch.cat([key, high, low], dim=-1), None, scale)
 
-    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
+    def check(self, query: Queries, key: Keys, shape: Sequence[int]) -> None:
         """Raise unless the widths agree and the bandwidth is one per row at most."""
         super().check(query, key, shape)
         check_factor("bandwidth", self.bandwidth, shape, query.device)
@@ -72,7 +73,7 @@ class Gaussian(Score):
             return self
         return replace(self, bandwidth=factor_of_rows(self.bandwidth, first, count))
 
-    def hidden_size(self, query: Tensor, key: Tensor) -> int:
+    def hidden_size(self, query: Queries, key: Keys) -> int:
         """Hold the difference of every pair."""
         return query.size(-1)
 
@@ -107,18 +108,18 @@ class Cosine(Score):
         if not isinstance(self.temperature, Tensor):
             check_number("temperature", self.temperature, positive=True)
 
-    def dense(self, query: Tensor, key: Tensor) -> Tensor:
+    def dense(self, query: Queries, key: Keys) -> Scores:
         """Give cos(q, k)/τ."""
         query, key, _, scale = Cosine.inner(self, query, key)
         return (query * scale) @ key.mT
 
-    def inner(self, query: Tensor, key: Tensor, attendable: Tensor | None = None) -> Inner:
+    def inner(self, query: Queries, key: Keys, attendable: Bool[Tensor, "*attendable key"] | None = None) -> Inner:
         """Normalize both sides once."""
         if isinstance(self.temperature, Tensor):
             return Inner((_unit(query) / widened(self.temperature)).to(query.dtype), _unit(key), None, 1.0)
         return Inner(_unit(query), _unit(key), None, 1 / self.temperature)
 
-    def check(self, query: Tensor, key: Tensor, shape: Sequence[int]) -> None:
+    def check(self, query: Queries, key: Keys, shape: Sequence[int]) -> None:
         """Raise unless the widths agree and the temperature is one per row at most."""
         super().check(query, key, shape)
         check_factor("temperature", self.temperature, shape, query.device)

@@ -1,4 +1,4 @@
-"""Several models that speak as one."""
+"""Several models that predict as one."""
 
 import math
 from collections.abc import Sequence
@@ -50,28 +50,28 @@ class Ensemble:
         return Members(tuple(model.encode(source, lengths) for model in self.models))
 
     def start(self, memory: Members, *, capacity: int | None = None) -> Members:
-        """Begin, with nothing said."""
+        """Give each member's state before any token."""
         begun = zip(self.models, memory.parts, strict=True)
         return Members(tuple(model.start(part, capacity=capacity) for model, part in begun))
 
     def step(
         self, tokens: Int[Tensor, "rows new"], state: Members, memory: Members, *, weights: bool = False
     ) -> Stepped[Members]:
-        """Hear the next tokens, and say in the mean what may follow each."""
+        """Read the next tokens, and give the mean probability of each word after them."""
         members = zip(self.models, state.parts, memory.parts, strict=True)
-        output = [model.step(tokens, own, source, weights=weights) for model, own, source in members]
+        output = [model.step(tokens, member_state, source, weights=weights) for model, member_state, source in members]
         sizes = [item[0].size(-1) for item in output]
         if len(set(sizes)) > 1:
             raise ArgumentError(
                 f"`models` must share one vocabulary; received models of {' and '.join(map(str, sizes))} words."
             )
         total = torch.stack([item[0] for item in output]).logsumexp(0) - math.log(len(output))
-        return total, Members(tuple(item[1] for item in output)), _side_by_side([item[2] for item in output])
+        return total, Members(tuple(item[1] for item in output)), _concatenate([item[2] for item in output])
 
 
-def _side_by_side(looks: Sequence[Tensor | None]) -> Tensor | None:
-    """Lay the layers of all members behind one another: (rows, layers, heads, new, source)."""
-    received = [item for item in looks if item is not None]
+def _concatenate(weights: Sequence[Tensor | None]) -> Tensor | None:
+    """Concatenate the layers of all members: (rows, layers, heads, new, source)."""
+    received = [item for item in weights if item is not None]
     if not received:
         return None
     if len({item.size(2) for item in received}) > 1:

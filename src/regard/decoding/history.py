@@ -1,4 +1,4 @@
-"""What a search has done: every step's picks with their back-pointers, followed when it is over."""
+"""The record of a search: every step's picks with their back-pointers, followed when it is over."""
 
 from typing import NamedTuple
 
@@ -7,6 +7,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.decoding.hypothesis import Hypothesis
+
+
+class Picks(NamedTuple):
+    """Continuations of each sentence's hypotheses, best first or in the order they were drawn."""
+
+    parent: Int[Tensor, "sentences picks"]
+    """Which hypothesis of the sentence is continued."""
+    token: Int[Tensor, "sentences picks"]
+    """By which word."""
 
 
 class Step(NamedTuple):
@@ -19,7 +28,7 @@ class Step(NamedTuple):
     row: Int[Tensor, "sentences picks"]
     """The row of this step's `weights` that belongs to it: its parent's."""
     token: Int[Tensor, "sentences picks"]
-    """What is said."""
+    """The token it adds."""
     log_probability: Float[Tensor, "sentences picks"]
     """Of this token."""
     score: Float[Tensor, "sentences picks"]
@@ -29,7 +38,7 @@ class Step(NamedTuple):
     ended: Bool[Tensor, "sentences picks"]
     """True where the output is complete, by the end token or at the longest length."""
     weights: Float[Tensor, "rows layers heads source"] | None
-    """What the tokens of this step looked at, if asked for."""
+    """What the tokens of this step attended to, if asked for."""
 
 
 class _Leaf(NamedTuple):
@@ -41,8 +50,8 @@ class _Leaf(NamedTuple):
     pick: int
 
 
-class _Said(NamedTuple):
-    """What each of some leaves says, a row each; a step beyond its own says nothing of it."""
+class _Paths(NamedTuple):
+    """The tokens up to each of some leaves, a row each; columns beyond a leaf's own step hold nothing of it."""
 
     tokens: Int[Tensor, "leaves steps"]
     log_probabilities: Float[Tensor, "leaves steps"]
@@ -61,7 +70,7 @@ class History:
         self.steps.append(step)
 
     def hypotheses(self, count: int) -> list[list[Hypothesis]]:
-        """Give the `count` best complete outputs of each sentence, best first; fewer where search found fewer."""
+        """Give the `count` best complete outputs of each sentence, best first; fewer where there are fewer."""
         result: list[list[Hypothesis]] = [[] for _ in self.lengths]
         leaves = self._leaves(count)
         if leaves:
@@ -78,35 +87,31 @@ class History:
             ended = (step.sentences[index].tolist(), step.score[index, pick].tolist(), pick.tolist())
             for sentence, score, item in zip(*ended, strict=True):
                 leaves[sentence].append(_Leaf(sentence, score, number, item))
-        return [leaf for own in leaves for leaf in sorted(own, key=lambda leaf: -leaf.score)[:count]]
+        return [leaf for group in leaves for leaf in sorted(group, key=lambda leaf: -leaf.score)[:count]]
 
-    def _follow(self, leaves: list[_Leaf]) -> _Said:
+    def _follow(self, leaves: list[_Leaf]) -> _Paths:
         """Follow the back-pointers of all leaves at once, from the last step to the first."""
         sentence, last, pick = torch.tensor([[leaf.sentence, leaf.step, leaf.pick] for leaf in leaves]).unbind(1)
         output: list[tuple[Tensor, Tensor, Tensor]] = []
         for number in range(int(last.max()), -1, -1):
             step = self.steps[number]
-            place_of = torch.zeros(len(self.lengths), dtype=torch.long)
-            place_of[step.sentences] = torch.arange(len(step.sentences))
-            # a leaf of an earlier step is not there yet: whatever is read for it will be left out
-            at = place_of[sentence], torch.where(number <= last, pick, 0)
+            index_of = torch.zeros(len(self.lengths), dtype=torch.long)
+            index_of[step.sentences] = torch.arange(len(step.sentences))
+            # a leaf of an earlier step has no pick here: whatever is read for it is cut off by its length
+            at = index_of[sentence], torch.where(number <= last, pick, 0)
             output.append((step.token[at], step.log_probability[at], step.row[at]))
             pick = torch.where(number <= last, step.parent[at], pick)
-        return _Said(*(torch.stack(column[::-1], dim=1) for column in zip(*output, strict=True)))
+        return _Paths(*(torch.stack(column[::-1], dim=1) for column in zip(*output, strict=True)))
 
     def _hypothesis(self, leaf: _Leaf, tokens: Tensor, log_probabilities: Tensor, rows: Tensor) -> Hypothesis:
         length = leaf.step + 1
         output = tokens[:length].tolist()
-        attention_weights = [step.weights for step in self.steps[:length]]
-        known = [
-            attended[row]
-            for attended, row in zip(attention_weights, rows[:length].tolist(), strict=True)
-            if attended is not None
-        ]
+        picked = zip(self.steps[:length], rows[:length].tolist(), strict=True)
+        weights = [step.weights[row] for step, row in picked if step.weights is not None]
         return Hypothesis(
             tokens=tuple(output),
             log_probabilities=tuple(log_probabilities[:length].tolist()),
             finished=output[-1] == self.end,
             score=leaf.score,
-            weights=torch.stack(known, dim=-2)[..., : self.lengths[leaf.sentence]] if known else None,
+            weights=torch.stack(weights, dim=-2)[..., : self.lengths[leaf.sentence]] if weights else None,
         )

@@ -1,4 +1,4 @@
-"""What search gives: a sentence with its probability and, on request, what each token looked at."""
+"""The result of search: an output with its probability and, on request, its attention weights."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ class Hypothesis:
     """One output for one sentence."""
 
     tokens: tuple[int, ...]
-    """What was said, the end token included where it came."""
+    """The output, the end token included where it came."""
     log_probabilities: tuple[float, ...]
     """Of each token, given those before it."""
     finished: bool
@@ -19,7 +19,7 @@ class Hypothesis:
     score: float = 0.0
     """What search ranks by: the log-probability, divided by a power of the length, less penalties."""
     weights: Float[Tensor, "layers heads target source"] | None = None
-    """How much each token looked at each source token, padding left out, if asked for and if the model attends."""
+    """How much each token attended to each source token, padding left out, if asked for and if the model attends."""
 
     @property
     def log_probability(self) -> float:

@@ -1,4 +1,4 @@
-"""What may be said: the least length, no run of words twice, and how each output must begin."""
+"""Rules of an output: its least length, no n-gram twice, and how it must begin."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from regard.errors import ArgumentError
 
 
 class Rules:
-    """Forbids words before the best are looked for, by setting their log-probability to −∞; the others keep theirs.
+    """Forbids words before the best are picked, by setting their log-probability to −∞; the others keep theirs.
 
     - `prefix`: for each sentence the tokens its output must begin with. Inside it no other rule holds.
     - Where the rules leave no word at all, the end token is allowed.
@@ -26,7 +26,7 @@ class Rules:
 
     @property
     def need_history(self) -> bool:
-        """Whether `apply` asks what has been said."""
+        """Whether `apply` needs the tokens generated so far."""
         return self.no_repeat_ngram > 0
 
     def apply(
@@ -35,14 +35,14 @@ class Rules:
         *,
         step: int,
         sentences: Int[Tensor, " sentences"],
-        said: Int[Tensor, "sentences width said"] | None,
+        generated: Int[Tensor, "sentences width generated"] | None,
     ) -> Float[Tensor, "sentences width vocabulary"]:
-        """Give the log-probabilities of what may be said after `step` words; `sentences` says whose rows these are."""
+        """Give the log-probabilities, −∞ for what may not follow `step` words; `sentences` are those of the rows."""
         allowed = log_probabilities
         if step < self.min_length:
             allowed = allowed.index_fill(-1, torch.tensor([self.end], device=allowed.device), -torch.inf)
-        if said is not None:
-            allowed = forbid_repeats(allowed, said, self.no_repeat_ngram)
+        if generated is not None:
+            allowed = forbid_repeats(allowed, generated, self.no_repeat_ngram)
         if allowed is not log_probabilities:
             allowed = self._or_end(allowed, log_probabilities)
         return self._begin(allowed, log_probabilities, step, sentences) if step < self.longest else allowed
@@ -72,17 +72,17 @@ class Rules:
 
 
 def forbid_repeats(
-    log_probabilities: Float[Tensor, "*rows vocabulary"], said: Int[Tensor, "*rows said"], size: int
+    log_probabilities: Float[Tensor, "*rows vocabulary"], generated: Int[Tensor, "*rows generated"], size: int
 ) -> Float[Tensor, "*rows vocabulary"]:
-    """Forbid each word that would complete a run of `size` words which has been said before.
+    """Forbid each word that would complete a run of `size` words which is there already.
 
     >>> forbid_repeats(torch.zeros(4), torch.tensor([1, 2, 3, 1]), 2)
     tensor([0., 0., -inf, 0.])
     """
-    if said.size(-1) < size:
+    if generated.size(-1) < size:
         return log_probabilities
-    runs = said.unfold(-1, size, 1)  # *rows runs size
-    last = said[..., said.size(-1) - size + 1 :].unsqueeze(-2)
+    runs = generated.unfold(-1, size, 1)  # *rows runs size
+    last = generated[..., generated.size(-1) - size + 1 :].unsqueeze(-2)
     again = (runs[..., :-1] == last).all(-1)
     ceiling = torch.where(again, -torch.inf, torch.inf).to(log_probabilities.dtype)
     return log_probabilities.scatter_reduce(-1, runs[..., -1], ceiling, "amin")

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.decoding.best import Picks
+from regard.decoding.history import Picks
 from regard.decoding.search import Sampling
 
 
@@ -18,8 +18,8 @@ def uniform_numbers(
     """Draw the numbers in [0, 1) that decide every word: one a step, for `count` outputs of each source.
 
     A stream belongs to the seed, the number of the output and the tokens of the source, all hashed together. So a
-    sentence is given the same outputs whatever else is in the batch and wherever it stands there; the same sentence
-    twice is given the same twice. For several different outputs, ask for them at once.
+    sentence gets the same outputs whatever else is in the batch and whichever row it is; the same sentence twice gets
+    the same outputs twice. For several different outputs, ask for them at once.
     """
     numbers = torch.zeros(len(sources), count, max(limits, default=0), dtype=torch.float64)
     for sentence, (source, limit) in enumerate(zip(sources, limits, strict=True)):

@@ -1,8 +1,15 @@
-"""What to look for: the settings of a search, as plain values."""
+"""The settings of a search, as plain values, and `decode`, which runs it: greedy, beam search or sampling."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from regard.decoding.hypothesis import Hypothesis
 from regard.errors import ArgumentError
+from regard.models.sequence.protocol import AnyModel
 
 WIDEST = 1_000
 """Hypotheses of a sentence, at most: each keeps a state of its own."""
@@ -47,11 +54,11 @@ class Search:
     coverage_penalty: float = 0.0
     """Weight of what the attention has left out (Wu et al. 2016, equation 14); 0 for models that do not attend."""
     min_length: int = 0
-    """Tokens before the end token, at least, unless the rules leave nothing else to say."""
+    """Tokens before the end token, at least, unless the rules leave nothing else."""
     max_length: int | None = None
     """Tokens at most, the end token included; None for twice the source and twenty more, besides a prefix."""
     no_repeat_ngram: int = 0
-    """Say no run of so many tokens twice; 0 to allow it."""
+    """Generate no run of so many tokens twice; 0 to allow it."""
     sampling: Sampling | None = None
     """Draw at random; then `n_best` outputs are drawn and `beam` plays no part."""
 
@@ -82,3 +89,38 @@ class Search:
             raise ArgumentError(
                 f"`no_repeat_ngram` must be 0 to allow repetition, or more; received {self.no_repeat_ngram}."
             )
+
+
+def decode(
+    model: AnyModel,
+    source: Int[Tensor, "batch source"],
+    lengths: Int[Tensor, " batch"] | None = None,
+    *,
+    search: Search,
+    start: int,
+    end: int,
+    weights: bool = False,
+    prefix: Sequence[Sequence[int]] | None = None,
+) -> list[list[Hypothesis]]:
+    """Search with these settings, and give the `n_best` outputs of each row of `source`, in order, best first.
+
+    There are fewer where search has fewer, but never none. Put the model into evaluation mode first: dropout would
+    act.
+
+    - `start`, `end`: the tokens that open and close an output.
+    - `weights`: also give what each token attended to, per layer and head. The outputs are the same.
+    - `prefix`: for each row the tokens that its outputs must begin with, without `start`; an empty list for none.
+    """
+    from regard.decoding.beam import beam_search  # which reads the settings above
+
+    history = beam_search(model, source, lengths, search=search, start=start, end=end, weights=weights, prefix=prefix)
+    return history.hypotheses(search.n_best)
+
+
+def length_limits(lengths: Int[Tensor, " batch"], max_length: int | None) -> Int[Tensor, " batch"]:
+    """Give how many tokens each output may have: by default twice as many as its source, and twenty more."""
+    if max_length is None:
+        return 2 * lengths + 20
+    if max_length < 1:
+        raise ArgumentError(f"`max_length` must be at least 1; received {max_length}.")
+    return torch.full_like(lengths, max_length)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.decoding.beam import explore
+from regard.decoding.beam import beam_search
 from regard.decoding.search import Search
 from regard.models.sequence.protocol import AnyModel
 
@@ -21,7 +21,7 @@ class Candidate:
     score: float
     """Of the hypothesis so far, as search ranks."""
     parent: int
-    """Its place among the candidates of the step before; 0 in the first step."""
+    """Its index among the candidates of the step before; 0 in the first step."""
     kept: bool
     """False where it was cut off."""
     ended: bool
@@ -47,7 +47,7 @@ def beam_tree(
     pruned: int = 5,
 ) -> list[BeamTree]:
     """Search as `decode` does, and give for each row the tree, with the `pruned` best of what was cut off each step."""
-    history = explore(model, source, lengths, search=search, start=start, end=end, prefix=prefix, pruned=pruned)
+    history = beam_search(model, source, lengths, search=search, start=start, end=end, prefix=prefix, pruned=pruned)
     steps: list[list[tuple[Candidate, ...]]] = [[] for _ in history.lengths]
     for step in history.steps:
         columns = [step.token, step.log_probability, step.score, step.parent, step.kept, step.ended]
@@ -56,7 +56,7 @@ def beam_tree(
             picks = zip(*(column[index] for column in listed), strict=True)
             named = (dict(zip(_FIELDS, pick, strict=True)) for pick in picks)
             steps[sentence].append(tuple(Candidate(**item) for item in named))
-    return [BeamTree(steps=tuple(own)) for own in steps]
+    return [BeamTree(steps=tuple(rows)) for rows in steps]
 
 
 _FIELDS = ("token", "log_probability", "score", "parent", "kept", "ended")

@@ -1,14 +1,16 @@
 """Layers: modules that own parameters and call the operator, one idea per file.
 
-Those that attend over a memory project it once, `memory = layer.remember(key, value, mask)`, and then look at it as
-often as they like, `layer(query, memory)`. All call the operator through one child module, `Attend`, where
-`regard.inspection` looks on.
+Those that attend over a memory project it once, `memory = layer.remember(key, value, mask)`, and then attend to it as
+often as they like, `layer(query, memory)`. `AttentionLayer` is what they have in common. All call the operator through
+one child module, `Attend`, where `regard.inspection` records.
 """
 
 from regard.layers.attend import Attend
+from regard.layers.attention_layer import Attentional, AttentionLayer, Interface
 from regard.layers.mechanisms.additive import AdditiveAttention
 from regard.layers.mechanisms.bilinear import BilinearAttention
 from regard.layers.mechanisms.cosine import CosineAttention
+from regard.layers.mechanisms.dot import DotAttention
 from regard.layers.mechanisms.gaussian import GaussianAttention
 from regard.layers.mechanisms.learned_score import (
     LearnedAdditive,
@@ -18,7 +20,7 @@ from regard.layers.mechanisms.learned_score import (
     LearnedScore,
 )
 from regard.layers.mechanisms.local import LocalAttention
-from regard.layers.mechanisms.luong import Attentional, LuongAttention
+from regard.layers.mechanisms.luong import LuongAttention
 from regard.layers.mechanisms.multi_head import MultiHeadAttention
 from regard.layers.mechanisms.pooling import AttentionPooling, Pooled
 from regard.layers.mechanisms.self_attention import SelfAttention
@@ -41,7 +43,7 @@ from regard.layers.position.structural import (
 )
 from regard.layers.recurrent.conditional_gru import ConditionalGRU
 from regard.layers.recurrent.encoder import Encoded, RecurrentEncoder
-from regard.layers.recurrent.input_feeding import Fed, FedState, InputFeedingCell
+from regard.layers.recurrent.input_feeding import InputFeedingCell, InputFeedingState, InputFeedingStep
 from regard.layers.recurrent.readout import Readout
 from regard.layers.transformer.decoder_block import DecoderBlockOutput, DecoderBlockStep, TransformerDecoderBlock
 from regard.layers.transformer.encoder_block import EncoderBlockOutput, EncoderBlockStep, TransformerEncoderBlock
@@ -55,6 +57,7 @@ __all__ = [
     "AdditiveAttention",
     "AlibiBias",
     "Attend",
+    "AttentionLayer",
     "AttentionPooling",
     "Attentional",
     "BilinearAttention",
@@ -65,15 +68,17 @@ __all__ = [
     "CosineAttention",
     "DecoderBlockOutput",
     "DecoderBlockStep",
+    "DotAttention",
     "Encoded",
     "EncoderBlockOutput",
     "EncoderBlockStep",
-    "Fed",
-    "FedState",
     "FeedForward",
     "Gated",
     "GaussianAttention",
     "InputFeedingCell",
+    "InputFeedingState",
+    "InputFeedingStep",
+    "Interface",
     "LearnedAdditive",
     "LearnedBilinear",
     "LearnedCosine",

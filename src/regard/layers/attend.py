@@ -46,7 +46,7 @@ class Attend(nn.Module):
         position: Position | None = None,
         grouped: bool = False,
         return_weights: bool = False,
-    ) -> Tensor | Attended:
+    ) -> Float[Tensor, "*context query value_size"] | Attended:
         """Call `attention` with this layer's normalizer and dropout."""
         return attention(
             query,

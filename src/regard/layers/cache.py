@@ -1,7 +1,7 @@
-"""WriteRight for more keys: buffers that a memory grows in, and the right to write into one without a copy.
+"""The cache: buffers that a memory grows in, and the right to write into one without a copy.
 
-A buffer holds the places of each batch element side by side, whatever axes lie between: (batch, place, …, size). So a
-new place is written, and a batch element copied, in one piece.
+A buffer holds the positions of each batch element side by side, whatever axes lie between: (batch, position, …, size).
+So a new position is written, and a batch element copied, in one piece.
 """
 
 import torch
@@ -12,11 +12,11 @@ from regard.attention.kernels.transforms import transform_in_force
 
 
 class WriteRight:
-    """The right to write behind the keys of one memory in place. It is good once, and for that memory alone.
+    """The right to append to one memory without a copy: copy on second append.
 
     A memory is a value, yet appending to it need not copy it: what is written lies behind all that it, or any memory
-    it was made of, lets anyone see. Only two continuations of the same memory would write to the same places. So the
-    first uses the right up and gets a new one for its result, and the second copies.
+    it was made of, shows. Only two continuations of the same memory would write to the same positions. So the first
+    append uses the right up, and its result gets a new one; a second append finds it used, and copies.
 
     >>> key, value, length = torch.zeros(1, 4, 2), torch.zeros(1, 4, 2), torch.tensor([1])
     >>> right = WriteRight(key, value, length)
@@ -43,40 +43,40 @@ class WriteRight:
         ):
             return False
         if tensors[0].is_inference() and not torch.is_inference_mode_enabled():
-            return False  # torch forbids it
+            return False  # torch raises for writes into inference tensors outside inference mode
         self._rights.clear()
         return True
 
 
-def may_write(buffer: Tensor) -> bool:
+def may_write(buffer: Shaped[Tensor, "..."]) -> bool:
     """Tell whether writing in place would go unnoticed: by autograd, by a compiler, by a transform."""
     if torch.compiler.is_compiling() or torch.is_grad_enabled():
         return False
     return type(buffer) in (Tensor, torch.nn.Parameter) and transform_in_force() is None
 
 
-def by_place(tensor: Float[Tensor, "batch *heads place size"]) -> Float[Tensor, "batch place *heads size"]:
+def by_position(tensor: Float[Tensor, "batch *heads position size"]) -> Float[Tensor, "batch position *heads size"]:
     """See a tensor of keys or values in the order in which a buffer holds them."""
     return tensor if tensor.ndim == 3 else tensor.movedim(-2, 1)
 
 
-def as_held(buffer: Float[Tensor, "batch place *heads size"]) -> Float[Tensor, "batch *heads place size"]:
+def as_held(buffer: Float[Tensor, "batch position *heads size"]) -> Float[Tensor, "batch *heads position size"]:
     """See a buffer as the memory shows it."""
     return buffer if buffer.ndim == 3 else buffer.movedim(1, -2)
 
 
 def new_buffer(
-    held: Float[Tensor, "batch *heads place size"],
+    held: Float[Tensor, "batch *heads position size"],
     *,
     capacity: int,
     filled: int,
     rows: Int[Tensor, " rows"] | None = None,
 ) -> Float[Tensor, "rows *heads {capacity} size"]:
-    """Make a buffer of that capacity and copy the first `filled` places, of these rows or of all.
+    """Make a buffer of that capacity and copy the first `filled` positions, of these rows or of all.
 
-    The other places hold anything: whoever makes one must not let them be seen.
+    The other positions are not initialized: no memory may show them.
     """
-    old = by_place(held)
+    old = by_position(held)
     batch = held.size(0) if rows is None else rows.size(0)
     buffer = held.new_empty(batch, capacity, *old.shape[2:])
     if rows is None:
@@ -87,21 +87,21 @@ def new_buffer(
 
 
 def gather(
-    held: Float[Tensor, "batch *heads place size"], rows: Int[Tensor, " rows"]
-) -> Float[Tensor, "rows *heads place size"]:
-    """Copy these rows, all their places, as they lie; on a CPU several times as quick as `held[rows]`."""
+    held: Float[Tensor, "batch *heads position size"], rows: Int[Tensor, " rows"]
+) -> Float[Tensor, "rows *heads position size"]:
+    """Copy these rows, all their positions, as they lie; on a CPU several times as quick as `held[rows]`."""
     if held.is_contiguous():
         return held.index_select(0, rows)
-    return as_held(by_place(held).index_select(0, rows))
+    return as_held(by_position(held).index_select(0, rows))
 
 
 def write(
-    held: Shaped[Tensor, "batch *heads place size"],
+    held: Shaped[Tensor, "batch *heads position size"],
     new: Shaped[Tensor, "batch *heads new size"],
     *,
     at: int | Int[Tensor, "batch new"],
 ) -> None:
-    """Write new places into a buffer, behind the first `at` of every row or each at its own place."""
+    """Write new positions into a buffer, behind the first `at` of every row or each at its own index."""
     if isinstance(at, int):
         held.narrow(-2, at, new.size(-2)).copy_(new)
     else:
@@ -109,14 +109,16 @@ def write(
 
 
 def put(
-    held: Float[Tensor, "batch *heads place size"],
+    held: Float[Tensor, "batch *heads position size"],
     new: Float[Tensor, "batch *heads new size"],
     *,
     at: Int[Tensor, "batch new"],
-) -> Float[Tensor, "batch *heads place size"]:
+) -> Float[Tensor, "batch *heads position size"]:
     """Do the same to a copy, so that gradients pass and shapes stay."""
     return held.scatter(-2, _index(held, new, at), new.to(held.dtype))
 
 
-def _index(held: Tensor, new: Tensor, places: Tensor) -> Tensor:
-    return places[(slice(None), *[None] * (held.ndim - 3), slice(None), None)].expand(new.shape)  # batch (1) new size
+def _index(held: Tensor, new: Tensor, positions: Tensor) -> Tensor:
+    return positions[(slice(None), *[None] * (held.ndim - 3), slice(None), None)].expand(
+        new.shape
+    )  # batch (1) new size

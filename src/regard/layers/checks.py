@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 
+from jaxtyping import Shaped
 from torch import Tensor
 
 from regard.attention.checks import check_count
@@ -35,7 +36,7 @@ def check_choice(name: str, choice: str, choices: Iterable[str]) -> None:
         )
 
 
-def check_width(name: str, tensor: Tensor, width: int) -> None:
+def check_width(name: str, tensor: Shaped[Tensor, "..."], width: int) -> None:
     """Raise unless `tensor` is (batch, length, width)."""
     if tensor.ndim == 3 and tensor.size(-1) == width:
         return

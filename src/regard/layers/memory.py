@@ -40,7 +40,7 @@ class Memory(NamedTuple):
     """True where a key may be attended to; None where all may, and all capacity is filled."""
     length: Int[Tensor, " batch"]
     """Where the next key will be put: how many places of each batch element are filled."""
-    placed: bool = False
+    turned: bool = False
     """True where the keys have been turned by their positions already: `remember(…, positions=…)`."""
     write_right: WriteRight | None = None
     """The right to append in place. A memory without one holds only finite numbers where its mask forbids."""
@@ -52,7 +52,7 @@ class Memory(NamedTuple):
         value: Float[Tensor, "batch *heads key value_size"],
         mask: Bool[Tensor, "batch key"] | Padding | None = None,
         *,
-        placed: bool = False,
+        turned: bool = False,
         clean: bool = False,
     ) -> "Memory":
         """Hold these keys and values. After a `Padding` the next key goes right behind each element's last.
@@ -66,7 +66,7 @@ class Memory(NamedTuple):
             length = torch.full((key.size(0),), key.size(-2), device=key.device)
         if allowed is not None and not clean:  # once, here, instead of at every call
             key, value = (blank(item, _over_heads(allowed, item)) for item in (key, value))
-        return cls(key, value, allowed, length, placed)
+        return cls(key, value, allowed, length, turned)
 
     @property
     def capacity(self) -> int:
@@ -74,7 +74,7 @@ class Memory(NamedTuple):
         return self.key.size(-2)
 
     def next_positions(self, count: int) -> Int[Tensor, "batch query"]:
-        """Say where the next `count` keys will stand: the `query_positions` of the tokens about to be appended."""
+        """Give the positions of the next `count` keys: the `query_positions` of the tokens about to be appended."""
         return self.length[:, None] + torch.arange(count, device=self.length.device)
 
     def reserve(self, capacity: int) -> "Memory":
@@ -93,7 +93,7 @@ class Memory(NamedTuple):
         if self.write_right is not None and may_write(self.key):
             return self._moved(mask, self.length, capacity=capacity)
         key, value = F.pad(self.key, (0, 0, 0, more)), F.pad(self.value, (0, 0, 0, more))
-        return Memory(key, value, mask, self.length, self.placed, self.write_right)
+        return Memory(key, value, mask, self.length, self.turned, self.write_right)
 
     def _moved(
         self,
@@ -109,7 +109,7 @@ class Memory(NamedTuple):
         held = (self.key, self.value)
         key, value = (new_buffer(item, capacity=capacity, filled=filled, rows=rows) for item in held)
         known = None if self.write_right is None else self.write_right.filled
-        return Memory(key, value, mask, length, self.placed, WriteRight(key, value, length, filled=known))
+        return Memory(key, value, mask, length, self.turned, WriteRight(key, value, length, filled=known))
 
     def append(self, more: "Memory", *, filled: int | None = None) -> "Memory":
         """Put the keys of `more` behind those of each batch element; shapes stay, so compiled code need not change.
@@ -127,7 +127,7 @@ class Memory(NamedTuple):
             indices = self.next_positions(count)
             key, value = put(self.key, more.key, at=indices), put(self.value, more.value, at=indices)
             right = None if self.write_right is None else WriteRight.used_up()
-            return Memory(key, value, self.mask.scatter(1, indices, counts), length, self.placed, right)
+            return Memory(key, value, self.mask.scatter(1, indices, counts), length, self.turned, right)
         mine = self.write_right is not None and self.write_right.take(self.key, self.value, self.length)
         held = self if mine else self._moved(self.mask, self.length, capacity=self.capacity, filled=filled)
         key, value, mask = held.key, held.value, self.mask.clone()
@@ -135,28 +135,28 @@ class Memory(NamedTuple):
         for buffer, new in ((key, more.key), (value, more.value), (mask.unsqueeze(-1), counts.unsqueeze(-1))):
             write(buffer, new, at=at)
         all_count = None if counted is None or more.mask is not None else counted + count
-        return Memory(key, value, mask, length, self.placed, WriteRight(key, value, length, filled=all_count))
+        return Memory(key, value, mask, length, self.turned, WriteRight(key, value, length, filled=all_count))
 
-    def _may_look(self) -> bool:
+    def _may_read(self) -> bool:
         """Tell whether to ask for the lengths would break no graph and make no accelerator wait."""
         if torch.compiler.is_compiling() or self.length.device.type != "cpu" or not self.length.numel():
             return False
         return transform_in_force() is None
 
     def _most(self) -> int:
-        """Say how many places are filled at most, as far as one may look."""
-        return min(int(self.length.max()), self.capacity) if self._may_look() else self.capacity
+        """Give how many positions are filled at most, as far as that may be read."""
+        return min(int(self.length.max()), self.capacity) if self._may_read() else self.capacity
 
     def _check_append(self, more: "Memory", filled: int | None) -> None:
-        if self.placed != more.placed:
+        if self.turned != more.turned:
             raise ArgumentError(
-                f"both memories must have their keys turned by positions, or neither; received placed={self.placed} "
-                f"and {more.placed}. For the former write layer.remember(key, positions=memory.next_positions(count))."
+                f"both memories must have their keys turned by positions, or neither; received turned={self.turned} "
+                f"and {more.turned}. For the former write layer.remember(key, positions=memory.next_positions(count))."
             )
         if self.mask is None:
             filled = self.capacity
         elif filled is None:
-            if not self._may_look():
+            if not self._may_read():
                 return
             filled = int(self.length.max())
         needed = filled + more.capacity
@@ -174,16 +174,16 @@ class Memory(NamedTuple):
         rows = rows.to(device=self.key.device)
         mask, length = None if self.mask is None else self.mask.index_select(0, rows), self.length.index_select(0, rows)
         if self.write_right is None or not may_write(self.key):
-            return Memory(gather(self.key, rows), gather(self.value, rows), mask, length, self.placed, self.write_right)
+            return Memory(gather(self.key, rows), gather(self.value, rows), mask, length, self.turned, self.write_right)
         return self._moved(mask, length, capacity=self.capacity, filled=filled, rows=rows)
 
     def common_length(self) -> int | None:
-        """Say how many keys every batch element holds: where all hold as many, all count, and asking is free."""
+        """Give how many keys every batch element holds, where all hold as many, all count, and asking is free."""
         if self.mask is None:
             return self.capacity
         if self.write_right is not None and self.write_right.filled is not None:
             return self.write_right.filled
-        if not self._may_look():
+        if not self._may_read():
             return None
         least, most = (int(item) for item in self.length.aminmax())
         return most if least == most and bool(self.mask[:, :most].all()) else None
@@ -191,7 +191,7 @@ class Memory(NamedTuple):
     def first(self, count: int) -> "Memory":
         """See the first `count` places alone, all of which count: for them no mask is needed."""
         key, value = (item.narrow(-2, 0, count) for item in (self.key, self.value))
-        return Memory(key, value, None, self.length, self.placed)
+        return Memory(key, value, None, self.length, self.turned)
 
     def trimmed(self) -> "Memory":
         """See what is filled alone, as far as may be attended to: unused capacity then costs nothing."""
@@ -200,18 +200,21 @@ class Memory(NamedTuple):
         count = self.common_length()
         if count is not None:
             return self.first(count)
-        if not self._may_look():
+        if not self._may_read():
             return self
         most = self._most()
         key, value = (item.narrow(-2, 0, most) for item in (self.key, self.value))
-        return Memory(key, value, self.mask[:, :most], self.length, self.placed, self.write_right)
+        return Memory(key, value, self.mask[:, :most], self.length, self.turned, self.write_right)
 
     def true_length(self) -> Int[Tensor, " batch"]:
         """Count the keys that may be attended to."""
         return self.length if self.mask is None else self.mask.sum(-1)
 
     def allowed(
-        self, mask: Mask | Tensor | None, query_length: int, query_positions: Int[Tensor, "... query"] | None = None
+        self,
+        mask: Mask | Bool[Tensor, "..."] | None,
+        query_length: int,
+        query_positions: Int[Tensor, "... query"] | None = None,
     ) -> Mask | None:
         """Join the memory's own mask with the one of a call, which may be (query, key), (batch, query, key) or a mask.
 
@@ -220,7 +223,7 @@ class Memory(NamedTuple):
         if isinstance(mask, Tensor) and mask.ndim == 3 and self.key.ndim == 4:
             mask = mask.unsqueeze(1)
         wanted = None if mask is None else as_mask(mask)
-        if wanted is not None and speaks_of_places(wanted):
+        if wanted is not None and leaves_positions_open(wanted):
             indices = self.locate(query_length) if query_positions is None else query_positions
             wanted = wanted if indices is None else put_at(wanted, indices)
         if self.mask is None:
@@ -230,7 +233,7 @@ class Memory(NamedTuple):
         return own if wanted is None else own & wanted
 
     def locate(self, query_length: int) -> Int[Tensor, "batch query"] | None:
-        """Say where queries stand if nobody does: at the last keys. None means that the ends align.
+        """Give the positions of queries by default: at the last keys. None means that the ends align.
 
         With unused capacity or padding, only one query can be placed so: the last key of each batch element.
         """
@@ -263,7 +266,7 @@ def blank_padding(
 
 
 def blank_own_padding(
-    sequence: Float[Tensor, "batch length size"], mask: Mask | Tensor | None
+    sequence: Float[Tensor, "batch length size"], mask: Mask | Bool[Tensor, "..."] | None
 ) -> Float[Tensor, "batch length size"]:
     """Zero the padding of a sequence that attends to itself, where the mask holds a `Padding`, as key and as query.
 
@@ -320,23 +323,23 @@ def key_mask(
 
 
 def _is_plain(mask: Padding) -> bool:
-    """Tell whether the lengths say all: a subclass may forbid other keys."""
+    """Tell whether the lengths decide alone: a subclass may forbid other keys."""
     return type(mask).dense is Padding.dense
 
 
-def speaks_of_places(mask: Mask) -> bool:
+def leaves_positions_open(mask: Mask) -> bool:
     """Tell whether a mask leaves open where the queries stand."""
     match mask:
         case Causal() | Window():
             return mask.positions is None and mask.align == "end"
         case And() | Or():
-            return speaks_of_places(mask.left) or speaks_of_places(mask.right)
+            return leaves_positions_open(mask.left) or leaves_positions_open(mask.right)
         case Not():
-            return speaks_of_places(mask.inverse)
+            return leaves_positions_open(mask.inverse)
     return False
 
 
-def speaks_of_keys(mask: Mask | Tensor | None) -> bool:
+def speaks_of_keys(mask: Mask | Bool[Tensor, "..."] | None) -> bool:
     """Tell whether a mask names keys one by one, so that it must be given as many as it names."""
     match mask:
         case None | Causal() | Window() | Padding():
@@ -356,7 +359,7 @@ def put_at(mask: Mask, query_positions: Int[Tensor, "... query"]) -> Mask:
             [[ True, False, False]]])
     """
     match mask:
-        case Causal() | Window() if speaks_of_places(mask):
+        case Causal() | Window() if leaves_positions_open(mask):
             return replace(mask, positions=query_positions)
         case And() | Or():
             return type(mask)(put_at(mask.left, query_positions), put_at(mask.right, query_positions))

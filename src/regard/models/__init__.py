@@ -4,9 +4,9 @@
 `encode`, `start`, `step`, and a training `forward` that gives the same numbers.
 """
 
+from regard.layers.mechanisms.dot import DotAttention
 from regard.models.sequence.build import Model, build_model, count_parameters
 from regard.models.sequence.current_state import CurrentStateDecoder
-from regard.models.sequence.dot import DotAttention
 from regard.models.sequence.fixed_vector import FixedVectorDecoder
 from regard.models.sequence.input_feeding import InputFeedingDecoder
 from regard.models.sequence.prediction import Predicted, Read

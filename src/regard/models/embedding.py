@@ -12,7 +12,7 @@ from regard.models.dropout import Dropout, drop_words
 
 
 class TokenEmbedding(nn.Module):
-    r"""Look each token up, and say where it stands where `positions` does.
+    r"""Look each token up, and add its position where there are `positions`.
 
     $$x_t = \sqrt{d}\, E_{y_t} + p(t)$$
 
@@ -47,7 +47,7 @@ class TokenEmbedding(nn.Module):
     def forward(
         self,
         tokens: Int[Tensor, "batch place"],
-        places: Int[Tensor, "batch place"] | Int[Tensor, " place"] | None = None,
+        indices: Int[Tensor, "batch place"] | Int[Tensor, " place"] | None = None,
     ) -> Float[Tensor, "batch place size"]:
         """Embed tokens that stand at 0, 1, …, or at `places`, which all rows may share."""
         embedding = self._look_up(tokens)
@@ -56,7 +56,7 @@ class TokenEmbedding(nn.Module):
         if self.training and self.word_dropout:
             embedding = drop_words(embedding, self.word_dropout)
         if self.positions is not None:
-            embedding = self.positions(embedding, places)
+            embedding = self.positions(embedding, indices)
         return self.dropout(embedding)  # type: ignore[no-any-return]
 
     def _look_up(self, tokens: Tensor) -> Tensor:

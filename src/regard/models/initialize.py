@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from regard.layers.mechanisms.additive import AdditiveAttention
 from regard.layers.mechanisms.luong import LuongAttention
 from regard.layers.recurrent.conditional_gru import ConditionalGRU
+from regard.layers.recurrent.readout import Features
 from regard.models.embedding import TokenEmbedding
-from regard.models.features import Features
 from regard.models.sequence.conditional import ConditionalRNN
 from regard.models.sequence.recurrent import RecurrentModel
 from regard.models.sequence.recurrent_decoder import DecoderStart

@@ -74,11 +74,11 @@ class _WordLoss(torch.autograd.Function):
         gradients = [torch.empty_like(rows), torch.zeros_like(weight), torch.zeros_like(bias)] if wanted else [None] * 3
         limit = CHUNK_SIZE["cpu" if rows.device.type == "cpu" else "other"]
         size = max(1, limit // weight.size(0))
-        room = rows.new_empty(min(size, rows.size(0)), weight.size(0))
+        memory = rows.new_empty(min(size, rows.size(0)), weight.size(0))
         losses = []
         for first in range(0, rows.size(0), size):
             part, right = rows[first : first + size], words[first : first + size, None]
-            logits = torch.addmm(bias, part, weight.mT, out=room[: part.size(0)])
+            logits = torch.addmm(bias, part, weight.mT, out=memory[: part.size(0)])
             by_row = None if gradients[0] is None else gradients[0][first : first + size]
             losses.append(_chunk(logits, right, smoothing, part, weight, by_row, gradients[1], gradients[2]))
         if wanted and smoothing:

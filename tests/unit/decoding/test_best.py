@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.decoding.best import CHUNK, best
+from regard.decoding.ranking import CHUNK, best
 
 
 @pytest.mark.parametrize("words", [3, CHUNK - 1, CHUNK, 2 * CHUNK, 5 * CHUNK + 1, 9 * CHUNK + 77])

@@ -88,7 +88,7 @@ def test_stopping_early_changes_nothing(penalty: float, monkeypatch: pytest.Monk
     search = Search(beam=20, length_penalty=penalty, max_length=8)
     model, patient = Table(40, to_end=8.0), Table(40, to_end=8.0)
     outputs = found(model, search)
-    monkeypatch.setattr("regard.decoding.frontier.bound", lambda ahead, *_, **__: ahead + torch.inf)
+    monkeypatch.setattr("regard.decoding.beam.bound", lambda ahead, *_, **__: ahead + torch.inf)
     assert tokens_of(found(patient, search)) == tokens_of(outputs)
     assert sum(model.steps) < sum(patient.steps)
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from regard.decoding.ranking import bound, coverage_penalty, score, seen
+from regard.decoding.ranking import add_coverage, bound, coverage_penalty, score
 
 
 def test_a_score_is_divided_by_a_power_of_the_length() -> None:
@@ -29,7 +29,7 @@ def test_nothing_goes_beyond_the_bound(penalty: float) -> None:
 
 def test_coverage_is_the_papers() -> None:
     weights = torch.tensor([[[[0.9, 0.1, 0.0]], [[0.2, 0.4, 0.4]]]])  # one row, two layers: the last counts
-    coverage = seen(seen(None, weights, weight=1.0), weights, weight=1.0)
+    coverage = add_coverage(add_coverage(None, weights, weight=1.0), weights, weight=1.0)
     found = coverage_penalty(coverage, torch.tensor([2]), weight=0.5)
     assert found.item() == pytest.approx(0.5 * (math.log(0.4) + math.log(0.8)))
     assert coverage_penalty(10 * coverage, torch.tensor([3]), weight=0.5).item() == 0.0
@@ -37,7 +37,7 @@ def test_coverage_is_the_papers() -> None:
 
 def test_heads_are_averaged() -> None:
     weights = torch.tensor([[[[1.0, 0.0], [0.5, 0.5]]]])
-    assert seen(None, weights, weight=1.0).tolist() == [[0.75, 0.25]]
+    assert add_coverage(None, weights, weight=1.0).tolist() == [[0.75, 0.25]]
 
 
 def test_what_was_never_looked_at_is_bad_and_not_impossible() -> None:

@@ -92,7 +92,7 @@ def test_keys_can_be_turned_once_when_they_are_remembered(position: str, lengths
     padding = Padding(torch.tensor(lengths))
     plain = layer.remember(prompt, mask=padding).reserve(8)
     turned = layer.remember(prompt, mask=padding, positions=torch.arange(3)).reserve(8)
-    assert turned.placed == position.startswith("rotary")
+    assert turned.turned == position.startswith("rotary")
     for part in more.split([1, 2, 1], dim=1):
         places = plain.next_positions(part.size(1))
         plain = plain.append(layer.remember(part))
@@ -108,7 +108,7 @@ def test_keys_can_be_turned_once_when_they_are_remembered(position: str, lengths
 def test_turned_keys_and_others_do_not_mix() -> None:
     layer, x = MultiHeadAttention(8, 2, position=Rotary()), torch.randn(1, 2, 8)
     turned = layer.remember(x, positions=torch.arange(2)).reserve(4)
-    message = r"turned by positions, or neither; received placed=True and False\. For the former write layer\.remember"
+    message = r"turned by positions, or neither; received turned=True and False\. For the former write layer\.remember"
     with pytest.raises(ArgumentError, match=message):
         turned.append(layer.remember(x))
     with pytest.raises(ArgumentError, match=r"`position` must be Rotary for a memory .* turned; received Alibi\. Rem"):

@@ -5,7 +5,7 @@ from torch import Tensor
 from regard import Causal, Documents, Padding, Window, layers
 from regard.errors import ArgumentError, ArgumentTypeError
 from regard.layers import Memory, MultiHeadAttention
-from regard.layers.memory import put_at, speaks_of_places
+from regard.layers.memory import leaves_positions_open, put_at
 
 
 def memory_of(*lengths: int, heads: int | None = None, mask: Tensor | None = None) -> Memory:
@@ -140,10 +140,10 @@ def test_joins_masks() -> None:
 def test_puts_every_mask_that_leaves_it_open_at_its_place() -> None:
     places = torch.tensor([[2]])
     for mask in (Causal(), Window(1, 0), Causal() & Window(1, None), Causal() | Window(0, 0), ~Causal()):
-        assert speaks_of_places(mask)
-        assert not speaks_of_places(put_at(mask, places))
+        assert leaves_positions_open(mask)
+        assert not leaves_positions_open(put_at(mask, places))
     for mask in (Causal(align="start"), Causal(positions=places), Documents(torch.tensor([0, 1])), ~Padding(places[0])):
-        assert not speaks_of_places(mask)
+        assert not leaves_positions_open(mask)
         assert put_at(mask, places).dense((1, 1, 2) if not isinstance(mask, Documents) else (2, 2)).shape
 
 

@@ -14,8 +14,8 @@ def test_maxout_is_the_papers_deep_output():
     """Bahdanau et al., section A.2.2, one pair at a time."""
     readout = Readout("maxout", 7, **SIZES, hidden_size=6)
     s, e, c = torch.randn(4), torch.randn(3), torch.randn(5)
-    U, V, C = readout.state.weight, readout.embedding.weight, readout.context.weight
-    wide = U @ s + readout.state.bias + V @ e + C @ c
+    U, V, C = readout.features.join.weight.split([4, 3, 5], dim=1)
+    wide = U @ s + readout.features.join.bias + V @ e + C @ c
     t = torch.stack([torch.maximum(wide[2 * k], wide[2 * k + 1]) for k in range(6)])
     torch.testing.assert_close(readout(s, e, c), readout.output.weight @ t + readout.output.bias)
 
@@ -23,11 +23,12 @@ def test_maxout_is_the_papers_deep_output():
 def test_linear_is_the_lectures():
     readout = Readout("linear", 7, **SIZES)
     h, e, c = torch.randn(4), torch.randn(3), torch.randn(5)
-    expected = readout.state.weight @ h + readout.embedding.weight @ e + readout.context.weight @ c
-    torch.testing.assert_close(readout(h, e, c), expected + readout.state.bias)
+    of_state, of_embedding, of_context = readout.output.weight.split([4, 3, 5], dim=1)
+    expected = of_state @ h + of_embedding @ e + of_context @ c
+    torch.testing.assert_close(readout(h, e, c), expected + readout.output.bias)
 
 
-def test_state_looks_at_the_state_alone():
+def test_state_reads_the_state_alone():
     readout = Readout("state", 7, state_size=4)
     s = torch.randn(2, 4)
     torch.testing.assert_close(readout(s), s @ readout.output.weight.mT + readout.output.bias)
@@ -48,8 +49,32 @@ def test_tied_output_is_the_embedding(kind, embedding_size, more):
     logits = readout(s, e, c)
     assert logits.shape == (2, 7)
     if kind == "linear":
-        hidden = readout.state(s) + readout.embedding(e) + readout.context(c)
+        hidden = readout.project(torch.cat([s, e, c], dim=-1))
         torch.testing.assert_close(logits, hidden @ table.weight.mT + readout.output.bias)
+
+
+@pytest.mark.parametrize(("kind", "tied"), [("maxout", False), ("linear", False), ("linear", True), ("state", False)])
+def test_state_dicts_with_three_matrices_are_read(kind, tied):
+    """Earlier versions had U, V and C apart, and W_yh, W_ye, W_yc of "linear" without an output matrix."""
+    readout = nn.Sequential(Readout(kind, 7, **SIZES, hidden_size=6, tied=nn.Embedding(7, 3) if tied else None))
+    wide = 12 if kind == "maxout" else 3 if tied else 7
+    old = (
+        {}
+        if kind == "linear" and not tied
+        else {f"0.output.{key}": x for key, x in readout[0].output.state_dict().items()}
+    )
+    matrices = {name: torch.randn(wide, size) for name, size in (("state", 4), ("embedding", 3), ("context", 5))}
+    bias = torch.randn(wide)
+    if kind != "state":
+        old |= {f"0.{name}.weight": matrix for name, matrix in matrices.items()} | {"0.state.bias": bias}
+    readout.load_state_dict(old)
+    inputs = {"state": torch.randn(2, 4), "embedding": torch.randn(2, 3), "context": torch.randn(2, 5)}
+    hidden = sum(inputs[name] @ matrix.mT for name, matrix in matrices.items()) + bias
+    if kind == "maxout":
+        hidden = hidden.unflatten(-1, (-1, 2)).amax(-1)
+    output = readout[0].output
+    expected = hidden if kind == "linear" and not tied else output(inputs["state"] if kind == "state" else hidden)
+    torch.testing.assert_close(readout[0](*inputs.values()), expected)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -72,11 +97,11 @@ def test_tied_output_is_the_embedding(kind, embedding_size, more):
         ),
         (
             lambda: Readout("linear", 7, **SIZES)(torch.zeros(2, 4)),
-            '`embedding` and `context` must be given for Readout("linear"); received None.',
+            '`embedding` must be given for the features "linear"; received None.',
         ),
         (
             lambda: Readout("linear", 7, **SIZES)(torch.zeros(2, 4), torch.zeros(2, 3)),
-            '`context` must be given for Readout("linear"); received None.',
+            '`context` must be given for the features "linear"; received None.',
         ),
     ],
 )

@@ -4,10 +4,14 @@ import pytest
 import torch
 from torch import nn
 
+from regard.attention import Rotary
 from regard.errors import ArgumentError
+from regard.layers.attention_layer import Interface, interface_of
 from regard.layers.mechanisms.additive import AdditiveAttention
 from regard.layers.mechanisms.multi_head import MultiHeadAttention
-from regard.layers.transformer.residual import Residual, takes_positions, width_of
+from regard.layers.transformer.encoder_block import TransformerEncoderBlock
+from regard.layers.transformer.feed_forward import FeedForward
+from regard.layers.transformer.residual import Residual, width_of
 
 
 def normalized(x, norm):
@@ -37,8 +41,8 @@ def test_dropout_acts_on_what_is_said_in_training_only():
 
 
 def test_only_some_attentions_want_positions():
-    assert takes_positions(MultiHeadAttention(4, 2))
-    assert not takes_positions(AdditiveAttention(4, 4, 4))
+    assert interface_of(MultiHeadAttention(4, 2)).query_positions
+    assert not interface_of(AdditiveAttention(4, 4, 4)).query_positions
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -60,3 +64,19 @@ def test_only_some_attentions_want_positions():
 def test_bad_arguments(call, message):
     with pytest.raises(ArgumentError, match=re.escape(message)):
         call()
+
+
+def test_a_position_goes_to_attention_that_takes_one_alone():
+    block = TransformerEncoderBlock(AdditiveAttention(4, 4, 4), FeedForward(4, 8))
+    message = "`position` must be None for an attention that does not take it; received one for AdditiveAttention."
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        block(torch.zeros(1, 3, 4), position=Rotary())
+
+
+def test_a_module_that_declares_nothing_gets_what_every_layer_has():
+    class Mine(nn.Module):
+        def forward(self, query, *, mask=None, return_weights=False):
+            return query
+
+    assert interface_of(Mine()) == Interface(memory=False)
+    assert TransformerEncoderBlock(Mine(), FeedForward(4, 8))(torch.zeros(1, 3, 4)).shape == (1, 3, 4)

@@ -6,10 +6,10 @@ from torch import Tensor, nn
 
 from regard.attention import Padding
 from regard.layers import AdditiveAttention, BilinearAttention, LocalAttention, LuongAttention
+from regard.layers.mechanisms.dot import DotAttention
 from regard.layers.recurrent.encoder import Encoded, RecurrentEncoder
 from regard.models.sequence.conditional import ConditionalLSTM, ConditionalRNN, gru_gates, lstm_gates
 from regard.models.sequence.current_state import CurrentStateDecoder
-from regard.models.sequence.dot import DotAttention
 from regard.models.sequence.fixed_vector import FixedVectorDecoder
 from regard.models.sequence.input_feeding import InputFeedingDecoder
 from regard.models.sequence.previous_state import PreviousStateDecoder
@@ -48,7 +48,7 @@ def test_bahdanau_scores_with_the_previous_state_and_reads_it_too() -> None:
     ).double()
     source, heard = encoded(), words()
     memory = decoder.remember(source, Padding(LENGTHS))
-    features, state, weights = decoder.hear(heard, decoder.start(memory), memory, weights=True)
+    features, state, weights = decoder.step(heard, decoder.start(memory), memory, weights=True)
     W_a, U_a, v_a, join = attention.query.weight, attention.key.weight, attention.vector, decoder.features.join
     for row, length in enumerate(LENGTHS.tolist()):
         h = source.memory[row, :length]
@@ -73,7 +73,7 @@ def test_other_outputs_read_the_state_after_the_step(output: str) -> None:
         BilinearAttention(4, 8), "rnn", **SIZES, context_size=8, start_size=4, output=output
     ).double()
     memory = decoder.remember(encoded("rnn"), None)
-    features, state, _ = decoder.hear(words(3), decoder.start(memory), memory)
+    features, state, _ = decoder.step(words(3), decoder.start(memory), memory)
     part = {"joined": slice(8, 12), "linear": slice(0, 4), "state": slice(0, 4)}[output]
     torch.testing.assert_close(features[:, -1, part], state.state[:, 0])
 
@@ -110,7 +110,7 @@ def test_one_fixed_vector(cell: str, context: str) -> None:
     decoder = FixedVectorDecoder(cell, **SIZES, vector_size=8, context=context, num_layers=2).double()
     source, heard = encoded(cell, num_layers=2), words()
     memory = decoder.remember(source, Padding(LENGTHS))
-    features, state, weights = decoder.hear(heard, decoder.start(memory), memory, weights=True)
+    features, state, weights = decoder.step(heard, decoder.start(memory), memory, weights=True)
     assert weights is None
     vector = torch.cat([source.memory[torch.arange(2), LENGTHS - 1, :4], source.memory[:, 0, 4:]], dim=-1)
     torch.testing.assert_close(source.state[:, -1], vector)  # [h→_T; h←_1] of the top layer
@@ -135,7 +135,7 @@ def test_the_lectures_dot_scores_with_the_current_state_and_has_no_parameters() 
     assert not list(decoder.attention.parameters())
     source, heard = encoded(hidden=2), words()
     memory = decoder.remember(source, Padding(LENGTHS))
-    features, _, weights = decoder.hear(heard, decoder.start(memory), memory, weights=True)
+    features, _, weights = decoder.step(heard, decoder.start(memory), memory, weights=True)
     (step,) = cells_of(decoder.recurrence)
     s = torch.tanh(decoder.begin.state[0](source.state[:, 0]))
     for i in range(4):
@@ -156,7 +156,7 @@ def test_luong_starts_every_layer_from_the_encoders_and_reads_the_attentional_ve
     memory = decoder.remember(source, Padding(LENGTHS))
     assert torch.equal(memory.state, source.state)
     assert torch.equal(memory.cell, source.cell)
-    features, _, _ = decoder.hear(heard, decoder.start(memory), memory)
+    features, _, _ = decoder.step(heard, decoder.start(memory), memory)
     top, _ = decoder.recurrence(
         heard, (source.state.transpose(0, 1).contiguous(), source.cell.transpose(0, 1).contiguous())
     )
@@ -179,14 +179,14 @@ def test_input_feeding_is_the_layers_cell_step_by_step(cell: str, num_layers: in
         decoder = feeding(attention, cell, num_layers)
         source, heard = encoded(cell, 3, num_layers=num_layers), words()
         memory = decoder.remember(source, Padding(LENGTHS))
-        features, state, weights = decoder.hear(heard, decoder.start(memory), memory, weights=True)
+        features, state, weights = decoder.step(heard, decoder.start(memory), memory, weights=True)
         kept = decoder.cell.start(memory.state, memory.cell)
         for i in range(4):
             kept, vector, alpha = decoder.cell(heard[:, i], kept, memory.source, return_weights=True)
             torch.testing.assert_close(features[:, i], vector)
             torch.testing.assert_close(weights[:, 0, i], alpha)
         torch.testing.assert_close(state.state, kept.state)
-        torch.testing.assert_close(state.fed, kept.vector)
+        torch.testing.assert_close(state.attentional, kept.vector)
 
 
 def test_local_m_is_told_the_step() -> None:
@@ -196,6 +196,6 @@ def test_local_m_is_told_the_step() -> None:
         CurrentStateDecoder(attention, "gru", **SIZES, context_size=6, start_size=6).double(),
     ):
         memory = decoder.remember(encoded(hidden=3), Padding(torch.tensor([5, 5])))
-        _, state, first = decoder.hear(words(2), decoder.start(memory), memory, weights=True)
-        _, _, rest = decoder.hear(words(3), state, memory, weights=True)
+        _, state, first = decoder.step(words(2), decoder.start(memory), memory, weights=True)
+        _, _, rest = decoder.step(words(3), state, memory, weights=True)
         torch.testing.assert_close(torch.cat([first, rest], dim=2)[0, 0], torch.eye(5).double())

@@ -4,7 +4,7 @@ import torch
 from regard.attention import Attended, Padding
 from regard.errors import ArgumentError
 from regard.layers import AdditiveAttention, LocalAttention, MultiHeadAttention
-from regard.models.sequence.hypotheses import CrossAttention, fold, look_for_each, unfold
+from regard.models.sequence.hypotheses import CrossAttention, attend_by_row, fold, unfold
 
 LENGTHS = torch.tensor([5, 2])
 
@@ -23,7 +23,7 @@ def test_each_row_sees_what_it_would_see_alone() -> None:
     source, query = torch.randn(2, 5, 3).double(), torch.randn(4, 2, 4).double()
     places = torch.tensor([[0, 1], [3, 4], [1, 2], [0, 1]])
     memory = layer.remember(source, mask=Padding(LENGTHS))
-    together = look_for_each(layer, query, memory, positions=places, weights=True)
+    together = attend_by_row(layer, query, memory, positions=places, weights=True)
     assert together.weights.shape == (4, 1, 2, 5)
     for row in range(4):
         own = memory.select(torch.tensor([row // 2]))
@@ -50,4 +50,4 @@ def test_cross_attention_is_multi_head_attention_over_a_repeated_memory() -> Non
 def test_rows_that_do_not_divide_are_refused() -> None:
     layer = AdditiveAttention(3, 3, 4)
     with pytest.raises(ArgumentError, match=r"as many rows as the memory, 2, or a multiple of it; received 5\."):
-        look_for_each(layer, torch.zeros(5, 1, 3), layer.remember(torch.zeros(2, 5, 3)))
+        attend_by_row(layer, torch.zeros(5, 1, 3), layer.remember(torch.zeros(2, 5, 3)))

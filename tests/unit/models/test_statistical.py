@@ -6,8 +6,7 @@ import torch
 
 from regard.config.model import StatisticalSpec
 from regard.data.text.special import END, START
-from regard.decoding.decode import decode
-from regard.decoding.search import Search
+from regard.decoding.search import Search, decode
 from regard.errors import ArgumentError, DataError
 from regard.models.folder import load_model, save_model
 from regard.models.statistical.counts import count_translator

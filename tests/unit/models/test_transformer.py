@@ -50,9 +50,9 @@ def test_room_is_made_as_it_is_needed_and_changes_nothing(position: str) -> None
         torch.testing.assert_close(first, expected[:, part : part + 5])
         torch.testing.assert_close(second, expected[:, part : part + 5])
         assert roomy.blocks[0].capacity == 64
-    assert growing.heard == 40
+    assert growing.length == 40
     assert growing.blocks[0].capacity == 4 * CAPACITY
-    long = model.start(memory).with_room(100)
+    long = model.start(memory).with_capacity(100)
     assert long.blocks[0].capacity == 100
 
 

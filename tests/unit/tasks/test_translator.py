@@ -11,8 +11,7 @@ from regard.data.corpora.pair import words
 from regard.data.text.special import END, START, UNKNOWN
 from regard.data.text.tokenizer_training import TokenizerConfig
 from regard.data.untrained import Untrained
-from regard.decoding.decode import decode
-from regard.decoding.search import Sampling, Search
+from regard.decoding.search import Sampling, Search, decode
 from regard.errors import ArgumentError, ArgumentTypeError, DataError
 from regard.tasks.model_folder import digest_model
 from regard.tasks.translation.model import Translator, load

@@ -244,7 +244,7 @@ class _AdditiveAttention(torch.autograd.Function):
 def attend(inputs: Inputs, ready: Operands | None = None) -> Tensor:
     """Compute the context; `ready` spares preparing the operands again."""
     assert isinstance(inputs.score, Score)
-    query, key, value, mask = operands(inputs, mask=inputs.dense_mask()) if ready is None else ready
+    query, key, value, mask, _ = operands(inputs, mask=inputs.dense_mask()) if ready is None else ready
     score, query, key = inputs.score.projected(query, key)
     assert isinstance(score, Additive)
     if inputs.grouped:

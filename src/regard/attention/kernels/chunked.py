@@ -2,7 +2,7 @@
 
 A tanh layer per (query, key) pair would take T · S · hidden numbers; kept for the backward pass, that is what fills the
 memory. Here only the scores, T · S, are kept. A plain function is never cut so: it may use where its queries stand.
-`ScoreRows` wraps one that is told.
+`ScoreRows` wraps one that gets the indices of its rows.
 """
 
 import math
@@ -16,7 +16,7 @@ from regard.attention.inputs import Inputs
 from regard.attention.kernels.chunked_additive import additive_scores
 from regard.attention.score import Additive, Score, ScoreFunction
 from regard.attention.score_function import ChangedScore, ScoreRows
-from regard.attention.tensors import name_of
+from regard.attention.tensors import Keys, Queries, Scores, name_of
 from regard.errors import ArgumentError, ArgumentTypeError
 
 #: How many numbers one chunk may hold: what fits a core's cache, or fills an accelerator.
@@ -26,7 +26,7 @@ CHUNK_SIZE = {"cpu": 1 << 18, "other": 1 << 26}
 MOST_COMPILED_CHUNKS = 16
 
 
-def whole_scores(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
+def whole_scores(score: Score | ScoreFunction, query: Queries, key: Keys) -> Scores:
     """Score every pair at once."""
     scores = score.dense(query, key) if isinstance(score, Score) else score(query, key)
     if not isinstance(scores, Tensor) or not scores.dtype.is_floating_point:
@@ -48,14 +48,14 @@ def refusal(inputs: Inputs) -> str | None:
     return f"{name_of(inputs.score)} is a function of all queries; ScoreRows(function) may be given a few"
 
 
-def chunk_rows(score: Score, query: Tensor, key: Tensor, lead: Sequence[int]) -> int:
+def chunk_rows(score: Score, query: Queries, key: Keys, lead: Sequence[int]) -> int:
     """Say how many query rows fit one chunk, over all the leading axes."""
     per_row = math.prod(lead) * key.size(-2) * score.hidden_size(query, key)
     limit = CHUNK_SIZE["cpu" if query.device.type == "cpu" else "other"]
     return max(1, limit // max(per_row, 1))
 
 
-def chunked_scores(score: Score, query: Tensor, key: Tensor) -> Tensor:
+def chunked_scores(score: Score, query: Queries, key: Keys) -> Scores:
     """Score every pair, a few query rows at a time."""
     score, query, key = score.projected(query, key)
     rows = chunk_rows(score, query, key, torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))

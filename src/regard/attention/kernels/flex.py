@@ -13,7 +13,7 @@ from regard.attention.bias import Alibi
 from regard.attention.inputs import Inputs
 from regard.attention.kernels import sdpa
 from regard.attention.kernels.flex_rules import mask_rule, varying_axes
-from regard.attention.kernels.reference import Seen, operands, ungroup
+from regard.attention.kernels.reference import Active, Operands, operands, ungroup
 from regard.attention.kernels.twice import differentiable_twice_apart
 from regard.attention.mask import Mask
 from regard.attention.normalize import Sink
@@ -82,7 +82,7 @@ def _many_kernels() -> AbstractContextManager[None]:
 
 
 @functools.cache
-def _compiled() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Seen]]:
+def _compiled() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Active]]:
     """Compile FlexAttention, its block finder and ours for keys no one sees; imported late, for their cost.
 
     They are compiled inside functions of ours: torch counts compilations by function, and past its limit stops
@@ -102,37 +102,41 @@ def _compiled() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., S
     return (
         torch.compile(run, fullgraph=True),
         torch.compile(find_blocks, fullgraph=True),
-        torch.compile(_seen, fullgraph=True),
+        torch.compile(_active, fullgraph=True),
     )
 
 
-def _seen(mask: Mask, shape: tuple[int, ...], device: torch.device) -> Seen:
+def _active(mask: Mask, shape: tuple[int, ...], device: torch.device) -> Active:
     """Say which queries and keys take part; compiled, the dense mask is never made."""
     dense = mask.dense(shape, device)
     dense = dense[(None,) * (len(shape) - dense.ndim)]
     return dense.any(-1), dense.any(-2)
 
 
-def attend(inputs: Inputs) -> Tensor:
-    """Rewrite the call for FlexAttention and run it."""
+def attend(inputs: Inputs, ready: Operands | None = None) -> Tensor:
+    """Rewrite the call for FlexAttention and run it; `ready` spares preparing the operands again."""
     score = unchanged(inputs.score)
     assert isinstance(score, Score)
-    run, find_blocks, find_seen = _compiled()
+    run, find_blocks, find_active = _compiled()
     known = blocks = None
     if inputs.mask is not None:
         batch, heads = varying_axes(inputs.mask, inputs.shape)
         rule = mask_rule(inputs.mask, inputs.shape, inputs.query.device)
         with _many_kernels():
-            known = find_seen(inputs.mask, inputs.shape, inputs.query.device)
+            if ready is None or ready.mask is None:
+                known = find_active(inputs.mask, inputs.shape, inputs.query.device)
+            else:
+                known = ready.mask.any(-1), ready.mask.any(-2)
             blocks = find_blocks(rule, batch, heads, *inputs.shape[-2:], device=inputs.query.device)
-    query, key, value, _ = operands(inputs, mask=None, seen=known)
+    prepared = operands(inputs, mask=None, active=known) if ready is None else ready
+    query, key, value = prepared[:3]
     grouped = inputs.grouped and score.linear and key.size(-3) == value.size(-3)
     if inputs.grouped and not grouped:
         key, value = ungroup(key, query.size(-3)), ungroup(value, query.size(-3))
     inner = score.inner(query, key, None if known is None or grouped else sdpa.attended(known[1], key))
     assert inner is not None
     if inner.bias is not None:
-        return sdpa.attend(inputs)
+        return sdpa.attend(inputs, ready)
     parts = (inner.query.to(inputs.dtype), inner.key.to(inputs.dtype), value.to(inputs.dtype))
     query, key, value, _ = sdpa.as_four_axes(*parts, None, inputs.shape, grouped)
     value_width = value.size(-1)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.attention.aggregate import aggregate
@@ -17,7 +18,7 @@ from regard.attention.mask import Harmless
 from regard.attention.normalize import Softmax, normalize, softmax_and_log
 from regard.attention.score import Score
 from regard.attention.score_function import ChangedScore
-from regard.attention.tensors import broadcasts, widened
+from regard.attention.tensors import Keys, Queries, Scores, broadcasts, widened
 from regard.errors import ArgumentError
 
 
@@ -33,7 +34,7 @@ class Attended(NamedTuple):
 
 
 #: Which queries may attend to anything, (…, query), and which keys anyone may attend to, (…, key).
-Seen = tuple[Tensor, Tensor]
+Active = tuple[Tensor, Tensor]
 
 
 class Operands(NamedTuple):
@@ -43,9 +44,19 @@ class Operands(NamedTuple):
     key: Tensor
     value: Tensor
     mask: Tensor | None
+    offset: Tensor | None = None
+    """What the position adds to the scores, where it was computed for several to use."""
 
 
-def operands(inputs: Inputs, *, mask: Tensor | None, seen: Seen | None = None) -> Operands:
+def with_offset(inputs: Inputs, ready: Operands) -> Operands:
+    """Compute what the position adds to the scores, for the kernel and for the weights beside it."""
+    if inputs.position is None or not inputs.position.adds_bias:
+        return ready
+    key = ungroup(ready.key, ready.query.size(-3)) if inputs.grouped else ready.key
+    return ready._replace(offset=offset(inputs, ready.query, key))
+
+
+def operands(inputs: Inputs, *, mask: Bool[Tensor, "..."] | None, active: Active | None = None) -> Operands:
     """Zero what no one may attend to, so that NaN or infinity in it can reach neither output nor gradient; rotate.
 
     What is attended to is read off the mask and the bias, where −∞ forbids, unless `seen` says it.
@@ -55,11 +66,11 @@ def operands(inputs: Inputs, *, mask: Tensor | None, seen: Seen | None = None) -
     harmless = isinstance(inputs.mask, Harmless) and inputs.position is None and inputs.bias is None
     forbids = mask is not None or inputs.bias is not None
     if forbids and not known_finite(*([query] if harmless else [query, key, value])):
-        allowed = close_places(inputs, mask)
+        allowed = mask_with_bias(inputs, mask)
         assert allowed is not None
-        seen = allowed.any(-1), allowed.any(-2)
-    if seen is not None:
-        attending, attended = seen
+        active = allowed.any(-1), allowed.any(-2)
+    if active is not None:
+        attending, attended = active
         query = blank(query, _reduce(attending, query.shape[:-2], False))
         if not harmless:
             key = blank(key, _reduce(attended, key.shape[:-2], inputs.grouped))
@@ -70,7 +81,7 @@ def operands(inputs: Inputs, *, mask: Tensor | None, seen: Seen | None = None) -
 
 
 def _reduce(flags: Tensor, lead: Sequence[int], grouped: bool) -> Tensor:
-    """Say for each place of a tensor with leading axes `lead` whether any of the places it is shared by is set."""
+    """Give for each row of a tensor with leading axes `lead` whether any of the rows that share it is set."""
     if grouped and flags.ndim > 1 and flags.size(-2) != 1 and flags.size(-2) != lead[-1]:
         flags = flags.unflatten(-2, (lead[-1], -1)).any(-2)
     while flags.ndim - 1 > len(lead):
@@ -81,12 +92,12 @@ def _reduce(flags: Tensor, lead: Sequence[int], grouped: bool) -> Tensor:
     return flags
 
 
-def ungroup(tensor: Tensor, heads: int) -> Tensor:
+def ungroup(tensor: Float[Tensor, "*batch shared row size"], heads: int) -> Float[Tensor, "*batch {heads} row size"]:
     """Repeat each key-value head for its group: query head h uses key-value head h // group."""
     return tensor.repeat_interleave(heads // tensor.size(-3), dim=-3)
 
 
-def compare(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool) -> Tensor:
+def compare(inputs: Inputs, query: Queries, key: Keys, *, chunked: bool) -> Scores:
     """Give the scores alone. A function is given the precision of the call."""
     score = inputs.score
     if isinstance(score, Score) and score.widens:
@@ -105,40 +116,44 @@ def compare(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool) -> Ten
     return scores
 
 
-def offset(inputs: Inputs, query: Tensor, key: Tensor) -> Tensor | None:
+def offset(inputs: Inputs, query: Queries, key: Keys) -> Float[Tensor, "..."] | None:
     """Give what the position adds to the scores, if anything."""
     if inputs.position is None:
         return None
     return inputs.position.bias(inputs.score, widened(query), widened(key), inputs.shape)
 
 
-def biased_scores(inputs: Inputs, query: Tensor, key: Tensor, *, chunked: bool) -> Tensor:
-    """Give the scores with bias and position, before masking."""
+def biased_scores(
+    inputs: Inputs, query: Queries, key: Keys, *, chunked: bool, added: Float[Tensor, "..."] | None = None
+) -> Scores:
+    """Give the scores with bias and position, before masking; `added` is the position's part where it is known."""
     scores = compare(inputs, query, key, chunked=chunked)
     if inputs.bias is not None:
         scores = scores + inputs.bias.to(scores.dtype)
-    added = offset(inputs, query, key)
+    added = offset(inputs, query, key) if added is None else added
     if added is not None:
         scores = scores + added
     return scores.expand(inputs.shape)
 
 
-def close_places(inputs: Inputs, mask: Tensor | None) -> Tensor | None:
+def mask_with_bias(inputs: Inputs, mask: Bool[Tensor, "..."] | None) -> Bool[Tensor, "..."] | None:
     """Give the mask with what the bias forbids: a bias of −∞ does, as a mask does."""
     if inputs.bias is None:
         return mask
-    open_places = inputs.bias != -torch.inf
-    open_places = open_places[(None,) * (len(inputs.shape) - open_places.ndim)]
-    return open_places if mask is None else mask & open_places
+    allowed = inputs.bias != -torch.inf
+    allowed = allowed[(None,) * (len(inputs.shape) - allowed.ndim)]
+    return allowed if mask is None else mask & allowed
 
 
-def weigh(inputs: Inputs, given: Operands, *, chunked: bool, normalizer: bool = True) -> tuple[Tensor, Tensor | None]:
+def weigh(
+    inputs: Inputs, ready: Operands, *, chunked: bool, normalizer: bool = True
+) -> tuple[Scores, Float[Tensor, "..."] | None]:
     """Give the weights and, for Softmax and if asked for, each row's log normalizer."""
-    query, key, _, mask = given
+    query, key, _, mask, added = ready
     if inputs.grouped:
         key = ungroup(key, query.size(-3))
-    scores = biased_scores(inputs, query, key, chunked=chunked)
-    mask = close_places(inputs, mask)
+    scores = biased_scores(inputs, query, key, chunked=chunked, added=added)
+    mask = mask_with_bias(inputs, mask)
     if normalizer and type(inputs.normalize) is Softmax:
         weights, log = softmax_and_log(scores, mask)
         return (weights if inputs.position is None else inputs.position.reweight(weights)), log
@@ -151,7 +166,7 @@ def weigh(inputs: Inputs, given: Operands, *, chunked: bool, normalizer: bool = 
     return (weights if inputs.position is None else inputs.position.reweight(weights)), None
 
 
-def log_normalizer(scores: Tensor, mask: Tensor | None) -> Tensor:
+def log_normalizer(scores: Scores, mask: Bool[Tensor, "..."] | None) -> Float[Tensor, "*scores query"]:
     """Give log Σ exp of the allowed scores: −∞, with no gradient, where none is."""
     if scores.size(-1) == 0:
         return scores.new_full(scores.shape[:-1], -torch.inf)

@@ -4,25 +4,26 @@ import math
 from dataclasses import replace
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from regard.attention.inputs import Inputs
 from regard.attention.kernels.chunked import CHUNK_SIZE
-from regard.attention.kernels.reference import Operands, biased_scores, close_places, log_normalizer, ungroup
+from regard.attention.kernels.reference import Operands, biased_scores, log_normalizer, mask_with_bias, ungroup
 from regard.attention.score import Score
 
 
-def log_normalizers(inputs: Inputs, ready: Operands) -> Tensor:
+def log_normalizers(inputs: Inputs, ready: Operands) -> Float[Tensor, "..."]:
     """Give the log of the sum of exponentials of each row's scores, −∞ where it may attend to nothing."""
-    query, key, _, mask = ready
+    query, key, _, mask, added = ready
     key = ungroup(key, query.size(-3)) if inputs.grouped else key
-    mask = close_places(inputs, mask)
+    mask = mask_with_bias(inputs, mask)
     limit = CHUNK_SIZE["cpu" if query.device.type == "cpu" else "other"]
     count = max(1, limit // max(math.prod(inputs.shape[:-2]) * inputs.shape[-1], 1))
     by_distance = inputs.position is not None and inputs.position.adds_bias
     if torch.compiler.is_compiling() or by_distance or count >= query.size(-2):
-        return log_normalizer(biased_scores(inputs, query, key, chunked=False), mask)
+        return log_normalizer(biased_scores(inputs, query, key, chunked=False, added=added), mask)
     parts = []
     for first in range(0, query.size(-2), count):
         size = min(count, query.size(-2) - first)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -14,7 +15,7 @@ from regard.attention.mask import Causal
 from regard.attention.normalize import Sink, Softmax, normalize
 from regard.attention.score import Score
 from regard.attention.similarity import Gaussian
-from regard.attention.tensors import name_of, widened
+from regard.attention.tensors import Keys, Queries, name_of, widened
 
 #: With fewer keys torch's CPU kernel gives zeros for a row of NaN, unless it is given a mask.
 FEW_KEYS = 16
@@ -53,13 +54,14 @@ class Fused(NamedTuple):
     grouped: bool
 
 
-def attend(inputs: Inputs, ready: Operands | None = None) -> Tensor:
+def attend(inputs: Inputs, ready: Operands | None = None) -> Float[Tensor, "*context query value_size"]:
     """Rewrite the call for torch's kernel and run it; `ready` spares preparing the operands again."""
     assert isinstance(inputs.score, Score)
     causal, masked = lower_mask(inputs)
     if ready is None:
         ready = operands(inputs, mask=inputs.dense_mask() if masked else None)
-    query, key, value, mask = ready if masked else ready._replace(mask=None)
+    query, key, value, dense, offset = ready
+    mask = dense if masked else None
     shared = inputs.grouped and inputs.score.linear and key.size(-3) == value.size(-3)
     grouped = True if shared else False  # noqa: SIM210 - the kernel takes no symbolic truth
     if inputs.grouped and not grouped:
@@ -70,8 +72,10 @@ def attend(inputs: Inputs, ready: Operands | None = None) -> Tensor:
     inner = inputs.score.inner(query, key, center)
     assert inner is not None
     if causal and (inner.bias is not None or not inner.scale > 0):  # torch's causal kernels want a positive scale
-        causal, mask = False, inputs.dense_mask()
-    bias = lower_bias(inputs, query, key, inner.bias, mask)
+        causal, mask = False, inputs.dense_mask() if dense is None else dense
+    if offset is None:
+        offset = position_bias(inputs, query, key)
+    bias = lower_bias(inputs, (offset, inner.bias), mask)
     dtype = _kernel_dtype(inputs.dtype, bias)
     query, key, value = inner.query.to(dtype), inner.key.to(dtype), value.to(dtype)
     query, key, value, bias = as_four_axes(query, key, value, bias, inputs.shape, grouped)
@@ -120,12 +124,12 @@ def one_width(fused: Fused) -> Fused:
     return Fused(query, key, value, *fused[3:])
 
 
-def attended(flags: Tensor, key: Tensor) -> Tensor:
+def attended(flags: Bool[Tensor, "... key"], key: Keys) -> Bool[Tensor, "... key"]:
     """Lay flags that say which keys any query may attend to along the keys, to center them."""
     return flags[(None,) * (key.ndim - 1 - flags.ndim)].expand(*torch.broadcast_shapes(flags.shape, key.shape[:-1]))
 
 
-def widen(tensor: Tensor, width: int) -> Tensor:
+def widen(tensor: Float[Tensor, "*rows size"], width: int) -> Float[Tensor, "*rows wider"]:
     """Add features of zero up to `width`."""
     return F.pad(tensor, (0, width - tensor.size(-1))) if tensor.size(-1) < width else tensor
 
@@ -152,14 +156,18 @@ def _few_keys(key: Tensor) -> bool:
     return key.device.type == "cpu" and not torch.compiler.is_compiling() and key.size(-2) < FEW_KEYS
 
 
-def lower_bias(inputs: Inputs, query: Tensor, key: Tensor, extra: Tensor | None, mask: Tensor | None) -> Tensor | None:
-    """Add up bias, position and mask, as the one tensor the kernel takes: boolean if there is a mask alone."""
-    if inputs.grouped:
-        key = ungroup(key, query.size(-3)) if key.size(-3) != query.size(-3) else key
-    position = None
-    if inputs.position is not None and inputs.position.adds_bias:
-        position = inputs.position.bias(inputs.score, widened(query), widened(key), inputs.shape)
-    parts = [part for part in (inputs.bias, position, extra) if part is not None]
+def position_bias(inputs: Inputs, query: Queries, key: Keys) -> Float[Tensor, "..."] | None:
+    """Give what the position adds to the scores, if anything."""
+    if inputs.position is None or not inputs.position.adds_bias:
+        return None
+    if inputs.grouped and key.size(-3) != query.size(-3):
+        key = ungroup(key, query.size(-3))
+    return inputs.position.bias(inputs.score, widened(query), widened(key), inputs.shape)
+
+
+def lower_bias(inputs: Inputs, more: tuple[Tensor | None, ...], mask: Tensor | None) -> Tensor | None:
+    """Add up the biases and the mask, as the one tensor the kernel takes: boolean if there is a mask alone."""
+    parts = [part for part in (inputs.bias, *more) if part is not None]
     if not parts:
         return mask
     total = parts[0]
@@ -208,7 +216,7 @@ def as_four_axes(
     return fold(query, lead), fold(key, key_lead), fold(value, key_lead), bias
 
 
-def run(fused: Fused, dropout: float) -> Tensor:
+def run(fused: Fused, dropout: float) -> Float[Tensor, "batch heads query size"]:
     """Call torch's kernel; without dropout, in a way that can be differentiated twice."""
     if not torch.compiler.is_compiling() and fused.key.size(-2) == 0:
         return plain(fused)  # the kernel would pass on a query of NaN
@@ -220,7 +228,9 @@ def run(fused: Fused, dropout: float) -> Tensor:
     def filled(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Fused:
         return Fused(query, key, value, bias, *settings)
 
-    return differentiable_twice(lambda *given: _kernel(filled(*given)), lambda *given: plain(filled(*given)), *tensors)
+    return differentiable_twice(
+        lambda *prepared: _kernel(filled(*prepared)), lambda *prepared: plain(filled(*prepared)), *tensors
+    )
 
 
 def _kernel(fused: Fused, dropout: float = 0.0) -> Tensor:
@@ -241,7 +251,7 @@ def _kernel(fused: Fused, dropout: float = 0.0) -> Tensor:
     )
 
 
-def plain(fused: Fused, change: Callable[[Tensor], Tensor] | None = None) -> Tensor:
+def plain(fused: Fused, change: Callable[[Tensor], Tensor] | None = None) -> Float[Tensor, "batch heads query size"]:
     """Compute what the kernel computes by operations that can be differentiated any number of times."""
     query, key, value = widened(fused.query), widened(fused.key), widened(fused.value)
     if fused.grouped:

@@ -19,7 +19,7 @@ def mapped(gradient: Tensor) -> bool:
 def transform_in_force() -> str | None:
     """Say which transform is in force that fused paths do not support, or None.
 
-    Any tensor of a call may be the transformed one, a bias or a score's parameter too, so none is looked at.
+    Any tensor of a call may be the transformed one, a bias or a score's parameter too, so none is inspected.
     """
     if torch.compiler.is_compiling():
         return None

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regard.attention import Attended, Normalizer, Position, Score
 from regard.attention.inputs import Inputs, read_inputs
-from regard.attention.kernels.reference import biased_scores, close_places, compare, offset, operands, ungroup
+from regard.attention.kernels.reference import biased_scores, compare, mask_with_bias, offset, operands, ungroup
 from regard.attention.normalize import NormalizeFunction, normalize
 from regard.attention.score import ScoreFunction
 from regard.attention.tensors import widened
@@ -178,7 +178,7 @@ def _take_apart(inputs: Inputs, given: Tensor, place: Place, layer: str) -> Comp
     compared = compare(inputs, turned.query, key, chunked=False).expand(shape)
     added = offset(inputs, turned.query, key)
     scores = biased_scores(inputs, turned.query, key, chunked=False)
-    mask = close_places(inputs, mask)
+    mask = mask_with_bias(inputs, mask)
     normalized = normalize(scores, mask, inputs.normalize)
     weights = normalized if inputs.position is None else inputs.position.reweight(normalized)
     extra = None if position is None else position.context(weights)

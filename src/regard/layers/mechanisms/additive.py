@@ -6,15 +6,16 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.attention import Additive, Attended, Mask, Normalizer, Padding
+from regard.attention import Additive, Normalizer, Padding
 from regard.attention.normalize import NormalizeFunction
 from regard.attention.score import Activation
-from regard.layers.attend import SOFTMAX, Attend
+from regard.layers.attend import SOFTMAX
 from regard.layers.checks import check_choice, check_size, check_width
-from regard.layers.memory import Memory, blank_padding, check_memory
+from regard.layers.mechanisms.single_head import SingleHeadAttention
+from regard.layers.memory import Memory, blank_padding
 
 
-class AdditiveAttention(nn.Module):
+class AdditiveAttention(SingleHeadAttention):
     r"""Compare a state with every memory through one hidden layer.
 
     $$e_{ij} = v_a^\top \tanh(W_a s_{i-1} + U_a h_j), \qquad \alpha_i = \text{softmax}(e_i), \qquad
@@ -53,15 +54,13 @@ class AdditiveAttention(nn.Module):
         normalize: Normalizer | NormalizeFunction = SOFTMAX,
         dropout: float = 0.0,
     ) -> None:
-        super().__init__()
-        for name, size in (("query_size", query_size), ("key_size", key_size), ("hidden_size", hidden_size)):
-            check_size(name, size)
+        super().__init__(query_size, key_size, normalize=normalize, dropout=dropout)
+        check_size("hidden_size", hidden_size)
         check_choice("activation", activation, get_args(Activation))
         self.activation: Activation = activation
         self.query = nn.Linear(query_size, hidden_size, bias=False)
         self.key = nn.Linear(key_size, hidden_size, bias=False)
         self.vector = nn.Parameter(torch.empty(hidden_size))
-        self.attend = Attend(normalize=normalize, dropout=dropout)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -87,26 +86,13 @@ class AdditiveAttention(nn.Module):
         key, value = blank_padding(mask, key, value)
         return Memory.of(self.key(key), value, mask, clean=True)
 
-    def forward(
-        self,
-        query: Float[Tensor, "batch query query_size"],
-        memory: Memory,
-        *,
-        mask: Mask | Bool[Tensor, "..."] | None = None,
-        return_weights: bool = False,
-    ) -> Tensor | Attended:
-        """Look at the memory once for each query."""
-        check_width("query", query, self.query.in_features)
-        check_memory(memory)
-        attended: Tensor | Attended = self.attend(
-            self.query(query),
-            memory.key,
-            memory.value,
-            score=Additive(self.vector, self.activation),
-            mask=memory.allowed(mask, query.size(1)),
-            return_weights=return_weights,
-        )
-        return attended
+    def project_query(self, query: Float[Tensor, "batch query query_size"]) -> Float[Tensor, "batch query hidden_size"]:
+        """Give W_a s for every query."""
+        return self.query(query)  # type: ignore[no-any-return]
+
+    def build_score(self) -> Additive:
+        """Give the score with the vector it has now."""
+        return Additive(self.vector, self.activation)
 
     def extra_repr(self) -> str:
         """Show that the tanh is left out, where it is."""

@@ -3,17 +3,17 @@
 import math
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention import Attended, Cosine, Mask, Normalizer, Padding
+from regard.attention import Cosine, Normalizer
 from regard.attention.normalize import NormalizeFunction
-from regard.layers.attend import SOFTMAX, Attend
+from regard.layers.attend import SOFTMAX
 from regard.layers.checks import check_positive
-from regard.layers.memory import Memory, check_memory
+from regard.layers.mechanisms.single_head import SingleHeadAttention
 
 
-class CosineAttention(nn.Module):
+class CosineAttention(SingleHeadAttention):
     r"""Address memory by content: compare directions, sharpened by a learned temperature.
 
     $$e_{ij} = \cos(q_i, k_j) / \tau, \qquad \alpha_i = \text{softmax}(e_i), \qquad c_i = \sum_j \alpha_{ij} v_j$$
@@ -38,44 +38,18 @@ class CosineAttention(nn.Module):
         normalize: Normalizer | NormalizeFunction = SOFTMAX,
         dropout: float = 0.0,
     ) -> None:
-        super().__init__()
+        super().__init__(normalize=normalize, dropout=dropout)
         check_positive("temperature", temperature)
         self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature)), requires_grad=learned)
-        self.attend = Attend(normalize=normalize, dropout=dropout)
 
     @property
     def temperature(self) -> Float[Tensor, ""]:
         """How even the weights are: τ."""
         return self.log_temperature.exp()
 
-    def remember(
-        self,
-        key: Float[Tensor, "batch key key_size"],
-        value: Float[Tensor, "batch key value_size"] | None = None,
-        mask: Bool[Tensor, "batch key"] | Padding | None = None,
-    ) -> Memory:
-        """Keep keys and values as they are."""
-        return Memory.of(key, key if value is None else value, mask)
-
-    def forward(
-        self,
-        query: Float[Tensor, "batch query key_size"],
-        memory: Memory,
-        *,
-        mask: Mask | Bool[Tensor, "..."] | None = None,
-        return_weights: bool = False,
-    ) -> Tensor | Attended:
-        """Look at the memory once for each query."""
-        check_memory(memory)
-        attended: Tensor | Attended = self.attend(
-            query,
-            memory.key,
-            memory.value,
-            score=Cosine(self.temperature),
-            mask=memory.allowed(mask, query.size(1)),
-            return_weights=return_weights,
-        )
-        return attended
+    def build_score(self) -> Cosine:
+        """Give the score with the parameter it has now."""
+        return Cosine(self.temperature)
 
     def extra_repr(self) -> str:
         """Show the present temperature."""

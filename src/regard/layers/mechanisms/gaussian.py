@@ -3,17 +3,17 @@
 import math
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention import Attended, Gaussian, Mask, Normalizer, Padding
+from regard.attention import Gaussian, Normalizer
 from regard.attention.normalize import NormalizeFunction
-from regard.layers.attend import SOFTMAX, Attend
+from regard.layers.attend import SOFTMAX
 from regard.layers.checks import check_positive
-from regard.layers.memory import Memory, check_memory
+from regard.layers.mechanisms.single_head import SingleHeadAttention
 
 
-class GaussianAttention(nn.Module):
+class GaussianAttention(SingleHeadAttention):
     r"""Average the values of near keys.
 
     $$f(q) = \sum_j \frac{K(q - k_j)}{\sum_l K(q - k_l)} v_j, \qquad K(u) = \exp\left(-\lVert u \rVert^2 / 2\sigma^2
@@ -39,44 +39,18 @@ class GaussianAttention(nn.Module):
         normalize: Normalizer | NormalizeFunction = SOFTMAX,
         dropout: float = 0.0,
     ) -> None:
-        super().__init__()
+        super().__init__(normalize=normalize, dropout=dropout)
         check_positive("bandwidth", bandwidth)
         self.log_bandwidth = nn.Parameter(torch.tensor(math.log(bandwidth)), requires_grad=learned)
-        self.attend = Attend(normalize=normalize, dropout=dropout)
 
     @property
     def bandwidth(self) -> Float[Tensor, ""]:
         """How far "near" reaches: σ."""
         return self.log_bandwidth.exp()
 
-    def remember(
-        self,
-        key: Float[Tensor, "batch key key_size"],
-        value: Float[Tensor, "batch key value_size"] | None = None,
-        mask: Bool[Tensor, "batch key"] | Padding | None = None,
-    ) -> Memory:
-        """Keep keys and values as they are: distances are taken where they stand."""
-        return Memory.of(key, key if value is None else value, mask)
-
-    def forward(
-        self,
-        query: Float[Tensor, "batch query key_size"],
-        memory: Memory,
-        *,
-        mask: Mask | Bool[Tensor, "..."] | None = None,
-        return_weights: bool = False,
-    ) -> Tensor | Attended:
-        """Average the memory's values around each query."""
-        check_memory(memory)
-        attended: Tensor | Attended = self.attend(
-            query,
-            memory.key,
-            memory.value,
-            score=Gaussian(self.bandwidth),
-            mask=memory.allowed(mask, query.size(1)),
-            return_weights=return_weights,
-        )
-        return attended
+    def build_score(self) -> Gaussian:
+        """Give the score with the parameter it has now."""
+        return Gaussian(self.bandwidth)
 
     def extra_repr(self) -> str:
         """Show the present bandwidth."""

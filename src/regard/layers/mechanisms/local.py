@@ -1,4 +1,4 @@
-"""Local attention: look through a window, at a place that moves on by itself or is predicted."""
+"""Local attention: a window around a position that moves on by itself or is predicted."""
 
 from typing import Literal, get_args
 
@@ -11,15 +11,16 @@ from regard.attention.mask import as_mask
 from regard.attention.normalize import NormalizeFunction
 from regard.errors import ArgumentError
 from regard.layers.attend import SOFTMAX
+from regard.layers.attention_layer import Attentional, Interface
 from regard.layers.checks import check_choice, check_positive
-from regard.layers.mechanisms.luong import Attentional, LuongAttention, LuongScore
+from regard.layers.mechanisms.luong import LuongAttention, LuongScore
 from regard.layers.memory import Memory
 
 LocalKind = Literal["monotonic", "predictive"]
 
 
 class LocalAttention(LuongAttention):
-    r"""Look at the memory around one place only.
+    r"""Attend to the memory around one position only.
 
     $$\text{monotonic (local-m):} \quad p_t = t, \qquad a_{ts} = \text{align}(h_t, \bar h_s)$$
 
@@ -32,17 +33,19 @@ class LocalAttention(LuongAttention):
     than one.
 
     "monotonic" takes $t$ from `query_positions`, (query,) or (batch, query); several queries at once stand at 0, 1, …
-    by default, one alone must be told. "predictive" uses the length of the whole memory, so it attends over a memory
-    that is complete, such as a source; over a sentence's own growing past it would know its future length.
+    by default; for one alone it must be passed. "predictive" uses the length of the whole memory, so it attends over a
+    memory that is complete, such as a source; over a sentence's own growing past it would know its future length.
 
     Reference: Luong, Pham and Manning (2015), section 3.2 and equations 9 and 10, arXiv:1508.04025.
-    Differs: places are counted from 0; a window that lies wholly beyond the memory gives a context of zero.
+    Differs: positions are counted from 0; a window that lies wholly beyond the memory gives a context of zero.
 
     >>> layer = LocalAttention(8, 6, kind="monotonic", half_width=1.0)
     >>> memory = layer.remember(torch.zeros(1, 5, 6))
     >>> layer(torch.zeros(1, 1, 8), memory, query_positions=torch.tensor([3]), return_weights=True).weights
     tensor([[[0.0000, 0.0000, 0.3333, 0.3333, 0.3333]]], grad_fn=...)
     """
+
+    interface = Interface(joins=True, query_positions=True, step=True)
 
     def __init__(
         self,
@@ -84,12 +87,12 @@ class LocalAttention(LuongAttention):
         query_positions: Int[Tensor, "... query"] | None = None,
         return_weights: bool = False,
     ) -> Attentional:
-        """Look at the memory once for each state, through its window."""
+        """Attend to the memory once for each state, through its window."""
         if self.kind == "predictive":
             window = GaussianWindow(
                 center=self.center(query, memory),
                 half_width=self.half_width,
-                key_positions=None if memory.mask is None else _places(memory),
+                key_positions=None if memory.mask is None else _key_positions(memory),
             )
             return self.attend_over(query, memory, mask=mask, position=window, return_weights=return_weights)
         if query_positions is None:
@@ -99,16 +102,16 @@ class LocalAttention(LuongAttention):
                     "None. At step t: torch.tensor([t])."
                 )
             query_positions = torch.arange(query.size(1), device=query.device)
-        distance = _places(memory).unsqueeze(-2) - query_positions.unsqueeze(-1)  # batch query key
+        distance = _key_positions(memory).unsqueeze(-2) - query_positions.unsqueeze(-1)  # batch query key
         inside = as_mask(distance.abs() <= self.half_width)
         return self.attend_over(
             query, memory, mask=inside if mask is None else inside & mask, return_weights=return_weights
         )
 
     def center(self, query: Float[Tensor, "batch query state_size"], memory: Memory) -> Float[Tensor, "batch query"]:
-        """Predict the place of each state, p_t."""
+        """Predict the position of each state, p_t."""
         share = torch.tanh(self.place(query)) @ self.place_vector
-        share = share.to(torch.promote_types(share.dtype, torch.float32))  # half precision knows places too coarsely
+        share = share.to(torch.promote_types(share.dtype, torch.float32))  # half precision is too coarse for positions
         return memory.true_length()[:, None] * torch.sigmoid(share)
 
     def extra_repr(self) -> str:
@@ -116,7 +119,7 @@ class LocalAttention(LuongAttention):
         return f"{super().extra_repr()}, kind={self.kind!r}, half_width={self.half_width}"
 
 
-def _places(memory: Memory) -> Int[Tensor, "batch key"]:
+def _key_positions(memory: Memory) -> Int[Tensor, "batch key"]:
     """Number the memories that may be attended to, 0, 1, …, padding on either side left out."""
     if memory.mask is None:
         return torch.arange(memory.capacity, device=memory.key.device).expand(memory.key.size(0), -1)

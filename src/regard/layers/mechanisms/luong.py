@@ -1,6 +1,6 @@
 """Global attention as Luong, Pham and Manning have it: five scores, and the attentional vector."""
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Bool, Float
@@ -22,25 +22,15 @@ from regard.attention import (
 from regard.attention.normalize import NormalizeFunction
 from regard.errors import ArgumentError
 from regard.layers.attend import SOFTMAX, Attend
+from regard.layers.attention_layer import Attentional, Interface
 from regard.layers.checks import check_choice, check_size, check_width
 from regard.layers.memory import Memory, blank_padding, check_memory
 
 LuongScore = Literal["dot", "scaled-dot", "general", "concat", "location"]
 
 
-class Attentional(NamedTuple):
-    """What a Luong layer gives."""
-
-    vector: Float[Tensor, "batch query state_size"]
-    """The attentional vector, h̃: what the next word is predicted from."""
-    context: Float[Tensor, "batch query value_size"]
-    """The weighted sum of the memory, c."""
-    weights: Float[Tensor, "batch query key"] | None
-    """How much each memory counted, if asked for."""
-
-
 class LuongAttention(nn.Module):
-    r"""Look at the whole memory, then join what was seen with the state.
+    r"""Attend to the whole memory, then join the context with the state.
 
     $$a_t = \text{softmax}(e_t), \qquad e_{ts} = \begin{cases} h_t^\top \bar h_s & \text{dot} \\
     h_t^\top \bar h_s / \sqrt d & \text{scaled-dot} \\ h_t^\top W_a \bar h_s & \text{general} \\
@@ -61,6 +51,8 @@ class LuongAttention(nn.Module):
     >>> vector.shape, context.shape
     (torch.Size([2, 3, 8]), torch.Size([2, 3, 6]))
     """
+
+    interface = Interface(joins=True)
 
     def __init__(
         self,
@@ -124,7 +116,7 @@ class LuongAttention(nn.Module):
         mask: Mask | Bool[Tensor, "..."] | None = None,
         return_weights: bool = False,
     ) -> Attentional:
-        """Look at the memory once for each state."""
+        """Attend to the memory once for each state."""
         return self.attend_over(query, memory, mask=mask, return_weights=return_weights)
 
     def attend_over(
@@ -136,7 +128,7 @@ class LuongAttention(nn.Module):
         position: Position | None = None,
         return_weights: bool = False,
     ) -> Attentional:
-        """Attend, then join context and state; a `position` narrows where to look."""
+        """Attend, then join context and state; a `position` narrows the window."""
         check_width("query", query, self.state_size)
         check_memory(memory)
         attended: Tensor | Attended = self.attend(

@@ -1,4 +1,4 @@
-"""Multi-head attention: several looks at once, each through maps of its own."""
+"""Multi-head attention: several heads at once, each with maps of its own."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -12,6 +12,7 @@ from regard.attention.normalize import NormalizeFunction
 from regard.attention.score import ScoreFunction
 from regard.errors import ArgumentError
 from regard.layers.attend import SOFTMAX, Attend
+from regard.layers.attention_layer import Interface
 from regard.layers.checks import check_holds_no_parameters, check_size, check_width
 from regard.layers.mechanisms.learned_score import LearnedScore
 from regard.layers.mechanisms.sink import LearnedSink
@@ -24,7 +25,7 @@ MAPS = ("query", "key", "value", "output")
 
 
 class MultiHeadAttention(nn.Module):
-    r"""Look several times at once: each head has its own maps and so its own idea of what belongs together.
+    r"""Attend with several heads at once, each with its own maps and so its own idea of what belongs together.
 
     $$\text{head}_h = \text{attention}(Q W^Q_h, K W^K_h, V W^V_h), \qquad
     \text{output} = [\text{head}_1; \dots; \text{head}_n] W^O$$
@@ -55,6 +56,8 @@ class MultiHeadAttention(nn.Module):
     >>> layer(x, memory, return_weights=True).weights.shape
     torch.Size([2, 2, 5, 3])
     """
+
+    interface = Interface(key_positions=True, query_positions=True, position=True)
 
     def __init__(
         self,
@@ -116,7 +119,7 @@ class MultiHeadAttention(nn.Module):
         """Project keys and values, by default the keys, and split them into heads.
 
         `positions`, (key,) or (batch, key), says where the keys stand among those they will be appended to: where the
-        layer's position turns keys, as `Rotary` does, they are then turned here, once, and not at every look.
+        layer's position turns keys, as `Rotary` does, they are then turned here, once, and not at every call.
         """
         value = key if value is None else value
         check_width("key", key, self.key.in_features)
@@ -127,7 +130,7 @@ class MultiHeadAttention(nn.Module):
         rotary = self._rotary()
         if positions is None or rotary is None:
             return Memory.of(keys, values, mask, clean=True)
-        return Memory.of(rotary.turn(keys, positions), values, mask, placed=True, clean=True)
+        return Memory.of(rotary.turn(keys, positions), values, mask, turned=True, clean=True)
 
     def _rotary(self) -> Rotary | None:
         """Give the position that turns keys, if the layer has one."""
@@ -144,7 +147,7 @@ class MultiHeadAttention(nn.Module):
         query_positions: Int[Tensor, "... query"] | None = None,
         position: Position | None = None,
         return_weights: bool = False,
-    ) -> Tensor | Attended:
+    ) -> Float[Tensor, "batch query size"] | Attended:
         """Attend to the memory, or to the queries themselves without one.
 
         `bias` is added to the scores: (query, key), or (batch, heads, query, key) with ones where it does not vary.
@@ -170,7 +173,7 @@ class MultiHeadAttention(nn.Module):
             score=self.score() if isinstance(self.score, LearnedScore) else self.score,
             mask=memory.allowed(mask, length, query_positions),
             bias=bias,
-            position=_placed(used, query_positions, turned=memory.placed),
+            position=_position_at(used, query_positions, turned=memory.turned),
             grouped=self.num_key_value_heads != self.num_heads,
             return_weights=return_weights,
         )
@@ -240,7 +243,9 @@ def _names_keys(position: Position | nn.Module | None) -> bool:
     return isinstance(position, Position) and position.key_positions is not None
 
 
-def _placed(position: Position | nn.Module | None, query_positions: Tensor | None, *, turned: bool) -> Position | None:
+def _position_at(
+    position: Position | nn.Module | None, query_positions: Tensor | None, *, turned: bool
+) -> Position | None:
     """Give the position for queries that stand at `query_positions`, and for keys that may be turned already."""
     made: Position | None
     if isinstance(position, nn.Module):

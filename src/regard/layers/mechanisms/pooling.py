@@ -36,7 +36,7 @@ class AttentionPooling(nn.Module):
 
     "one-hot" is the look-up of a dictionary, the nearest key; "average" ignores the query; "kernel" is
     Nadaraya-Watson, with the bandwidth $\sigma$ learned through its logarithm, `log_bandwidth`; "learned" asks its own
-    question $u$, `query`, of width `size`, whatever the query given. Where the query is not looked at it may be None:
+    question $u$, `query`, of width `size`, whatever the query given. Where the query is not used it may be None:
     one row is pooled.
 
     Reference: Zhang et al., Dive into Deep Learning, sections 11.1 and 11.2; Yang et al. (2016), equations 5 to 7, for

@@ -1,4 +1,4 @@
-"""Self-attention: every word looks at the words around it, itself included."""
+"""Self-attention: every word attends to the words around it, itself included."""
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -7,6 +7,7 @@ from regard.attention import Attended, Dot, Mask, Normalizer, ScaledDot
 from regard.attention.normalize import NormalizeFunction
 from regard.errors import ArgumentError
 from regard.layers.attend import SOFTMAX, Attend
+from regard.layers.attention_layer import Interface
 from regard.layers.checks import check_size, check_width
 from regard.layers.memory import blank_own_padding
 
@@ -34,6 +35,8 @@ class SelfAttention(nn.Module):
     >>> [name for name, _ in SelfAttention(3, value_size=2).named_parameters()]
     ['query.weight', 'key.weight', 'value.weight']
     """
+
+    interface = Interface(memory=False)
 
     def __init__(
         self,
@@ -69,8 +72,8 @@ class SelfAttention(nn.Module):
         *,
         mask: Mask | Bool[Tensor, "..."] | None = None,
         return_weights: bool = False,
-    ) -> Tensor | Attended:
-        """Let every place look at every other that `mask` allows: Causal(), Padding(lengths), …"""
+    ) -> Float[Tensor, "batch length value_size"] | Attended:
+        """Let every position attend to every other that `mask` allows: Causal(), Padding(lengths), …"""
         if self.size is not None:
             check_width("sequence", sequence, self.size)
         sequence = blank_own_padding(sequence, mask)

@@ -1,4 +1,4 @@
-"""Structured self-attention: a text as a few looks at it, with nothing to compare it to."""
+"""Structured self-attention: a text as a few weighted sums, with no query from outside."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,7 +13,7 @@ from regard.layers.memory import blank_padding, key_mask
 
 
 class StructuredSelfAttention(nn.Module):
-    r"""Sum a text up in `num_hops` vectors, each a look at the words that matter to one question.
+    r"""Sum a text up in `num_hops` vectors, each a weighted sum of the words that matter to one question.
 
     $$A = \text{softmax}(W_{s2} \tanh(W_{s1} H^\top)), \qquad M = A H$$
 
@@ -21,7 +21,7 @@ class StructuredSelfAttention(nn.Module):
     (num_hops, hidden_size). The softmax runs over the words. A row of $W_{s2}$ is a query that the layer has learned;
     with one hop, $\alpha = \text{softmax}(w^\top \tanh(W H^\top))$.
 
-    `penalty` keeps the hops from all looking at the same words.
+    `penalty` keeps the hops from all attending to the same words.
 
     Reference: Lin et al. (2017), equations 6 to 8, arXiv:1703.03130.
 
@@ -60,7 +60,7 @@ class StructuredSelfAttention(nn.Module):
         mask: Bool[Tensor, "batch length"] | Padding | None = None,
         return_weights: bool = False,
     ) -> Tensor | Attended:
-        """Look at the text once per hop."""
+        """Attend to the text once per hop."""
         check_width("sequence", sequence, self.hidden.in_features)
         allowed = key_mask(mask, sequence)
         sequence, _ = blank_padding(mask, sequence)
@@ -80,7 +80,7 @@ class StructuredSelfAttention(nn.Module):
 
         $$P = \lVert A A^\top - I \rVert_F^2$$
 
-        Zero when each hop looks at one word, no two at the same.
+        Zero when each hop attends to one word, no two at the same.
 
         Reference: Lin et al. (2017), equation 8, arXiv:1703.03130.
 

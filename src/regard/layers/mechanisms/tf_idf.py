@@ -90,11 +90,11 @@ class TfIdf:
         return 0.0 if number is None else float(self.idf[number])
 
 
-def _number(found: Mapping[Hashable, int], vocabulary_size: int | None) -> dict[Hashable, int]:
+def _number(result: Mapping[Hashable, int], vocabulary_size: int | None) -> dict[Hashable, int]:
     """Number the tokens: integers by themselves, others in the order they were met."""
-    if not all(isinstance(token, int) for token in found):
-        return {token: number for number, token in enumerate(found)}
-    numbers = [token for token in found if isinstance(token, int)]
+    if not all(isinstance(token, int) for token in result):
+        return {token: number for number, token in enumerate(result)}
+    numbers = [token for token in result if isinstance(token, int)]
     largest = max(numbers, default=-1)
     size = largest + 1 if vocabulary_size is None else vocabulary_size
     if largest >= size or min(numbers, default=0) < 0:

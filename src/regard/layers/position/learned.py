@@ -50,7 +50,7 @@ class LearnedPositions(nn.Module):
                     f"{embedding.size(-2)}. SinusoidalPositions has no longest length."
                 )
             return embedding + self.table[: embedding.size(-2)].to(embedding.dtype)
-        _check_places(positions, max_length)
+        _check_positions(positions, max_length)
         return embedding + self.table[positions].to(embedding.dtype)
 
     def extra_repr(self) -> str:
@@ -58,7 +58,7 @@ class LearnedPositions(nn.Module):
         return f"{self.table.size(0)}, {self.table.size(1)}"
 
 
-def _check_places(positions: Tensor, max_length: int) -> None:
+def _check_positions(positions: Tensor, max_length: int) -> None:
     """Raise if a position is not in the table; not on an accelerator, which would have to be waited for."""
     if torch.compiler.is_compiling() or positions.device.type != "cpu" or not positions.numel():
         return

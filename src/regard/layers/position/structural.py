@@ -73,7 +73,7 @@ def tree_distances(
 def tree_relations(
     heads: Int[Tensor, "*batch word"], lengths: Int[Tensor, "*batch"] | None = None, *, rule: Rule = "printed"
 ) -> Int[Tensor, "*batch word word"]:
-    r"""Say with one signed number where word j (second axis) stands to word i in the tree.
+    r"""Give the relation of word j (second axis) to word i in the tree as one signed number.
 
     $$r_{ij} = \begin{cases} d_i - d_j & \text{if one is the other's head} \\
     \text{sign}(i - j) (d_i + d_j) & \text{otherwise} \end{cases}$$

@@ -1,4 +1,4 @@
-"""The recurrent decoder of Bahdanau: a GRU that also hears, at every gate, what attention brought back."""
+"""The recurrent decoder of Bahdanau: a GRU whose gates also read the context of attention."""
 
 import torch
 from jaxtyping import Float

@@ -8,14 +8,14 @@ from torch import Tensor, nn
 
 from regard.attention import Attended
 from regard.errors import ArgumentError
+from regard.layers.attention_layer import Attentional
 from regard.layers.checks import check_choice, check_size
-from regard.layers.mechanisms.luong import Attentional
 from regard.layers.memory import Memory
 
 Cell = Literal["rnn", "lstm", "gru"]
 
 
-class FedState(NamedTuple):
+class InputFeedingState(NamedTuple):
     """What one step hands to the next, batch first."""
 
     state: Tensor
@@ -23,17 +23,17 @@ class FedState(NamedTuple):
     cell: Tensor | None
     """The same for the LSTM's cell; None for the others."""
     vector: Tensor
-    """The attentional vector, (batch, state_size): the part that is fed."""
+    """The attentional vector, (batch, state_size): the part that is input of the next step."""
 
-    def select(self, rows: Int[Tensor, " rows"]) -> "FedState":
+    def select(self, rows: Int[Tensor, " rows"]) -> "InputFeedingState":
         """Take these rows of the batch, in this order; a row may come twice."""
-        return FedState(self.state[rows], None if self.cell is None else self.cell[rows], self.vector[rows])
+        return InputFeedingState(self.state[rows], None if self.cell is None else self.cell[rows], self.vector[rows])
 
 
-class Fed(NamedTuple):
+class InputFeedingStep(NamedTuple):
     """What one step gives."""
 
-    state: FedState
+    state: InputFeedingState
     """For the next step; `state.vector` is what the word is predicted from."""
     vector: Tensor
     """The attentional vector, (batch, state_size)."""
@@ -46,9 +46,9 @@ class InputFeedingCell(nn.Module):
 
     $$h_t = \text{RNN}([e_t; \tilde{h}_{t-1}], h_{t-1}), \qquad \tilde{h}_t = \tanh(W_c [c_t; h_t])$$
 
-    where $e_t$ is the word's embedding and $c_t$ what `attention` brings back for $h_t$. A layer that gives the
+    where $e_t$ is the word's embedding and $c_t$ the context that `attention` gives for $h_t$. A layer that gives the
     attentional vector itself, `LuongAttention` or `LocalAttention`, goes in as it is; for any other, `context_size`
-    makes $W_c$ here, `join.weight`. `LocalAttention(kind="monotonic")` is told the step: `query_positions`.
+    makes $W_c$ here, `join.weight`. `LocalAttention(kind="monotonic")` gets the step as `query_positions`.
 
     Reference: Luong, Pham and Manning (2015), section 3.3 and equation 5, arXiv:1508.04025.
 
@@ -93,7 +93,7 @@ class InputFeedingCell(nn.Module):
         self,
         state: int | Float[Tensor, "batch layers state_size"],
         cell: Float[Tensor, "batch layers state_size"] | None = None,
-    ) -> FedState:
+    ) -> InputFeedingState:
         """Begin from an encoder's last state and cell, or from zero for so many rows; nothing is fed yet."""
         shape = (len(self.cells), self.state_size)
         if isinstance(state, int):
@@ -106,18 +106,18 @@ class InputFeedingCell(nn.Module):
                 )
         if self.has_cell and cell is None:
             cell = torch.zeros_like(state)
-        return FedState(state, cell if self.has_cell else None, torch.zeros_like(state[:, 0]))
+        return InputFeedingState(state, cell if self.has_cell else None, torch.zeros_like(state[:, 0]))
 
     def forward(
         self,
         embedding: Float[Tensor, "batch embedding_size"],
-        state: FedState,
+        state: InputFeedingState,
         memory: Memory,
         *,
         query_positions: Int[Tensor, " one"] | None = None,
         return_weights: bool = False,
-    ) -> Fed:
-        """Take one step; `query_positions`, the number of the step, is for an attention that asks for it (local-m)."""
+    ) -> InputFeedingStep:
+        """Take one step; `query_positions`, the number of the step, is for an attention that needs it (local-m)."""
         if embedding.ndim != 2 or embedding.size(-1) != self.embedding_size:
             raise ArgumentError(
                 f"`embedding` must have shape (batch, {self.embedding_size}), one word per row; received "
@@ -128,10 +128,10 @@ class InputFeedingCell(nn.Module):
         text = {} if query_positions is None else {"query_positions": query_positions}
         known = self.attention(top.unsqueeze(1), memory, **text, return_weights=return_weights)
         vector, weights = self._join(known, top)
-        kept = FedState(torch.stack(states, dim=1), torch.stack(cells, dim=1) if cells else None, vector)
-        return Fed(kept, vector, weights)
+        kept = InputFeedingState(torch.stack(states, dim=1), torch.stack(cells, dim=1) if cells else None, vector)
+        return InputFeedingStep(kept, vector, weights)
 
-    def _climb(self, below: Tensor, state: FedState) -> tuple[list[Tensor], list[Tensor]]:
+    def _climb(self, below: Tensor, state: InputFeedingState) -> tuple[list[Tensor], list[Tensor]]:
         """Run the layers from the bottom to the top, dropout between them."""
         states: list[Tensor] = []
         cells: list[Tensor] = []
@@ -145,18 +145,18 @@ class InputFeedingCell(nn.Module):
             states.append(below)
         return states, cells
 
-    def _join(self, seen: Attentional | Attended | Tensor, top: Tensor) -> tuple[Tensor, Tensor | None]:
+    def _join(self, attended: Attentional | Attended | Tensor, top: Tensor) -> tuple[Tensor, Tensor | None]:
         """Give the attentional vector and the weights, (batch, key), or (batch, heads, key) of several heads."""
-        weights = None if isinstance(seen, Tensor) else seen.weights
+        weights = None if isinstance(attended, Tensor) else attended.weights
         weights = None if weights is None else weights.squeeze(-2)
-        if isinstance(seen, Attentional):
-            return seen.vector.squeeze(1), weights
+        if isinstance(attended, Attentional):
+            return attended.vector.squeeze(1), weights
         if self.join is None:
             raise ArgumentError(
                 "`context_size` must be given for an attention that gives no attentional vector; received None. "
                 "LuongAttention and LocalAttention give one."
             )
-        context = (seen if isinstance(seen, Tensor) else seen.context).squeeze(1)
+        context = (attended if isinstance(attended, Tensor) else attended.context).squeeze(1)
         return torch.tanh(self.join(torch.cat([context, top], dim=-1))), weights
 
     def extra_repr(self) -> str:

@@ -1,14 +1,90 @@
-"""From a decoder's state to a score for every word of the vocabulary."""
+"""From a decoder's state to the next word: `Features`, what the output matrix reads, and `Readout`, that matrix too."""
 
-from typing import Literal, assert_never, get_args
+from typing import Any, Literal, assert_never, get_args
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
 from regard.layers.checks import check_choice, check_size
 
-Kind = Literal["maxout", "linear", "state"]
+FeatureKind = Literal["maxout", "linear", "joined", "attentional", "state"]
+ReadoutKind = Literal["maxout", "linear", "state"]
+
+
+class Features(nn.Module):
+    r"""Join state, last word and context into the vector that the output matrix reads.
+
+    $$\text{maxout:}\ t_k = \max(\tilde t_{2k-1}, \tilde t_{2k}), \quad \tilde t = U_o s + V_o e + C_o c + b$$
+    $$\text{linear:}\ [s; e; c] \qquad \text{joined:}\ [c; s] \qquad \text{attentional:}\ \tanh(W_c [c; s]) \qquad
+    \text{state:}\ s$$
+
+    where $s$ is `state`, $e$ the last word's `embedding` and $c$ the `context`; $[U_o, V_o, C_o]$ is `join.weight`, so
+    that one matrix product does all three. "joined" is the lecture's, whose output is read from [a; s].
+
+    Reference: Bahdanau, Cho and Bengio (2015), section A.2.2, arXiv:1409.0473 (maxout); Luong, Pham and Manning
+    (2015), equation 5, arXiv:1508.04025 (attentional).
+    Differs: maxout has a bias. The output matrix is left outside, so that a loss need not hold the logits of all words
+    at once; `Readout` has it inside.
+
+    >>> features = Features("maxout", state_size=8, embedding_size=4, context_size=6, hidden_size=5)
+    >>> features(torch.zeros(2, 3, 8), torch.zeros(2, 3, 4), torch.zeros(2, 3, 6)).shape
+    torch.Size([2, 3, 5])
+    """
+
+    def __init__(
+        self, kind: FeatureKind, *, state_size: int, embedding_size: int, context_size: int, hidden_size: int
+    ) -> None:
+        super().__init__()
+        check_choice("kind", kind, get_args(FeatureKind))
+        sizes = {"state_size": state_size, "embedding_size": embedding_size, "context_size": context_size}
+        for name, width in (sizes | {"hidden_size": hidden_size}).items():
+            check_size(name, width)
+        self.kind: FeatureKind = kind
+        self.join: nn.Linear | None = None
+        match kind:
+            case "maxout":
+                self.size = hidden_size
+                self.join = nn.Linear(sum(sizes.values()), 2 * hidden_size)
+            case "linear":
+                self.size = sum(sizes.values())
+            case "joined":
+                self.size = context_size + state_size
+            case "attentional":
+                self.size = state_size
+                self.join = nn.Linear(context_size + state_size, state_size, bias=False)
+            case "state":
+                self.size = state_size
+            case _:
+                assert_never(kind)
+
+    def forward(
+        self,
+        state: Float[Tensor, "*batch state_size"],
+        embedding: Float[Tensor, "*batch embedding_size"] | None = None,
+        context: Float[Tensor, "*batch context_size"] | None = None,
+    ) -> Float[Tensor, "*batch features"]:
+        """Join them, for all steps at once."""
+        if self.kind == "state":
+            return state
+        if self.kind in ("joined", "attentional"):
+            joined = torch.cat([self._present("context", context), state], dim=-1)
+            return joined if self.join is None else torch.tanh(self.join(joined))
+        parts = [state, self._present("embedding", embedding), self._present("context", context)]
+        if self.join is None:
+            return torch.cat(parts, dim=-1)
+        first, second = self.join(torch.cat(parts, dim=-1)).unflatten(-1, (-1, 2)).unbind(-1)
+        return torch.maximum(first, second)
+
+    def _present(self, name: str, tensor: Tensor | None) -> Tensor:
+        if tensor is None:
+            raise ArgumentError(f'`{name}` must be given for the features "{self.kind}"; received None.')
+        return tensor
+
+    def extra_repr(self) -> str:
+        """Show the kind."""
+        return repr(self.kind)
 
 
 class Readout(nn.Module):
@@ -20,15 +96,16 @@ class Readout(nn.Module):
 
     where $s$ or $h$ is `state`, $e$ the last word's `embedding` and $c$ the `context`. "maxout" is the deep output
     of Bahdanau, which reads the state *before* this step, $s_{i-1}$; $t$ is `hidden_size` wide. "linear" is that of
-    the lectures, "state" the plain one, which ignores embedding and context. $U_o$, $V_o$, $C_o$ are `state`,
-    `embedding` and `context`, $W_o$ is `output`.
+    the lectures, "state" the plain one, which ignores embedding and context. $[U_o, V_o, C_o]$ is
+    `features.join.weight`, and $W_o$, or $[W_{yh}, W_{ye}, W_{yc}]$, is `output.weight`.
 
     `tied` makes the output matrix the one of an embedding. "linear" then sums in the embedding's width first:
-    $W_{yh} = E A_h$, and so on, with $E$ the embedding.
+    $W_{yh} = E A_h$, and so on, with $E$ the embedding and $[A_h, A_e, A_c]$ `project.weight`.
 
     Reference: Bahdanau, Cho and Bengio (2015), section A.2.2, arXiv:1409.0473; Goodfellow et al. (2013), section 3,
     arXiv:1302.4389; Press and Wolf (2017), section 3, arXiv:1608.05859 (tied).
-    Differs: biases, which the paper's equations leave out, are there.
+    Differs: biases, which the paper's equations leave out, are there. State dicts of earlier versions, which had a
+    matrix each for state, embedding and context, are read.
 
     >>> import torch
     >>> readout = Readout("maxout", 100, state_size=8, embedding_size=4, context_size=6, hidden_size=5)
@@ -38,7 +115,7 @@ class Readout(nn.Module):
 
     def __init__(
         self,
-        kind: Kind,
+        kind: ReadoutKind,
         vocabulary_size: int,
         *,
         state_size: int,
@@ -48,38 +125,33 @@ class Readout(nn.Module):
         tied: nn.Embedding | None = None,
     ) -> None:
         super().__init__()
-        check_choice("kind", kind, get_args(Kind))
+        check_choice("kind", kind, get_args(ReadoutKind))
         check_size("vocabulary_size", vocabulary_size)
-        check_size("state_size", state_size)
-        self.kind: Kind = kind
+        self.kind: ReadoutKind = kind
         self.vocabulary_size = vocabulary_size
-        final: int | None  # the width of what the output matrix reads; None where there is none
-        match kind:
-            case "state":
-                width, final = None, state_size
-            case "maxout":
-                final = _given("hidden_size", hidden_size, kind)
-                width = 2 * final
-            case "linear":
-                final = None if tied is None else tied.embedding_dim
-                width = vocabulary_size if final is None else final
-            case _:
-                assert_never(kind)
-        if width is not None:
-            self.state = nn.Linear(state_size, width)
-            self.embedding = nn.Linear(_given("embedding_size", embedding_size, kind), width, bias=False)
-            self.context = nn.Linear(_given("context_size", context_size, kind), width, bias=False)
-        self.output = None if final is None else nn.Linear(final, vocabulary_size)
+        self.features = Features(
+            kind,
+            state_size=state_size,
+            embedding_size=1 if kind == "state" else _required("embedding_size", embedding_size, kind),
+            context_size=1 if kind == "state" else _required("context_size", context_size, kind),
+            hidden_size=_required("hidden_size", hidden_size, kind) if kind == "maxout" else 1,
+        )
+        width = self.features.size
+        self.project: nn.Module = nn.Identity()
+        if tied is not None and kind == "linear":
+            width = tied.embedding_dim
+            self.project = nn.Linear(self.features.size, width)
+        self.output = nn.Linear(width, vocabulary_size)
         if tied is not None:
             self._tie(tied)
+        self.register_load_state_dict_pre_hook(_read_three_matrices)  # type: ignore[no-untyped-call]
 
     def _tie(self, tied: nn.Embedding) -> None:
-        assert self.output is not None
-        expected, result = tuple(self.output.weight.shape), tuple(tied.weight.shape)
-        if expected != result:
+        expected, received = tuple(self.output.weight.shape), tuple(tied.weight.shape)
+        if expected != received:
             raise ArgumentError(
                 f'`tied` must be an embedding of shape (vocabulary, width) = {expected} for "{self.kind}"; received '
-                f"{result}."
+                f"{received}."
             )
         self.output.weight = tied.weight
 
@@ -90,28 +162,26 @@ class Readout(nn.Module):
         context: Float[Tensor, "*batch context_size"] | None = None,
     ) -> Float[Tensor, "*batch vocabulary"]:
         """Give the logits; their softmax is the distribution of the next word."""
-        if self.kind == "state":
-            assert self.output is not None
-            return self.output(state)  # type: ignore[no-any-return]
-        if embedding is None or context is None:
-            missing = " and ".join(
-                name for name, value in (("`embedding`", embedding), ("`context`", context)) if value is None
-            )
-            raise ArgumentError(f'{missing} must be given for Readout("{self.kind}"); received None.')
-        hidden: Tensor = self.state(state) + self.embedding(embedding) + self.context(context)
-        if self.kind == "maxout":
-            hidden = hidden.unflatten(-1, (-1, 2)).amax(-1)
-        if self.output is not None:
-            hidden = self.output(hidden)
-        return hidden
+        return self.output(self.project(self.features(state, embedding, context)))  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         """Show the settings."""
         return f"{self.kind!r}, {self.vocabulary_size}"
 
 
-def _given(name: str, size: int | None, kind: Kind) -> int:
+def _required(name: str, size: int | None, kind: ReadoutKind) -> int:
     if size is None:
         raise ArgumentError(f'`{name}` must be given for Readout("{kind}"); received None.')
-    check_size(name, size)
     return size
+
+
+def _read_three_matrices(module: nn.Module, state_dict: dict[str, Any], prefix: str, *_: object) -> None:
+    """Read the keys of earlier versions: a matrix each for state, embedding and context, now one beside the other."""
+    assert isinstance(module, Readout)
+    if f"{prefix}state.weight" not in state_dict:
+        return
+    untied = "output" if isinstance(module.project, nn.Identity) else "project"
+    name = prefix + ("features.join" if module.kind == "maxout" else untied)
+    parts = [state_dict.pop(f"{prefix}{part}.weight") for part in ("state", "embedding", "context")]
+    state_dict[f"{name}.weight"] = torch.cat(parts, dim=1)
+    state_dict[f"{name}.bias"] = state_dict.pop(f"{prefix}state.bias")

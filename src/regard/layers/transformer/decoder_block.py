@@ -1,4 +1,4 @@
-"""The Transformer's decoder block: look back, look at the source, then think it over."""
+"""The Transformer's decoder block: causal self-attention, attention over the source, then feed-forward."""
 
 from typing import Literal, NamedTuple, overload
 
@@ -7,18 +7,14 @@ from torch import Tensor, nn
 
 from regard.attention import Causal, Mask, Padding
 from regard.errors import ArgumentTypeError
+from regard.layers.attention_layer import attend_causally, attend_to, empty_memory, remember_keys
 from regard.layers.mechanisms.multi_head import MultiHeadAttention
 from regard.layers.memory import Memory
 from regard.layers.transformer.residual import (
     Norm,
     Residual,
-    attend_to,
-    look_back,
-    make_room,
     read_feed_forward,
     read_residuals,
-    remember,
-    takes_positions,
     torch_parts,
     width_of,
     write_torch,
@@ -33,9 +29,9 @@ class DecoderBlockOutput(NamedTuple):
     states: Tensor
     """(batch, length, size)."""
     self_weights: Tensor | None
-    """How much each place looked at those before it, (batch, heads, query, key) for multi-head attention."""
+    """How much each position attended to those before it, (batch, heads, query, key) for multi-head attention."""
     cross_weights: Tensor | None
-    """How much each place looked at the source."""
+    """How much each position attended to the source."""
 
 
 class DecoderBlockStep(NamedTuple):
@@ -46,22 +42,22 @@ class DecoderBlockStep(NamedTuple):
     state: Memory
     """The keys and values so far, these included: for the next step."""
     self_weights: Tensor | None
-    """How much each new place looked at those before it, if asked for."""
+    """How much each new position attended to those before it, if asked for."""
     cross_weights: Tensor | None
-    """How much each new place looked at the source, if asked for."""
+    """How much each new position attended to the source, if asked for."""
 
 
 class TransformerDecoderBlock(nn.Module):
-    r"""Let every place look at those before it, then at the source, then work on each by itself.
+    r"""Let every position attend to those before it, then to the source, then transform each by itself.
 
     $$y = x + \text{self}(\text{norm}(x)), \qquad z = y + \text{cross}(\text{norm}(y), \text{memory}), \qquad
     z + \text{feed-forward}(\text{norm}(z))$$
 
-    That is `norm="pre"`; "post", the paper's, normalizes each sum instead. Both attentions are any layers that look at
-    what their `remember` gives and mix values as wide as the block.
+    That is `norm="pre"`; "post", the paper's, normalizes each sum instead. Both attentions are any layers that attend
+    over what their `remember` gives and mix values as wide as the block.
 
-    `memory = block.remember(source)` once per source. `start` and `step` compute the same as a call, a few places at a
-    time: the state holds the keys and values so far, in a fixed capacity.
+    `memory = block.remember(source)` once per source. `start` and `step` compute the same as a call, a few positions
+    at a time: the state holds the keys and values so far, in a fixed capacity.
 
     Reference: Vaswani et al. (2017), section 3.1, arXiv:1706.03762; Xiong et al. (2020), table 1, arXiv:2002.04745.
 
@@ -95,7 +91,6 @@ class TransformerDecoderBlock(nn.Module):
         self.cross_attention_residual = Residual(self.size, norm=norm, dropout=dropout, epsilon=epsilon, bias=bias)
         self.feed_forward = feed_forward
         self.feed_forward_residual = Residual(self.size, norm=norm, dropout=dropout, epsilon=epsilon, bias=bias)
-        self.takes_positions = takes_positions(self_attention)
 
     def remember(
         self,
@@ -104,7 +99,7 @@ class TransformerDecoderBlock(nn.Module):
         mask: Bool[Tensor, "batch key"] | Padding | None = None,
     ) -> Memory:
         """Project the source for this block, once."""
-        return remember(self.cross_attention, key, value, mask)
+        return remember_keys(self.cross_attention, key, value, mask)
 
     @overload
     def forward(
@@ -148,27 +143,29 @@ class TransformerDecoderBlock(nn.Module):
         return_weights: bool = False,
     ) -> Float[Tensor, "batch length size"] | DecoderBlockOutput:
         """Read whole sequences; `mask` is that of the self-attention, `cross_mask` narrows the memory's own."""
-        text = self.self_attention_residual.enter(states)
-        own = remember(self.self_attention, text)
-        output, self_weights = attend_to(self.self_attention, text, own, mask=mask, return_weights=return_weights)
+        inner = self.self_attention_residual.enter(states)
+        own_memory = remember_keys(self.self_attention, inner)
+        output, self_weights = attend_to(
+            self.self_attention, inner, own_memory, mask=mask, return_weights=return_weights
+        )
         states = self.self_attention_residual.leave(states, output)
-        states, cross_weights = self._look_across(states, memory, cross_mask, return_weights)
+        states, cross_weights = self._attend_across(states, memory, cross_mask, return_weights)
         return DecoderBlockOutput(states, self_weights, cross_weights) if return_weights else states
 
-    def _look_across(
+    def _attend_across(
         self, states: Tensor, memory: Memory, mask: Mask | Tensor | None, return_weights: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """Look at the source and think it over."""
-        text = self.cross_attention_residual.enter(states)
-        output, weights = attend_to(self.cross_attention, text, memory, mask=mask, return_weights=return_weights)
+        """Attend to the source, then feed forward."""
+        inner = self.cross_attention_residual.enter(states)
+        output, weights = attend_to(self.cross_attention, inner, memory, mask=mask, return_weights=return_weights)
         states = self.cross_attention_residual.leave(states, output)
         output = self.feed_forward(self.feed_forward_residual.enter(states))
         return self.feed_forward_residual.leave(states, output), weights
 
     def start(self, batch_size: int, capacity: int) -> Memory:
-        """Make room for the keys and values of `capacity` places, none of them filled."""
+        """Give a cache for the keys and values of `capacity` positions, none of them filled."""
         nothing = self.self_attention_residual.norm.weight.new_zeros(batch_size, 0, self.size)
-        return make_room(self.self_attention, nothing, capacity)
+        return empty_memory(self.self_attention, nothing, capacity)
 
     def step(
         self,
@@ -180,23 +177,22 @@ class TransformerDecoderBlock(nn.Module):
         filled: int | None = None,
         return_weights: bool = False,
     ) -> DecoderBlockStep:
-        """Read the next places, one or more, that see themselves and what came before; `mask` says which count.
+        """Read the next positions, which attend to themselves and to what came before; `mask` says which count.
 
-        `filled` says how many places every row holds, all of which count, where that is known: a GPU is then not asked
-        about it, and does not look at empty room.
+        `filled` says how many positions every row holds, all of which count, where that is known: a GPU is then not
+        asked about it, and does not attend to empty capacity.
         """
-        text = self.self_attention_residual.enter(states)
-        output, state, self_weights = look_back(
+        inner = self.self_attention_residual.enter(states)
+        output, state, self_weights = attend_causally(
             self.self_attention,
-            text,
+            inner,
             state,
             mask=mask,
-            positions=self.takes_positions,
             filled=filled,
             return_weights=return_weights,
         )
         states = self.self_attention_residual.leave(states, output)
-        states, cross_weights = self._look_across(states, memory, None, return_weights)
+        states, cross_weights = self._attend_across(states, memory, None, return_weights)
         return DecoderBlockStep(states, state, self_weights, cross_weights)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The Transformer's encoder block: look around, then think it over. With a causal mask it is a language model's too."""
+"""The Transformer's encoder block: self-attention, then feed-forward. With a causal mask it serves language models."""
 
 from typing import Literal, NamedTuple, overload
 
@@ -7,18 +7,14 @@ from torch import Tensor, nn
 
 from regard.attention import Mask, Padding, Position
 from regard.errors import ArgumentTypeError
+from regard.layers.attention_layer import attend_causally, attend_to, empty_memory, interface_of, remember_keys
 from regard.layers.mechanisms.multi_head import MultiHeadAttention
 from regard.layers.memory import Memory
 from regard.layers.transformer.residual import (
     Norm,
     Residual,
-    attend_to,
-    look_back,
-    make_room,
     read_feed_forward,
     read_residuals,
-    remember,
-    takes_positions,
     torch_parts,
     width_of,
     write_torch,
@@ -46,7 +42,7 @@ class EncoderBlockStep(NamedTuple):
 
 
 class TransformerEncoderBlock(nn.Module):
-    r"""Let every place look at the others, then work on each by itself.
+    r"""Let every position attend to the others, then transform each by itself.
 
     $$y = x + \text{attention}(\text{norm}(x)), \qquad z = y + \text{feed-forward}(\text{norm}(y))$$
 
@@ -54,7 +50,7 @@ class TransformerEncoderBlock(nn.Module):
     layer that is called as `attention(query, memory, mask=…)` on what its `remember` gives, or as
     `attention(states, mask=…)`, and mixes values as wide as the block; `feed_forward` says that width as its `size`.
 
-    `start` and `step` compute the same as a call with `Causal()`, a few places at a time, for every attention that
+    `start` and `step` compute the same as a call with `Causal()`, a few positions at a time, for every attention that
     does not ask how long the sentence will be, as local-p does.
 
     Reference: Vaswani et al. (2017), section 3.1, arXiv:1706.03762; Xiong et al. (2020), table 1, arXiv:2002.04745.
@@ -82,7 +78,6 @@ class TransformerEncoderBlock(nn.Module):
         self.attention_residual = Residual(self.size, norm=norm, dropout=dropout, epsilon=epsilon, bias=bias)
         self.feed_forward = feed_forward
         self.feed_forward_residual = Residual(self.size, norm=norm, dropout=dropout, epsilon=epsilon, bias=bias)
-        self.takes_positions = takes_positions(attention)
 
     @overload
     def forward(
@@ -118,22 +113,22 @@ class TransformerEncoderBlock(nn.Module):
         return_weights: bool = False,
     ) -> Float[Tensor, "batch length size"] | EncoderBlockOutput:
         """Read whole sequences. `position`, where it depends on the sentence, goes to the attention."""
-        text = self.attention_residual.enter(states)
-        memory = remember(self.attention, text) if hasattr(self.attention, "remember") else None
+        inner = self.attention_residual.enter(states)
+        memory = remember_keys(self.attention, inner) if interface_of(self.attention).memory else None
         output, weights = attend_to(
-            self.attention, text, memory, mask=mask, position=position, return_weights=return_weights
+            self.attention, inner, memory, mask=mask, position=position, return_weights=return_weights
         )
-        states = self._think(self.attention_residual.leave(states, output))
+        states = self._feed_forward(self.attention_residual.leave(states, output))
         return EncoderBlockOutput(states, weights) if return_weights else states
 
-    def _think(self, states: Tensor) -> Tensor:
+    def _feed_forward(self, states: Tensor) -> Tensor:
         output = self.feed_forward(self.feed_forward_residual.enter(states))
         return self.feed_forward_residual.leave(states, output)
 
     def start(self, batch_size: int, capacity: int) -> Memory:
-        """Make room for the keys and values of `capacity` places, none of them filled."""
+        """Give a cache for the keys and values of `capacity` positions, none of them filled."""
         nothing = self.attention_residual.norm.weight.new_zeros(batch_size, 0, self.size)
-        return make_room(self.attention, nothing, capacity)
+        return empty_memory(self.attention, nothing, capacity)
 
     def step(
         self,
@@ -144,22 +139,21 @@ class TransformerEncoderBlock(nn.Module):
         filled: int | None = None,
         return_weights: bool = False,
     ) -> EncoderBlockStep:
-        """Read the next places, one or more, that see themselves and what came before; `mask` says which count.
+        """Read the next positions, which attend to themselves and to what came before; `mask` says which count.
 
-        `filled` says how many places every row holds, all of which count, where that is known: a GPU is then not asked
-        about it, and does not look at empty room.
+        `filled` says how many positions every row holds, all of which count, where that is known: a GPU is then not
+        asked about it, and does not attend to empty capacity.
         """
-        text = self.attention_residual.enter(states)
-        output, state, weights = look_back(
+        inner = self.attention_residual.enter(states)
+        output, state, weights = attend_causally(
             self.attention,
-            text,
+            inner,
             state,
             mask=mask,
-            positions=self.takes_positions,
             filled=filled,
             return_weights=return_weights,
         )
-        return EncoderBlockStep(self._think(self.attention_residual.leave(states, output)), state, weights)
+        return EncoderBlockStep(self._feed_forward(self.attention_residual.leave(states, output)), state, weights)
 
     @classmethod
     def from_torch(cls, layer: nn.TransformerEncoderLayer) -> "TransformerEncoderBlock":

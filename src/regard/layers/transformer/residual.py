@@ -1,20 +1,17 @@
-"""What the two Transformer blocks share: the residual around each sublayer, the look, and torch's layers read over."""
+"""What the two Transformer blocks share: the residual around each sublayer, and copies of torch's layers."""
 
-import inspect
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import Literal, get_args
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention import Attended, Causal, Mask, Padding, Position
 from regard.errors import ArgumentError
 from regard.layers.checks import check_choice
-from regard.layers.mechanisms.luong import Attentional
 from regard.layers.mechanisms.multi_head import MultiHeadAttention
-from regard.layers.memory import Memory
 from regard.layers.transformer.feed_forward import FeedForward
 
 Norm = Literal["pre", "post"]
@@ -22,11 +19,11 @@ TorchLayer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
 
 
 class Residual(nn.Module):
-    r"""Keep what was there and add what a sublayer says of it.
+    r"""Add the output of a sublayer to its input.
 
     $$\text{pre:}\ x + f(\text{norm}(x)) \qquad\qquad \text{post:}\ \text{norm}(x + f(x))$$
 
-    The sublayer $f$ is called between `enter` and `leave`; dropout acts on what it says.
+    The sublayer $f$ is called between `enter` and `leave`; dropout acts on its output.
 
     Reference: Vaswani et al. (2017), section 3.1, arXiv:1706.03762 (post); Xiong et al. (2020), table 1,
     arXiv:2002.04745 (pre, which trains without a warm-up).
@@ -48,19 +45,19 @@ class Residual(nn.Module):
         self.norm = nn.LayerNorm(size, eps=epsilon, bias=bias)
         self.dropout = nn.Dropout(dropout)
 
-    def enter(self, states: Tensor) -> Tensor:
-        """Give what the sublayer is told."""
-        text: Tensor = self.norm(states) if self.kind == "pre" else states
-        return text
+    def enter(self, states: Float[Tensor, "*batch size"]) -> Float[Tensor, "*batch size"]:
+        """Give the input of the sublayer."""
+        inner: Tensor = self.norm(states) if self.kind == "pre" else states
+        return inner
 
-    def leave(self, states: Tensor, said: Tensor) -> Tensor:
-        """Add what the sublayer said."""
-        if said.shape != states.shape:
+    def leave(self, states: Float[Tensor, "*batch size"], output: Float[Tensor, "..."]) -> Float[Tensor, "*batch size"]:
+        """Add the output of the sublayer."""
+        if output.shape != states.shape:
             raise ArgumentError(
-                f"a sublayer must give back the shape it was told, {tuple(states.shape)}; received "
-                f"{tuple(said.shape)}. Attention must mix values as wide as the block."
+                f"a sublayer must give back the shape of its input, {tuple(states.shape)}; received "
+                f"{tuple(output.shape)}. Attention must mix values as wide as the block."
             )
-        total: Tensor = states + self.dropout(said)
+        total: Tensor = states + self.dropout(output)
         return total if self.kind == "pre" else self.norm(total)
 
     def extra_repr(self) -> str:
@@ -69,7 +66,7 @@ class Residual(nn.Module):
 
 
 def width_of(feed_forward: nn.Module) -> int:
-    """Ask a feed-forward layer for its width."""
+    """Give the width that a feed-forward layer states."""
     size = getattr(feed_forward, "size", None)
     if not isinstance(size, int):
         raise ArgumentError(
@@ -77,96 +74,6 @@ def width_of(feed_forward: nn.Module) -> int:
             f"{type(feed_forward).__name__} with {size}."
         )
     return size
-
-
-def takes_positions(attention: nn.Module) -> bool:
-    """Tell whether a layer wants to know where its queries stand."""
-    return "query_positions" in inspect.signature(attention.forward).parameters
-
-
-def remember(
-    attention: nn.Module,
-    key: Tensor,
-    value: Tensor | None = None,
-    mask: Tensor | Padding | None = None,
-    *,
-    positions: Tensor | None = None,
-) -> Memory:
-    """Have a layer project what it will look at; `positions` are for a layer that turns its keys by them."""
-    if not hasattr(attention, "remember"):
-        raise ArgumentError(
-            f"the attention of this block must have remember(key, value, mask); received {type(attention).__name__}."
-        )
-    indices = {"positions": positions} if isinstance(attention, MultiHeadAttention) else {}
-    memory: Memory = attention.remember(key, value, mask, **indices)  # type: ignore[operator]
-    return memory
-
-
-def make_room(attention: nn.Module, nothing: Tensor, capacity: int) -> Memory:
-    """Make room for the keys and values of `capacity` places, none of them filled."""
-    positions = torch.zeros(0, dtype=torch.long, device=nothing.device)
-    return remember(attention, nothing, positions=positions).reserve(capacity)
-
-
-def attend_to(
-    attention: nn.Module,
-    query: Tensor,
-    memory: Memory | None,
-    *,
-    mask: Mask | Tensor | None = None,
-    query_positions: Tensor | None = None,
-    position: Position | None = None,
-    return_weights: bool = False,
-) -> tuple[Tensor, Tensor | None]:
-    """Attend by any layer; give what it found and, if asked for, its weights."""
-    indices = {"query_positions": query_positions, "position": position}
-    received = {name: value for name, value in indices.items() if value is not None}
-    memories = () if memory is None else (memory,)
-    attended = attention(query, *memories, mask=mask, return_weights=return_weights, **received)
-    if isinstance(attended, Attentional):
-        return attended.vector, attended.weights
-    if isinstance(attended, Attended):
-        return attended.context, attended.weights
-    return attended, None
-
-
-def look_back(
-    attention: nn.Module,
-    query: Tensor,
-    state: Memory,
-    *,
-    mask: Tensor | Padding | None = None,
-    positions: bool = False,
-    filled: int | None = None,
-    return_weights: bool = False,
-) -> tuple[Tensor, Memory, Tensor | None]:
-    """Remember the new places, then let each look at itself and at what came before.
-
-    `mask` says which of the new places count; `positions`, whether the layer wants to know where they stand; `filled`,
-    how many places every row holds, if that is known. Then only those are looked at, and without a mask.
-    """
-    if mask is not None:
-        filled = None
-    elif filled is None:
-        filled = state.common_length()
-    count, capacity = query.size(1), state.capacity
-    indices = state.next_positions(count) if filled is None else _places(filled, count, query.device)
-    state = state.append(remember(attention, query, mask=mask, positions=indices), filled=filled)
-    result, weights = attend_to(
-        attention,
-        query,
-        state if filled is None else state.first(filled + count),
-        mask=None if count == 1 else Causal(positions=indices),  # one place alone sees all that is filled
-        query_positions=indices if positions else None,
-        return_weights=return_weights,
-    )
-    if weights is not None and weights.size(-1) < capacity:
-        weights = F.pad(weights, (0, capacity - weights.size(-1)))
-    return result, state, weights
-
-
-def _places(filled: int, count: int, device: torch.device) -> Tensor:
-    return torch.arange(filled, filled + count, device=device)
 
 
 def read_feed_forward(layer: TorchLayer) -> FeedForward:

@@ -57,7 +57,7 @@ class ConvolutionalBlockAttention(nn.Module):
     ) -> Float[Tensor, "batch channels height width"] | BlockGated:
         """Weigh channels, then places."""
         by_channel = self.channel(features, return_weights=True)
-        by_place = self.spatial(by_channel.features, return_weights=True)
+        by_position = self.spatial(by_channel.features, return_weights=True)
         if not return_weights:
-            return by_place.features  # type: ignore[no-any-return]
-        return BlockGated(by_place.features, by_channel.weights, by_place.weights)
+            return by_position.features  # type: ignore[no-any-return]
+        return BlockGated(by_position.features, by_channel.weights, by_position.weights)

@@ -1,4 +1,4 @@
-"""Classifiers: from the tokens of a text to a label, and how much each token was heard."""
+"""Classifiers: from the tokens of a text to a label, and the weight of each token."""
 
 from regard.models.classification.build import build_classifier
 from regard.models.classification.network import Classified, Network, Sentence, Summary

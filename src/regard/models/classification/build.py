@@ -36,8 +36,7 @@ def build_classifier(spec: ClassifierSpec, *, vocabulary_size: int, num_labels: 
     if isinstance(spec, TfIdfSpec):
         return TfIdfClassifier(vocabulary_size, num_labels)
     reader, summarize, width = _middle(spec, vocabulary_size)
-    hidden = {"feed-forward": "hidden_size", "structured": "output_size"}.get(spec.kind)
-    output = _output(width, num_labels, spec.dropout, getattr(spec, hidden) if hidden else None)
+    output = _output(width, num_labels, spec.dropout, _hidden_size(spec))
     embedding = TokenEmbedding(
         vocabulary_size,
         spec.size,
@@ -87,6 +86,16 @@ def _middle(spec: ClassifierSpec, vocabulary_size: int) -> tuple[nn.Module, nn.M
             raise TypeError("TF-IDF is built by itself")
         case _:
             assert_never(spec)
+
+
+def _hidden_size(spec: ClassifierSpec) -> int | None:
+    """Give the width of the hidden layer before the labels; None where there is none."""
+    match spec:
+        case FeedForwardSpec():
+            return spec.hidden_size
+        case StructuredSpec():
+            return spec.output_size
+    return None
 
 
 def _output(width: int, num_labels: int, dropout: float, hidden_size: int | None) -> nn.Module:

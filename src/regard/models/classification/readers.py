@@ -62,7 +62,7 @@ class RecurrentReader(nn.Module):
 
 
 class TransformerReader(nn.Module):
-    """Let every word look at all others, block after block, with pre-norm and sinusoidal positions.
+    """Let every word attend to all others, block after block, with pre-norm and sinusoidal positions.
 
     Reference: Vaswani et al. (2017), section 3.1, arXiv:1706.03762.
     """

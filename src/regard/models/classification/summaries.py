@@ -1,4 +1,4 @@
-"""From the states of a text to one vector: a mean, a weighed mean, the last state, one look or several."""
+"""From the states of a text to one vector: a mean, a weighed mean, the last state, one hop of attention or several."""
 
 import torch
 from torch import nn
@@ -13,7 +13,7 @@ from regard.models.classification.network import Sentence, Summary
 
 
 class MeanSummary(nn.Module):
-    """Count every word the same. With `weighs` off, the weights are not told, as they say nothing of what follows."""
+    """Count every word the same. With `weighs` off, none are given, as they would not explain the layers above."""
 
     def __init__(self, *, weighs: bool = True) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class QuestionSummary(nn.Module):
 
 
 class StructuredSummary(nn.Module):
-    r"""Look several times, and lay the looks side by side; the weights are the mean over the looks.
+    r"""Attend several times, and concatenate the results; the weights are the mean over the hops.
 
     The loss adds $\lambda \lVert A A^\top - I \rVert_F^2$ for each text, where $\lambda$ is `penalty`.
 
@@ -111,7 +111,7 @@ class StructuredSummary(nn.Module):
         self.penalty = penalty
 
     def forward(self, sentence: Sentence) -> Summary:
-        """Flatten the matrix of looks."""
+        """Flatten the matrix of hops."""
         result = self.attention(sentence.states, mask=sentence.mask, return_weights=True)
         assert isinstance(result, Attended)
         penalty = None

@@ -1,4 +1,4 @@
-"""TF-IDF and logistic regression: the baseline in which how rare a word is decides how much it is heard."""
+"""TF-IDF and logistic regression: the baseline in which how rare a word is decides its weight."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -42,15 +42,15 @@ class TfIdfClassifier(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "batch length"], lengths: Int[Tensor, " batch"]) -> Classified:
         """Classify texts, of which the first `lengths` tokens count."""
-        encoded = self._heard(tokens, lengths)
+        encoded = self._terms(tokens, lengths)
         logits = torch.einsum("bl,lbc->bc", encoded, self.weight.T[tokens.T]) + self.bias
         chosen = self.weight[logits.argmax(-1, keepdim=True), tokens]
         parts = (encoded * chosen).abs()
         total = parts.sum(-1, keepdim=True)
         return Classified(logits, parts / total.where(total > 0, 1.0), None)
 
-    def _heard(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Give each place its part of x: idf over the length of the text's vector."""
+    def _terms(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Give each position its part of x: idf over the length of the text's vector."""
         mask = torch.arange(tokens.size(1), device=tokens.device) < lengths.to(tokens.device).unsqueeze(1)
         rare = self.idf[tokens] * mask
         # Σ_t (count idf)² = Σ_j Σ_k [x_j = x_k] idf_j idf_k, by adding up over the vocabulary.
@@ -68,9 +68,9 @@ def fit_tf_idf(
     num_labels: int,
     inverse_penalty: float,
     iterations: int = 1000,
-    unheard: Sequence[int] = (),
+    ignored: Sequence[int] = (),
 ) -> TfIdfClassifier:
-    """Fit to texts in token numbers; tokens that are `unheard`, such as the one for unknown words, stay silent."""
+    """Fit to texts in token numbers; tokens that are `ignored`, such as the one for unknown words, have no weight."""
     linear = _scikit_learn()
     weigher = TfIdf.fit(texts, variant="scikit-learn", vocabulary_size=vocabulary_size)
     idf = weigher.idf.clone()
@@ -79,7 +79,7 @@ def fit_tf_idf(
     )
     never = torch.ones(vocabulary_size, dtype=torch.bool)
     never[torch.from_numpy(known.astype(np.int64))] = False
-    idf[never], idf[list(unheard)] = 0.0, 0.0
+    idf[never], idf[list(ignored)] = 0.0, 0.0
     features = _features(texts, idf.double().numpy())
     regression = linear.LogisticRegression(C=inverse_penalty, max_iter=iterations).fit(features, np.asarray(labels))
     model = TfIdfClassifier(vocabulary_size, num_labels)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.errors import ArgumentError
-from regard.models.language.network import History, Said
+from regard.models.language.network import History, NextWord
 
 
 class BagModel:
@@ -49,7 +49,7 @@ class BagModel:
         return 0
 
     def log_probabilities(self, tokens: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Say how likely each token of a text is."""
+        """Give how likely each token of a text is."""
         result: NDArray[np.float64] = self._logarithms[tokens]
         return result
 
@@ -58,11 +58,11 @@ class BagModel:
         del capacity
         return History.empty(rows, 0)
 
-    def step(self, tokens: Int[Tensor, "rows new"], state: History, *, weights: bool = False) -> Said:
-        """Say the same, whatever was heard."""
+    def step(self, tokens: Int[Tensor, "rows new"], state: History, *, weights: bool = False) -> NextWord:
+        """Predict the same, whatever was read."""
         del weights
         words = torch.from_numpy(self._logarithms).float()
-        return Said(words.expand(*tokens.shape, -1), state)
+        return NextWord(words.expand(*tokens.shape, -1), state)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Give what it has counted."""

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from regard.layers.checks import check_size
 from regard.models.dropout import Dropout
-from regard.models.language.network import Heard, History, LanguageNetwork
+from regard.models.language.network import History, LanguageNetwork, Reading
 
 
 class FeedForwardLanguageModel(LanguageNetwork):
@@ -49,11 +49,11 @@ class FeedForwardLanguageModel(LanguageNetwork):
             nn.init.zeros_(linear.bias)
 
     def start(self, rows: int, *, capacity: int | None = None) -> History:
-        """Begin, with nothing heard."""
+        """Give the state before any token."""
         del capacity
         return History.empty(rows, self.context - 1, self.hidden.weight.device)
 
-    def read(self, tokens: Int[Tensor, "rows new"], state: History | None = None, *, weights: bool = False) -> Heard:
+    def read(self, tokens: Int[Tensor, "rows new"], state: History | None = None, *, weights: bool = False) -> Reading:
         """Read a stretch of text, after what `state` remembers."""
         del weights
         state = self.start(tokens.size(0)) if state is None else state
@@ -62,7 +62,7 @@ class FeedForwardLanguageModel(LanguageNetwork):
         features = self.dropout(torch.tanh(self.hidden(window)))
         if self.direct:
             features = torch.cat([features, window], dim=-1)
-        return Heard(features, state.after(tokens))
+        return Reading(features, state.after(tokens))
 
     def _embed(self, tokens: Int[Tensor, "rows places"]) -> Float[Tensor, "rows places size"]:
         there = (tokens >= 0).unsqueeze(-1)

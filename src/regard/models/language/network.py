@@ -10,51 +10,51 @@ from torch import Tensor, nn
 
 from regard.models.sequence.protocol import Rows
 
-Itself = TypeVar("Itself", bound="CarriedState")
+Itself = TypeVar("Itself", bound="ResumableState")
 
 
 @runtime_checkable
-class CarriedState(Rows, Protocol):
+class ResumableState(Rows, Protocol):
     """A state that one stretch of text hands on to the next."""
 
     def detach(self: Itself) -> Itself:
-        """Cut the gradient: what came before is given."""
+        """Cut the gradient: what came before is constant."""
 
     @classmethod
     def join(cls: type[Itself], parts: Sequence[Itself]) -> Itself:
         """Put the rows of several states one behind the other."""
 
 
-class Said(NamedTuple):
+class NextWord(NamedTuple):
     """What one step gives."""
 
     log_probabilities: Float[Tensor, "rows new vocabulary"]
     """Of every word, after each of the new tokens."""
     state: Any
     """For the next step."""
-    weights: Float[Tensor, "rows layers heads new places"] | None = None
-    """How much each new token looked at each place, the last of which is the last new token; None if not asked for."""
+    weights: Float[Tensor, "rows layers heads new positions"] | None = None
+    """How much each new token attended to each position, the last of which is its own; None if not asked for."""
 
 
-class Heard(NamedTuple):
+class Reading(NamedTuple):
     """What reading gives: `output(features)` are the logits of the word after each token."""
 
     features: Float[Tensor, "rows new features"]
     state: Any
-    weights: Float[Tensor, "rows layers heads new places"] | None = None
+    weights: Float[Tensor, "rows layers heads new positions"] | None = None
 
 
 @runtime_checkable
 class NextWordModel(Protocol):
-    """Hears tokens and says what may follow each: `GeneratingModel` without a source."""
+    """Reads tokens and predicts what follows each: `GeneratingModel` without a source."""
 
     vocabulary_size: int
 
     def start(self, rows: int, *, capacity: int | None = None) -> Any:
-        """Begin, with nothing heard; `capacity` makes room for so many tokens at once."""
+        """Give the state before any token; `capacity` reserves so many tokens at once."""
 
-    def step(self, tokens: Int[Tensor, "rows new"], state: Any, *, weights: bool = False) -> Said:
-        """Hear the next tokens, one or more. Asking for weights changes nothing else."""
+    def step(self, tokens: Int[Tensor, "rows new"], state: Any, *, weights: bool = False) -> NextWord:
+        """Read the next tokens, one or more. Asking for weights changes nothing else."""
 
 
 class LanguageNetwork(nn.Module, ABC):
@@ -64,7 +64,7 @@ class LanguageNetwork(nn.Module, ABC):
 
     where $f_t$ are the features that `read` gives and $W_o$ is `output`.
 
-    - `forward` is `read`: a whole stretch of text at once, for training. `step` says log-probabilities.
+    - `forward` is `read`: a whole stretch of text at once, for training. `step` gives log-probabilities.
     - `carries` tells whether a stretch goes on from the state of the one before it, which gradients do not cross.
     """
 
@@ -83,31 +83,31 @@ class LanguageNetwork(nn.Module, ABC):
 
     @abstractmethod
     def start(self, rows: int, *, capacity: int | None = None) -> Any:
-        """Begin, with nothing heard."""
+        """Give the state before any token."""
 
     @abstractmethod
-    def read(self, tokens: Int[Tensor, "rows new"], state: Any = None, *, weights: bool = False) -> Heard:
+    def read(self, tokens: Int[Tensor, "rows new"], state: Any = None, *, weights: bool = False) -> Reading:
         """Read a stretch of text, from `state` on, or from nothing."""
 
-    def forward(self, tokens: Int[Tensor, "rows new"], state: Any = None) -> Heard:
+    def forward(self, tokens: Int[Tensor, "rows new"], state: Any = None) -> Reading:
         """Read a stretch of text."""
         return self.read(tokens, state)
 
-    def step(self, tokens: Int[Tensor, "rows new"], state: Any, *, weights: bool = False) -> Said:
-        """Hear the next tokens, and say what may follow each."""
+    def step(self, tokens: Int[Tensor, "rows new"], state: Any, *, weights: bool = False) -> NextWord:
+        """Read the next tokens, and predict what follows each."""
         encoded = self.read(tokens, state, weights=weights)
-        return Said(self.output(encoded.features).float().log_softmax(-1), encoded.state, encoded.weights)
+        return NextWord(self.output(encoded.features).float().log_softmax(-1), encoded.state, encoded.weights)
 
 
 class History(NamedTuple):
-    """The last tokens of each row, for models that look at no others; -1 where there were none."""
+    """The last tokens of each row, for models that use no others; -1 where there were none."""
 
-    tokens: Int[Tensor, "rows places"]
+    tokens: Int[Tensor, "rows count"]
 
     @classmethod
-    def empty(cls, rows: int, places: int, device: torch.device | None = None) -> "History":
-        """Remember nothing yet."""
-        return cls(torch.full((rows, places), -1, device=device))
+    def empty(cls, rows: int, count: int, device: torch.device | None = None) -> "History":
+        """Hold no tokens yet."""
+        return cls(torch.full((rows, count), -1, device=device))
 
     @property
     def rows(self) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.errors import ArgumentError
-from regard.models.language.network import History, Said
+from regard.models.language.network import History, NextWord
 
 Numbers = NDArray[np.int64]
 
@@ -96,7 +96,7 @@ class NGramModel:
         )
 
     def log_probabilities(self, tokens: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Say how likely each token of a text is after those before it, all at once."""
+        """Give how likely each token of a text is after those before it, all at once."""
         words = tokens.astype(np.int64)
         numbers = np.zeros(len(words), dtype=np.int64)
         likely = np.full(len(words), 1 / self.vocabulary_size)
@@ -111,12 +111,12 @@ class NGramModel:
         return result
 
     def start(self, rows: int, *, capacity: int | None = None) -> History:
-        """Begin, with nothing heard."""
+        """Give the state before any token."""
         del capacity
         return History.empty(rows, self.order - 1)
 
-    def step(self, tokens: Int[Tensor, "rows new"], state: History, *, weights: bool = False) -> Said:
-        """Hear the next tokens, and say what may follow each."""
+    def step(self, tokens: Int[Tensor, "rows new"], state: History, *, weights: bool = False) -> NextWord:
+        """Read the next tokens, and predict what follows each."""
         del weights
         encoded = state.then(tokens.cpu()).numpy()
         new, reach = tokens.size(1), self.order - 1
@@ -127,7 +127,7 @@ class NGramModel:
             ]
             for row in encoded
         ]
-        return Said(torch.from_numpy(np.log(np.array(output))).float(), state.after(tokens.cpu()))
+        return NextWord(torch.from_numpy(np.log(np.array(output))).float(), state.after(tokens.cpu()))
 
     def _distribution(self, context: NDArray[np.integer]) -> NDArray[np.float64]:
         """Give the probability of every word after the last words `context`; those that are -1 are left out."""

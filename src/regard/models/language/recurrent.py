@@ -13,7 +13,7 @@ from regard.layers.checks import check_choice, check_size
 from regard.layers.recurrent.encoder import Cell
 from regard.models.dropout import Dropout
 from regard.models.embedding import TokenEmbedding
-from regard.models.language.network import Heard, LanguageNetwork
+from regard.models.language.network import LanguageNetwork, Reading
 
 
 class LayerStates(NamedTuple):
@@ -148,17 +148,17 @@ class RecurrentLanguageModel(LanguageNetwork):
         self.output = make_output(embedding, stack.sizes[-1], tie=tie)
 
     def start(self, rows: int, *, capacity: int | None = None) -> LayerStates:
-        """Begin, with nothing heard."""
+        """Give the state before any token."""
         del capacity
         return self.stack.start(rows)
 
     def read(
         self, tokens: Int[Tensor, "rows new"], state: LayerStates | None = None, *, weights: bool = False
-    ) -> Heard:
+    ) -> Reading:
         """Read a stretch of text, from `state` on."""
         del weights
         features, after = self.stack(self.embedding(tokens), self.start(tokens.size(0)) if state is None else state)
-        return Heard(self.dropout(features), after)
+        return Reading(self.dropout(features), after)
 
 
 def make_output(embedding: TokenEmbedding, size: int, *, tie: bool) -> nn.Linear:

@@ -1,4 +1,4 @@
-"""A recurrent language model that looks back at its own past states."""
+"""A recurrent language model that attends to its own past states."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,18 +12,18 @@ from regard.layers.checks import check_size
 from regard.layers.mechanisms.multi_head import MultiHeadAttention
 from regard.models.dropout import Dropout
 from regard.models.embedding import TokenEmbedding
-from regard.models.language.network import Heard, LanguageNetwork
+from regard.models.language.network import LanguageNetwork, Reading
 from regard.models.language.recurrent import LayerStates, RecurrentStack, make_output
 
 
 class AttendingState(NamedTuple):
-    """The recurrence's state, and the states it may look back at."""
+    """The recurrence's state, and the past states it may attend to."""
 
     layers: LayerStates
     past: Float[Tensor, "rows span size"]
     """The last states, the newest last; zero where there were none."""
-    heard: Int[Tensor, " rows"]
-    """How many of them there are."""
+    length: Int[Tensor, " rows"]
+    """How many of them are filled."""
 
     @property
     def rows(self) -> int:
@@ -33,12 +33,12 @@ class AttendingState(NamedTuple):
     def select(self, rows: Int[Tensor, " chosen"]) -> "AttendingState":
         """Take these rows, in this order."""
         return AttendingState(
-            self.layers.select(rows), self.past.index_select(0, rows), self.heard.index_select(0, rows)
+            self.layers.select(rows), self.past.index_select(0, rows), self.length.index_select(0, rows)
         )
 
     def detach(self) -> "AttendingState":
         """Cut the gradient."""
-        return AttendingState(self.layers.detach(), self.past.detach(), self.heard)
+        return AttendingState(self.layers.detach(), self.past.detach(), self.length)
 
     @classmethod
     def join(cls, parts: Sequence["AttendingState"]) -> "AttendingState":
@@ -53,7 +53,7 @@ class AttendingLanguageModel(LanguageNetwork):
     $$c_t = \sum_{j=t-s}^{t-1} \alpha_{tj} h_j, \qquad \alpha_t = \text{softmax}_j(\text{score}(h_t, h_j)), \qquad
     f_t = \tanh(W [c_t; h_t])$$
 
-    where $h$ are the last layer's states, $s$ is `span` and $W$ is `join`. The first word has nothing to look back at:
+    where $h$ are the last layer's states, $s$ is `span` and $W$ is `join`. The first word has nothing to attend to:
     its context is zero. Attention does not feed back into the recurrence, so a whole stretch is computed at once.
 
     Reference: Daniluk, Rocktäschel, Welbl and Riedel (2017), equations 4 to 7, arXiv:1702.04521.
@@ -84,7 +84,7 @@ class AttendingLanguageModel(LanguageNetwork):
         self.output = make_output(embedding, size, tie=tie)
 
     def start(self, rows: int, *, capacity: int | None = None) -> AttendingState:
-        """Begin, with nothing heard."""
+        """Give the state before any token."""
         del capacity
         like = self.join.weight
         nothing = like.new_zeros(rows, self.span, self.stack.sizes[-1])
@@ -92,23 +92,23 @@ class AttendingLanguageModel(LanguageNetwork):
 
     def read(
         self, tokens: Int[Tensor, "rows new"], state: AttendingState | None = None, *, weights: bool = False
-    ) -> Heard:
-        """Read a stretch of text, from `state` on, and look back."""
+    ) -> Reading:
+        """Read a stretch of text, from `state` on, and attend to the past."""
         state = self.start(tokens.size(0)) if state is None else state
         features, layers = self.stack(self.embedding(tokens), state.layers)
         past = torch.cat([state.past, features], dim=1)  # rows (span new) size
-        mask = self._mask(state.heard, tokens.size(1))
+        mask = self._mask(state.length, tokens.size(1))
         result = self.attention(features, self.attention.remember(past), mask=mask, return_weights=weights)
         context, attended = (result.context, result.weights) if isinstance(result, Attended) else (result, None)
         joined = torch.tanh(self.join(torch.cat([context, features], dim=-1)))
-        encoded = (state.heard + tokens.size(1)).clamp_max(self.span)
+        encoded = (state.length + tokens.size(1)).clamp_max(self.span)
         after = AttendingState(layers, past[:, tokens.size(1) :], encoded)
-        return Heard(self.dropout(joined), after, None if attended is None else attended[:, None])
+        return Reading(self.dropout(joined), after, None if attended is None else attended[:, None])
 
-    def _mask(self, heard: Int[Tensor, " rows"], new: int) -> Bool[Tensor, "rows 1 new places"]:
-        """Allow the `span` places before each, as far as they are filled."""
-        indices = torch.arange(self.span + new, device=heard.device)
+    def _mask(self, length: Int[Tensor, " rows"], new: int) -> Bool[Tensor, "rows 1 new positions"]:
+        """Allow the `span` positions before each, as far as they are filled."""
+        indices = torch.arange(self.span + new, device=length.device)
         query = indices[self.span :, None]
         before = (indices < query) & (indices >= query - self.span)
-        filled = indices >= self.span - heard[:, None]  # rows places
+        filled = indices >= self.span - length[:, None]  # rows positions
         return (before & filled[:, None, :]).unsqueeze(1)

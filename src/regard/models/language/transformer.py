@@ -1,4 +1,4 @@
-"""A Transformer decoder alone: each word looks at all before it."""
+"""A Transformer decoder alone: each word attends to all before it."""
 
 from collections.abc import Iterable
 from typing import ClassVar, NamedTuple
@@ -13,9 +13,9 @@ from regard.errors import ArgumentError
 from regard.layers.memory import Memory
 from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
-from regard.models.language.network import Heard, LanguageNetwork
+from regard.models.language.network import LanguageNetwork, Reading
 
-#: Capacity that generating starts with, unless told; it doubles whenever it is full.
+#: Capacity that generating starts with, unless `capacity` is passed; it doubles whenever it is full.
 CAPACITY = 16
 
 
@@ -23,7 +23,7 @@ class DecoderState(NamedTuple):
     """Keys and values of each block, and the tokens they were made of."""
 
     blocks: tuple[Memory, ...]
-    tokens: Int[Tensor, "rows heard"]
+    tokens: Int[Tensor, "rows length"]
 
     @property
     def rows(self) -> int:
@@ -31,13 +31,13 @@ class DecoderState(NamedTuple):
         return self.tokens.size(0)
 
     @property
-    def heard(self) -> int:
+    def length(self) -> int:
         """How many tokens every row holds."""
         return self.tokens.size(1)
 
     def select(self, rows: Int[Tensor, " chosen"]) -> "DecoderState":
         """Take these rows, in this order; one may come twice."""
-        blocks = tuple(item.select(rows, filled=self.heard) for item in self.blocks)
+        blocks = tuple(item.select(rows, filled=self.length) for item in self.blocks)
         return DecoderState(blocks, self.tokens.index_select(0, rows))
 
 
@@ -47,7 +47,7 @@ class TransformerLanguageModel(LanguageNetwork):
     $$f_t = \text{norm}(\text{block}_L(\dots \text{block}_1(x_{\le t})))$$
 
     `read` without a state computes a whole window; with one, the new tokens alone: keys and values of the others are in
-    the state. A window that is full goes on from its second half, which is read anew from place 0.
+    the state. A window that is full goes on from its second half, which is read anew from position 0.
 
     Reference: Liu et al. (2018), section 4.2.3, arXiv:1801.10198; Radford et al. (2019), section 2.3.
 
@@ -95,39 +95,39 @@ class TransformerLanguageModel(LanguageNetwork):
         return self.context
 
     def start(self, rows: int, *, capacity: int | None = None) -> DecoderState:
-        """Begin, with nothing heard and room for `capacity` tokens."""
-        room = min(CAPACITY if capacity is None else capacity, self.context)
+        """Give the state before any token, with capacity for so many."""
+        reserved = min(CAPACITY if capacity is None else capacity, self.context)
         nothing = torch.zeros(rows, 0, dtype=torch.long, device=self.norm.weight.device)
-        return DecoderState(tuple(block.start(rows, room) for block in self._blocks()), nothing)
+        return DecoderState(tuple(block.start(rows, reserved) for block in self._blocks()), nothing)
 
     def read(
         self, tokens: Int[Tensor, "rows new"], state: DecoderState | None = None, *, weights: bool = False
-    ) -> Heard:
+    ) -> Reading:
         """Read a whole window, or what comes after those read before."""
         if state is None and not weights:
             self._check(tokens.size(1))
             states = self.embedding(tokens)
             for block in self._blocks():
                 states = block(states, mask=Causal())
-            return Heard(self.norm(states), None)
+            return Reading(self.norm(states), None)
         state = self.start(tokens.size(0), capacity=tokens.size(1)) if state is None else state
         parts = []
         while tokens.size(1):
-            if state.heard == self.context:
+            if state.length == self.context:
                 kept = state.tokens[:, (self.context + 1) // 2 :]
                 state = self._go_on(kept, self.start(state.rows, capacity=self.context), weights=False).state
-            part = self._go_on(tokens[:, : self.context - state.heard], state, weights=weights)
+            part = self._go_on(tokens[:, : self.context - state.length], state, weights=weights)
             tokens, state = tokens[:, part.features.size(1) :], part.state
             parts.append(part)
-        return Heard(torch.cat([part.features for part in parts], dim=1), state, _beside(parts))
+        return Reading(torch.cat([part.features for part in parts], dim=1), state, _beside(parts))
 
-    def _go_on(self, tokens: Tensor, state: DecoderState, *, weights: bool) -> Heard:
-        """Read tokens that there is room for."""
-        new, encoded = tokens.size(1), state.heard
+    def _go_on(self, tokens: Tensor, state: DecoderState, *, weights: bool) -> Reading:
+        """Read tokens that fit into the context."""
+        new, encoded = tokens.size(1), state.length
         memories = state.blocks
         if encoded + new > memories[0].capacity:
-            room = min(self.context, max(encoded + new, 2 * memories[0].capacity))
-            memories = tuple(item.reserve(room) for item in memories)
+            reserved = min(self.context, max(encoded + new, 2 * memories[0].capacity))
+            memories = tuple(item.reserve(reserved) for item in memories)
         states = self.embedding(tokens, torch.arange(encoded, encoded + new, device=tokens.device))
         kept, attention_weights = [], []
         for block, memory in zip(self._blocks(), memories, strict=True):
@@ -135,7 +135,7 @@ class TransformerLanguageModel(LanguageNetwork):
             kept.append(memory)
             attention_weights += [] if attended is None else [attended[..., : encoded + new]]
         after = DecoderState(tuple(kept), torch.cat([state.tokens, tokens], dim=1))
-        return Heard(self.norm(states), after, torch.stack(attention_weights, dim=1) if attention_weights else None)
+        return Reading(self.norm(states), after, torch.stack(attention_weights, dim=1) if attention_weights else None)
 
     def _blocks(self) -> Iterable[TransformerEncoderBlock]:
         for block in self.blocks:
@@ -150,8 +150,8 @@ class TransformerLanguageModel(LanguageNetwork):
             )
 
 
-def _beside(parts: list[Heard]) -> Tensor | None:
-    """Lay the weights of several parts under one another, their last places in line."""
+def _beside(parts: list[Reading]) -> Tensor | None:
+    """Lay the weights of several parts under one another, their last positions aligned."""
     attended = [part.weights for part in parts if part.weights is not None]
     width = max((item.size(-1) for item in attended), default=0)
     padded = [F.pad(item, (width - item.size(-1), 0)) for item in attended]

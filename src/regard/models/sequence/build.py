@@ -21,6 +21,7 @@ from regard.errors import ArgumentError
 from regard.layers.mechanisms.additive import AdditiveAttention
 from regard.layers.mechanisms.bilinear import BilinearAttention
 from regard.layers.mechanisms.cosine import CosineAttention
+from regard.layers.mechanisms.dot import DotAttention
 from regard.layers.mechanisms.gaussian import GaussianAttention
 from regard.layers.mechanisms.learned_score import (
     LearnedAdditive,
@@ -45,7 +46,6 @@ from regard.models.dropout import quicken
 from regard.models.embedding import TokenEmbedding
 from regard.models.initialize import initialize_recurrent, initialize_transformer
 from regard.models.sequence.current_state import CurrentStateDecoder
-from regard.models.sequence.dot import DotAttention
 from regard.models.sequence.fixed_vector import FixedVectorDecoder
 from regard.models.sequence.hypotheses import CrossAttention
 from regard.models.sequence.input_feeding import InputFeedingDecoder
@@ -134,24 +134,32 @@ def _recurrent(spec: RecurrentSpec, source_vocabulary: int, target_vocabulary: i
 
 
 def _recurrent_decoder(spec: RecurrentSpec) -> RecurrentDecoder:
-    copy, maxout_size = spec.start == "copy", spec.maxout_size or spec.embedding_size
-    if isinstance(spec.attention, FixedVectorSpec):
-        return FixedVectorDecoder(
-            spec.cell,
-            embedding_size=spec.embedding_size,
-            state_size=spec.hidden_size,
-            vector_size=spec.memory_size,
-            context=spec.attention.context,
-            num_layers=spec.num_layers,
-            copy=copy,
-            output=spec.output,
-            maxout_size=maxout_size,
-            dropout=spec.dropout,
-        )
-    attention = _attention(spec)
-    context_size = spec.hidden_size if isinstance(attention, MultiHeadAttention) else spec.memory_size
-    match spec.wiring:
-        case "previous":
+    match spec.attention:
+        case FixedVectorSpec(context=context):
+            return FixedVectorDecoder(
+                spec.cell,
+                embedding_size=spec.embedding_size,
+                state_size=spec.hidden_size,
+                vector_size=spec.memory_size,
+                context=context,
+                num_layers=spec.num_layers,
+                copy=spec.start == "copy",
+                output=spec.output,
+                maxout_size=spec.maxout_size or spec.embedding_size,
+                dropout=spec.dropout,
+            )
+        case MultiHeadSpec():  # whose output matrix gives contexts as wide as the state
+            return _attending_decoder(spec, context_size=spec.hidden_size)
+        case AdditiveSpec() | BilinearSpec() | CosineSpec() | DotSpec() | GaussianSpec() | LocalSpec() | LuongSpec():
+            return _attending_decoder(spec, context_size=spec.memory_size)
+        case _:
+            assert_never(spec.attention)
+
+
+def _attending_decoder(spec: RecurrentSpec, *, context_size: int) -> RecurrentDecoder:
+    attention, copy, maxout_size = _attention(spec), spec.start == "copy", spec.maxout_size or spec.embedding_size
+    match spec.wiring, spec.input_feeding:
+        case "previous", _:
             return PreviousStateDecoder(
                 attention,
                 spec.cell,
@@ -163,7 +171,7 @@ def _recurrent_decoder(spec: RecurrentSpec) -> RecurrentDecoder:
                 output=spec.output,
                 maxout_size=maxout_size,
             )
-        case "current" if spec.input_feeding:
+        case "current", True:
             return InputFeedingDecoder(
                 attention,
                 spec.cell,
@@ -175,7 +183,7 @@ def _recurrent_decoder(spec: RecurrentSpec) -> RecurrentDecoder:
                 copy=copy,
                 dropout=spec.dropout,
             )
-        case "current":
+        case "current", False:
             return CurrentStateDecoder(
                 attention,
                 spec.cell,

@@ -1,4 +1,4 @@
-"""What `layers.ConditionalGRU` is for the GRU, for the other two cells: every gate also hears the context."""
+"""What `layers.ConditionalGRU` is for the GRU, for the other two cells: every gate also reads the context."""
 
 import torch
 from jaxtyping import Float
@@ -64,12 +64,14 @@ class ConditionalLSTM(ConditionalRNN):
         state: Float[Tensor, "batch state_size"],
         cell: Float[Tensor, "batch state_size"],
         context: Float[Tensor, "batch context_size"],
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Float[Tensor, "batch state_size"], Float[Tensor, "batch state_size"]]:
         """Take one step from a projected embedding; give the state and the cell."""
         return lstm_gates(projected + self.context(context) + self.recurrent(state), cell)
 
 
-def lstm_gates(total: Float[Tensor, "batch gates"], cell: Float[Tensor, "batch size"]) -> tuple[Tensor, Tensor]:
+def lstm_gates(
+    total: Float[Tensor, "batch gates"], cell: Float[Tensor, "batch size"]
+) -> tuple[Float[Tensor, "batch size"], Float[Tensor, "batch size"]]:
     """Open and close the gates; give the state and the cell."""
     let_in, forget, candidate, let_out = total.chunk(4, dim=-1)
     cell = torch.sigmoid(forget) * cell + torch.sigmoid(let_in) * torch.tanh(candidate)
@@ -77,10 +79,10 @@ def lstm_gates(total: Float[Tensor, "batch gates"], cell: Float[Tensor, "batch s
 
 
 def gru_gates(
-    heard: Float[Tensor, "batch gates"], own: Float[Tensor, "batch gates"], state: Float[Tensor, "batch size"]
+    of_input: Float[Tensor, "batch gates"], of_state: Float[Tensor, "batch gates"], state: Float[Tensor, "batch size"]
 ) -> Float[Tensor, "batch size"]:
-    """Do what torch's GRU does with what it heard and what its state says: reset after the matrix product."""
+    """Combine the gates of the input and of the state as torch's GRU does: reset after the matrix product."""
     size = state.size(-1)
-    reset, update = torch.sigmoid(heard[:, : 2 * size] + own[:, : 2 * size]).chunk(2, dim=-1)
-    candidate = torch.tanh(heard[:, 2 * size :] + reset * own[:, 2 * size :])
+    reset, update = torch.sigmoid(of_input[:, : 2 * size] + of_state[:, : 2 * size]).chunk(2, dim=-1)
+    candidate = torch.tanh(of_input[:, 2 * size :] + reset * of_state[:, 2 * size :])
     return candidate + update * (state - candidate)

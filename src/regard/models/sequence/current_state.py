@@ -1,20 +1,19 @@
-"""The decoder of Luong and of the lectures: the state after the step asks, and the word is read from both."""
+"""The decoder of Luong and of the lectures: the state after the step is the query, and the word is read from both."""
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.attention import Padding
-from regard.layers.mechanisms.local import LocalAttention
-from regard.layers.mechanisms.luong import LuongAttention
+from regard.layers.attention_layer import interface_of
 from regard.layers.memory import Memory
 from regard.layers.recurrent.encoder import Encoded
-from regard.models.features import FeatureKind, Features
-from regard.models.sequence.hypotheses import look_for_each
+from regard.layers.recurrent.readout import FeatureKind, Features
+from regard.models.sequence.hypotheses import attend_by_row
 from regard.models.sequence.recurrent_decoder import (
     Cell,
     DecoderStart,
-    Heard,
+    DecoderStep,
     RecurrentDecoder,
     RecurrentMemory,
     RecurrentState,
@@ -24,13 +23,13 @@ from regard.models.sequence.recurrent_decoder import (
 
 
 class CurrentStateDecoder(RecurrentDecoder):
-    r"""Step, then look with the new state.
+    r"""Step, then attend with the new state.
 
     $$s_i = f(e_{i-1}, s_{i-1}), \qquad c_i = \text{attention}(s_i, h)$$
 
     and the word is read from $[c_i; s_i]$ in one of the ways of `Features`; a `LuongAttention` or `LocalAttention`
-    joins the two itself, $\tilde h_i = \tanh(W_c [c_i; s_i])$. What was seen does not reach the next step (that is
-    `InputFeedingDecoder`), so all words go through torch's fused layers at once, and then look all at once.
+    joins the two itself, $\tilde h_i = \tanh(W_c [c_i; s_i])$. The context does not reach the next step (that is
+    `InputFeedingDecoder`), so all words go through torch's fused layers at once, and then attend all at once.
 
     Reference: Luong, Pham and Manning (2015), section 3, arXiv:1508.04025.
     """
@@ -54,9 +53,9 @@ class CurrentStateDecoder(RecurrentDecoder):
         self.begin = DecoderStart(start_size, state_size, num_layers=num_layers, cell=cell, copy=copy)
         self.recurrence = fused_stack(cell, embedding_size, state_size, num_layers=num_layers, dropout=dropout)
         self.attention = attention
-        self.asks_for_step = isinstance(attention, LocalAttention)
+        self.needs_step = interface_of(attention).step
         self.features: Features | None = None
-        if not isinstance(attention, LuongAttention):
+        if not interface_of(attention).joins:
             self.features = Features(
                 output,
                 state_size=state_size,
@@ -72,20 +71,22 @@ class CurrentStateDecoder(RecurrentDecoder):
         source: Memory = self.attention.remember(encoded.memory, mask=mask)  # type: ignore[operator]
         return RecurrentMemory(source, None, state, cell)
 
-    def hear(
+    def step(
         self,
         embedding: Float[Tensor, "rows new size"],
         state: RecurrentState,
         memory: RecurrentMemory,
         *,
         weights: bool = False,
-    ) -> Heard:
-        """Hear the next words, all at once."""
+    ) -> DecoderStep:
+        """Read the next words, all at once."""
         assert memory.source is not None
         indices = None
-        if self.asks_for_step:
+        if self.needs_step:
             indices = state.position[:, None] + torch.arange(embedding.size(1), device=embedding.device)
         states, state = run_stack(self.recurrence, embedding, state)
-        known = look_for_each(self.attention, states, memory.source, positions=indices, weights=weights)  # s_i asks
+        known = attend_by_row(
+            self.attention, states, memory.source, positions=indices, weights=weights
+        )  # the query is s_i
         features = known.context if self.features is None else self.features(states, embedding, known.context)
-        return Heard(features, state, known.weights)
+        return DecoderStep(features, state, known.weights)

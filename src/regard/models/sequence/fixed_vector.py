@@ -8,11 +8,11 @@ from torch import Tensor
 
 from regard.attention import Padding
 from regard.layers.recurrent.encoder import Encoded
-from regard.models.features import FeatureKind, Features
+from regard.layers.recurrent.readout import FeatureKind, Features
 from regard.models.sequence.recurrent_decoder import (
     Cell,
     DecoderStart,
-    Heard,
+    DecoderStep,
     RecurrentDecoder,
     RecurrentMemory,
     RecurrentState,
@@ -23,7 +23,7 @@ from regard.models.sequence.recurrent_decoder import (
 
 
 class FixedVectorDecoder(RecurrentDecoder):
-    r"""Say everything from the encoder's last state.
+    r"""Generate everything from the encoder's last state.
 
     $$\text{initial:}\ s_i = f(e_{i-1}, s_{i-1}) \qquad \text{every-step:}\ s_i = f([e_{i-1}; c], s_{i-1}), \qquad
     s_0 = \tanh(W_s c)$$
@@ -70,18 +70,18 @@ class FixedVectorDecoder(RecurrentDecoder):
         state, cell = self.begin(encoded.state, encoded.cell)
         return RecurrentMemory(None, encoded.state[:, -1] if self.every_step else None, state, cell)
 
-    def hear(
+    def step(
         self,
         embedding: Float[Tensor, "rows new size"],
         state: RecurrentState,
         memory: RecurrentMemory,
         *,
         weights: bool = False,
-    ) -> Heard:
-        """Hear the next words, all at once; there are no weights to give."""
+    ) -> DecoderStep:
+        """Read the next words, all at once; there are no weights to give."""
         inputs, vector = embedding, None
         if memory.vector is not None:
             vector = of_each_row(memory.vector, embedding.size(0)).unsqueeze(1).expand(-1, embedding.size(1), -1)
             inputs = torch.cat([embedding, vector], dim=-1)
         states, state = run_stack(self.recurrence, inputs, state)
-        return Heard(self.features(states, embedding, vector), state, None)
+        return DecoderStep(self.features(states, embedding, vector), state, None)

@@ -1,4 +1,4 @@
-"""Several hypotheses of one sentence look at the same memory: as more queries, not as more sentences.
+"""Several hypotheses of one sentence attend to the same memory: as more queries, not as more sentences.
 
 Their rows lie side by side (see `GeneratingModel`), so that the memory is read once for all of them and never copied.
 """
@@ -10,36 +10,36 @@ from torch import Tensor, nn
 
 from regard.attention import Attended, Mask, Position
 from regard.errors import ArgumentError
+from regard.layers.attention_layer import attend_to
 from regard.layers.mechanisms.multi_head import MultiHeadAttention
 from regard.layers.memory import Memory
-from regard.layers.transformer.residual import attend_to
 
 
-class Found(NamedTuple):
-    """What was found, for each row."""
+class RowContext(NamedTuple):
+    """The context of each row."""
 
     context: Float[Tensor, "rows new size"]
-    """What the attention brings back; of Luong's, the attentional vector."""
+    """The weighted sum of the memory; of Luong's, the attentional vector."""
     weights: Float[Tensor, "rows heads new source"] | None
     """How much each memory counted, if asked for."""
 
 
-def look_for_each(
+def attend_by_row(
     attention: nn.Module,
     query: Float[Tensor, "rows new size"],
     memory: Memory,
     *,
     positions: Int[Tensor, "rows new"] | None = None,
     weights: bool = False,
-) -> Found:
-    """Let every row look at the memory of its sentence; `positions` are for attention that asks for the step."""
+) -> RowContext:
+    """Let every row attend to the memory of its sentence; `positions` are for attention that needs the step."""
     folded = fold(query, memory)
     indices = None if positions is None else positions.reshape(folded.size(0), -1)
     context, result = attend_to(attention, folded, memory, query_positions=indices, return_weights=weights)
     if result is None:
-        return Found(context.view(*query.shape[:2], -1), None)
+        return RowContext(context.view(*query.shape[:2], -1), None)
     by_head = result if result.ndim == 4 else result.unsqueeze(1)
-    return Found(context.view(*query.shape[:2], -1), unfold(by_head, query.size(0)))
+    return RowContext(context.view(*query.shape[:2], -1), unfold(by_head, query.size(0)))
 
 
 def fold(query: Float[Tensor, "rows new size"], memory: Memory) -> Float[Tensor, "sentences queries size"]:
@@ -84,8 +84,8 @@ class CrossAttention(MultiHeadAttention):
         query_positions: Int[Tensor, "... query"] | None = None,
         position: Position | None = None,
         return_weights: bool = False,
-    ) -> Tensor | Attended:
-        """Look at the memory; without hypotheses it is what `MultiHeadAttention` does."""
+    ) -> Float[Tensor, "rows new size"] | Attended:
+        """Attend to the memory; without hypotheses it is what `MultiHeadAttention` does."""
         folded = query if memory is None else fold(query, memory)
         attended = super().forward(
             folded,

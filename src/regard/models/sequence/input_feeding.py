@@ -5,18 +5,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.attention import Padding
-from regard.layers.mechanisms.local import LocalAttention
-from regard.layers.mechanisms.luong import LuongAttention
+from regard.layers.attention_layer import interface_of
 from regard.layers.memory import Memory
 from regard.layers.recurrent.encoder import Encoded
 from regard.layers.recurrent.input_feeding import InputFeedingCell
 from regard.models.sequence.conditional import gru_gates, lstm_gates
-from regard.models.sequence.hypotheses import look_for_each
-from regard.models.sequence.previous_state import side_by_side
+from regard.models.sequence.hypotheses import attend_by_row
+from regard.models.sequence.previous_state import concatenate_steps
 from regard.models.sequence.recurrent_decoder import (
     Cell,
     DecoderStart,
-    Heard,
+    DecoderStep,
     RecurrentDecoder,
     RecurrentMemory,
     RecurrentState,
@@ -24,11 +23,11 @@ from regard.models.sequence.recurrent_decoder import (
 
 
 class InputFeedingDecoder(RecurrentDecoder):
-    r"""Step, look with the new state, and feed what came of it to the next step.
+    r"""Step, attend with the new state, and feed the attentional vector to the next step.
 
     $$s_i = f([e_{i-1}; \tilde h_{i-1}], s_{i-1}), \qquad \tilde h_i = \tanh(W_c [\text{attention}(s_i, h); s_i])$$
 
-    `cell`, an `InputFeedingCell`, owns the parameters and is the definition; `hear` computes the same with the words'
+    `cell`, an `InputFeedingCell`, owns the parameters and is the definition; `step` computes the same with the words'
     share of the first layer's gates taken out of the loop.
 
     Reference: Luong, Pham and Manning (2015), section 3.3, arXiv:1508.04025.
@@ -54,12 +53,12 @@ class InputFeedingDecoder(RecurrentDecoder):
             cell,
             embedding_size=embedding_size,
             state_size=state_size,
-            context_size=None if isinstance(attention, LuongAttention) else context_size,
+            context_size=None if interface_of(attention).joins else context_size,
             num_layers=num_layers,
             dropout=dropout,
         )
         self.kind: Cell = cell
-        self.asks_for_step = isinstance(attention, LocalAttention)
+        self.needs_step = interface_of(attention).step
         self.feature_size = state_size
 
     def remember(self, encoded: Encoded, mask: Bool[Tensor, "batch source"] | Padding | None) -> RecurrentMemory:
@@ -69,44 +68,44 @@ class InputFeedingDecoder(RecurrentDecoder):
         return RecurrentMemory(source, None, state, cell)
 
     def start(self, memory: RecurrentMemory) -> RecurrentState:
-        """Begin, with nothing heard and nothing fed."""
-        return super().start(memory)._replace(fed=torch.zeros_like(memory.state[:, 0]))
+        """Give the state before any word, with an attentional vector of zero."""
+        return super().start(memory)._replace(attentional=torch.zeros_like(memory.state[:, 0]))
 
-    def hear(
+    def step(
         self,
         embedding: Float[Tensor, "rows new size"],
         state: RecurrentState,
         memory: RecurrentMemory,
         *,
         weights: bool = False,
-    ) -> Heard:
-        """Hear the next words, one after the other."""
+    ) -> DecoderStep:
+        """Read the next words, one after the other."""
         assert memory.source is not None
-        assert state.fed is not None
-        fed, states = state.fed, list(state.state.unbind(1))
+        assert state.attentional is not None
+        attentional, states = state.attentional, list(state.state.unbind(1))
         cells = None if state.cell is None else list(state.cell.unbind(1))
         vectors, attended = [], []
         stack = self._stack()
         first = stack[0]
-        of_word, of_fed = first.weight_ih.split([self.cell.embedding_size, self.cell.state_size], dim=1)
+        of_word, of_attentional = first.weight_ih.split([self.cell.embedding_size, self.cell.state_size], dim=1)
         projected = nn.functional.linear(embedding.transpose(0, 1), of_word, first.bias_ih)  # all words at once
         for step, word in enumerate(projected.unbind(0)):
-            below = torch.addmm(word, fed, of_fed.mT)
+            below = torch.addmm(word, attentional, of_attentional.mT)
             for layer in range(len(stack)):
                 below = self._climb(stack, layer, below, states, cells)
-            indices = state.position[:, None] + step if self.asks_for_step else None
-            top = states[-1].unsqueeze(1)  # s_i asks
-            known = look_for_each(self.cell.attention, top, memory.source, positions=indices, weights=weights)
-            fed = self._join(known.context.squeeze(1), states[-1])
-            vectors.append(fed)
+            indices = state.position[:, None] + step if self.needs_step else None
+            top = states[-1].unsqueeze(1)  # the query is s_i
+            known = attend_by_row(self.cell.attention, top, memory.source, positions=indices, weights=weights)
+            attentional = self._join(known.context.squeeze(1), states[-1])
+            vectors.append(attentional)
             attended.append(known.weights)
         kept = RecurrentState(
             torch.stack(states, dim=1),
             None if cells is None else torch.stack(cells, dim=1),
-            fed,
+            attentional,
             state.position + embedding.size(1),
         )
-        return Heard(torch.stack(vectors, dim=1), kept, side_by_side(attended))
+        return DecoderStep(torch.stack(vectors, dim=1), kept, concatenate_steps(attended))
 
     def _stack(self) -> list[nn.RNNCellBase]:
         return [item for item in self.cell.cells if isinstance(item, nn.RNNCellBase)]
@@ -119,7 +118,7 @@ class InputFeedingDecoder(RecurrentDecoder):
         states: list[Tensor],
         cells: list[Tensor] | None,
     ) -> Tensor:
-        """Take one layer's step from what it hears of the layer below; give what the layer above will hear."""
+        """Take one layer's step from its input gates; give those of the layer above."""
         module, state = stack[layer], states[layer]
         own = nn.functional.linear(state, module.weight_hh, module.bias_hh)
         if cells is not None:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from regard.errors import ArgumentError, ArgumentTypeError
@@ -15,7 +15,7 @@ class Read(NamedTuple):
     features: Float[Tensor, "batch target features"]
     """What the output matrix reads."""
     weights: Float[Tensor, "batch layers heads target source"] | None
-    """How much each target token looked at each source token, if asked for and if the model attends."""
+    """How much each target token attended to each source token, if asked for and if the model attends."""
 
 
 class Predicted(NamedTuple):
@@ -24,10 +24,10 @@ class Predicted(NamedTuple):
     logits: Float[Tensor, "batch target vocabulary"]
     """Of the word after each target token."""
     weights: Float[Tensor, "batch layers heads target source"] | None
-    """How much each target token looked at each source token; None where the model does not attend."""
+    """How much each target token attended to each source token; None where the model does not attend."""
 
 
-def check_some(name: str, tokens: Tensor) -> None:
+def check_some(name: str, tokens: Int[Tensor, "..."]) -> None:
     """Raise unless there is a token to read."""
     if tokens.ndim != 2 or not tokens.size(1):
         raise ArgumentError(
@@ -35,8 +35,8 @@ def check_some(name: str, tokens: Tensor) -> None:
         )
 
 
-def check_lengths(lengths: Tensor, source: Tensor) -> None:
-    """Raise unless there is a length for each source; its size is looked at on a CPU only, where it can be at once."""
+def check_lengths(lengths: Shaped[Tensor, "..."], source: Int[Tensor, "batch source"]) -> None:
+    """Raise unless there is a length for each source; its size is checked on a CPU only, where that is free."""
     if lengths.dtype.is_floating_point or lengths.dtype == torch.bool:
         raise ArgumentTypeError(f"`lengths` must be a tensor of integers; received {lengths.dtype}.")
     batch, longest = source.shape
@@ -51,7 +51,7 @@ def check_lengths(lengths: Tensor, source: Tensor) -> None:
         )
 
 
-def check_same_rows(source: Tensor, target: Tensor) -> None:
+def check_same_rows(source: Int[Tensor, "batch source"], target: Int[Tensor, "rows target"]) -> None:
     """Raise unless there is a target for each source."""
     if source.size(0) != target.size(0):
         raise ArgumentError(

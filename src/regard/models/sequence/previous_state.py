@@ -1,4 +1,4 @@
-"""The decoder of Bahdanau: the state before the step asks, and every gate of the step hears the answer."""
+"""The decoder of Bahdanau: the state before the step is the query, and every gate of the step reads the context."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -8,13 +8,13 @@ from regard.attention import Padding
 from regard.layers.memory import Memory
 from regard.layers.recurrent.conditional_gru import ConditionalGRU
 from regard.layers.recurrent.encoder import Encoded
-from regard.models.features import FeatureKind, Features
+from regard.layers.recurrent.readout import FeatureKind, Features
 from regard.models.sequence.conditional import ConditionalLSTM, ConditionalRNN
-from regard.models.sequence.hypotheses import look_for_each
+from regard.models.sequence.hypotheses import attend_by_row
 from regard.models.sequence.recurrent_decoder import (
     Cell,
     DecoderStart,
-    Heard,
+    DecoderStep,
     RecurrentDecoder,
     RecurrentMemory,
     RecurrentState,
@@ -28,7 +28,7 @@ CONDITIONAL: dict[Cell, type[ConditionalGRU] | type[ConditionalRNN]] = {
 
 
 class PreviousStateDecoder(RecurrentDecoder):
-    r"""Look with the last state, then step with what was seen.
+    r"""Attend with the last state, then step with the context.
 
     $$c_i = \text{attention}(s_{i-1}, h), \qquad s_i = f(e_{i-1}, s_{i-1}, c_i), \qquad s_0 = \tanh(W_s
     \overleftarrow{h}_1)$$
@@ -76,20 +76,22 @@ class PreviousStateDecoder(RecurrentDecoder):
         source: Memory = self.attention.remember(encoded.memory, mask=mask)  # type: ignore[operator]
         return RecurrentMemory(source, None, state, cell)
 
-    def hear(
+    def step(
         self,
         embedding: Float[Tensor, "rows new size"],
         state: RecurrentState,
         memory: RecurrentMemory,
         *,
         weights: bool = False,
-    ) -> Heard:
-        """Hear the next words, one after the other: each step waits for what the one before it looked at."""
+    ) -> DecoderStep:
+        """Read the next words one after the other: each step needs the state that the one before it made."""
         assert memory.source is not None
         now, cell = state.state[:, 0], None if state.cell is None else state.cell[:, 0]
         states, contexts, attended = [now], [], []
         for projected in self.cell.project(embedding.transpose(0, 1)).unbind(0):
-            known = look_for_each(self.attention, now.unsqueeze(1), memory.source, weights=weights)  # s_{i−1} asks
+            known = attend_by_row(
+                self.attention, now.unsqueeze(1), memory.source, weights=weights
+            )  # the query is s_{i−1}
             context = known.context.squeeze(1)
             if isinstance(self.cell, ConditionalLSTM):
                 assert cell is not None
@@ -106,10 +108,12 @@ class PreviousStateDecoder(RecurrentDecoder):
             cell=None if cell is None else cell.unsqueeze(1),
             position=state.position + embedding.size(1),
         )
-        return Heard(features, kept, side_by_side(attended))
+        return DecoderStep(features, kept, concatenate_steps(attended))
 
 
-def side_by_side(looks: list[Tensor | None]) -> Tensor | None:
-    """Lay the weights of several steps along one axis."""
-    received = [item for item in looks if item is not None]
+def concatenate_steps(
+    weights: list[Float[Tensor, "rows heads 1 source"] | None],
+) -> Float[Tensor, "rows heads new source"] | None:
+    """Concatenate the weights of several steps."""
+    received = [item for item in weights if item is not None]
     return torch.cat(received, dim=2) if received else None

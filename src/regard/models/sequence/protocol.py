@@ -20,20 +20,20 @@ class Rows(Protocol):
         """Take these rows, in this order; a row may come twice."""
 
 
-Remembered = TypeVar("Remembered", bound=Rows)
-Carried = TypeVar("Carried", bound=Rows)
+MemoryRows = TypeVar("MemoryRows", bound=Rows)
+StateRows = TypeVar("StateRows", bound=Rows)
 
 
 #: What one step gives: log-probabilities of every word after each new token, (rows, new, vocabulary); the state for the
 #: next step; and, if asked for and if the model attends, the weights, (rows, layers, heads, new, source).
 Stepped: TypeAlias = tuple[
-    Float[Tensor, "rows new vocabulary"], Carried, Float[Tensor, "rows layers heads new source"] | None
+    Float[Tensor, "rows new vocabulary"], StateRows, Float[Tensor, "rows layers heads new source"] | None
 ]
 
 
 @runtime_checkable
-class GeneratingModel(Protocol[Remembered, Carried]):
-    """Reads a source once, then says word after word.
+class GeneratingModel(Protocol[MemoryRows, StateRows]):
+    """Encodes a source once, then generates word after word.
 
     Memory is per sentence, state per hypothesis. Where there are more hypotheses than sentences, there are equally
     many for each, and they lie side by side: of rows · n hypotheses, number r belongs to sentence r // n. So beam
@@ -41,17 +41,17 @@ class GeneratingModel(Protocol[Remembered, Carried]):
     its rows are left out of both.
     """
 
-    def encode(self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"] | None = None) -> Remembered:
+    def encode(self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"] | None = None) -> MemoryRows:
         """Read the source, of which `lengths` tokens count in each row."""
 
-    def start(self, memory: Remembered, *, capacity: int | None = None) -> Carried:
-        """Begin, with nothing said: one hypothesis per sentence. `capacity` makes room for so many tokens at once."""
+    def start(self, memory: MemoryRows, *, capacity: int | None = None) -> StateRows:
+        """Give the state before any token, one hypothesis per sentence. `capacity` reserves so many tokens at once."""
 
     def step(
-        self, tokens: Int[Tensor, "rows new"], state: Carried, memory: Remembered, *, weights: bool = False
-    ) -> Stepped[Carried]:
-        """Hear the next tokens, one or more, and say what may follow each. Asking for weights changes nothing else."""
+        self, tokens: Int[Tensor, "rows new"], state: StateRows, memory: MemoryRows, *, weights: bool = False
+    ) -> Stepped[StateRows]:
+        """Read the next tokens, one or more, and predict what follows each. Asking for weights changes nothing else."""
 
 
-#: Any of them, for search, which hands memory and state through without looking inside.
+#: Any of them, for search, which hands memory and state through without opening them.
 AnyModel: TypeAlias = GeneratingModel[Any, Any]

@@ -1,4 +1,4 @@
-"""The recurrent encoder-decoder: reads a sentence word by word, then says another."""
+"""The recurrent encoder-decoder: encodes a sentence word by word, then generates another."""
 
 from typing import Literal, NamedTuple, overload
 
@@ -22,7 +22,7 @@ class RecurrentStep(NamedTuple):
     state: RecurrentState
     """For the next step."""
     weights: Float[Tensor, "rows layers heads new source"] | None
-    """How much each new token looked at each source token, if asked for and if the model attends."""
+    """How much each new token attended to each source token, if asked for and if the model attends."""
 
 
 class RecurrentModel(nn.Module):
@@ -30,8 +30,8 @@ class RecurrentModel(nn.Module):
 
     $$p(y_i \mid y_{<i}, x) = \text{softmax}(W_o\, t_i)$$
 
-    where $t_i$ is what the decoder gives after hearing $y_{i-1}$, and $W_o$ is `output`. `reverse` reads the source
-    from its end, as Sutskever et al. (2014) do; each place of the memory still belongs to its own word.
+    where $t_i$ is what the decoder gives after reading $y_{i-1}$, and $W_o$ is `output`. `reverse` reads the source
+    from its end, as Sutskever et al. (2014) do; each position of the memory still belongs to its own word.
 
     - `decoder`: `FixedVectorDecoder` (no attention), `PreviousStateDecoder` (Bahdanau), `CurrentStateDecoder` (Luong
       and the lectures), `InputFeedingDecoder` (Luong with input feeding).
@@ -83,7 +83,7 @@ class RecurrentModel(nn.Module):
         return encoded._replace(memory=encoded.memory.take_along_dim(order, dim=1))
 
     def start(self, memory: RecurrentMemory, *, capacity: int | None = None) -> RecurrentState:
-        """Begin, with nothing said. The state has one size, whatever is said: `capacity` is not needed."""
+        """Give the state before any token. It has one size for every length: `capacity` is not needed."""
         return self.decoder.start(memory)
 
     def step(
@@ -94,9 +94,9 @@ class RecurrentModel(nn.Module):
         *,
         weights: bool = False,
     ) -> RecurrentStep:
-        """Hear the next tokens, one or more, and say what may follow each."""
+        """Read the next tokens, one or more, and predict what follows each."""
         check_some("tokens", tokens)
-        features, state, attended = self.decoder.hear(self.target(tokens), state, memory, weights=weights)
+        features, state, attended = self.decoder.step(self.target(tokens), state, memory, weights=weights)
         log_probabilities = self.output(self.dropout(features)).log_softmax(-1)
         return RecurrentStep(log_probabilities, state, None if attended is None else attended.unsqueeze(1))
 
@@ -112,7 +112,7 @@ class RecurrentModel(nn.Module):
         check_some("target", target)
         check_same_rows(source, target)
         memory = self.encode(source, source_lengths)
-        features, _, attended = self.decoder.hear(self.target(target), self.start(memory), memory, weights=weights)
+        features, _, attended = self.decoder.step(self.target(target), self.start(memory), memory, weights=weights)
         return Read(self.dropout(features), None if attended is None else attended.unsqueeze(1))
 
     @overload

@@ -19,7 +19,7 @@ class RecurrentMemory(NamedTuple):
     """What is known of the source, one row per sentence."""
 
     source: Memory | None
-    """What attention looks at; None where there is no attention."""
+    """What attention attends over; None where there is no attention."""
     vector: Tensor | None
     """The fixed vector, (batch, size), where it is an input of every step."""
     state: Tensor
@@ -47,10 +47,10 @@ class RecurrentState(NamedTuple):
     """Each layer's state, (rows, layers, state_size)."""
     cell: Tensor | None
     """The same for the LSTM's cell; None for the others."""
-    fed: Tensor | None
+    attentional: Tensor | None
     """The last attentional vector, (rows, state_size), under input feeding."""
     position: Int[Tensor, " rows"]
-    """How many tokens have been heard: the step t of local attention."""
+    """How many tokens have been read: the step t of local attention."""
 
     @property
     def rows(self) -> int:
@@ -61,18 +61,18 @@ class RecurrentState(NamedTuple):
         """Take these hypotheses, in this order; one may come twice."""
         rows = rows.to(self.state.device)
         state, position = self.state.index_select(0, rows), self.position.index_select(0, rows)
-        return RecurrentState(state, _rows(self.cell, rows), _rows(self.fed, rows), position)
+        return RecurrentState(state, _rows(self.cell, rows), _rows(self.attentional, rows), position)
 
 
-class Heard(NamedTuple):
-    """What a decoder gives for a row of words."""
+class DecoderStep(NamedTuple):
+    """The result of a step over one or more words."""
 
     features: Float[Tensor, "rows new features"]
     """What the output matrix reads."""
     state: RecurrentState
     """After the last word."""
     weights: Float[Tensor, "rows heads new source"] | None
-    """How much each step looked at each source token, if asked for."""
+    """How much each step attended to each source token, if asked for."""
 
 
 def _rows(tensor: Tensor | None, rows: Tensor) -> Tensor | None:
@@ -99,8 +99,8 @@ class DecoderStart(nn.Module):
 
     def forward(
         self, state: Float[Tensor, "batch layers input_size"], cell: Float[Tensor, "batch layers input_size"] | None
-    ) -> tuple[Tensor, Tensor | None]:
-        """Give the decoder's state and cell, (batch, layers, state_size)."""
+    ) -> tuple[Float[Tensor, "batch layers state_size"], Float[Tensor, "batch layers state_size"] | None]:
+        """Give the decoder's state and cell."""
         if not len(self.state):
             return state, cell
         started = torch.stack([torch.tanh(item(x)) for item, x in zip(self.state, state.unbind(1), strict=True)], dim=1)
@@ -110,13 +110,13 @@ class DecoderStart(nn.Module):
 
 
 class RecurrentDecoder(nn.Module, ABC):
-    """Hears words and gives, for each, what the next one is read from.
+    """Reads words and gives, for each, the features that the next word is predicted from.
 
-    One method, `hear`, serves training, which has all words at once, and decoding, which has one at a time: whatever
+    One method, `step`, serves training, which has all words at once, and decoding, which has one at a time. Whatever
     does not depend on the state is computed for all words together, before the loop or after it.
     """
 
-    #: Width of what `hear` gives.
+    #: Width of the features.
     feature_size: int
 
     @abstractmethod
@@ -124,20 +124,20 @@ class RecurrentDecoder(nn.Module, ABC):
         """Do once per source what does not depend on the decoder's state."""
 
     def start(self, memory: RecurrentMemory) -> RecurrentState:
-        """Begin, with nothing heard."""
+        """Give the state before any word."""
         position = torch.zeros(memory.rows, dtype=torch.long, device=memory.state.device)
         return RecurrentState(memory.state, memory.cell, None, position)
 
     @abstractmethod
-    def hear(
+    def step(
         self,
         embedding: Float[Tensor, "rows new size"],
         state: RecurrentState,
         memory: RecurrentMemory,
         *,
         weights: bool = False,
-    ) -> Heard:
-        """Hear the next words."""
+    ) -> DecoderStep:
+        """Read the next words."""
 
 
 def fused_stack(cell: Cell, input_size: int, state_size: int, *, num_layers: int, dropout: float) -> nn.RNNBase:
@@ -149,7 +149,9 @@ def fused_stack(cell: Cell, input_size: int, state_size: int, *, num_layers: int
 
 
 @uncompiled  # torch.compile traces no nn.RNN, GRU or LSTM
-def run_stack(recurrence: nn.RNNBase, inputs: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+def run_stack(
+    recurrence: nn.RNNBase, inputs: Float[Tensor, "rows new size"], state: RecurrentState
+) -> tuple[Float[Tensor, "rows new state_size"], RecurrentState]:
     """Give the top layer's state after each input, and the state after the last."""
     first = state.state.transpose(0, 1).contiguous()  # layers rows size
     if not inputs.numel():

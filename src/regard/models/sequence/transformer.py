@@ -1,4 +1,4 @@
-"""The Transformer: reads a sentence at once, then says another word by word, looking at both."""
+"""The Transformer: encodes a sentence at once, then generates another word by word, attending to both."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, overload
@@ -14,12 +14,12 @@ from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
 from regard.models.sequence.prediction import Predicted, Read, check_lengths, check_same_rows, check_some
 
-#: Capacity that a decoder starts with, unless told; it doubles whenever it is full.
+#: Capacity that a decoder starts with, unless `capacity` is passed; it doubles whenever it is full.
 CAPACITY = 16
 
 
 class TransformerMemory(NamedTuple):
-    """The source as each block of the decoder looks at it, one row per sentence."""
+    """The source as each block of the decoder attends to it, one row per sentence."""
 
     blocks: tuple[Memory, ...]
     """Keys and values, for each block its own."""
@@ -35,11 +35,11 @@ class TransformerMemory(NamedTuple):
 
 
 class TransformerState(NamedTuple):
-    """The target so far as each block of the decoder looks at it, one row per hypothesis."""
+    """The target so far as each block of the decoder attends to it, one row per hypothesis."""
 
     blocks: tuple[Memory, ...]
     """Keys and values, for each block its own, in a fixed capacity."""
-    heard: int
+    length: int
     """How many tokens every row holds: known without asking the device."""
 
     @property
@@ -49,21 +49,21 @@ class TransformerState(NamedTuple):
 
     def select(self, rows: Int[Tensor, " chosen"]) -> "TransformerState":
         """Take these hypotheses, in this order; one may come twice."""
-        return TransformerState(tuple(item.select(rows, filled=self.heard) for item in self.blocks), self.heard)
+        return TransformerState(tuple(item.select(rows, filled=self.length) for item in self.blocks), self.length)
 
-    def with_room(self, more: int) -> "TransformerState":
-        """Make room for `more` tokens where there is none, by doubling."""
-        capacity, needed = self.blocks[0].capacity, self.heard + more
+    def with_capacity(self, more: int) -> "TransformerState":
+        """Reserve capacity for `more` tokens where there is none, by doubling."""
+        capacity, needed = self.blocks[0].capacity, self.length + more
         if needed <= capacity:
             return self
-        room = max(needed, 2 * capacity)
-        return TransformerState(tuple(item.reserve(room) for item in self.blocks), self.heard)
+        capacity_needed = max(needed, 2 * capacity)
+        return TransformerState(tuple(item.reserve(capacity_needed) for item in self.blocks), self.length)
 
     def next_positions(self, count: int) -> Int[Tensor, "..."]:
-        """Say where the next `count` tokens stand, the same in all rows."""
+        """Give the positions of the next `count` tokens, the same in all rows."""
         if torch.compiler.is_compiling():
             return self.blocks[0].next_positions(count)
-        return torch.arange(self.heard, self.heard + count, device=self.blocks[0].key.device)
+        return torch.arange(self.length, self.length + count, device=self.blocks[0].key.device)
 
 
 class TransformerStep(NamedTuple):
@@ -74,11 +74,11 @@ class TransformerStep(NamedTuple):
     state: TransformerState
     """For the next step."""
     weights: Float[Tensor, "rows layers heads new source"] | None
-    """How much each new token looked at each source token, if asked for."""
+    """How much each new token attended to each source token, if asked for."""
 
 
 class TransformerDecoder(nn.Module):
-    """What says a target word by word while it looks at a memory, whatever the memory was made of.
+    """Generates a target word by word while it attends to a memory, whatever the memory was made of.
 
     Whoever inherits makes the four parts, and the memory.
     """
@@ -94,9 +94,9 @@ class TransformerDecoder(nn.Module):
             yield block
 
     def start(self, memory: TransformerMemory, *, capacity: int | None = None) -> TransformerState:
-        """Begin, with nothing said and room for `capacity` tokens."""
-        room = CAPACITY if capacity is None else capacity
-        return TransformerState(tuple(block.start(memory.rows, room) for block in self._decoder()), 0)
+        """Give the state before any token, with capacity for so many."""
+        capacity_needed = CAPACITY if capacity is None else capacity
+        return TransformerState(tuple(block.start(memory.rows, capacity_needed) for block in self._decoder()), 0)
 
     def step(
         self,
@@ -106,10 +106,10 @@ class TransformerDecoder(nn.Module):
         *,
         weights: bool = False,
     ) -> TransformerStep:
-        """Hear the next tokens, one or more, and say what may follow each."""
+        """Read the next tokens, one or more, and predict what follows each."""
         check_some("tokens", tokens)
-        state = state.with_room(tokens.size(1))
-        filled = None if torch.compiler.is_compiling() else state.heard  # compiled code keeps its shapes
+        state = state.with_capacity(tokens.size(1))
+        filled = None if torch.compiler.is_compiling() else state.length  # compiled code keeps its shapes
         states = self.target(tokens, state.next_positions(tokens.size(1)))
         kept, attention_weights = [], []
         for block, own, source in zip(self._decoder(), state.blocks, memory.blocks, strict=True):
@@ -117,7 +117,7 @@ class TransformerDecoder(nn.Module):
             kept.append(own)
             attention_weights.append(attended)
         log_probabilities = self.output(self.decoder_norm(states)).log_softmax(-1)
-        encoded = TransformerState(tuple(kept), state.heard + tokens.size(1))
+        encoded = TransformerState(tuple(kept), state.length + tokens.size(1))
         return TransformerStep(log_probabilities, encoded, _by_layer(attention_weights))
 
     def read_along(
@@ -221,7 +221,7 @@ def _padding(lengths: Tensor, source: Tensor) -> Padding | None:
     return Padding(lengths.to(source.device))
 
 
-def _by_layer(looks: list[Tensor | None]) -> Tensor | None:
+def _by_layer(weights: list[Tensor | None]) -> Tensor | None:
     """Stack the weights of all blocks: (rows, layers, heads, new, source)."""
-    received = [item for item in looks if item is not None]
+    received = [item for item in weights if item is not None]
     return torch.stack(received, dim=1) if received else None

@@ -18,7 +18,7 @@ Sentence: TypeAlias = Sequence[str]
 Vocabulary: TypeAlias = dict[str, int]
 
 _AT_ONCE = 1 << 22
-"""How many pairs of words are looked at together: 32 MB of numbers."""
+"""How many pairs of words are processed together: 32 MB of numbers."""
 
 
 class _Cells(NamedTuple):
@@ -34,7 +34,7 @@ class _Cells(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IbmModel1:
-    r"""Say how likely a target word is as the translation of a source word.
+    r"""Give how likely a target word is as the translation of a source word.
 
     $$p(y, a \mid x) = \prod_j \frac{t(y_j \mid x_{a_j})}{n + 1}, \qquad
     p(a_j = i \mid x, y) = \frac{t(y_j \mid x_i)}{\sum_{i'=0}^{n} t(y_j \mid x_{i'})}$$
@@ -140,7 +140,7 @@ def likeliest(shares: Float[np.ndarray, "target source_and_null"]) -> list[int |
 
 
 def _expect(cells: Iterable[_Cells], probabilities: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Count how often each pair is expected to be linked, and say how likely the sentences are."""
+    """Count how often each pair is expected to be linked, and give how likely the sentences are."""
     counts, log_likelihood = np.zeros(len(probabilities)), 0.0
     for part in cells:
         of_pairs = probabilities[part.entries]
@@ -154,7 +154,7 @@ def _expect(cells: Iterable[_Cells], probabilities: NDArray[np.float64]) -> tupl
 def _parts(
     sources: list[NDArray[np.int64]], targets: list[NDArray[np.int64]]
 ) -> Iterator[tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]]:
-    """Divide the sentences, so that few enough pairs of words are looked at together; leave out empty targets."""
+    """Divide the sentences, so that few enough pairs of words are processed together; leave out empty targets."""
     begin, size = 0, 0
     for end, (source, target) in enumerate(zip(sources, targets, strict=True)):
         here = (len(source) + 1) * len(target)

@@ -21,7 +21,7 @@ from regard.models.sequence.prediction import check_lengths, check_some
 FLOOR = 1e-9
 """Probability of a translation that was never counted."""
 STEPS = 4
-"""Fertilities that are told apart: 0, 1, 2, and 3 or more."""
+"""Fertilities that are distinguished: 0, 1, 2, and 3 or more."""
 
 
 class Counts(NamedTuple):
@@ -40,7 +40,7 @@ class Counts(NamedTuple):
 
 
 class SourceTables(NamedTuple):
-    """What the counts say of some sources."""
+    """What the counts give for some sources."""
 
     translations: Float[Tensor, "batch source vocabulary"]
     """t(word | x_i)."""
@@ -65,7 +65,7 @@ class StatisticalState(NamedTuple):
 
     expected: Float[Tensor, "rows source"]
     covered: Float[Tensor, "rows source"]
-    """How many target words each source word has given, so far as can be told."""
+    """How many target words each source word has given, so far as is known."""
     language: History
     begun: bool
     """Whether the start token was read."""
@@ -91,7 +91,7 @@ class StatisticalStep(NamedTuple):
 
 
 class StatisticalModel(nn.Module):
-    r"""Multiply what three counts say of the next word: translation, coverage and language.
+    r"""Multiply three estimates of the next word: translation, coverage and language.
 
     $$p(y_t \mid y_{<t}, x) \propto \Big( \sum_i \pi_t(i)\, t(y_t \mid x_i) \Big)^{1-\lambda}\,
     p_n(y_t \mid y_{t-n+1}, \dots, y_{t-1})^{\lambda}\, s_t^{\kappa [y_t = \text{end}]}$$
@@ -200,7 +200,7 @@ class StatisticalModel(nn.Module):
         return StatisticalStep(scores.log_softmax(-1), after)
 
     def _translated(self, expected: Tensor, covered: Tensor, memory: SourceTables) -> Float[Tensor, "rows vocabulary"]:
-        """Give the logarithm of what translation and coverage say of each word."""
+        """Give the logarithm of translation and coverage for each word."""
         scores = (expected.unsqueeze(1) @ memory.translations).squeeze(1).clamp_min(FLOOR).log()
         left = torch.where(memory.words, torch.log1p(-_another(covered, memory.fertility)), 0.0).sum(-1)
         scores[:, self.end] += self.coverage_weight / (1 - self.language_weight) * left

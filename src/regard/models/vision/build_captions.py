@@ -5,7 +5,7 @@ from torch import nn
 from regard.config.captions import CaptionSpec
 from regard.layers.position.sinusoidal import SinusoidalPositions
 from regard.models.embedding import TokenEmbedding
-from regard.models.vision.build_questions import build_looking_block, build_places
+from regard.models.vision.build_questions import build_attending_block, build_image_positions
 from regard.models.vision.captions import CaptionModel
 
 
@@ -22,10 +22,10 @@ def build_caption_model(spec: CaptionSpec, *, vocabulary_size: int, image_size: 
     )
     nn.init.normal_(target.table.weight, std=spec.size**-0.5)
     model = CaptionModel(
-        places=build_places(spec.image, size=spec.size, image_size=image_size),
+        positions=build_image_positions(spec.image, size=spec.size, image_size=image_size),
         target=target,
         decoder=[
-            build_looking_block(spec.size, spec.num_heads, spec.feed_forward_size, dropout=spec.dropout)
+            build_attending_block(spec.size, spec.num_heads, spec.feed_forward_size, dropout=spec.dropout)
             for _ in range(spec.num_layers)
         ],
         vocabulary_size=vocabulary_size,

@@ -1,5 +1,7 @@
 """From a spec to a network that answers questions about pictures."""
 
+from typing import assert_never
+
 import torch
 from torch import nn
 
@@ -13,7 +15,7 @@ from regard.layers.transformer.feed_forward import FeedForward
 from regard.models.embedding import TokenEmbedding
 from regard.models.sequence.hypotheses import CrossAttention
 from regard.models.vision.build import build_image_encoder
-from regard.models.vision.image_positions import Look, Places
+from regard.models.vision.image_positions import ImagePositions, MemoryKind
 from regard.models.vision.questions import AttentiveWords, QuestionNetwork, RecurrentWords
 
 
@@ -30,11 +32,11 @@ def build_question_network(
     embedding = TokenEmbedding(vocabulary_size, spec.size, positions=positions, dropout=spec.dropout)
     nn.init.normal_(embedding.table.weight, std=0.5)
     return QuestionNetwork(
-        places=build_places(spec.image, size=spec.size, image_size=image_size, look=spec.look),
+        positions=build_image_positions(spec.image, size=spec.size, image_size=image_size, kind=spec.look),
         embedding=embedding,
         words=_reader(spec),
         blocks=[
-            build_looking_block(spec.size, spec.num_heads, spec.feed_forward_size, dropout=spec.dropout)
+            build_attending_block(spec.size, spec.num_heads, spec.feed_forward_size, dropout=spec.dropout)
             for _ in range(spec.num_looks)
         ],
         num_answers=num_answers,
@@ -42,19 +44,21 @@ def build_question_network(
     )
 
 
-def build_places(spec: ImageEncoderSpec, *, size: int, image_size: int, look: Look = "places") -> Places:
-    """Make what reads a picture into places; how many there are is seen by trying."""
+def build_image_positions(
+    spec: ImageEncoderSpec, *, size: int, image_size: int, kind: MemoryKind = "places"
+) -> ImagePositions:
+    """Make the encoder of a picture into positions; their number comes from encoding an empty one."""
     encoder = build_image_encoder(spec, image_size=image_size, channels=3).eval()
     with torch.no_grad():
         grid = encoder.features(torch.zeros(1, 3, image_size, image_size)).grid
-    indices = Places(encoder.train(), size=size, grid=grid, look=look)
-    for positions in (indices.rows, indices.columns):  # beside features of unit variance, smaller ones are not heard
+    indices = ImagePositions(encoder.train(), size=size, grid=grid, kind=kind)
+    for positions in (indices.rows, indices.columns):  # beside features of unit variance, smaller ones have no effect
         nn.init.normal_(positions.table, std=0.5)
     return indices
 
 
-def build_looking_block(size: int, num_heads: int, hidden_size: int, *, dropout: float) -> TransformerDecoderBlock:
-    """Make a block whose words hear each other, look at a picture and think it over."""
+def build_attending_block(size: int, num_heads: int, hidden_size: int, *, dropout: float) -> TransformerDecoderBlock:
+    """Make a block of self-attention over words, attention over a picture, and feed-forward."""
     return TransformerDecoderBlock(
         MultiHeadAttention(size, num_heads),
         CrossAttention(size, num_heads),
@@ -64,8 +68,12 @@ def build_looking_block(size: int, num_heads: int, hidden_size: int, *, dropout:
 
 
 def _reader(spec: QuestionSpec) -> RecurrentWords | AttentiveWords:
-    if spec.reader == "gru":
-        return RecurrentWords(spec.size)
-    feed_forward = FeedForward(spec.size, spec.feed_forward_size, activation="gelu", dropout=spec.dropout)
-    attention = MultiHeadAttention(spec.size, spec.num_heads)
-    return AttentiveWords([TransformerEncoderBlock(attention, feed_forward, dropout=spec.dropout)])
+    match spec.reader:
+        case "gru":
+            return RecurrentWords(spec.size)
+        case "transformer":
+            feed_forward = FeedForward(spec.size, spec.feed_forward_size, activation="gelu", dropout=spec.dropout)
+            attention = MultiHeadAttention(spec.size, spec.num_heads)
+            return AttentiveWords([TransformerEncoderBlock(attention, feed_forward, dropout=spec.dropout)])
+        case _:
+            assert_never(spec.reader)

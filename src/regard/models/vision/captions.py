@@ -1,4 +1,4 @@
-"""Captions: a Transformer's decoder that looks at the places of a picture, one map for each word it says."""
+"""Captions: a Transformer's decoder that attends to the positions of a picture, one map for each word."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from regard.layers.transformer.decoder_block import TransformerDecoderBlock
 from regard.models.embedding import TokenEmbedding
 from regard.models.sequence.prediction import Read
 from regard.models.sequence.transformer import TransformerDecoder, TransformerMemory
-from regard.models.vision.image_positions import Places
+from regard.models.vision.image_positions import ImagePositions
 
 
 class CaptionModel(TransformerDecoder):
@@ -19,19 +19,19 @@ class CaptionModel(TransformerDecoder):
 
     $$p(y_i \mid y_{<i}, x) = \text{softmax}(W_o\, \text{decoder}(y_{<i}, m(x)))$$
 
-    where $m(x)$ are the places of the picture. Follows `GeneratingModel`, so that every search serves it: there, a
+    where $m(x)$ are the positions of the picture. Follows `GeneratingModel`, so that every search serves it: there, a
     source is a row of integers, and here those are the picture's bytes, as `as_source` lays them out. The weights of a
     step are (rows, layers, heads, new, places).
 
     Reference: Xu et al. (2015), section 3, arXiv:1502.03044 (a map for each word); Vaswani et al. (2017), section 3.1,
     arXiv:1706.03762 (the decoder).
-    Differs: Xu et al. say words with an LSTM.
+    Differs: Xu et al. generate words with an LSTM.
     """
 
     def __init__(
         self,
         *,
-        places: Places,
+        positions: ImagePositions,
         target: TokenEmbedding,
         decoder: Iterable[TransformerDecoderBlock],
         vocabulary_size: int,
@@ -39,7 +39,7 @@ class CaptionModel(TransformerDecoder):
     ) -> None:
         super().__init__()
         size = target.table.embedding_dim
-        self.places = places
+        self.places = positions  # under this name in saved models
         self.target = target
         self.decoder = nn.ModuleList(decoder)
         self.decoder_norm = nn.LayerNorm(size)

@@ -20,8 +20,8 @@ class ImageFeatures(NamedTuple):
     """How many rows and columns; weights over the places, reshaped so, lie on the image again."""
 
 
-class PlaceWeights(NamedTuple):
-    """How much each place of an image was heard, at one point of a network."""
+class PositionWeights(NamedTuple):
+    """The weight of each position of an image, at one point of a network."""
 
     name: str
     """Where in the network: "stage 2, block 1", "block 4", "rollout"."""
@@ -32,7 +32,7 @@ class PlaceWeights(NamedTuple):
 
 
 class ChannelWeights(NamedTuple):
-    """How much each feature map was heard, at one point of a network."""
+    """The weight of each feature map, at one point of a network."""
 
     name: str
     """Where in the network: "stage 2, block 1"."""
@@ -42,23 +42,23 @@ class ChannelWeights(NamedTuple):
     """The feature maps before they were weighed, (batch, channels, height, width)."""
 
 
-class Looked(NamedTuple):
-    """What a network says of images, and what it weighed."""
+class ImageWeights(NamedTuple):
+    """The logits of images, with the weights of the network's attention."""
 
     logits: Tensor
     """(batch, labels)."""
-    places: tuple[PlaceWeights, ...]
-    """From the first layer to the last; none where the network weighs no places."""
+    positions: tuple[PositionWeights, ...]
+    """From the first layer to the last; none where the network weighs no positions."""
     channels: tuple[ChannelWeights, ...]
     """Likewise for channels."""
     evidence: Tensor | None
-    """What each place adds to each label's logit, (batch, labels, rows, columns), where that is a sum over places."""
+    """What each position adds to each label's logit, (batch, labels, rows, columns), where that is a sum over them."""
 
 
 class Standardize(nn.Module):
     r"""Bring each color to a mean near zero and a spread near one: $(x - \mu_c) / \sigma_c$.
 
-    The mean and the spread are those of the training images where `fit` is told of them; they are saved with the model,
+    The mean and the spread are those of the training images where `fit` gets them; they are saved with the model,
     so that whoever loads it gives plain colors from 0 to 1.
 
     >>> standardize = Standardize(3)

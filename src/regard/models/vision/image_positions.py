@@ -10,18 +10,18 @@ from regard.layers.position.learned import LearnedPositions
 from regard.models.vision.build import ImageEncoder
 from regard.models.vision.features import ImageFeatures
 
-Look: TypeAlias = Literal["places", "mean"]
+MemoryKind: TypeAlias = Literal["places", "mean"]
 
 
-class Places(nn.Module):
-    r"""Read a picture into places of one width, each with learned vectors for its row and its column.
+class ImagePositions(nn.Module):
+    r"""Encode a picture as positions of one width, each with learned vectors for its row and its column.
 
     $$m_{rc} = \text{norm}(W f_{rc}) + R_r + C_c$$
 
-    where $f$ are the features of `encoder`. With `look="mean"` all places are averaged into one, which leaves nothing
+    where $f$ are the features of `encoder`. With `kind="mean"` all are averaged into one, which leaves nothing
     to choose from: what words then find in the picture does not depend on them.
 
-    Reference: Xu et al. (2015), section 3.1.1, arXiv:1502.03044, for places of a convolutional network as memory;
+    Reference: Xu et al. (2015), section 3.1.1, arXiv:1502.03044, for positions of a convolutional network as memory;
     Bello et al. (2019), section 3.2, arXiv:1904.09925, for positions of rows and columns apart.
 
     >>> from regard.models.vision.residual import ResidualNetwork
@@ -30,14 +30,14 @@ class Places(nn.Module):
     torch.Size([2, 16, 6])
     """
 
-    def __init__(self, encoder: ImageEncoder, *, size: int, grid: tuple[int, int], look: Look = "places") -> None:
+    def __init__(self, encoder: ImageEncoder, *, size: int, grid: tuple[int, int], kind: MemoryKind = "places") -> None:
         super().__init__()
         self.encoder = encoder
         self.project = nn.Linear(encoder.size, size)
         self.norm = nn.LayerNorm(size)
         self.rows = LearnedPositions(grid[0], size)
         self.columns = LearnedPositions(grid[1], size)
-        self.look: Look = look
+        self.kind: MemoryKind = kind
 
     def forward(self, image: Float[Tensor, "batch channels height width"]) -> ImageFeatures:
         """Give what is known of each place."""
@@ -45,10 +45,10 @@ class Places(nn.Module):
         rows = torch.arange(grid[0], device=features.device).repeat_interleave(grid[1])
         columns = torch.arange(grid[1], device=features.device).repeat(grid[0])
         states = self.columns(self.rows(self.norm(self.project(features)), rows), columns)
-        if self.look == "mean":
+        if self.kind == "mean":
             return ImageFeatures(states.mean(1, keepdim=True), (1, 1))
         return ImageFeatures(states, grid)
 
     def extra_repr(self) -> str:
         """Show what words find."""
-        return f"look={self.look!r}"
+        return f"kind={self.kind!r}"

@@ -10,11 +10,11 @@ from regard.layers.position.learned import LearnedPositions
 from regard.layers.transformer.encoder_block import EncoderBlockOutput, TransformerEncoderBlock
 from regard.layers.transformer.feed_forward import FeedForward
 from regard.layers.vision.patches import PatchEmbedding
-from regard.models.vision.features import ImageFeatures, Looked, PlaceWeights, Standardize
+from regard.models.vision.features import ImageFeatures, ImageWeights, PositionWeights, Standardize
 
 
 class VisionTransformer(nn.Module):
-    r"""Cut an image into patches, put a token for the label before them, and let all look at each other.
+    r"""Cut an image into patches, put a token for the label before them, and let all attend to each other.
 
     $$z_0 = [x_\text{class};\ E x_1; \dots; E x_N] + P, \qquad z_l = \text{block}_l(z_{l-1}), \qquad
     \text{logits} = W\, \text{norm}(z_L^0) + b$$
@@ -87,16 +87,16 @@ class VisionTransformer(nn.Module):
         """Give a logit for each label, or the token where there are none."""
         return self._decide(self._read(image)[0])
 
-    def look(self, image: Float[Tensor, "batch channels height width"]) -> Looked:
-        """Give the logits, where the token looked in each block, the mean over the heads, and the rollout of all."""
+    def forward_with_weights(self, image: Float[Tensor, "batch channels height width"]) -> ImageWeights:
+        """Give the logits, what the token attended to in each block, the mean over heads, and the rollout of all."""
         states, grid, weights = self._read(image, return_weights=True)
         limit = 8 / (grid[0] * grid[1])
         indices = [
-            PlaceWeights(f"block {number}", each.mean(1)[:, 0, 1:].unflatten(1, grid), limit)
+            PositionWeights(f"block {number}", each.mean(1)[:, 0, 1:].unflatten(1, grid), limit)
             for number, each in enumerate(weights, start=1)
         ]
-        rolled = PlaceWeights("rollout", roll_out(weights)[:, 0, 1:].unflatten(1, grid), limit)
-        return Looked(self._decide(states), (*indices, rolled), (), None)
+        rolled = PositionWeights("rollout", roll_out(weights)[:, 0, 1:].unflatten(1, grid), limit)
+        return ImageWeights(self._decide(states), (*indices, rolled), (), None)
 
     def _read(self, image: Tensor, *, return_weights: bool = False) -> tuple[Tensor, tuple[int, int], list[Tensor]]:
         if tuple(image.shape[2:]) != self.image_size:
@@ -123,7 +123,7 @@ class VisionTransformer(nn.Module):
 
 
 def roll_out(weights: list[Tensor]) -> Float[Tensor, "batch place place"]:
-    r"""Follow attention through all blocks, taking the residual as a look at oneself.
+    r"""Follow attention through all blocks, taking the residual as attention to oneself.
 
     $$\tilde A = \hat A_L \cdots \hat A_1, \qquad \hat A_l = \tfrac12 \text{mean}_h A_l + \tfrac12 I$$
 

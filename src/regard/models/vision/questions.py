@@ -1,4 +1,4 @@
-"""Questions about pictures: each word looks at the places of a picture, and all words together answer."""
+"""Questions about pictures: each word attends to the positions of a picture, and the answer is read from all words."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -13,15 +13,15 @@ from regard.layers.transformer.decoder_block import DecoderBlockOutput, Transfor
 from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
 from regard.models.sequence.prediction import check_lengths, check_some
-from regard.models.vision.image_positions import Places
+from regard.models.vision.image_positions import ImagePositions
 
 
 class Answered(NamedTuple):
-    """What a network says to questions, and where their words looked."""
+    """What a network answers, and what the words of each question attended to."""
 
     logits: Float[Tensor, "questions answers"]
     weights: Float[Tensor, "questions layers heads words places"] | None
-    """How much each word looked at each place of the picture, if asked for."""
+    """How much each word attended to each position of the picture, if asked for."""
     grid: tuple[int, int]
     """Rows and columns of the places."""
 
@@ -42,7 +42,7 @@ class RecurrentWords(nn.Module):
 
 
 class AttentiveWords(nn.Module):
-    """Let the words of a question look at each other."""
+    """Let the words of a question attend to each other."""
 
     def __init__(self, blocks: Iterable[TransformerEncoderBlock]) -> None:
         super().__init__()
@@ -59,25 +59,25 @@ class AttentiveWords(nn.Module):
 
 
 class QuestionNetwork(nn.Module):
-    r"""Let the words of a question look at a picture, a few times, and read the answer from all of them.
+    r"""Let the words of a question attend to a picture, a few times, and read the answer from all of them.
 
     $$q^0 = \text{words}(x), \qquad q^l_j = \text{block}_l\big(q^{l-1}_j;\ \text{self}(q^{l-1}),\
     \text{cross}(q^{l-1}_j, m)\big), \qquad \text{logits} = W \phi\Big(\tfrac{1}{n} \sum_j q^L_j\Big)$$
 
-    where $m$ are the places of the picture: word $j$ is the query, the places are keys and values. A block is that of a
-    Transformer's decoder, without its causal mask: words hear each other, look at the picture, think it over.
+    where $m$ are the positions of the picture: word $j$ is the query, they are keys and values. A block is that of a
+    Transformer's decoder, without its causal mask: self-attention, attention over the picture, feed-forward.
 
     A picture is read once for all of its questions: `owners` says which picture each question is about.
 
-    Reference: Yang et al. (2016), section 3.3, arXiv:1511.02274 (several looks at the places of a picture, led by the
+    Reference: Yang et al. (2016), section 3.3, arXiv:1511.02274 (several steps of attention over a picture, led by the
     question); Tan and Bansal (2019), section 2.2, arXiv:1908.07490 (word by word, through cross-attention).
-    Differs: only words look at places, never places at words.
+    Differs: only words attend to the picture, never the picture to words.
     """
 
     def __init__(
         self,
         *,
-        places: Places,
+        positions: ImagePositions,
         embedding: TokenEmbedding,
         words: RecurrentWords | AttentiveWords,
         blocks: Iterable[TransformerDecoderBlock],
@@ -86,7 +86,7 @@ class QuestionNetwork(nn.Module):
     ) -> None:
         super().__init__()
         size = embedding.table.embedding_dim
-        self.places = places
+        self.places = positions  # under this name in saved models
         self.embedding = embedding
         self.words = words
         self.blocks = nn.ModuleList(blocks)

@@ -11,7 +11,14 @@ from regard.errors import ArgumentError
 from regard.layers.checks import check_choice, check_size
 from regard.layers.vision.channel import ChannelAttention
 from regard.layers.vision.spatial import SpatialAttention
-from regard.models.vision.features import ChannelWeights, ImageFeatures, Looked, PlaceWeights, Standardize, lay_out
+from regard.models.vision.features import (
+    ChannelWeights,
+    ImageFeatures,
+    ImageWeights,
+    PositionWeights,
+    Standardize,
+    lay_out,
+)
 
 ImageAttention: TypeAlias = Literal["none", "channel", "spatial", "both"]
 
@@ -21,7 +28,7 @@ class ResidualBlock(nn.Module):
 
     $$y = \text{ReLU}(x + M_s(M_c(f(x)))), \qquad f = \text{norm} \circ w_2 * \text{ReLU}(\text{norm}(w_1 * x))$$
 
-    where $M_c$ weighs channels and $M_s$ places, each there or not as `attention` says. Where the width or the
+    where $M_c$ weighs channels and $M_s$ positions, each there or not as `attention` says. Where the width or the
     resolution changes, $x$ goes through a convolution of one place.
 
     Reference: He et al. (2016), equations 1 and 2, arXiv:1512.03385; gates on the branch before the sum as Woo et al.
@@ -36,9 +43,9 @@ class ResidualBlock(nn.Module):
         self.first_norm = nn.BatchNorm2d(width)
         self.second = nn.Conv2d(width, width, 3, padding=1, bias=False)
         self.second_norm = nn.BatchNorm2d(width)
-        by_channel, by_place = attention in ("channel", "both"), attention in ("spatial", "both")
+        by_channel, by_position = attention in ("channel", "both"), attention in ("spatial", "both")
         self.channel = ChannelAttention(width, reduction=reduction, pooling=("average", "max")) if by_channel else None
-        self.spatial = SpatialAttention() if by_place else None
+        self.spatial = SpatialAttention() if by_position else None
         changes = stride > 1 or channels != width
         self.shortcut = (
             nn.Sequential(nn.Conv2d(channels, width, 1, stride=stride, bias=False), nn.BatchNorm2d(width))
@@ -51,7 +58,7 @@ class ResidualBlock(nn.Module):
         maps: Float[Tensor, "batch channels height width"],
         *,
         name: str = "",
-        places: list[PlaceWeights] | None = None,
+        position_weights: list[PositionWeights] | None = None,
         channels: list[ChannelWeights] | None = None,
     ) -> Float[Tensor, "batch maps rows columns"]:
         """Add to the maps what the convolutions find; the gates' weights go to the lists, where there are any."""
@@ -64,18 +71,18 @@ class ResidualBlock(nn.Module):
             result = gated.features
         if self.spatial is not None:
             gated = self.spatial(result, return_weights=True)
-            if places is not None:
-                places.append(PlaceWeights(name, gated.weights, 1.0))
+            if position_weights is not None:
+                position_weights.append(PositionWeights(name, gated.weights, 1.0))
             result = gated.features
         return F.relu(result + self.shortcut(maps))
 
 
 class ResidualNetwork(nn.Module):
-    r"""Stages of residual blocks, each of half the resolution and a greater width, then the mean over all places.
+    r"""Stages of residual blocks, each of half the resolution and a greater width, then the mean over all positions.
 
     $$\text{logits} = W\, \frac{1}{HW} \sum_{ij} x_{ij} + b$$
 
-    where $x_{ij}$ is what the last stage says of a place. A logit is thus a sum over places, which `look` gives as
+    where $x_{ij}$ is the last stage's output at a position. A logit is thus a sum over positions, given as
     `evidence` (Zhou et al., 2016, equation 2, arXiv:1512.04150). Without labels the mean itself is given.
 
     Reference: He et al. (2016), section 4.2, arXiv:1512.03385.
@@ -145,28 +152,30 @@ class ResidualNetwork(nn.Module):
         """Give a logit for each label, or the mean over the places where there are none."""
         return self._decide(self._maps(image))
 
-    def look(self, image: Float[Tensor, "batch channels height width"]) -> Looked:
+    def forward_with_weights(self, image: Float[Tensor, "batch channels height width"]) -> ImageWeights:
         """Give the logits with the weights of every gate."""
-        indices: list[PlaceWeights] = []
+        indices: list[PositionWeights] = []
         channels: list[ChannelWeights] = []
         maps = self._maps(image, indices, channels)
         evidence = None
         if self.output is not None:
             each = F.conv2d(maps, self.output.weight[:, :, None, None])  # batch label row column
             evidence = each / (maps.size(2) * maps.size(3))
-        return Looked(self._decide(maps), tuple(indices), tuple(channels), evidence)
+        return ImageWeights(self._decide(maps), tuple(indices), tuple(channels), evidence)
 
     def _maps(
         self,
         image: Tensor,
-        places: list[PlaceWeights] | None = None,
+        position_weights: list[PositionWeights] | None = None,
         channels: list[ChannelWeights] | None = None,
     ) -> Tensor:
         maps = F.relu(self.stem_norm(self.stem(self.standardize(image))))
         for number, stage in enumerate(self.stages, start=1):
             assert isinstance(stage, nn.ModuleList)
             for index, block in enumerate(stage, start=1):
-                maps = block(maps, name=f"stage {number}, block {index}", places=places, channels=channels)
+                maps = block(
+                    maps, name=f"stage {number}, block {index}", position_weights=position_weights, channels=channels
+                )
         return maps
 
     def _decide(self, maps: Tensor) -> Tensor:

@@ -155,7 +155,7 @@ def _fit(
             num_labels=num_labels,
             inverse_penalty=item,
             iterations=spec.iterations,
-            unheard=(UNKNOWN,),
+            ignored=(UNKNOWN,),
         ).to(job.group.device)
         for item in ([spec.inverse_penalty] if spec.inverse_penalty else INVERSE_PENALTIES)
     ]

@@ -17,7 +17,7 @@ from regard.config.vision import ImageEncoderSpec
 from regard.errors import ArgumentError
 from regard.models.sequence.build import count_parameters
 from regard.models.vision.build import ImageEncoder, build_image_encoder
-from regard.models.vision.features import ChannelWeights, Looked, PlaceWeights
+from regard.models.vision.features import ChannelWeights, ImageWeights, PositionWeights
 from regard.tasks.finite_output import check_output
 from regard.tasks.images.job import AT_ONCE, predict_images
 from regard.tasks.model_folder import find_device, open_model
@@ -52,7 +52,7 @@ class ImageInspection:
     decision: ImageDecision
     image: Tensor
     """(colors, height, width), from 0 to 1, as the network read it."""
-    places: tuple[PlaceWeights, ...]
+    places: tuple[PositionWeights, ...]
     """Gates of a residual network's blocks, (rows, columns) each, or where the label's token of a Vision Transformer
     looked."""
     channels: tuple[ChannelWeights, ...]
@@ -60,7 +60,7 @@ class ImageInspection:
     evidence: Tensor | None
     """What each place adds to the chosen label's logit, (rows, columns): of a residual network."""
 
-    def last_places(self) -> tuple[PlaceWeights, ...]:
+    def last_places(self) -> tuple[PositionWeights, ...]:
         """Give the last block of each stage; all blocks of a Vision Transformer."""
         return tuple({item.name.split(",")[0]: item for item in self.places}.values())
 
@@ -121,7 +121,7 @@ class ImageClassifier:
         for start in range(0, len(pixels), AT_ONCE):
             image = torch.from_numpy(pixels[start : start + AT_ONCE]).to(self.device).float() / 255
             with torch.no_grad():
-                attended = self.model.look(image)
+                attended = self.model.forward_with_weights(image)
             for number, row in enumerate(attended.logits.double().softmax(-1).cpu().numpy()):
                 yield self._inspection(row, image[number].cpu(), attended, number)
 
@@ -157,8 +157,10 @@ class ImageClassifier:
         check_output(probabilities.values(), of="a picture")
         return ImageDecision(label=self.labels[int(row.argmax())], probabilities=probabilities)
 
-    def _inspection(self, row: NDArray[np.float64], image: Tensor, looked: Looked, number: int) -> ImageInspection:
-        indices = (item._replace(weights=item.weights[number].float().cpu()) for item in looked.places)
+    def _inspection(
+        self, row: NDArray[np.float64], image: Tensor, looked: ImageWeights, number: int
+    ) -> ImageInspection:
+        indices = (item._replace(weights=item.weights[number].float().cpu()) for item in looked.positions)
         channels = (
             item._replace(weights=item.weights[number].float().cpu(), maps=item.maps[number].float().cpu())
             for item in looked.channels

@@ -39,7 +39,7 @@ from regard.tasks.model_folder import find_device, open_model
 from regard.tasks.model_kinds import check_kind
 from regard.tasks.saved_model import check_vocabulary
 from regard.tasks.translation.result import Translation, as_line
-from regard.tasks.translation.search_batches import find_reach, force_batches, look_again, search_batches
+from regard.tasks.translation.search_batches import add_weights, find_reach, force_batches, search_batches
 from regard.tasks.translation.unknown_words import replace_unknown
 
 __all__ = ["Translation", "Translator", "load"]
@@ -178,7 +178,7 @@ class Translator:
         for index, outputs in enumerate(outcome):
             check_output((one.score for one in outputs), of=texts[index])
         if weights or self.replaces_unknown:
-            outcome = look_again(
+            outcome = add_weights(
                 self._speaker,
                 source,
                 outcome,

@@ -1,4 +1,4 @@
-"""One translation, with what is known of it: told when asked, so that plain text costs nothing more."""
+"""One translation and its details, computed when asked for, so that plain text costs nothing more."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Translation:
     read: Respelled
     """The sentence as the model read it, word for word: `read.words` are those that were respelled."""
     text: str
-    """What was said, on one line."""
+    """The output, on one line."""
     hypothesis: Hypothesis
     """The same in token numbers, as search found it."""
     source_ids: NDArray[np.int32]
@@ -65,7 +65,7 @@ class Translation:
 
     @property
     def weights(self) -> Float[Tensor, "layers heads target source"] | None:
-        """How much each target token looked at each source token when it was about to be said, if asked for."""
+        """How much each target token attended to each source token when it was predicted, if asked for."""
         return self.hypothesis.weights
 
     @cached_property
@@ -76,7 +76,7 @@ class Translation:
 
     @cached_property
     def target_tokens(self) -> tuple[str, ...]:
-        """As the vocabulary spells them, `</s>` last where it was said."""
+        """As the vocabulary spells them, `</s>` last where it was generated."""
         return tuple(self.tokenizers.target.pieces(self.hypothesis.tokens))
 
     @cached_property
@@ -131,12 +131,12 @@ def _by_space(numbers: Sequence[int], text: str) -> tuple[int, ...]:
 
 
 def as_line(text: str) -> str:
-    """Keep an output on its line: a model that spells in bytes may say a line feed or a tab."""
+    """Keep an output on its line: a model that spells in bytes may output a line feed or a tab."""
     return text.translate(_BREAKS)
 
 
 def word_numbers(tokenizer: Tokenizer, ids: list[int], text: str) -> tuple[int, ...]:
-    """Say for each token which of `words(text)` it is part of.
+    """Give for each token which of `words(text)` it is part of.
 
     A model may divide a word otherwise than its tokenizer would; then tokens are placed by the bytes they stand for.
     `<unk>` stands for whatever `text` has between its neighbors.

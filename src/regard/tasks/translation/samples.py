@@ -1,4 +1,4 @@
-"""A few sentences translated at each validation, with where the model looked for each word."""
+"""A few sentences translated at each validation, with the attention weights of each word."""
 
 from collections.abc import Sequence
 
@@ -32,19 +32,19 @@ def make_samples(
             pair.source,
             tokenizers.target.decode(item.tokens),
             pair.target,
-            find_looks(tokenizers, [*source[number].tolist(), END], item),
+            mean_weights(tokenizers, [*source[number].tolist(), END], item),
         )
         for number, (pair, item) in enumerate(zip(pairs, result, strict=True))
     )
 
 
-def find_looks(tokenizers: TokenizerPair, source: Sequence[int], found: Hypothesis) -> Looks | None:
+def mean_weights(tokenizers: TokenizerPair, source: Sequence[int], hypothesis: Hypothesis) -> Looks | None:
     """Name the tokens, and take the mean over the heads of the last layer."""
-    if found.weights is None:
+    if hypothesis.weights is None:
         return None
-    rows = found.weights[-1].float().mean(0).tolist()
+    rows = hypothesis.weights[-1].float().mean(0).tolist()
     return Looks(
         tuple(tokenizers.source.pieces(source)),
-        tuple(tokenizers.target.pieces(found.tokens)),
+        tuple(tokenizers.target.pieces(hypothesis.tokens)),
         tuple(tuple(round(weight, 3) for weight in row) for row in rows),
     )

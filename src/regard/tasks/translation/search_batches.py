@@ -13,10 +13,9 @@ from regard.data.batches.bucketing import make_index_batches
 from regard.data.batches.pairs import Examples, make_batch
 from regard.data.batches.ragged import Ragged
 from regard.data.text.special import END, START
-from regard.decoding.decode import decode
 from regard.decoding.forced import force
 from regard.decoding.hypothesis import Hypothesis
-from regard.decoding.search import Search
+from regard.decoding.search import Search, decode
 from regard.layers.mechanisms.luong import LuongAttention
 from regard.layers.position.learned import LearnedPositions
 from regard.models.sequence.protocol import AnyModel
@@ -87,31 +86,31 @@ def _plan(
             yield own, rows[indices]
 
 
-def look_again(
+def add_weights(
     model: AnyModel,
     source: Ragged,
-    found: Sequence[Sequence[Hypothesis]],
+    results: Sequence[Sequence[Hypothesis]],
     *,
     wanted: Callable[[Hypothesis], bool],
     device: torch.device,
 ) -> list[list[Hypothesis]]:
     """Give the weights to those outputs that are wanted, by reading each once more, whole.
 
-    This costs less than keeping the weights of every hypothesis during the search.
+    That costs less than keeping the weights of every hypothesis during the search.
     """
     chosen = [
         (row, rank)
-        for row, outputs in enumerate(found)
+        for row, outputs in enumerate(results)
         for rank, item in enumerate(outputs)
         if item.tokens and wanted(item)
     ]
-    outputs = [found[row][rank] for row, rank in chosen]
+    outputs = [results[row][rank] for row, rank in chosen]
     examples = Examples(
         source=Ragged.from_lists([source[row].tolist() for row, _ in chosen]),
         target=Ragged.from_lists([item.tokens[: len(item.tokens) - item.finished] for item in outputs]),
     )
     plan = plan_by_cells(examples.source.lengths + 1, examples.target.lengths + 1)
-    with_weights = [list(item) for item in found]
+    with_weights = [list(item) for item in results]
     for index, encoded in force_batches(model, examples, plan, weights=True, device=device):
         (row, rank), item = chosen[index], outputs[index]
         attended = None if encoded.weights is None else encoded.weights[..., : len(item.tokens), :]
@@ -148,7 +147,7 @@ def force_batches(
     weights: bool,
     device: torch.device,
 ) -> Iterator[tuple[int, Hypothesis]]:
-    """Let the model hear each target along its source, batch by batch, and give the index with what it thought."""
+    """Score each target along its source, batch by batch; give the index with the scored output."""
     for indices in plan:
         batch = make_batch(examples, indices).to(device)
         with torch.inference_mode():

@@ -54,14 +54,14 @@ def test_gates_cost_few_parameters():
 @pytest.mark.parametrize(("attention", "places", "channels"), [("none", 0, 0), ("channel", 0, 4), ("both", 4, 4)])
 def test_a_look_gives_every_gate_and_the_same_logits(attention, places, channels):
     model, image = network(attention), torch.rand(2, 3, 8, 8)
-    looked = model.look(image)
+    looked = model.forward_with_weights(image)
     assert torch.equal(looked.logits, model(image))
-    assert (len(looked.places), len(looked.channels)) == (places, channels)
+    assert (len(looked.positions), len(looked.channels)) == (places, channels)
     if places:
         names = ["stage 1, block 1", "stage 1, block 2", "stage 2, block 1", "stage 2, block 2"]
-        assert [one.name for one in looked.places] == names
-        assert [tuple(one.weights.shape) for one in looked.places] == [(2, 8, 8)] * 2 + [(2, 4, 4)] * 2
-        assert all(bool((one.weights > 0).all() and (one.weights < 1).all()) for one in looked.places)
+        assert [one.name for one in looked.positions] == names
+        assert [tuple(one.weights.shape) for one in looked.positions] == [(2, 8, 8)] * 2 + [(2, 4, 4)] * 2
+        assert all(bool((one.weights > 0).all() and (one.weights < 1).all()) for one in looked.positions)
     if channels:
         assert [tuple(one.weights.shape) for one in looked.channels] == [(2, 4)] * 2 + [(2, 6)] * 2
         assert looked.channels[-1].maps.shape == (2, 6, 4, 4)
@@ -81,9 +81,9 @@ def test_a_block_is_the_paper_s_sum():
 
 def test_evidence_adds_up_to_the_logits():
     model, image = network("spatial"), torch.rand(2, 3, 8, 8)
-    looked = model.look(image)
+    looked = model.forward_with_weights(image)
     torch.testing.assert_close(looked.evidence.sum((2, 3)) + model.output.bias, looked.logits)
-    assert network(num_labels=0).look(image).evidence is None
+    assert network(num_labels=0).forward_with_weights(image).evidence is None
 
 
 def test_the_transformer_attends_through_the_seam():
@@ -91,14 +91,14 @@ def test_the_transformer_attends_through_the_seam():
     with record(model) as trace:
         logits = model(image)
     assert [tuple(call.weights.shape) for call in trace.calls] == [(2, 2, 7, 7)] * 2
-    looked = model.look(image)
+    looked = model.forward_with_weights(image)
     torch.testing.assert_close(looked.logits, logits)
-    assert [one.name for one in looked.places] == ["block 1", "block 2", "rollout"]
-    for one, call in zip(looked.places, trace.calls, strict=False):
+    assert [one.name for one in looked.positions] == ["block 1", "block 2", "rollout"]
+    for one, call in zip(looked.positions, trace.calls, strict=False):
         torch.testing.assert_close(one.weights.flatten(1), call.weights.mean(1)[:, 0, 1:])
         assert one.limit == 8 / 6
     rolled = roll_out([call.weights for call in trace.calls])
-    torch.testing.assert_close(looked.places[2].weights.flatten(1), rolled[:, 0, 1:])
+    torch.testing.assert_close(looked.positions[2].weights.flatten(1), rolled[:, 0, 1:])
     torch.testing.assert_close(rolled.sum(-1), torch.ones(2, 7))
 
 

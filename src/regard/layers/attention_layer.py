@@ -1,0 +1,177 @@
+"""What an attention layer is: the protocol that blocks and decoders call, and the interface that each layer declares.
+
+A block calls any attention in one way, `remember_keys` once and `attend_to` for the queries; the `Interface` says which
+arguments that layer has beyond those that all have.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.attention import Attended, Causal, Mask, Padding, Position
+from regard.errors import ArgumentError
+from regard.layers.memory import Memory
+
+
+class Attentional(NamedTuple):
+    """What a Luong layer gives."""
+
+    vector: Float[Tensor, "batch query state_size"]
+    """The attentional vector, h̃: what the next word is predicted from."""
+    context: Float[Tensor, "batch query value_size"]
+    """The weighted sum of the memory, c."""
+    weights: Float[Tensor, "batch query key"] | None
+    """How much each memory counted, if asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interface:
+    """What an attention layer takes and gives beyond `layer(query, memory, mask=…, return_weights=…)`."""
+
+    memory: bool = True
+    """It attends over what its `remember(key, value, mask)` gives; False where it attends over its own sequence."""
+    key_positions: bool = False
+    """`remember` takes `positions`: where the keys stand among those they will be appended to."""
+    query_positions: bool = False
+    """A call takes `query_positions`: where the queries stand among the keys."""
+    step: bool = False
+    """`query_positions` is wanted over another sequence too: the step of the decoder that each query belongs to."""
+    position: bool = False
+    """A call takes `position`, in place of the layer's own."""
+    joins: bool = False
+    """It gives `Attentional`, context and query joined to one vector, in place of the context."""
+
+
+@runtime_checkable
+class AttentionLayer(Protocol):
+    """A module that projects a memory once and attends over it; it declares the rest as its `interface`.
+
+    A layer over its own sequence (`interface.memory` False) is called without a memory. A module that declares nothing
+    gets the arguments that every layer has, and no others.
+    """
+
+    interface: Interface
+
+    def remember(
+        self,
+        key: Float[Tensor, "batch key key_size"],
+        value: Float[Tensor, "batch key value_size"] | None = None,
+        mask: Bool[Tensor, "batch key"] | Padding | None = None,
+    ) -> Memory:
+        """Do once per source what does not depend on the query."""
+
+    def __call__(
+        self,
+        query: Float[Tensor, "batch query query_size"],
+        memory: Memory,
+        *,
+        mask: Mask | Bool[Tensor, "..."] | None = None,
+        return_weights: bool = False,
+    ) -> Float[Tensor, "batch query value_size"] | Attended | Attentional:
+        """Attend to the memory once for each query."""
+
+
+def interface_of(attention: nn.Module) -> Interface:
+    """Give the interface that a layer declares, or the plain one.
+
+    >>> from regard.layers.mechanisms.multi_head import MultiHeadAttention
+    >>> interface_of(MultiHeadAttention(4, 2)).query_positions, interface_of(nn.Identity()).memory
+    (True, False)
+    """
+    declared = getattr(attention, "interface", None)
+    return declared if isinstance(declared, Interface) else Interface(memory=hasattr(attention, "remember"))
+
+
+def remember_keys(
+    attention: nn.Module,
+    key: Float[Tensor, "batch key key_size"],
+    value: Float[Tensor, "batch key value_size"] | None = None,
+    mask: Bool[Tensor, "batch key"] | Padding | None = None,
+    *,
+    positions: Int[Tensor, "... key"] | None = None,
+) -> Memory:
+    """Have a layer project the keys and values that it will attend to; `positions` are for one that takes them."""
+    interface = interface_of(attention)
+    if not interface.memory:
+        raise ArgumentError(
+            f"the attention of this block must have remember(key, value, mask); received {type(attention).__name__}."
+        )
+    indices = {"positions": positions} if interface.key_positions else {}
+    memory: Memory = attention.remember(key, value, mask, **indices)  # type: ignore[operator]
+    return memory
+
+
+def empty_memory(attention: nn.Module, nothing: Float[Tensor, "batch 0 size"], capacity: int) -> Memory:
+    """Give a memory with capacity for so many keys and values, none of them filled."""
+    positions = torch.zeros(0, dtype=torch.long, device=nothing.device)
+    return remember_keys(attention, nothing, positions=positions).reserve(capacity)
+
+
+def attend_to(
+    attention: nn.Module,
+    query: Float[Tensor, "batch query query_size"],
+    memory: Memory | None,
+    *,
+    mask: Mask | Bool[Tensor, "..."] | None = None,
+    query_positions: Int[Tensor, "... query"] | None = None,
+    position: Position | None = None,
+    return_weights: bool = False,
+) -> tuple[Float[Tensor, "batch query value_size"], Float[Tensor, "batch *heads query key"] | None]:
+    """Attend by any layer; give the context, or the attentional vector, and the weights, if asked for."""
+    indices = {"query_positions": query_positions, "position": position}
+    received = {name: value for name, value in indices.items() if value is not None}
+    interface = interface_of(attention)
+    for name in received:
+        if not getattr(interface, name):
+            raise ArgumentError(
+                f"`{name}` must be None for an attention that does not take it; received one for "
+                f"{type(attention).__name__}. A layer declares what it takes as its `interface`."
+            )
+    memories = () if memory is None else (memory,)
+    result = attention(query, *memories, mask=mask, return_weights=return_weights, **received)
+    if isinstance(result, Attentional):
+        return result.vector, result.weights
+    if isinstance(result, Attended):
+        return result.context, result.weights
+    return result, None
+
+
+def attend_causally(
+    attention: nn.Module,
+    query: Float[Tensor, "batch new size"],
+    state: Memory,
+    *,
+    mask: Bool[Tensor, "batch new"] | Padding | None = None,
+    filled: int | None = None,
+    return_weights: bool = False,
+) -> tuple[Float[Tensor, "batch new value_size"], Memory, Float[Tensor, "batch *heads new key"] | None]:
+    """Append the new positions to the state, then let each attend to itself and to what came before.
+
+    `mask` says which of the new positions count; `filled`, how many positions every row holds, if that is known. Then
+    only those are attended to, and without a mask.
+    """
+    if mask is not None:
+        filled = None
+    elif filled is None:
+        filled = state.common_length()
+    count, capacity = query.size(1), state.capacity
+    if filled is None:
+        indices = state.next_positions(count)
+    else:
+        indices = torch.arange(filled, filled + count, device=query.device)
+    state = state.append(remember_keys(attention, query, mask=mask, positions=indices), filled=filled)
+    result, weights = attend_to(
+        attention,
+        query,
+        state if filled is None else state.first(filled + count),
+        mask=None if count == 1 else Causal(positions=indices),  # a single new position attends to all that is filled
+        query_positions=indices if interface_of(attention).query_positions else None,
+        return_weights=return_weights,
+    )
+    if weights is not None and weights.size(-1) < capacity:
+        weights = F.pad(weights, (0, capacity - weights.size(-1)))
+    return result, state, weights
