@@ -31,15 +31,14 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from regard import __version__
 from regard.bench.measure import measure
-from regard.config.image_run import TYPICAL, ImageData, ImagesConfig, ImagesSize, compose_images
 from regard.config.read import merge
-from regard.config.vision import IMAGE_ENCODERS
 from regard.data.images.labeled import LabeledImages
 from regard.data.images.pixels import color_statistics
 from regard.models.sequence.build import count_parameters
 from regard.models.vision.build import ImageEncoder, build_image_encoder
 from regard.tasks.images.data import ImageCorpus, gather_images
 from regard.tasks.images.job import ImageJob
+from regard.tasks.images.settings import IMAGE_ENCODERS, TYPICAL, ImageData, ImagesConfig, ImagesSize, compose_images
 from regard.training.group import Group, pick_device
 from regard.training.loop import Trainer
 from regard.training.loss import smoothed_cross_entropy

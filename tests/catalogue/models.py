@@ -21,8 +21,8 @@ from regard.config.attention import (
     MultiHeadSpec,
 )
 from regard.config.model import ModelSpec, RecurrentSpec, TransformerSpec
-from regard.config.presets import PRESETS, preset
 from regard.models import Model, build_model
+from regard.tasks.translation.presets import PRESETS, preset
 
 SOURCE, TARGET = 13, 11
 LENGTHS = torch.tensor([6, 3, 5, 1])

@@ -9,12 +9,10 @@ import numpy as np
 import torch
 
 import regard
-from regard.config.captions import CaptionSpec
 from regard.config.classify import RecurrentAttentionSpec, TfIdfSpec
 from regard.config.language import BagSpec, NGramSpec, RecurrentLanguageSpec, TransformerLanguageSpec
 from regard.config.model import StatisticalSpec, TransformerSpec
-from regard.config.questions import QuestionSpec
-from regard.config.vision import ResidualSpec, VisionTransformerSpec
+from regard.config.vision import CaptionSpec, QuestionSpec, ResidualSpec, VisionTransformerSpec
 from regard.data.text.special import END
 from regard.data.text.text_tokenizer import TextTokenizer
 from regard.data.text.tokenizer import Tokenizer

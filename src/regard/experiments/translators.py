@@ -9,7 +9,6 @@ from typing import NamedTuple
 from torch import Tensor
 
 from regard.config.model import NetworkSpec, StatisticalSpec
-from regard.config.presets import preset
 from regard.config.train import Train
 from regard.data.batches.pairs import Batch
 from regard.data.builtin import corpus
@@ -25,6 +24,7 @@ from regard.models.sequence.build import build_model
 from regard.models.statistical.counts import count_translator
 from regard.tasks.translation.job import TranslationJob
 from regard.tasks.translation.model import Translator
+from regard.tasks.translation.presets import preset
 from regard.tasks.translation.tokenizers import count_tokens
 from regard.training.group import Group
 

@@ -2,11 +2,9 @@
 
 import pytest
 
-from regard.config.classify import CLASSIFIERS
-from regard.config.classify_run import ClassifyConfig, LabeledSize, compose_classifier
-from regard.config.compose import compose
-from regard.config.defaults import DataSize
 from regard.errors import ArgumentError
+from regard.tasks.classification.settings import CLASSIFIERS, ClassifyConfig, LabeledSize, compose_classifier
+from regard.tasks.translation.settings import DataSize, compose
 
 SIZE = LabeledSize(texts=5_000, words=50_000)
 

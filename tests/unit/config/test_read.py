@@ -8,12 +8,12 @@ from typing import Literal
 
 import pytest
 
-from regard.config.data import Data
 from regard.config.help import field_help
 from regard.config.read import Written, load_toml, merge, parse_assignments, read_settings
 from regard.config.show import differences, flatten, show_settings, to_table
 from regard.config.train import Constant, Cosine, InverseSquareRoot, Linear, Plateau, Train
 from regard.errors import ArgumentError
+from regard.tasks.translation.settings import Data
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +166,6 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
 
 
 def test_settings_do_not_import_torch():
-    code = "import sys, regard.config.read, regard.config.show, regard.config.train, regard.config.data"
+    code = "import sys, regard.config.read, regard.config.show, regard.config.train, regard.tasks.translation.settings"
     code += "; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import torch
 
-from regard.config.captions import CaptionSpec
 from regard.config.classify import (
     AverageSpec,
     LastStateSpec,
@@ -13,8 +12,7 @@ from regard.config.classify import (
     TransformerEncoderSpec,
 )
 from regard.config.language import SavedLanguageModel, TransformerLanguageSpec
-from regard.config.questions import QuestionSpec
-from regard.config.vision import ResidualSpec, VisionTransformerSpec
+from regard.config.vision import CaptionSpec, QuestionSpec, ResidualSpec, VisionTransformerSpec
 from regard.data.corpora.pair import words
 from regard.data.scenes import draw_captions, draw_questions
 from regard.data.text.text_tokenizer import TextTokenizer

@@ -2,9 +2,9 @@
 
 from unittest import mock
 
-from regard.config.image_run import TYPICAL, compose_images
 from regard.config.read import merge
 from regard.tasks.images.data import gather_images
+from regard.tasks.images.settings import TYPICAL, compose_images
 from regard.tasks.images.train import train_image_classifier
 from regard.training.run import Run
 from regard.training.run_folder import RunFolder

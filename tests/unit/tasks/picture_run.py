@@ -2,13 +2,12 @@
 
 from unittest import mock
 
-from regard.config.captions import compose_captions
-from regard.config.picture_data import PictureSize
-from regard.config.questions import compose_questions
 from regard.config.read import merge
 from regard.tasks.captions.data import gather_captions
+from regard.tasks.captions.settings import compose_captions
 from regard.tasks.captions.train import train_captions
 from regard.tasks.questions.data import gather_questions
+from regard.tasks.questions.settings import PictureSize, compose_questions
 from regard.tasks.questions.train import train_questions
 from regard.training.run import Run
 from regard.training.run_folder import RunFolder

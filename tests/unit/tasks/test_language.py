@@ -9,7 +9,6 @@ import pytest
 import torch
 
 import regard
-from regard.config.language import LANGUAGE_PRESETS, TextData
 from regard.data.text.open_character import OpenCharacter
 from regard.data.text.special import END
 from regard.data.text.text_tokenizer import TextTokenizer
@@ -21,6 +20,7 @@ from regard.tasks.language.continuation import continue_tokens
 from regard.tasks.language.data import Text, count_tokens, encode_text, find_files, gather_text
 from regard.tasks.language.job import LanguageJob
 from regard.tasks.language.model import LanguageModel
+from regard.tasks.language.settings import LANGUAGE_PRESETS, TextData
 from regard.tasks.language.train import encode_corpus, start_network, train_language_model
 from regard.tasks.translation.model import load as load_translator
 from regard.training.checkpoint import read_tensors

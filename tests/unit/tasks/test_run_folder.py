@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.image_run import ImagesConfig
-from regard.config.language import LanguageConfig
-from regard.config.questions import QuestionConfig
-from regard.config.schema import Config
 from regard.config.train import Train
 from regard.errors import ArgumentError, DataError
+from regard.tasks.images.settings import ImagesConfig
+from regard.tasks.language.settings import LanguageConfig
+from regard.tasks.questions.settings import QuestionConfig
 from regard.tasks.task import TASKS
+from regard.tasks.translation.settings import Config
 from regard.training.run_folder import RunFolder
 
 

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 import regard
-from regard.config.compose import compose
 from regard.config.read import parse_assignments
 from regard.data.corpora.pair import Link, Pair
 from regard.data.corpora.streamed import StreamedPairs
@@ -24,6 +23,7 @@ from regard.tasks.translation.job import TranslationJob
 from regard.tasks.translation.lengths import check_lengths
 from regard.tasks.translation.links import gold_weights, token_links
 from regard.tasks.translation.samples import make_samples
+from regard.tasks.translation.settings import compose
 from regard.tasks.translation.tokenizers import sample
 from regard.tasks.translation.train import train_translator
 from regard.training.group import Group

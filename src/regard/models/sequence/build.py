@@ -62,8 +62,7 @@ TranslationModel = Model | StatisticalModel
 def build_model(spec: NetworkSpec, *, source_vocabulary: int, target_vocabulary: int) -> Model:
     """Build what `spec` describes, for so many source and target tokens, with parameters drawn from torch's generator.
 
-    >>> from regard.config.presets import preset
-    >>> model = build_model(preset("transformer-tiny"), source_vocabulary=50, target_vocabulary=60)
+    >>> model = build_model(TransformerSpec(size=128), source_vocabulary=50, target_vocabulary=60)
     >>> model.output.out_features
     60
     """

@@ -3,8 +3,7 @@
 import torch
 from torch import nn
 
-from regard.config.questions import QuestionSpec
-from regard.config.vision import ImageEncoderSpec
+from regard.config.vision import ImageEncoderSpec, QuestionSpec
 from regard.layers.mechanisms.multi_head import MultiHeadAttention
 from regard.layers.position.sinusoidal import SinusoidalPositions
 from regard.layers.transformer.decoder_block import TransformerDecoderBlock

@@ -7,7 +7,6 @@ from html import escape
 import torch
 
 from regard import __version__
-from regard.config.captions import CaptionConfig
 from regard.config.show import show_settings
 from regard.data.images.pixels import color_statistics
 from regard.data.scenes.sides import CaptionSide
@@ -17,6 +16,7 @@ from regard.models.vision.build_captions import build_caption_model
 from regard.tasks.captions.data import CaptionCorpus
 from regard.tasks.captions.job import CaptionJob, CaptionScores, EncodedCaptions
 from regard.tasks.captions.model import Caption, Captioner
+from regard.tasks.captions.settings import CaptionConfig
 from regard.tasks.card import Card, Use, write_card
 from regard.tasks.page import make_html
 from regard.tasks.questions.train import SHOWN, TOKENS

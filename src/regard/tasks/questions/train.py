@@ -6,8 +6,6 @@ from typing import NamedTuple
 import torch
 
 from regard import __version__
-from regard.config.picture_data import BUILTIN
-from regard.config.questions import QuestionConfig
 from regard.config.show import show_settings
 from regard.data.images.pixels import color_statistics
 from regard.data.scenes.sides import QuestionSide
@@ -21,6 +19,7 @@ from regard.tasks.questions.data import QuestionCorpus
 from regard.tasks.questions.job import EncodedQuestions, QuestionJob
 from regard.tasks.questions.model import QuestionAnswerer
 from regard.tasks.questions.page import Asking, questions_report, told_questions
+from regard.tasks.questions.settings import BUILTIN, QuestionConfig
 from regard.training.metrics import read_metrics
 from regard.training.run import Run, Trained
 from regard.training.state import State

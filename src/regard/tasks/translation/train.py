@@ -11,7 +11,6 @@ import torch
 
 from regard import __version__
 from regard.config.model import NetworkSpec, RecurrentSpec, StatisticalSpec, TransformerSpec
-from regard.config.schema import Config
 from regard.config.show import show_settings
 from regard.data.batches.pairs import Examples
 from regard.data.corpora.pair import Pair
@@ -33,6 +32,7 @@ from regard.tasks.translation.job import TranslationJob
 from regard.tasks.translation.lengths import check_lengths
 from regard.tasks.translation.model import Translator
 from regard.tasks.translation.page import make_page
+from regard.tasks.translation.settings import Config
 from regard.tasks.translation.tokenizers import count_tokens, find_tokenizers
 from regard.training.metrics import read_metrics
 from regard.training.run import Run, Trained

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from regard.config.questions import QuestionSpec
-from regard.config.vision import ResidualSpec, VisionTransformerSpec
+from regard.config.vision import QuestionSpec, ResidualSpec, VisionTransformerSpec
 from regard.errors import ArgumentError
 from regard.inspection import record
 from regard.models.vision.build_questions import build_question_network

@@ -1,4 +1,7 @@
-"""Which pictures to train on, for questions and captions alike, and the settings that suit their number."""
+"""A run on questions about pictures: its data, its training, its named models, and what suits the data.
+
+Captions have the same data, and take it from here.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,8 +9,12 @@ from typing import Any, NamedTuple
 
 from regard.config.checks import check_least
 from regard.config.data_files import DataName
-from regard.config.read import chosen_whole
+from regard.config.read import chosen_whole, merge, read_settings
+from regard.config.show import to_table
+from regard.config.train import Train
+from regard.config.vision import SMALL, VIT, QuestionSpec
 from regard.data.corpora.split import Fractions
+from regard.tasks.task import find_preset
 
 BUILTIN = "builtin:shapes"
 SIMPLE = "builtin:simple-shapes"
@@ -84,3 +91,38 @@ def picture_defaults(size: PictureSize, chosen: Mapping[str, Any], *, epochs: in
             "schedule": {"kind": "cosine", "rate": rate, "warm_up": max(1, steps // 20), "final": 0.01},
         },
     }
+
+
+QUESTION_MODELS: dict[str, QuestionSpec] = {
+    "cnn": QuestionSpec(),
+    "cnn-mean": QuestionSpec(look="mean"),
+    "vit": QuestionSpec(image=VIT),
+    "vit-mean": QuestionSpec(image=VIT, look="mean"),
+    "small": QuestionSpec(size=64, num_heads=4, feed_forward_size=128, image=SMALL),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionConfig:
+    """A run: pictures with questions, model and training."""
+
+    data: PictureData = field(default_factory=PictureData)
+    """Which pictures to train and validate on."""
+    model: QuestionSpec = field(default_factory=QuestionSpec)
+    """What to build."""
+    train: Train = field(default_factory=Train)
+    """How long, how fast, and what to keep; train.batch_tokens counts pictures."""
+
+
+def compose_questions(chosen: Mapping[str, Any], size: PictureSize, *, name: str = "") -> QuestionConfig:
+    """Give the settings of a run: those `chosen`, for the rest the preset `name`'s, and what suits the data.
+
+    >>> config = compose_questions({}, PictureSize(pictures=1000, words=40_000), name="cnn-mean")
+    >>> config.model.look, config.train.metric
+    ('mean', 'loss')
+    """
+    name = name or preset_for(chosen)
+    below = {"model": to_table(find_preset(name, QUESTION_MODELS, of="a model for questions"))} if name else {}
+    tables = merge(below, chosen)
+    read_settings(QuestionConfig, tables)  # mistakes first
+    return read_settings(QuestionConfig, picture_defaults(size, tables, epochs=30), tables)

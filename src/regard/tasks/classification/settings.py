@@ -1,11 +1,22 @@
-"""Everything that training a classifier is made of, and settings that suit the data where none are chosen."""
+"""A run on labeled texts: its data, its training, its named classifiers, and what suits the data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from regard.config.checks import check_least
-from regard.config.classify import ClassifierSpec, RecurrentAttentionSpec, TfIdfSpec, classifier_preset
+from regard.config.classify import (
+    AttentivePoolingSpec,
+    AverageSpec,
+    ClassifierSpec,
+    FeedForwardSpec,
+    LastStateSpec,
+    RecurrentAttentionSpec,
+    StructuredSpec,
+    TfIdfSpec,
+    TokenWeightsSpec,
+    TransformerEncoderSpec,
+)
 from regard.config.data_files import DataName, DataNames
 from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
@@ -14,6 +25,7 @@ from regard.data.corpora.catalogue import check_alone
 from regard.data.corpora.split import Fractions
 from regard.data.text.tokenizer_training import TokenizerConfig
 from regard.errors import ArgumentError
+from regard.tasks.task import find_preset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +93,22 @@ class ClassifyConfig:
                 )
 
 
+CLASSIFIERS: dict[str, ClassifierSpec] = {
+    "tf-idf": TfIdfSpec(),
+    "average": AverageSpec(),
+    "token-weights": TokenWeightsSpec(),
+    "feed-forward": FeedForwardSpec(),
+    "rnn": LastStateSpec(cell="rnn"),
+    "lstm": LastStateSpec(cell="lstm"),
+    "gru": LastStateSpec(cell="gru"),
+    "attentive-pooling": AttentivePoolingSpec(),
+    "rnn-attention": RecurrentAttentionSpec(cell="rnn"),
+    "lstm-attention": RecurrentAttentionSpec(),
+    "structured": StructuredSpec(),
+    "transformer": TransformerEncoderSpec(),
+}
+
+
 class LabeledSize(NamedTuple):
     """How much there is to train on."""
 
@@ -95,7 +123,7 @@ def compose_classifier(chosen: Mapping[str, Any], size: LabeledSize, *, name: st
     >>> config.model.kind, config.train.metric, config.tokenizer.kind
     ('last-state', 'loss', 'word')
     """
-    below = to_table(classifier_preset(name)) if name else {}
+    below = to_table(find_preset(name, CLASSIFIERS, of="a classifier")) if name else {}
     tables = merge({"model": below}, chosen) if below else dict(chosen)
     read_settings(ClassifyConfig, {"train": {"metric": "loss"}}, tables)  # mistakes first
     return read_settings(ClassifyConfig, _defaults(size, tables), tables)
@@ -133,8 +161,3 @@ def _rate(chosen: Mapping[str, Any]) -> float:
     kind = str(chosen.get("model", {}).get("kind", "recurrent-attention"))
     means = dict.fromkeys(("average", "token-weights", "feed-forward", "attentive-pooling"), 5e-3)
     return {**means, "last-state": 1e-3, "transformer-encoder": 5e-4}.get(kind, 2e-3)
-
-
-def is_fitted(spec: ClassifierSpec) -> bool:
-    """Tell whether a classifier is fitted at once, by scikit-learn, and not trained step by step."""
-    return isinstance(spec, TfIdfSpec)

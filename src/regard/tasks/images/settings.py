@@ -1,17 +1,17 @@
-"""Everything that training an image classifier is made of, and settings that suit the data where none are chosen."""
+"""A run on labeled images: its data, its training, its named networks, and what suits the data where none is chosen."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from regard.config.checks import MOST_PIXELS, check_least, check_most
+from regard.config.checks import check_least
 from regard.config.data_files import DataName
-from regard.config.picture_data import preset_for
 from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Train
-from regard.config.vision import ImageEncoderSpec, ResidualSpec, image_preset
+from regard.config.vision import ImageEncoderSpec, ResidualSpec, VisionTransformerSpec
 from regard.data.corpora.split import Fractions
+from regard.tasks.task import find_preset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,29 +64,14 @@ class ImagesConfig:
     """How long, how fast, and what to keep; train.batch_tokens counts images."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SavedImageClassifier:
-    """What config.json in an image classifier's folder holds."""
-
-    version: str
-    """The version of regard that wrote it."""
-    task: Literal["images"]
-    """What the model is for."""
-    model: ImageEncoderSpec
-    """What to build."""
-    height: int
-    """Height of the images."""
-    width: int
-    """Width of the images."""
-    channels: int
-    """Colors of the images: 3, or 1 for gray."""
-    num_labels: int
-    """Labels to choose from."""
-
-    def __post_init__(self) -> None:
-        check_least(self, 1, "height", "width", "channels", "num_labels")
-        check_most(self, MOST_PIXELS, "height", "width")
-        check_most(self, 3, "channels")
+IMAGE_ENCODERS: dict[str, ImageEncoderSpec] = {
+    "resnet": ResidualSpec(),
+    "resnet-channel": ResidualSpec(attention="channel"),
+    "resnet-spatial": ResidualSpec(attention="spatial"),
+    "resnet-both": ResidualSpec(attention="both"),
+    "resnet-small": ResidualSpec(widths=(8, 16, 32), num_blocks=1),
+    "vit": VisionTransformerSpec(),
+}
 
 
 class ImagesSize(NamedTuple):
@@ -109,8 +94,8 @@ def compose_images(chosen: Mapping[str, Any], size: ImagesSize, *, name: str = "
     >>> config.model.attention, config.data.flip, config.data.shift, config.train.steps
     ('both', True, 4, 1600)
     """
-    name = name or ("resnet-small" if preset_for(chosen) else "")
-    below = to_table(image_preset(name)) if name else {}
+    name = name or ("resnet-small" if chosen.get("data", {}).get("corpus") == "builtin:simple-shapes" else "")
+    below = to_table(find_preset(name, IMAGE_ENCODERS, of="an image network")) if name else {}
     tables = merge({"model": below}, chosen) if below else dict(chosen)
     read_settings(ImagesConfig, tables)  # mistakes first
     return read_settings(ImagesConfig, _defaults(size, tables), tables)
