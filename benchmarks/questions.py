@@ -55,15 +55,15 @@ HELD_OUT = {"valid": 0.05, "test": 0.0}
 SETS: dict[str, dict[str, Any]] = {
     "easy-vqa": {
         "data": {"corpus": "easy-vqa", "hold_out": HELD_OUT},
-        "train": {"steps": 1500, "batch_tokens": 128},
+        "train": {"steps": 1500, "batch_size": 128},
     },
     "shapes": {
         "data": {"corpus": BUILTIN, "scenes": 30_000, "held_out_scenes": 1000},
-        "train": {"steps": 5000, "batch_tokens": 128},
+        "train": {"steps": 5000, "batch_size": 128},
     },
     "captions": {
         "data": {"corpus": BUILTIN, "scenes": 30_000, "held_out_scenes": 1000},
-        "train": {"steps": 5000, "batch_tokens": 128, "valid_sentences": 256},
+        "train": {"steps": 5000, "batch_size": 128, "valid_sentences": 256},
     },
 }
 BARS = {"easy-vqa": 0.99, "shapes": 0.97}

@@ -51,11 +51,11 @@ from regard.training.watch import Watchers
 SETS = {
     "cifar": {
         "data": {"corpus": "cifar10-subset/train5k.bin.xz", "test": "cifar10-subset/test1k.bin.xz"},
-        "train": {"steps": 1600, "batch_tokens": 128},
+        "train": {"steps": 1600, "batch_size": 128},
     },
     "mnist": {
         "data": {"corpus": "mnist/train-images-idx3-ubyte.xz", "test": "mnist/t10k-images-idx3-ubyte.xz"},
-        "train": {"steps": 900, "batch_tokens": 256},
+        "train": {"steps": 900, "batch_size": 256},
     },
 }
 CALLED = {"cifar": "CIFAR-10, a subset", "mnist": "MNIST"}
@@ -147,7 +147,7 @@ def train(given: argparse.Namespace, name: str, preset: str, seed: int) -> dict:
         "test_images": len(corpus.test),
         "train_images": len(corpus.train),
         "steps": state.step,
-        "batch": config.train.batch_tokens,
+        "batch": config.train.batch_size,
         "seconds": time.perf_counter() - begun,
         "machine": machine(place),
     }

@@ -87,7 +87,7 @@ def make_images(spec: Any) -> Callable[[Path], object]:
 
 
 def make_questions(folder: Path) -> None:
-    spec = QuestionSpec(size=8, num_heads=2, num_looks=1, feed_forward_size=8, image=IMAGE)
+    spec = QuestionSpec(size=8, num_heads=2, num_layers=1, feed_forward_size=8, image=IMAGE)
     model = build_question_network(spec, vocabulary_size=words().size, num_answers=2, image_size=SIDE)
     QuestionAnswerer(model, words(), ("yes", "no"), spec, image_size=SIDE, max_length=6).save(folder)
 

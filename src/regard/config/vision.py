@@ -91,11 +91,11 @@ class QuestionSpec:
     """Hidden size, of words and image positions."""
     num_heads: int = 8
     """Attention heads in each block; must divide the width."""
-    num_looks: int = 2
+    num_layers: int = 2
     """Blocks of self-attention over words and attention from words to the picture."""
     reader: Literal["gru", "transformer"] = "gru"
     """How the question is read: word by word, both ways, or by self-attention."""
-    look: Literal["places", "mean"] = "places"
+    attention: Literal["positions", "mean"] = "positions"
     """What words attend to: every position of the picture, or their mean alone, for which attention plays no part."""
     feed_forward_size: int = 256
     """Width of the hidden layer in each block."""
@@ -106,8 +106,8 @@ class QuestionSpec:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_least(self, 1, "size", "num_heads", "num_looks", "feed_forward_size")
-        check_most(self, LAYERS, "num_looks")
+        check_least(self, 1, "size", "num_heads", "num_layers", "feed_forward_size")
+        check_most(self, LAYERS, "num_layers")
         check_most(self, SIZES, "size", "num_heads", "feed_forward_size")
         check_shares(self, "dropout")
         if self.size % self.num_heads or self.size % 2:

@@ -123,11 +123,11 @@ class Updater:
 
     def too_large(self, step: int, why: str) -> TrainingError:
         """Say that a step does not fit into memory, and what to do."""
-        settings = self.settings
+        half, accumulate = self.settings.half_batch, 2 * self.settings.accumulate
+        same = f" ({half} with train.accumulate = {accumulate} makes the same steps)" if half else ""
         return TrainingError(
-            f"Step {step} must fit into memory; it does not: {why}. The last checkpoint is kept. Take smaller batches "
-            f"(train.batch_tokens = {settings.batch_tokens // 2} with train.accumulate = {2 * settings.accumulate} "
-            f"makes the same steps), {self._shorter} or a smaller model, in a new folder."
+            f"Step {step} must fit into memory; it does not: {why}. The last checkpoint is kept. Take smaller batches"
+            f"{same}, {self._shorter} or a smaller model, in a new folder."
         )
 
     def _make_room(self, pieces: Sequence[AnyBatch], state: State, why: str) -> list[AnyBatch]:

@@ -46,20 +46,26 @@ TASKS = {
 }
 SHORT = {
     "steps": 4,
-    "batch_tokens": 64,
     "validate_every": 2,
     "checkpoint_every": 1,
     "log_every": 2,
-    "valid_sentences": 2,
-    "samples": 1,
     "threads": 1,
+}
+#: What else makes a run of a task short.
+SHORTER = {
+    "translate": {"batch_tokens": 64, "valid_sentences": 2, "samples": 1},
+    "language": {"batch_tokens": 64, "samples": 1},
+    "classify": {"batch_tokens": 64},
+    "images": {"batch_size": 64},
+    "questions": {"batch_size": 64},
+    "captions": {"batch_size": 64, "valid_sentences": 2},
 }
 RESIDUAL = {"widths": [4, 4], "num_blocks": 1, "reduction": 2}
 
 
 def run_task(task, out, *, device="cpu", settings=None, table=None, **others):
-    """Train into `out`, with `settings` of `train` over `SHORT`, those of `table`, and `others` of `Run`; or go on."""
-    chosen = {"train": {**SHORT, "device": device, **(settings or {})}}
+    """Train into `out`, with `settings` of `train`, those of `table`, and `others` of `Run`; or go on."""
+    chosen = {"train": {**SHORT, **SHORTER[task], "device": device, **(settings or {})}}
     config, corpus, train = _task(task, merge(chosen, table or {}))
     folder = RunFolder(out)
     marks = corpus.fingerprint if isinstance(corpus.fingerprint, str) else corpus.fingerprint()

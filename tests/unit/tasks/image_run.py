@@ -17,7 +17,7 @@ SIZES = {
 
 def settings(folder, preset, **changes):
     """Choose what trains in a second or two."""
-    train = {"steps": 50, "batch_tokens": 24, "threads": 1, "validate_every": 25, "device": "cpu"}
+    train = {"steps": 50, "batch_size": 24, "threads": 1, "validate_every": 25, "device": "cpu"}
     table = {
         "data": {"corpus": str(folder), "image_size": 16, "shift": 0},
         "model": SIZES[preset.split("-")[0]],

@@ -16,7 +16,7 @@ IMAGE = {"kind": "residual", "widths": (4, 4, 6, 8), "num_blocks": 1}
 TINY = {
     "data": {"corpus": "builtin:shapes", "scenes": 16, "held_out_scenes": 6},
     "model": {"size": 8, "num_heads": 2, "feed_forward_size": 8, "image": IMAGE},
-    "train": {"steps": 2, "batch_tokens": 8, "threads": 1, "validate_every": 2, "device": "cpu", "valid_sentences": 2},
+    "train": {"steps": 2, "batch_size": 8, "threads": 1, "validate_every": 2, "device": "cpu"},
 }
 SIZE = PictureSize(pictures=16, words=500)
 
@@ -32,7 +32,7 @@ def make_answerer(path, *, preset="", **changes):
 
 def make_captioner(path, **changes):
     """Likewise for captions."""
-    config = compose_captions(merge(TINY, changes), SIZE)
+    config = compose_captions(merge(merge(TINY, {"train": {"valid_sentences": 2}}), changes), SIZE)
     corpus, folder = gather_captions(config.data), RunFolder(path)
     folder.begin(config, corpus.fingerprint())
     with mock.patch("regard.tasks.captions.train.SHOWN", 2):

@@ -27,7 +27,7 @@ SMALL = {
     },
     "train": {
         "steps": 60,
-        "batch_tokens": 8,
+        "batch_size": 8,
         "threads": 1,
         "validate_every": 60,
         "device": "cpu",

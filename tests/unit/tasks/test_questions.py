@@ -224,4 +224,4 @@ def test_no_picture_of_a_file_is_on_another_side(tmp_path):
 def test_presets_set_the_model():
     config = compose_questions({"model": {"size": 32}}, SIZE, name="vit-mean")
     assert isinstance(config, QuestionConfig)
-    assert (config.model.size, config.model.look, config.model.image.kind) == (32, "mean", "vision-transformer")
+    assert (config.model.size, config.model.attention, config.model.image.kind) == (32, "mean", "vision-transformer")

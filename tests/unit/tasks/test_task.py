@@ -36,7 +36,9 @@ def test_every_folder_that_trains_is_listed():
     listed = {TASKS[name].train.__module__.split(".")[-2] for name in TASKS}
     assert listed == training
     for folder in training:
-        assert all((FOLDER / folder / f"{name}.py").is_file() for name in ("task", "settings", "data", "job", "model", "train"))
+        assert all(
+            (FOLDER / folder / f"{name}.py").is_file() for name in ("task", "settings", "data", "job", "model", "train")
+        )
         assert f"{folder}/" in ARCHITECTURE.read_text(), "name it in the tree of ARCHITECTURE.md"
 
 

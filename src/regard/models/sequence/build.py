@@ -214,11 +214,11 @@ def _attention(spec: RecurrentSpec) -> nn.Module:
             return MultiHeadAttention(state, heads, key_size=memory, normalize=normalize, dropout=dropout)
         case LuongSpec(score=score, max_length=longest):
             return LuongAttention(state, memory, score=score, max_length=longest, normalize=normalize, dropout=dropout)
-        case LocalSpec(place=index, half_width=half_width, score=score, max_length=longest):
+        case LocalSpec(alignment=alignment, half_width=half_width, score=score, max_length=longest):
             return LocalAttention(
                 state,
                 memory,
-                kind=index,
+                kind=alignment,
                 half_width=half_width,
                 score=score,
                 max_length=longest,

@@ -28,13 +28,14 @@ def build_question_network(
     positions = SinusoidalPositions(spec.size) if spec.reader == "transformer" else None
     embedding = TokenEmbedding(vocabulary_size, spec.size, positions=positions, dropout=spec.dropout)
     nn.init.normal_(embedding.table.weight, std=0.5)
+    look: Look = "mean" if spec.attention == "mean" else "places"
     return QuestionNetwork(
-        places=build_places(spec.image, size=spec.size, image_size=image_size, look=spec.look),
+        places=build_places(spec.image, size=spec.size, image_size=image_size, look=look),
         embedding=embedding,
         words=_reader(spec),
         blocks=[
             build_looking_block(spec.size, spec.num_heads, spec.feed_forward_size, dropout=spec.dropout)
-            for _ in range(spec.num_looks)
+            for _ in range(spec.num_layers)
         ],
         num_answers=num_answers,
         dropout=spec.dropout,

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.config.train import Train
 from regard.data.batches.ragged import Ragged
 from regard.data.scenes.batches import CaptionBatch, CaptionBatches
 from regard.data.scenes.sides import CaptionSide
@@ -15,6 +14,7 @@ from regard.data.text.tokenizer import Tokenizer
 from regard.decoding import Search, decode
 from regard.evaluation.bleu import score
 from regard.models.vision.captions import CaptionModel, as_source
+from regard.tasks.captions.settings import CaptionTrain
 from regard.tasks.classification.model import cut_texts
 from regard.training.group import Group
 from regard.training.loss import Loss, smoothed_cross_entropy
@@ -68,10 +68,10 @@ class EncodedCaptions:
 class CaptionJob:
     """Train on some pictures, validate on others."""
 
-    def __init__(self, train: EncodedCaptions, valid: EncodedCaptions, settings: Train, *, group: Group) -> None:
+    def __init__(self, train: EncodedCaptions, valid: EncodedCaptions, settings: CaptionTrain, *, group: Group) -> None:
         self.settings, self.group, self.train, self.valid = settings, group, train, valid
         self.at_once = AT_ONCE
-        self.batches = train.batches(size=settings.batch_tokens, seed=settings.seed, group=group)
+        self.batches = train.batches(size=settings.batch_size, seed=settings.seed, group=group)
 
     def loss(self, model: nn.Module, batch: CaptionBatch) -> Loss:
         """Sum the cross-entropy over the words."""

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+from regard.config.checks import check_least
 from regard.config.read import merge, read_settings
 from regard.config.show import to_table
-from regard.config.train import Train
+from regard.config.train import PictureTrain
 from regard.config.vision import SMALL, VIT, CaptionSpec
 from regard.tasks.questions.settings import PictureData, PictureSize, picture_defaults, preset_for
 from regard.tasks.task import find_preset
@@ -19,6 +20,19 @@ CAPTION_MODELS: dict[str, CaptionSpec] = {
 
 
 @dataclass(frozen=True, kw_only=True)
+class CaptionTrain(PictureTrain):
+    """How long, how fast, and what to keep."""
+
+    metric: Literal["loss", "exact", "bleu"] = "loss"
+    valid_sentences: int = 500
+    """Captions generated at a validation, at most; the loss is always that of all."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, 1, "valid_sentences")
+
+
+@dataclass(frozen=True, kw_only=True)
 class CaptionConfig:
     """A run: pictures with captions, model and training."""
 
@@ -26,8 +40,8 @@ class CaptionConfig:
     """Which pictures to train and validate on."""
     model: CaptionSpec = field(default_factory=CaptionSpec)
     """What to build."""
-    train: Train = field(default_factory=Train)
-    """How long, how fast, and what to keep; train.batch_tokens counts pictures."""
+    train: CaptionTrain = field(default_factory=CaptionTrain)
+    """How long, how fast, and what to keep."""
 
 
 def compose_captions(chosen: Mapping[str, Any], size: PictureSize, *, name: str = "") -> CaptionConfig:

@@ -20,11 +20,10 @@ from regard.config.classify import (
 from regard.config.data_files import DataName, DataNames
 from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
-from regard.config.train import Train
+from regard.config.train import TokenTrain
 from regard.data.corpora.catalogue import check_alone
 from regard.data.corpora.split import Fractions
 from regard.data.text.tokenizer_training import TokenizerConfig
-from regard.errors import ArgumentError
 from regard.tasks.task import find_preset
 
 
@@ -69,6 +68,13 @@ class LabeledData:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClassifyTrain(TokenTrain):
+    """How long, how fast, and what to keep."""
+
+    metric: Literal["loss", "accuracy", "macro_f1"] = "loss"
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClassifyConfig:
     """A run: data, tokenizer, classifier and training."""
 
@@ -78,19 +84,8 @@ class ClassifyConfig:
     """The vocabulary to learn."""
     model: ClassifierSpec = field(default_factory=RecurrentAttentionSpec)
     """What to build."""
-    train: Train = field(default_factory=lambda: Train(metric="loss"))
+    train: ClassifyTrain = field(default_factory=ClassifyTrain)
     """How long, how fast, and what to keep."""
-
-    def __post_init__(self) -> None:
-        if self.train.metric not in ("loss", "accuracy", "macro_f1"):
-            raise ArgumentError(
-                f"train.metric: must be loss, accuracy or macro_f1 for a classifier; received {self.train.metric}."
-            )
-        for name in ("r_drop", "bpe_dropout", "guided_alignment"):
-            if getattr(self.train, name):
-                raise ArgumentError(
-                    f"train.{name}: must be 0 for a classifier; received {getattr(self.train, name):g}."
-                )
 
 
 CLASSIFIERS: dict[str, ClassifierSpec] = {
@@ -125,7 +120,7 @@ def compose_classifier(chosen: Mapping[str, Any], size: LabeledSize, *, name: st
     """
     below = to_table(find_preset(name, CLASSIFIERS, of="a classifier")) if name else {}
     tables = merge({"model": below}, chosen) if below else dict(chosen)
-    read_settings(ClassifyConfig, {"train": {"metric": "loss"}}, tables)  # mistakes first
+    read_settings(ClassifyConfig, tables)  # mistakes first
     return read_settings(ClassifyConfig, _defaults(size, tables), tables)
 
 
@@ -147,9 +142,7 @@ def _defaults(size: LabeledSize, chosen: Mapping[str, Any]) -> dict[str, Any]:
             "keep_checkpoints": 1,
             "log_every": max(1, min(50, steps // 20)),
             "label_smoothing": 0.0,
-            "metric": "loss",
             "patience": 5,
-            "samples": 0,
             "beta2": 0.99,
             "schedule": {"kind": "cosine", "rate": _rate(chosen), "warm_up": max(1, steps // 20), "final": 0.1},
         },

@@ -27,7 +27,7 @@ class ImageJob:
         self.at_once = AT_ONCE
         self.batches = ImageBatches(
             train,
-            size=config.train.batch_tokens,
+            size=config.train.batch_size,
             seed=config.train.seed,
             flip=config.data.flip,
             shift=config.data.shift,

@@ -8,7 +8,7 @@ from regard.config.checks import check_least
 from regard.config.data_files import DataName
 from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
-from regard.config.train import Train
+from regard.config.train import PictureTrain
 from regard.config.vision import ImageEncoderSpec, ResidualSpec, VisionTransformerSpec
 from regard.data.corpora.split import Fractions
 from regard.tasks.task import find_preset
@@ -53,6 +53,13 @@ class ImageData:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ImagesTrain(PictureTrain):
+    """How long, how fast, and what to keep."""
+
+    metric: Literal["loss", "accuracy", "macro_f1"] = "loss"
+
+
+@dataclass(frozen=True, kw_only=True)
 class ImagesConfig:
     """A run: data, network and training."""
 
@@ -60,8 +67,8 @@ class ImagesConfig:
     """Which images to train and validate on."""
     model: ImageEncoderSpec = field(default_factory=ResidualSpec)
     """What to build."""
-    train: Train = field(default_factory=Train)
-    """How long, how fast, and what to keep; train.batch_tokens counts images."""
+    train: ImagesTrain = field(default_factory=ImagesTrain)
+    """How long, how fast, and what to keep."""
 
 
 IMAGE_ENCODERS: dict[str, ImageEncoderSpec] = {
@@ -104,7 +111,7 @@ def compose_images(chosen: Mapping[str, Any], size: ImagesSize, *, name: str = "
 def _defaults(size: ImagesSize, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Take forty epochs of a small set and fewer of a large one; mirror colored pictures, and no gray digits."""
     train = chosen.get("train", {})
-    batch = chosen_whole(train, "batch_tokens", max(8, min(128, size.images // 8)))
+    batch = chosen_whole(train, "batch_size", max(8, min(128, size.images // 8)))
     epoch = max(1, -(-size.images // batch))
     steps = chosen_whole(train, "steps", max(200, min(40 * epoch, max(2000, 3 * epoch))))
     validate_every = chosen_whole(train, "validate_every", max(10, steps // 10))
@@ -117,16 +124,14 @@ def _defaults(size: ImagesSize, chosen: Mapping[str, Any]) -> dict[str, Any]:
         },
         "train": {
             "steps": steps,
-            "batch_tokens": batch,
+            "batch_size": batch,
             "validate_every": validate_every,
             "checkpoint_every": validate_every,
             "keep_checkpoints": 1,
             "log_every": max(1, min(50, steps // 20)),
             "label_smoothing": 0.0,
             "weight_decay": 0.05,
-            "metric": "loss",
             "result": "last",
-            "samples": 0,
             "beta2": 0.99,
             "schedule": {"kind": "cosine", "rate": rate, "warm_up": max(1, steps // 20), "final": 0.0},
         },

@@ -16,7 +16,7 @@ from regard.config.language import (
 )
 from regard.config.read import merge, read_settings
 from regard.config.show import to_table
-from regard.config.train import Cosine, Train
+from regard.config.train import Cosine, Schedule, TokenTrain
 from regard.data.corpora.catalogue import check_alone
 from regard.data.text.text_tokenizer import TextTokenizerConfig
 from regard.errors import ArgumentError
@@ -65,17 +65,25 @@ class TextData:
         return ", ".join([self.text, *self.more])
 
 
-def _train() -> Train:
-    return Train(
-        steps=2400,
-        batch_tokens=512,
-        label_smoothing=0.0,
-        metric="loss",
-        beta2=0.99,
-        validate_every=400,
-        checkpoint_every=200,
-        schedule=Cosine(rate=4e-3, warm_up=100, final=0.05),
-    )
+@dataclass(frozen=True, kw_only=True)
+class LanguageTrain(TokenTrain):
+    """How long, how fast, and what to keep."""
+
+    steps: int = 2400
+    batch_tokens: int = 512
+    """Tokens that one process takes at once, in stretches of `data.length`."""
+    label_smoothing: float = 0.0
+    metric: Literal["loss"] = "loss"
+    beta2: float = 0.99
+    validate_every: int = 400
+    checkpoint_every: int = 200
+    samples: int = 3
+    """Continuations of the held-out text that are shown at each validation."""
+    schedule: Schedule = field(default_factory=lambda: Cosine(rate=4e-3, warm_up=100, final=0.05))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, 0, "samples")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,17 +96,10 @@ class LanguageConfig:
     """What a token is."""
     model: LanguageSpec = field(default_factory=RecurrentLanguageSpec)
     """What to build."""
-    train: Train = field(default_factory=_train)
-    """How long, how fast, and what to keep. A batch is batch_tokens / length stretches of text."""
+    train: LanguageTrain = field(default_factory=LanguageTrain)
+    """How long, how fast, and what to keep."""
 
     def __post_init__(self) -> None:
-        if self.train.metric != "loss":
-            raise ArgumentError(f"train.metric: must be loss for a language model; received {self.train.metric}.")
-        for name in ("r_drop", "bpe_dropout", "guided_alignment"):
-            if getattr(self.train, name):
-                raise ArgumentError(
-                    f"train.{name}: must be 0 for a language model; received {getattr(self.train, name):g}."
-                )
         if self.data.stride and not isinstance(self.model, TransformerLanguageSpec):
             raise ArgumentError(
                 f"data.stride: must be 0 for a model that reads a text from beginning to end; received "
@@ -139,7 +140,7 @@ def compose_language(chosen: Mapping[str, Any], *, name: str = "") -> LanguageCo
     tokenizer = {"vocabulary_size": _SUBWORDS if _kind(chosen, "tokenizer", "bpe") in ("bpe", "unigram") else _WORDS}
     windows = _kind(chosen, "model", str(model.get("kind"))) == "transformer"
     below = {"data": {"length": 64 if windows else 32}, "model": model, "tokenizer": tokenizer}
-    below |= {"train": to_table(_train())}
+    below |= {"train": to_table(LanguageTrain())}
     return read_settings(LanguageConfig, merge(below, chosen))
 
 

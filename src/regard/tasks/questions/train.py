@@ -90,7 +90,7 @@ def describe_questions(config: QuestionConfig) -> str:
     'task:questions|data:|model:residual-places|seed:1|version:0.1.0'
     """
     return (
-        f"task:questions|data:{config.data.corpus}|model:{config.model.image.kind}-{config.model.look}"
+        f"task:questions|data:{config.data.corpus}|model:{config.model.image.kind}-{config.model.attention}"
         f"|seed:{config.train.seed}|version:{__version__}"
     )
 

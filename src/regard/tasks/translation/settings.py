@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from regard.config.checks import check_least, check_shares
 from regard.config.data_files import DataName, DataNames, FileName
 from regard.config.model import ModelSpec, RecurrentSpec
 from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
-from regard.config.train import Train
+from regard.config.train import TokenTrain
 from regard.data.corpora.catalogue import check_alone
 from regard.data.corpora.cleaning import Cleaning
 from regard.data.corpora.split import Fractions
@@ -87,6 +88,29 @@ class Data:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TranslationTrain(TokenTrain):
+    """How long, how fast, and what to keep; and what helps translators."""
+
+    metric: Literal["bleu", "chrf", "loss"] = "bleu"
+    valid_sentences: int = 500
+    """Sentences translated at a validation, at most; the loss is always that of all."""
+    samples: int = 3
+    """Sentences whose translation is shown at each validation."""
+    r_drop: float = 0.0
+    """Weight of R-Drop: two passes with different dropout should agree; 0 is off, 5 is the paper's."""
+    bpe_dropout: float = 0.0
+    """Share of merges left out at random, anew in each epoch, for `tokenizer.kind = "bpe"`; 0 is off."""
+    guided_alignment: float = 0.0
+    """Weight of the loss that draws the attention to known word links; 0 is off."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, 1, "valid_sentences")
+        check_least(self, 0, "samples", "r_drop", "guided_alignment")
+        check_shares(self, "bpe_dropout")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Config:
     """A run: data, tokenizer, model and training."""
 
@@ -96,14 +120,10 @@ class Config:
     """The vocabulary to learn, where data.tokenizer names none."""
     model: ModelSpec = field(default_factory=RecurrentSpec)
     """What to build."""
-    train: Train = field(default_factory=Train)
+    train: TranslationTrain = field(default_factory=TranslationTrain)
     """How long, how fast, and what to keep."""
 
     def __post_init__(self) -> None:
-        if self.train.metric not in ("bleu", "chrf", "loss"):
-            raise ArgumentError(
-                f"train.metric: must be bleu, chrf or loss for a translator; received {self.train.metric}."
-            )
         if self.train.bpe_dropout and not self.data.tokenizer and self.tokenizer.kind != "bpe":
             raise ArgumentError(
                 f'train.bpe_dropout: must be 0 for tokenizer.kind = "{self.tokenizer.kind}", which has no merges to '
