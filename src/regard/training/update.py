@@ -11,7 +11,7 @@ from regard.config.train import Train
 from regard.errors import TrainingError
 from regard.training.failure import first_line, is_out_of_memory
 from regard.training.group import Group
-from regard.training.job import AnyBatch, Job, cells, halve
+from regard.training.job import Job, TrainingBatch
 from regard.training.loss import Loss
 from regard.training.memory import free_memory
 from regard.training.optimizer import make_optimizer, set_rate
@@ -65,7 +65,9 @@ class Updater:
         )
         self._parameters = [item for item in model.parameters() if item.requires_grad]
 
-    def update(self, batches: Sequence[AnyBatch], state: State, *, stop: bool = False, share: float = 0.0) -> Update:
+    def update(
+        self, batches: Sequence[TrainingBatch], state: State, *, stop: bool = False, share: float = 0.0
+    ) -> Update:
         """Make one update from `batches`; `share` of the time is spent, by the clock of the first process."""
         settings, leads = self.settings, self.group.leads
         counts = [sum(item.num_tokens for item in batches), float(stop), share if leads else 0.0]
@@ -90,7 +92,7 @@ class Updater:
         state.tokens += int(tokens)
         return Update(loss, cross_entropy, tokens, rate, norm, bool(stops))
 
-    def _gradients(self, batches: Sequence[AnyBatch], tokens: float, state: State) -> tuple[Tensor, Tensor]:
+    def _gradients(self, batches: Sequence[TrainingBatch], tokens: float, state: State) -> tuple[Tensor, Tensor]:
         """Add up gradients over `batches`, dividing those that do not fit into memory until they do."""
         pieces = [piece for batch in batches for piece in _fitting(batch, state.largest)]
         device = self.group.device
@@ -107,7 +109,7 @@ class Updater:
             restore_torch_streams(random, device)
             pieces = self._make_room(pieces, state, why)
 
-    def _accumulate(self, pieces: Sequence[AnyBatch], tokens: float) -> tuple[Tensor, Tensor]:
+    def _accumulate(self, pieces: Sequence[TrainingBatch], tokens: float) -> tuple[Tensor, Tensor]:
         device = self.group.device
         total, cross_entropy = torch.zeros((), device=device), torch.zeros((), device=device)
         for number, piece in enumerate(pieces):
@@ -130,19 +132,19 @@ class Updater:
             f"{same}, {self._shorter} or a smaller model, in a new folder."
         )
 
-    def _make_room(self, pieces: Sequence[AnyBatch], state: State, why: str) -> list[AnyBatch]:
+    def _make_room(self, pieces: Sequence[TrainingBatch], state: State, why: str) -> list[TrainingBatch]:
         free_memory()
-        largest = max(pieces, key=cells)
+        largest = max(pieces, key=lambda piece: piece.cells)
         if len(largest.indices) == 1 or self.group.ranks > 1:
             raise self.too_large(state.step, why)
-        state.largest = cells(largest) // 2
+        state.largest = largest.cells // 2
         self.watcher.noted(
             f"Step {state.step}: out of memory. Batches of more than {state.largest:,} cells are computed in parts "
             "from here on, with the same result."
         )
         return [piece for item in pieces for piece in _fitting(item, state.largest)]
 
-    def _skip(self, batch: AnyBatch, state: State) -> None:
+    def _skip(self, batch: TrainingBatch, state: State) -> None:
         """Leave out an update whose gradient is not finite: the parameters stay good."""
         state.skipped += 1
         first = ", ".join(map(str, batch.indices[:5].tolist()))
@@ -167,12 +169,12 @@ class _Pass(nn.Module):
         self.model = model
         self._job = job
 
-    def forward(self, batch: AnyBatch) -> Loss:
+    def forward(self, batch: TrainingBatch) -> Loss:
         return self._job.loss(self.model, batch)
 
 
-def _fitting(batch: AnyBatch, largest: int) -> list[AnyBatch]:
+def _fitting(batch: TrainingBatch, largest: int) -> list[TrainingBatch]:
     """Divide a batch until each part has at most `largest` cells or one sentence; 0 is no limit."""
-    if not largest or cells(batch) <= largest or len(batch.indices) == 1:
+    if not largest or batch.cells <= largest or len(batch.indices) == 1:
         return [batch]
-    return [piece for half in halve(batch) for piece in _fitting(half, largest)]
+    return [piece for half in batch.halve() for piece in _fitting(half, largest)]
