@@ -183,18 +183,18 @@ def _advice(settings: type[Any], key: str, known: Mapping[str, Any]) -> str:
     return f"Set {table}.{new} instead: {field_help(settings)[new]}" if new in known else nearest(name, known)
 
 
-def _required(one: Field[Any]) -> bool:
-    return one.default is MISSING and one.default_factory is MISSING
+def _required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
 
 
-def _read(hint: Any, value: Any, key: str, one: Field[Any]) -> Any:
+def _read(hint: Any, value: Any, key: str, field: Field[Any]) -> Any:
     tables = [choice for choice in _choices(hint) if is_dataclass(choice)]
     if tables and not (value is None and type(None) in _choices(hint)):
         if is_dataclass(value) and not isinstance(value, type):
             return value
         if not isinstance(value, Mapping):
             raise ArgumentError(f"{key}: must be a table of settings; received {brief(repr(value))}.")
-        return _read_table(_kind_of(tables, value, key, one), _without_kind(tables, value), key)
+        return _read_table(_kind_of(tables, value, key, field), _without_kind(tables, value), key)
     return _read_value(hint, value, key)
 
 
@@ -202,16 +202,16 @@ def _choices(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
 
 
-def _kind_of(tables: list[Any], value: Table, key: str, one: Field[Any]) -> type[Any]:
+def _kind_of(tables: list[Any], value: Table, key: str, field: Field[Any]) -> type[Any]:
     """Pick the alternative that `kind` names, or the default's."""
     if len(tables) == 1:
         return typing.cast(type[Any], tables[0])
     kinds = {get_args(typing.get_type_hints(table)["kind"])[0]: table for table in tables}
     if "kind" not in value:
-        if one.default_factory is not MISSING:
-            return type(one.default_factory())
-        if one.default is not MISSING and one.default is not None:
-            return type(one.default)
+        if field.default_factory is not MISSING:
+            return type(field.default_factory())
+        if field.default is not MISSING and field.default is not None:
+            return type(field.default)
         raise ArgumentError(f"{key}.kind: must be set; received nothing. Choose one of {', '.join(kinds)}.")
     kind = str(value["kind"])
     if kind not in kinds:

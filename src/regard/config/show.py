@@ -47,7 +47,7 @@ def differences(before: Any, after: Any) -> list[str]:
     """
     first, second = flatten(before), flatten(after)
     keys = [*first, *(key for key in second if key not in first)]
-    words = {key: (_said(first, key), _said(second, key)) for key in keys}
+    words = {key: (_shown(first, key), _shown(second, key)) for key in keys}
     return [f"{key} was {was}, now {now}" for key, (was, now) in words.items() if was != now]
 
 
@@ -61,7 +61,7 @@ def to_table(settings: Any) -> dict[str, Any]:
     return table
 
 
-def _said(flat: dict[str, Any], key: str) -> str:
+def _shown(flat: dict[str, Any], key: str) -> str:
     return "not a setting" if key not in flat else "not set" if flat[key] is None else _value(flat[key])
 
 
@@ -69,15 +69,15 @@ def _table(settings: Any, path: tuple[str, ...], with_help: bool) -> Iterator[st
     helps = field_help(type(settings)) if with_help else {}
     hints = typing.get_type_hints(type(settings))
     tables = []
-    for one in sorted(fields(settings), key=lambda one: one.name != "kind"):
-        value = getattr(settings, one.name)
+    for item in sorted(fields(settings), key=lambda item: item.name != "kind"):
+        value = getattr(settings, item.name)
         if is_dataclass(value):
-            tables.append((one.name, value, hints[one.name]))
+            tables.append((item.name, value, hints[item.name]))
             continue
-        if one.name in helps:
-            yield from _comment(helps[one.name] + _choices(hints[one.name], helps[one.name]))
+        if item.name in helps:
+            yield from _comment(helps[item.name] + _choices(hints[item.name], helps[item.name]))
         # TOML has no word for "not set": the line stays a comment.
-        yield f"# {one.name} = not set" if value is None else f"{one.name} = {_value(value)}"
+        yield f"# {item.name} = not set" if value is None else f"{item.name} = {_value(value)}"
     for name, value, hint in tables:
         yield ""
         if name in helps:

@@ -140,7 +140,7 @@ class Trainer:
             self._validate()
         self._settled = True
         alone = self.group.ranks == 1  # what happens to one process, the others of a group do not know
-        stop = (update.stop_asked or (alone and self.interruption.signal != 0)) and not self._finished()
+        stop = (update.stop_requested or (alone and self.interruption.signal != 0)) and not self._finished()
         problem = self.watcher.problem
         if validate or stop or (problem and alone) or step % settings.checkpoint_every == 0:
             self._save()

@@ -37,8 +37,8 @@ class Update(NamedTuple):
     tokens: float
     rate: float
     gradient_norm: float
-    stop_asked: bool
-    """Whether any process was asked to stop."""
+    stop_requested: bool
+    """Whether any process was requested to stop."""
 
 
 class Updater:

@@ -153,7 +153,7 @@ def _page(
         data=_data(config, corpus),
         figures=result.figures,
         scores=result.scores,
-        askings=_askings(answerer, side),
+        askings=_shown_questions(answerer, side),
         metrics=read_metrics(run.folder.metrics),
         command=run.command,
         signature=describe_questions(config),
@@ -178,7 +178,7 @@ def _card(config: QuestionConfig, corpus: QuestionCorpus, run: Run, result: _Mea
     return write_card(card)
 
 
-def _askings(answerer: QuestionAnswerer, side: QuestionSide) -> list[Asking]:
+def _shown_questions(answerer: QuestionAnswerer, side: QuestionSide) -> list[Asking]:
     """Ask the first question of each kind about the first pictures, so that each kind is shown."""
     kinds = sorted({item.kind for item in side.questions})
     shown = []
