@@ -14,8 +14,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from regard.config.help import field_help
-from regard.config.show import to_table
+from regard.config.show import field_help, to_table
 from regard.errors import ArgumentError, brief, near_miss, nearest
 from regard.files import read_toml
 

@@ -1,13 +1,13 @@
-"""Settings as TOML: every one of them, with its help above it, to be read back unchanged."""
+"""Settings as TOML: every one of them, below its help, which is the string under its field; to be read back unchanged."""
 
+import ast
+import inspect
 import json
 import textwrap
 import typing
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin
-
-from regard.config.help import field_help
 
 
 def show_settings(settings: Any, *, help: bool = True) -> str:
@@ -59,6 +59,35 @@ def to_table(settings: Any) -> dict[str, Any]:
         if value is not None:
             table[item.name] = to_table(value) if is_dataclass(value) else value
     return table
+
+
+def field_help(settings: type[Any]) -> dict[str, str]:
+    """Give the string under each field of a dataclass, those of its parents included.
+
+    >>> from regard.config.train import Linear
+    >>> field_help(Linear)["final"]
+    'Share of the rate that is left at the last step.'
+    """
+    result: dict[str, str] = {}
+    for ancestor in reversed(settings.__mro__):
+        if is_dataclass(ancestor):
+            result |= _own_help(ancestor)
+    return result
+
+
+def _own_help(settings: type[Any]) -> dict[str, str]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(settings)))
+    except (OSError, TypeError, SyntaxError):  # installed without its source
+        return {}
+    definition = tree.body[0]
+    assert isinstance(definition, ast.ClassDef)
+    result = {}
+    for before, after in zip(definition.body, definition.body[1:], strict=False):
+        match before, after:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                result[name] = " ".join(text.split())
+    return result
 
 
 def _shown(flat: dict[str, Any], key: str) -> str:

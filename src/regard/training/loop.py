@@ -28,8 +28,7 @@ from regard.training.schedule import has_stalled
 from regard.training.shards import whole
 from regard.training.state import State
 from regard.training.streams import capture_streams, restore_streams, seed_streams
-from regard.training.tally import Tally
-from regard.training.update import SHORTER, Update, Updater
+from regard.training.update import SHORTER, Tally, Update, Updater
 from regard.training.watch import Deferring, Measured, Validated, Watcher
 
 

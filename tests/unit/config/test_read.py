@@ -8,7 +8,6 @@ from typing import Literal
 
 import pytest
 
-from regard.config.help import field_help
 from regard.config.read import (
     OLD_NAMES,
     OLD_VALUES,
@@ -21,7 +20,7 @@ from regard.config.read import (
     read_any_version,
     read_settings,
 )
-from regard.config.show import differences, flatten, show_settings, to_table
+from regard.config.show import differences, field_help, flatten, show_settings, to_table
 from regard.config.train import Constant, Cosine, InverseSquareRoot, Linear, Plateau, Train
 from regard.errors import ArgumentError
 from regard.tasks.captions.settings import CaptionConfig

@@ -132,12 +132,6 @@ def test_a_corpus_may_be_encoded_anew_in_every_epoch():
     assert asked == [0, 1], "once an epoch"
 
 
-def test_padding_is_reported():
-    assert 0.6 < Batches(EXAMPLES, tokens=200).efficiency() <= 1
-    same = Ragged.from_lists([[5, 6]] * 10)
-    assert Batches(Examples(source=same, target=same), tokens=30).efficiency() == 1
-
-
 def test_a_sentence_beyond_the_budget_can_be_refused():
     with pytest.raises(DataError, match=r"budget of 5 tokens; received \d+ that do not, the longest of 20"):
         list(Batches(EXAMPLES, tokens=5, too_long="refuse"))

@@ -10,7 +10,7 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.batches.bucketing import make_index_batches, padding_efficiency, share_batches
+from regard.data.batches.bucketing import make_index_batches, share_batches
 from regard.data.batches.epochs import Epochs
 from regard.data.batches.ragged import Ragged
 from regard.data.corpora.pair import Link
@@ -138,11 +138,6 @@ class Batches(Epochs[Batch]):
     def make(self, indices: NDArray[np.int64], *, epoch: int, number: int) -> Batch:
         """Pad these sentences into one batch."""
         return make_batch(self.examples(epoch), indices)
-
-    def efficiency(self) -> float:
-        """Give the share of this epoch's tensors that is text and not padding."""
-        examples = self.examples()
-        return padding_efficiency(self._plan(self._epoch), examples.source.lengths + 1, examples.target.lengths + 1)
 
     def longest(self) -> tuple[int, int]:
         """Give the most tokens of any source and any target of this epoch, `</s>` included."""
