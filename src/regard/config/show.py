@@ -1,4 +1,4 @@
-"""Settings as TOML: every one of them, below its help, which is the string under its field; to be read back unchanged."""
+"""Settings as TOML: each with its help above it, the string under its field, to be read back unchanged."""
 
 import ast
 import inspect
