@@ -25,11 +25,10 @@ from pathlib import Path
 
 import torch
 
-from regard.config.classify import CLASSIFIERS
-from regard.config.classify_run import LabeledData, LabeledSize, compose_classifier
 from regard.config.read import merge
 from regard.tasks.classification.data import LabeledCorpus, gather_texts
 from regard.tasks.classification.model import load_classifier
+from regard.tasks.classification.settings import CLASSIFIERS, LabeledData, LabeledSize, compose_classifier
 from regard.tasks.classification.train import train_classifier
 from regard.training.group import Group, pick_device
 from regard.training.run import Run

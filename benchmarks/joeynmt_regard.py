@@ -17,7 +17,6 @@ from joeynmt_names import as_joey
 from torch import nn
 
 from regard.config.read import read_settings
-from regard.config.schema import Config
 from regard.data.batches.pairs import Batch, Batches, Examples, make_batch
 from regard.data.corpora.pair import Pair
 from regard.data.text.special import END
@@ -28,6 +27,7 @@ from regard.models.sequence.build import Model, build_model, count_parameters
 from regard.models.word_loss import word_loss
 from regard.tasks.translation.job import TranslationJob
 from regard.tasks.translation.model import load
+from regard.tasks.translation.settings import Config
 from regard.training.checkpoint import Checkpoints
 from regard.training.group import Group
 from regard.training.loop import Trainer

@@ -24,9 +24,9 @@ from typing import Any
 import torch
 from language_runs import Curve, fit_steps, last_run, measure_model, network_figures, read_lines, train_model
 
-from regard.config.language import LanguageConfig, compose_language
 from regard.config.read import merge, parse_assignments
 from regard.tasks.language.data import gather_text
+from regard.tasks.language.settings import LanguageConfig, compose_language
 from regard.tasks.language.train import encode_corpus
 from regard.training.group import Group
 from regard.training.run_folder import RunFolder

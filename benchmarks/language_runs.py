@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.config.language import BagSpec, LanguageConfig, NGramSpec
+from regard.config.language import BagSpec, NGramSpec
 from regard.models.language.build import count_text
 from regard.models.language.network import LanguageNetwork
 from regard.models.language.ngram import NGramModel
 from regard.models.sequence.build import count_parameters
 from regard.tasks.language.job import VALID_LANES, LanguageJob
+from regard.tasks.language.settings import LanguageConfig
 from regard.tasks.language.train import Encoded, start_network
 from regard.training.group import Group
 from regard.training.loop import Trainer

@@ -32,9 +32,10 @@ from language_runs import (
     train_model,
 )
 
-from regard.config.language import BagSpec, LanguageConfig, NGramSpec, compose_language
+from regard.config.language import BagSpec, NGramSpec
 from regard.config.read import merge, parse_assignments
 from regard.tasks.language.data import gather_text
+from regard.tasks.language.settings import LanguageConfig, compose_language
 from regard.tasks.language.train import Encoded, encode_corpus
 from regard.training.group import Group
 from regard.training.run_folder import RunFolder

@@ -29,9 +29,6 @@ from typing import Any, NamedTuple
 import torch
 
 from regard import __version__
-from regard.config.captions import CAPTION_MODELS, compose_captions
-from regard.config.picture_data import BUILTIN
-from regard.config.questions import QUESTION_MODELS, compose_questions
 from regard.config.read import merge
 from regard.data.images.pixels import color_statistics
 from regard.data.text.tokenizer import Tokenizer
@@ -42,9 +39,11 @@ from regard.models.vision.build_questions import build_question_network
 from regard.tasks.captions.data import gather_captions
 from regard.tasks.captions.job import CaptionJob, EncodedCaptions
 from regard.tasks.captions.model import Captioner
+from regard.tasks.captions.settings import CAPTION_MODELS, compose_captions
 from regard.tasks.questions.data import gather_questions
 from regard.tasks.questions.job import EncodedQuestions, QuestionJob
 from regard.tasks.questions.model import QuestionAnswerer
+from regard.tasks.questions.settings import BUILTIN, QUESTION_MODELS, compose_questions
 from regard.tasks.questions.train import TOKENS, answer_figures
 from regard.training.group import Group, pick_device
 from regard.training.loop import Trainer
@@ -56,15 +55,15 @@ HELD_OUT = {"valid": 0.05, "test": 0.0}
 SETS: dict[str, dict[str, Any]] = {
     "easy-vqa": {
         "data": {"corpus": "easy-vqa", "hold_out": HELD_OUT},
-        "train": {"steps": 1500, "batch_tokens": 128},
+        "train": {"steps": 1500, "batch_size": 128},
     },
     "shapes": {
         "data": {"corpus": BUILTIN, "scenes": 30_000, "held_out_scenes": 1000},
-        "train": {"steps": 5000, "batch_tokens": 128},
+        "train": {"steps": 5000, "batch_size": 128},
     },
     "captions": {
         "data": {"corpus": BUILTIN, "scenes": 30_000, "held_out_scenes": 1000},
-        "train": {"steps": 5000, "batch_tokens": 128, "valid_sentences": 256},
+        "train": {"steps": 5000, "batch_size": 128, "valid_sentences": 256},
     },
 }
 BARS = {"easy-vqa": 0.99, "shapes": 0.97}
@@ -144,7 +143,7 @@ def gather(given: argparse.Namespace, name: str) -> Any:
 
 def settings(given: argparse.Namespace, name: str, preset: str, corpus: Any, *, steps: int) -> Any:
     """Give the settings of a run: the library's own, but for what the set asks for."""
-    from regard.config.picture_data import PictureSize
+    from regard.tasks.questions.settings import PictureSize
 
     table = merge(SETS[name], {"train": {"device": given.device, "precision": "tf32"}})
     corpus_name = table["data"]["corpus"]

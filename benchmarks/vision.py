@@ -31,15 +31,14 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from regard import __version__
 from regard.bench.measure import measure
-from regard.config.image_run import TYPICAL, ImageData, ImagesConfig, ImagesSize, compose_images
 from regard.config.read import merge
-from regard.config.vision import IMAGE_ENCODERS
 from regard.data.images.labeled import LabeledImages
 from regard.data.images.pixels import color_statistics
 from regard.models.sequence.build import count_parameters
 from regard.models.vision.build import ImageEncoder, build_image_encoder
 from regard.tasks.images.data import ImageCorpus, gather_images
 from regard.tasks.images.job import ImageJob
+from regard.tasks.images.settings import IMAGE_ENCODERS, TYPICAL, ImageData, ImagesConfig, ImagesSize, compose_images
 from regard.training.group import Group, pick_device
 from regard.training.loop import Trainer
 from regard.training.loss import smoothed_cross_entropy
@@ -52,11 +51,11 @@ from regard.training.watch import Watchers
 SETS = {
     "cifar": {
         "data": {"corpus": "cifar10-subset/train5k.bin.xz", "test": "cifar10-subset/test1k.bin.xz"},
-        "train": {"steps": 1600, "batch_tokens": 128},
+        "train": {"steps": 1600, "batch_size": 128},
     },
     "mnist": {
         "data": {"corpus": "mnist/train-images-idx3-ubyte.xz", "test": "mnist/t10k-images-idx3-ubyte.xz"},
-        "train": {"steps": 900, "batch_tokens": 256},
+        "train": {"steps": 900, "batch_size": 256},
     },
 }
 CALLED = {"cifar": "CIFAR-10, a subset", "mnist": "MNIST"}
@@ -148,7 +147,7 @@ def train(given: argparse.Namespace, name: str, preset: str, seed: int) -> dict:
         "test_images": len(corpus.test),
         "train_images": len(corpus.train),
         "steps": state.step,
-        "batch": config.train.batch_tokens,
+        "batch": config.train.batch_size,
         "seconds": time.perf_counter() - begun,
         "machine": machine(place),
     }

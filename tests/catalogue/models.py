@@ -21,8 +21,8 @@ from regard.config.attention import (
     MultiHeadSpec,
 )
 from regard.config.model import ModelSpec, RecurrentSpec, TransformerSpec
-from regard.config.presets import PRESETS, preset
 from regard.models import Model, build_model
+from regard.tasks.translation.presets import PRESETS, preset
 
 SOURCE, TARGET = 13, 11
 LENGTHS = torch.tensor([6, 3, 5, 1])
@@ -108,13 +108,13 @@ MODELS = [
     recurrent("current stacked", attention=LuongSpec(), num_layers=2, dropout_mask="shared", **CURRENT),
     recurrent("current cosine", attention=CosineSpec(), wiring="current", output="linear"),
     recurrent("current maxout", attention=MultiHeadSpec(num_heads=4), wiring="current", output="maxout"),
-    recurrent("current local-m", attention=LocalSpec(place="monotonic", half_width=1.0), **CURRENT),
+    recurrent("current local-m", attention=LocalSpec(alignment="monotonic", half_width=1.0), **CURRENT),
     *[recurrent(f"fed {cell}", **LUONG | {"cell": cell}, attention=LuongSpec(score="dot")) for cell in ("rnn", "gru")],
     recurrent("fed scaled dot", **LUONG, attention=LuongSpec(score="scaled-dot")),
     recurrent("fed lstm both", **LUONG, attention=LuongSpec(score="concat")),
     recurrent("fed gaussian", **LUONG, attention=GaussianSpec()),
     recurrent("fed multi-head", **LUONG, attention=MultiHeadSpec(num_heads=2)),
-    recurrent("fed local-m", **LUONG, attention=LocalSpec(place="monotonic", half_width=2.0)),
+    recurrent("fed local-m", **LUONG, attention=LocalSpec(alignment="monotonic", half_width=2.0)),
     recurrent("fed tied", **LUONG | {"num_layers": 1}, attention=LuongSpec(), embedding_size=8, tie="all"),
     recurrent("fed entmax uniform", **LUONG, attention=LuongSpec(), normalize="entmax", initialize="uniform"),
     *[

@@ -8,12 +8,12 @@ import pytest
 
 from catalogue.models import small
 from regard.cli import main
-from regard.config.presets import preset
 from regard.data.corpora.pair import Pair
 from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizers
 from regard.errors import ArgumentError
 from regard.models import build_model
 from regard.models.folder import save_model
+from regard.tasks.translation.presets import preset
 
 SOURCE = ["el perro negro corre.", "un gato", "", "el gato negro"]
 TARGET = ["the black dog runs.", "a cat", "", "the black cat"]

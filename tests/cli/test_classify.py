@@ -10,10 +10,10 @@ import pytest
 from regard.cli import main
 from regard.cli.classify import paint
 from regard.cli.train import run_training
-from regard.config.classify import CLASSIFIERS
 from regard.config.read import parse_assignments
 from regard.errors import ArgumentError
 from regard.tasks.classification.model import Decision
+from regard.tasks.classification.settings import CLASSIFIERS
 from unit.tasks.labeled_run import make_classifier, write_texts
 
 QUICK = ["train.steps=8", "train.validate_every=4", "train.threads=1", "train.device=cpu", "train.log_every=4"]

@@ -130,7 +130,7 @@ def test_a_classifier_of_texts_reads_no_pictures(run, pictures, tmp_path):
         assert f"received {received}." in done.stderr
 
 
-QUICK = ["train.steps=4", "train.validate_every=2", "train.threads=1", "train.device=cpu", "train.batch_tokens=16"]
+QUICK = ["train.steps=4", "train.validate_every=2", "train.threads=1", "train.device=cpu", "train.batch_size=16"]
 SMALL = ["model.widths=[4,8]", "model.num_blocks=1", "model.reduction=2", "data.image_size=16"]
 
 
@@ -147,6 +147,11 @@ def test_training_goes_from_pictures_to_a_classifier(run, pictures, tmp_path, mo
     assert "images/s" in done.stderr
     again = run(*command, "--json")
     assert json.loads(again.stdout)["steps"] == 4
+    settings = out / "config.toml"  # as older versions wrote it
+    settings.write_text(settings.read_text().replace("batch_size = 16", "batch_tokens = 16\nr_drop = 0.0"))
+    for words in (["--out", out], ["--task", "images", "--config", settings, "--out", out]):
+        again = run("train", *words, "--json")
+        assert (again.returncode, json.loads(again.stdout)["steps"]) == (0, 4), again.stderr
     assert run("classify", out, pictures / "red" / "001.png").returncode == 0
 
 
@@ -160,6 +165,9 @@ def test_mistakes_come_before_any_work(run, tmp_path):
     assert "received image. Did you mean images?" in done.stderr
     done = run("train", "--task", "images", "--out", tmp_path / "a", "--set", "model.widths=7")
     assert "model.widths: must be a list" in done.stderr
+    done = run("train", "--task", "images", "--out", tmp_path / "a", "--set", "train.batch_tokens=7")
+    assert done.returncode == 2
+    assert "train.batch_tokens: unknown key. Set train.batch_size instead: Pictures that one process" in done.stderr
 
 
 def test_settings_are_shown_with_their_help(run, pictures):

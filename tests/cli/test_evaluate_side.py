@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from regard.cli import main
-from regard.config.language import compose_language
 from regard.tasks.language.data import gather_text
+from regard.tasks.language.settings import compose_language
 from regard.tasks.language.train import train_language_model
 from regard.training.run import Run
 from regard.training.run_folder import RunFolder

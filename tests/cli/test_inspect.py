@@ -13,11 +13,11 @@ import torch
 import regard
 from regard.cli import main
 from regard.config.classify import TfIdfSpec
-from regard.config.presets import preset
 from regard.data.text.special import END
 from regard.inspection import Trace
 from regard.models.classification import TfIdfClassifier
 from regard.tasks.classification.model import Classifier
+from regard.tasks.translation.presets import preset
 from unit.inspection.hugging_face_models import make_model, make_tokenizer
 from unit.studio.seers import make_english
 from unit.tasks.translators import BYTES, make_folder

@@ -13,7 +13,7 @@ from regard.cli.sample_attention import draw_looks
 from regard.cli.terminal import is_live
 from regard.cli.training_run import TaskProgress
 from regard.tasks.task import TASKS
-from regard.training.watch import Looks, Measured, Sample, Validated
+from regard.training.watch import Measured, Sample, SampleWeights, Validated
 
 
 def measured(step: int) -> Measured:
@@ -31,7 +31,9 @@ def measured(step: int) -> Measured:
     )
 
 
-LOOKS = Looks(("▁Yo", "▁soy", "</s>"), ("▁I", "▁am", "</s>"), ((0.9, 0.1, 0.0), (0.3, 0.4, 0.3), (0.0, 0.0, 0.0)))
+LOOKS = SampleWeights(
+    ("▁Yo", "▁soy", "</s>"), ("▁I", "▁am", "</s>"), ((0.9, 0.1, 0.0), (0.3, 0.4, 0.3), (0.0, 0.0, 0.0))
+)
 
 
 def test_each_word_stands_above_the_one_it_looked_at_most():

@@ -17,14 +17,14 @@ DOCS = Path(__file__).parents[2] / "docs"
 PICTURES = {"data.scenes": 12, "data.held_out_scenes": 4, "model.size": 8, "model.num_heads": 2}
 #: What makes a run of each task quick; what an example sets itself stays, but for sizes.
 SMALL = {
-    "translate": {"model.embedding_size": 8, "model.hidden_size": 8},
+    "translate": {"model.embedding_size": 8, "model.hidden_size": 8, "train.valid_sentences": 2},
     "language": {"model.size": 16, "model.feed_forward_size": 16, "model.num_layers": 1},
     "classify": {"data.size": 60, "model.size": 8},
     "images": {"data.image_size": 16, "model.widths": [4, 4], "model.num_blocks": 1, "model.reduction": 2},
     "questions": PICTURES,
-    "captions": PICTURES,
+    "captions": {**PICTURES, "train.valid_sentences": 2},
 }
-QUICK = {"train.threads": 1, "train.valid_sentences": 2}
+QUICK = {"train.threads": 1}
 FEW = {"samples": 40, "search.beam": 1, "search.max_length": 5, "data.size": 3}
 
 

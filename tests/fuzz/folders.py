@@ -9,12 +9,10 @@ import numpy as np
 import torch
 
 import regard
-from regard.config.captions import CaptionSpec
 from regard.config.classify import RecurrentAttentionSpec, TfIdfSpec
 from regard.config.language import BagSpec, NGramSpec, RecurrentLanguageSpec, TransformerLanguageSpec
 from regard.config.model import StatisticalSpec, TransformerSpec
-from regard.config.questions import QuestionSpec
-from regard.config.vision import ResidualSpec, VisionTransformerSpec
+from regard.config.vision import CaptionSpec, QuestionSpec, ResidualSpec, VisionTransformerSpec
 from regard.data.text.special import END
 from regard.data.text.text_tokenizer import TextTokenizer
 from regard.data.text.tokenizer import Tokenizer
@@ -89,7 +87,7 @@ def make_images(spec: Any) -> Callable[[Path], object]:
 
 
 def make_questions(folder: Path) -> None:
-    spec = QuestionSpec(size=8, num_heads=2, num_looks=1, feed_forward_size=8, image=IMAGE)
+    spec = QuestionSpec(size=8, num_heads=2, num_layers=1, feed_forward_size=8, image=IMAGE)
     model = build_question_network(spec, vocabulary_size=words().size, num_answers=2, image_size=SIDE)
     QuestionAnswerer(model, words(), ("yes", "no"), spec, image_size=SIDE, max_length=6).save(folder)
 

@@ -16,13 +16,13 @@ import torch
 
 from fuzz.folders import KINDS
 from fuzz.mutate import mutations, within
-from regard.config.schema import Config
 from regard.errors import RegardError
 from regard.inspection import record
 from regard.inspection.trace.trace import Trace
 from regard.layers import MultiHeadAttention
 from regard.tasks.evaluation.held_out import Choice, find_held_out
 from regard.tasks.translation.files import Journal, OutputPlace
+from regard.tasks.translation.settings import Config
 from regard.training.run_folder import RunFolder
 
 SECONDS = 5.0

@@ -23,7 +23,6 @@ from PIL import Image
 from pyarrow import ipc, parquet
 
 from fuzz.mutate import mutations, within
-from regard.config.language import TextData
 from regard.data.corpora.corpus import find_corpus
 from regard.data.corpora.pair import Pair
 from regard.data.formats import Parquet, SavedDataset, Tmx, TwoFiles
@@ -38,6 +37,7 @@ from regard.data.scenes.read import read_questions
 from regard.errors import RegardError
 from regard.tasks.evaluation.held_out import HeldOut, read_hypotheses
 from regard.tasks.language.data import gather_text
+from regard.tasks.language.settings import TextData
 from regard.tasks.text_lines import split_lines, understand
 from regard.tasks.translation.files import OutputPlace, translate_file
 from regard.tasks.translation.unknown_words import read_dictionary

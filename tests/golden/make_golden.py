@@ -48,8 +48,9 @@ SMALL = {"model.size": 8, "model.num_heads": 2, "model.feed_forward_size": 16}
 LAYERS = {"model.num_encoder_layers": 1, "model.num_decoder_layers": 2}
 CHARACTERS = {"tokenizer.kind": "character", "data.length": 16, "train.batch_tokens": 128}
 CELLS = {"model.embedding_size": 8, "model.hidden_size": 8, "model.num_layers": 1} | CHARACTERS
-SHAPES = {"data.scenes": 16, "data.held_out_scenes": 6, "data.max_length": 8, "train.valid_sentences": 2}
-FEW = {"train.steps": 30, "train.batch_tokens": 8}
+SHAPES = {"data.scenes": 16, "data.held_out_scenes": 6, "data.max_length": 8}
+FEW = {"train.steps": 30, "train.batch_size": 8}
+CAPTIONS = {"train.valid_sentences": 2}
 NETWORK = {"model.image.widths": "[4,4,4,8]", "model.image.num_blocks": 1}
 
 MODELS: dict[str, tuple[list[str], dict[str, Any]]] = {
@@ -82,7 +83,7 @@ MODELS: dict[str, tuple[list[str], dict[str, Any]]] = {
         SMALL | FEW | {"model.num_layers": 1},
     ),
     "questions-shapes": (["--task", "questions", "--data", "builtin:shapes"], SMALL | SHAPES | FEW | NETWORK),
-    "captions-shapes": (["--task", "captions", "--data", "builtin:shapes"], SMALL | SHAPES | FEW | NETWORK),
+    "captions-shapes": (["--task", "captions", "--data", "builtin:shapes"], SMALL | SHAPES | FEW | NETWORK | CAPTIONS),
 }
 STOPPED = {"train.steps": 40, "train.checkpoint_every": 4, "train.validate_every": 20, "train.keep_checkpoints": 1}
 STOPPED |= {"train.log_every": 1}  # the seconds of each step tell that a run went on and did not begin anew

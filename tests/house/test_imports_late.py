@@ -6,7 +6,7 @@ import sys
 WITHOUT_THE_COMPILER = """
 import sys, torch
 from regard.attention import attention
-from regard.config.presets import preset
+from regard.tasks.translation.presets import preset
 from regard.decoding import greedy
 from regard.models import build_model
 

@@ -12,12 +12,12 @@ from catalogue.models import LENGTHS, MODELS, Row, example
 from hardware import half_precision_lstm
 from regard.config.attention import AttentionSpec
 from regard.config.model import RecurrentSpec, TransformerSpec
-from regard.config.presets import PRESETS
 from regard.decoding import greedy
 from regard.errors import ArgumentError, ArgumentTypeError
 from regard.inspection import attention_layers, record
 from regard.models import Model
 from regard.models.folder import load_model, save_model
+from regard.tasks.translation.presets import PRESETS
 
 every = pytest.mark.parametrize("row", MODELS, ids=lambda row: row.name)
 attending = pytest.mark.parametrize("row", [row for row in MODELS if row.attends], ids=lambda row: row.name)

@@ -5,10 +5,10 @@ import torch
 from torch import Tensor
 
 from catalogue.models import small
-from regard.config.presets import PRESETS, preset
 from regard.decoding import greedy
 from regard.models import build_model
 from regard.models.word_loss import word_loss
+from regard.tasks.translation.presets import PRESETS, preset
 
 SYMBOLS, FIRST, START, END = 10, 4, 2, 3
 RECURRENT = {"embedding_size": 32, "hidden_size": 64}

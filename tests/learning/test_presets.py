@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from regard.config.compose import compose
 from regard.config.read import parse_assignments
 from regard.tasks.translation.data import gather_pairs
+from regard.tasks.translation.settings import compose
 from regard.tasks.translation.train import train_translator
 from regard.training.run import Run
 from regard.training.run_folder import RunFolder

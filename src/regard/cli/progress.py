@@ -76,8 +76,8 @@ class Progress:
         self.say(f"{line}{self._training}")
         for sample in validated.samples if self._is_live() else ():
             self.say(f"    {sample.source}\n  → {sample.hypothesis}\n  = {sample.reference}")
-            if sample.looks is not None:
-                for drawn in draw_looks(sample.looks, width=self._console.width):
+            if sample.weights is not None:
+                for drawn in draw_looks(sample.weights, width=self._console.width):
                     self._console.print(drawn)
 
     def describe_training(self, measured: Measured) -> str:

@@ -4,16 +4,16 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from regard.cli.terminal import sanitize
-from regard.training.watch import Looks
+from regard.training.watch import SampleWeights
 
 _SURE = 0.5
 """The weight from which a look counts as one place; others are shown in brackets, and dim."""
 
 
-def draw_looks(looks: Looks, *, width: int, indent: str = "    ") -> list[Text]:
+def draw_looks(looks: SampleWeights, *, width: int, indent: str = "    ") -> list[Text]:
     """Write the tokens said above the source tokens that had most weight, as far as `width` allows.
 
-    >>> looks = Looks(("Yo", "soy"), ("I", "am"), ((0.9, 0.1), (0.3, 0.7)))
+    >>> looks = SampleWeights(("Yo", "soy"), ("I", "am"), ((0.9, 0.1), (0.3, 0.7)))
     >>> [line.plain for line in draw_looks(looks, width=80)]
     ['    I   am', '    Yo  soy']
     """

@@ -72,10 +72,11 @@ def train(
     if "list" in (data or []):
         _print_builtins()
         return
-    from regard.config.read import load_toml, merge, parse_assignments
+    from regard.config.read import current_names, load_toml, merge, parse_assignments
 
     flags = data_settings(data or [], source, target)
-    chosen = merge(load_toml(config) if config else {}, {"data": flags} if flags else {})
+    written = current_names(find_task(task).settings, load_toml(config)) if config else {}
+    chosen = merge(written, {"data": flags} if flags else {})
     if out is not None and not (flags or preset or config or start):
         task, chosen = _settings_there(out, task)
     chosen = merge(chosen, parse_assignments(assignments or []))
@@ -91,11 +92,12 @@ def train(
 
 def _settings_there(out: Path, task: str) -> tuple[str, dict[str, Any]]:
     """Give the task and the settings of the run in a folder; none where it holds no run."""
+    from regard.config.read import current_names
     from regard.training.run_folder import RunFolder
 
     run = RunFolder(out)
     known = run.task(all_settings()) if run.config.is_file() else ""
-    return (known, run.table()) if known else (task, {})
+    return (known, current_names(TASKS[known].settings, run.table())) if known else (task, {})
 
 
 def _start_settings(start: Path, task: str, chosen: dict[str, Any], preset: str) -> dict[str, Any]:

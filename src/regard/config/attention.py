@@ -108,7 +108,7 @@ class LocalSpec:
     """Luong's local attention: a window around one source position."""
 
     kind: Literal["local"] = "local"
-    place: Literal["monotonic", "predictive"] = "predictive"
+    alignment: Literal["monotonic", "predictive"] = "predictive"
     """Center of the window: the number of the step (local-m), or predicted from the state (local-p)."""
     half_width: float = 10.0
     """How far the window reaches to each side."""

@@ -1,10 +1,10 @@
-"""What classifier to build: plain values, with their help under each field, and the named ones."""
+"""What classifier to build: plain values, with their help under each field."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from regard.config.checks import LAYERS, SIZES, check_above, check_choices, check_least, check_most, check_shares
-from regard.errors import ArgumentError, nearest
+from regard.errors import ArgumentError
 
 Cell: TypeAlias = Literal["rnn", "lstm", "gru"]
 Direction: TypeAlias = Literal["forward", "both"]
@@ -188,36 +188,6 @@ ClassifierSpec: TypeAlias = (
     | StructuredSpec
     | TransformerEncoderSpec
 )
-
-CLASSIFIERS: dict[str, ClassifierSpec] = {
-    "tf-idf": TfIdfSpec(),
-    "average": AverageSpec(),
-    "token-weights": TokenWeightsSpec(),
-    "feed-forward": FeedForwardSpec(),
-    "rnn": LastStateSpec(cell="rnn"),
-    "lstm": LastStateSpec(cell="lstm"),
-    "gru": LastStateSpec(cell="gru"),
-    "attentive-pooling": AttentivePoolingSpec(),
-    "rnn-attention": RecurrentAttentionSpec(cell="rnn"),
-    "lstm-attention": RecurrentAttentionSpec(),
-    "structured": StructuredSpec(),
-    "transformer": TransformerEncoderSpec(),
-}
-
-
-def classifier_preset(name: str) -> ClassifierSpec:
-    """Give a named classifier.
-
-    >>> classifier_preset("lstm").kind
-    'last-state'
-    >>> classifier_preset("lstn")
-    Traceback (most recent call last):
-    regard.errors.ArgumentError: `preset` must be the name of a classifier; received "lstn". Did you mean lstm?
-    """
-    if name not in CLASSIFIERS:
-        known = nearest(name, CLASSIFIERS)
-        raise ArgumentError(f'`preset` must be the name of a classifier; received "{name}". {known}')
-    return CLASSIFIERS[name]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,15 +9,36 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
+from regard.config.show import field_help, to_table
 from regard.errors import ArgumentError, brief, near_miss, nearest
 from regard.files import read_toml
 
 Settings = TypeVar("Settings")
 Table = Mapping[str, Any]
+
+
+OLD_NAMES: Mapping[str, str] = {
+    "train.batch_tokens": "batch_size",  # where it counted pictures
+    "model.look": "attention",
+    "model.num_looks": "num_layers",
+    "model.attention.place": "alignment",
+}
+"""Names that settings had in files of older versions, which are still read; only the new ones are written."""
+OLD_VALUES: Mapping[tuple[str, str], str] = {("model.look", "places"): "positions"}
+"""The same for values, by the old key."""
+ONCE_SHARED: Mapping[str, float | None] = {
+    "train.r_drop": 0.0,
+    "train.bpe_dropout": 0.0,
+    "train.guided_alignment": 0.0,
+    "train.valid_sentences": None,
+    "train.samples": None,
+}
+"""Settings that every task had once: files of tasks that do not use them may name them, off where off is a value."""
 
 
 class Written(str):
@@ -37,6 +58,54 @@ def read_settings(settings: type[Settings], *layers: Table, at: str = "") -> Set
         table = merge(table, layer)
     result: Settings = _read_table(settings, table, at)
     return result
+
+
+def read_any_version(settings: type[Settings], table: Table) -> Settings:
+    """Read a table that some version of regard wrote into a run or model folder."""
+    return read_settings(settings, current_names(settings, table))
+
+
+def current_names(settings: type[Any], table: Table) -> dict[str, Any]:
+    """Give a table that an older version may have written under the names that these settings have today.
+
+    >>> from regard.config.vision import SavedQuestions
+    >>> current_names(SavedQuestions, {"model": {"num_looks": 2, "look": "places"}})
+    {'model': {'num_layers': 2, 'attention': 'positions'}}
+    """
+    return _renamed([settings], table, "")
+
+
+def _renamed(kinds: Sequence[type[Any]], table: Table, at: str) -> dict[str, Any]:
+    """Rename the keys of a table that is one of `kinds`, and of the tables in it."""
+    hints: dict[str, list[Any]] = {}
+    for kind in kinds:
+        for name, hint in typing.get_type_hints(kind).items():
+            hints.setdefault(name, []).extend(_choices(hint))
+    result = {}
+    for name, value in table.items():
+        key, new = f"{at}{name}", OLD_NAMES.get(f"{at}{name}", name)
+        if name not in hints and key in ONCE_SHARED and (ONCE_SHARED[key] is None or value == ONCE_SHARED[key]):
+            continue
+        if name not in hints and new in hints and new not in table:
+            name, value = new, OLD_VALUES.get((key, value), value) if isinstance(value, str) else value
+        inner = [choice for choice in hints.get(name, ()) if is_dataclass(choice)]
+        is_table = inner and isinstance(value, Mapping)
+        result[name] = _renamed(typing.cast(list[type[Any]], inner), value, f"{key}.") if is_table else value
+    return result
+
+
+def find_kind(table: Table, kinds: Mapping[str, type[Any]]) -> str:
+    """Name the settings that a whole table is of, if any: of several that can read it, those that lack the fewest."""
+    lacking = {}
+    for name, settings in kinds.items():
+        with suppress(ArgumentError):
+            whole = to_table(read_any_version(settings, table))
+            lacking[name] = _count(whole) - _count(current_names(settings, table))
+    return min(lacking, key=lacking.__getitem__, default="")
+
+
+def _count(table: Table) -> int:
+    return sum(_count(value) if isinstance(value, Mapping) else 1 for value in table.values())
 
 
 def load_toml(path: Path) -> dict[str, Any]:
@@ -95,7 +164,7 @@ def _read_table(settings: type[Any], table: Table, at: str) -> Any:
     for name, value in table.items():
         key = f"{at}.{name}" if at else name
         if name not in known:
-            raise ArgumentError(f"{key}: unknown key. {nearest(name, known)}")
+            raise ArgumentError(f"{key}: unknown key. {_advice(settings, key, known)}")
         values[name] = _read(hints[name], value, key, known[name])
     missing = [name for name, item in known.items() if name not in values and _required(item)]
     if missing:
@@ -106,18 +175,25 @@ def _read_table(settings: type[Any], table: Table, at: str) -> Any:
         raise ArgumentError(f"{at}: {error}" if at else str(error)) from error
 
 
-def _required(one: Field[Any]) -> bool:
-    return one.default is MISSING and one.default_factory is MISSING
+def _advice(settings: type[Any], key: str, known: Mapping[str, Any]) -> str:
+    """Say which key may have been meant; one that has another name here, with its help."""
+    table, _, name = key.rpartition(".")
+    new = OLD_NAMES.get(key, "")
+    return f"Set {table}.{new} instead: {field_help(settings)[new]}" if new in known else nearest(name, known)
 
 
-def _read(hint: Any, value: Any, key: str, one: Field[Any]) -> Any:
+def _required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _read(hint: Any, value: Any, key: str, field: Field[Any]) -> Any:
     tables = [choice for choice in _choices(hint) if is_dataclass(choice)]
     if tables and not (value is None and type(None) in _choices(hint)):
         if is_dataclass(value) and not isinstance(value, type):
             return value
         if not isinstance(value, Mapping):
             raise ArgumentError(f"{key}: must be a table of settings; received {brief(repr(value))}.")
-        return _read_table(_kind_of(tables, value, key, one), _without_kind(tables, value), key)
+        return _read_table(_kind_of(tables, value, key, field), _without_kind(tables, value), key)
     return _read_value(hint, value, key)
 
 
@@ -125,16 +201,16 @@ def _choices(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
 
 
-def _kind_of(tables: list[Any], value: Table, key: str, one: Field[Any]) -> type[Any]:
+def _kind_of(tables: list[Any], value: Table, key: str, field: Field[Any]) -> type[Any]:
     """Pick the alternative that `kind` names, or the default's."""
     if len(tables) == 1:
         return typing.cast(type[Any], tables[0])
     kinds = {get_args(typing.get_type_hints(table)["kind"])[0]: table for table in tables}
     if "kind" not in value:
-        if one.default_factory is not MISSING:
-            return type(one.default_factory())
-        if one.default is not MISSING and one.default is not None:
-            return type(one.default)
+        if field.default_factory is not MISSING:
+            return type(field.default_factory())
+        if field.default is not MISSING and field.default is not None:
+            return type(field.default)
         raise ArgumentError(f"{key}.kind: must be set; received nothing. Choose one of {', '.join(kinds)}.")
     kind = str(value["kind"])
     if kind not in kinds:

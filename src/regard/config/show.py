@@ -1,13 +1,13 @@
-"""Settings as TOML: every one of them, with its help above it, to be read back unchanged."""
+"""Settings as TOML: each with its help above it, the string under its field, to be read back unchanged."""
 
+import ast
+import inspect
 import json
 import textwrap
 import typing
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin
-
-from regard.config.help import field_help
 
 
 def show_settings(settings: Any, *, help: bool = True) -> str:
@@ -47,7 +47,7 @@ def differences(before: Any, after: Any) -> list[str]:
     """
     first, second = flatten(before), flatten(after)
     keys = [*first, *(key for key in second if key not in first)]
-    words = {key: (_said(first, key), _said(second, key)) for key in keys}
+    words = {key: (_shown(first, key), _shown(second, key)) for key in keys}
     return [f"{key} was {was}, now {now}" for key, (was, now) in words.items() if was != now]
 
 
@@ -61,7 +61,36 @@ def to_table(settings: Any) -> dict[str, Any]:
     return table
 
 
-def _said(flat: dict[str, Any], key: str) -> str:
+def field_help(settings: type[Any]) -> dict[str, str]:
+    """Give the string under each field of a dataclass, those of its parents included.
+
+    >>> from regard.config.train import Linear
+    >>> field_help(Linear)["final"]
+    'Share of the rate that is left at the last step.'
+    """
+    result: dict[str, str] = {}
+    for ancestor in reversed(settings.__mro__):
+        if is_dataclass(ancestor):
+            result |= _own_help(ancestor)
+    return result
+
+
+def _own_help(settings: type[Any]) -> dict[str, str]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(settings)))
+    except (OSError, TypeError, SyntaxError):  # installed without its source
+        return {}
+    definition = tree.body[0]
+    assert isinstance(definition, ast.ClassDef)
+    result = {}
+    for before, after in zip(definition.body, definition.body[1:], strict=False):
+        match before, after:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                result[name] = " ".join(text.split())
+    return result
+
+
+def _shown(flat: dict[str, Any], key: str) -> str:
     return "not a setting" if key not in flat else "not set" if flat[key] is None else _value(flat[key])
 
 
@@ -69,15 +98,15 @@ def _table(settings: Any, path: tuple[str, ...], with_help: bool) -> Iterator[st
     helps = field_help(type(settings)) if with_help else {}
     hints = typing.get_type_hints(type(settings))
     tables = []
-    for one in sorted(fields(settings), key=lambda one: one.name != "kind"):
-        value = getattr(settings, one.name)
+    for item in sorted(fields(settings), key=lambda item: item.name != "kind"):
+        value = getattr(settings, item.name)
         if is_dataclass(value):
-            tables.append((one.name, value, hints[one.name]))
+            tables.append((item.name, value, hints[item.name]))
             continue
-        if one.name in helps:
-            yield from _comment(helps[one.name] + _choices(hints[one.name], helps[one.name]))
+        if item.name in helps:
+            yield from _comment(helps[item.name] + _choices(hints[item.name], helps[item.name]))
         # TOML has no word for "not set": the line stays a comment.
-        yield f"# {one.name} = not set" if value is None else f"{one.name} = {_value(value)}"
+        yield f"# {item.name} = not set" if value is None else f"{item.name} = {_value(value)}"
     for name, value, hint in tables:
         yield ""
         if name in helps:

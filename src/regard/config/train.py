@@ -1,4 +1,4 @@
-"""How to train: plain values, with their help under each field."""
+"""How to train, as far as all tasks do it alike: plain values, with their help under each field."""
 
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -69,7 +69,6 @@ class Plateau(_WarmUp):
 
 
 Schedule: TypeAlias = InverseSquareRoot | Cosine | Linear | Plateau | Constant
-Metric: TypeAlias = Literal["bleu", "chrf", "loss", "accuracy", "macro_f1"]
 Precision: TypeAlias = Literal["auto", "fp32", "tf32", "bf16"]
 Result: TypeAlias = Literal["best", "last", "average"]
 
@@ -85,8 +84,6 @@ class Train:
     comes first, and a run that goes on counts the minutes it has spent."""
     start: str = ""
     """A model or run folder whose parameters and tokenizers a new run starts from (--from); nothing starts anew."""
-    batch_tokens: int = 4096
-    """Tokens of the longer side, padding included, that one process takes at once."""
     accumulate: int = 1
     """Batches whose gradients are summed before an update."""
     seed: int = 1
@@ -110,29 +107,18 @@ class Train:
     """Which parameters make the model: those of the best validation, of the last step, or a mean of checkpoints."""
     average: int = 5
     """How many of the last checkpoints `result = "average"` takes the mean of."""
-    metric: Metric = "bleu"
-    """What the best validation is measured by: bleu, chrf or loss of a translator; loss, accuracy or macro_f1 of a
-    classifier."""
+    metric: str = "loss"
+    """What the best validation is measured by."""
     patience: int = 0
     """Validations in a row without an improvement after which training stops; 0 is never."""
     validate_every: int = 500
     """Steps between validations; each saves a checkpoint too."""
-    valid_sentences: int = 500
-    """Sentences translated at a validation, at most; the loss is always that of all."""
     checkpoint_every: int = 500
     """Steps between checkpoints."""
     keep_checkpoints: int = 2
     """How many of the last checkpoints stay; the best stays besides."""
-    r_drop: float = 0.0
-    """Weight of R-Drop: two passes with different dropout should agree; 0 is off, 5 is the paper's."""
-    bpe_dropout: float = 0.0
-    """Share of merges left out at random, anew in each epoch, for `tokenizer.kind = "bpe"`; 0 is off."""
-    guided_alignment: float = 0.0
-    """Weight of the loss that draws the attention to known word links; 0 is off."""
     log_every: int = 50
     """Steps between lines of metrics.jsonl."""
-    samples: int = 3
-    """Sentences whose translation is shown at each validation."""
     device: str = "auto"
     """cpu, cuda or auto, the first GPU where there is one."""
     shard: bool = False
@@ -146,8 +132,46 @@ class Train:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_least(self, 1, "steps", "batch_tokens", "accumulate", "average", "validate_every", "valid_sentences")
-        check_least(self, 1, "checkpoint_every", "keep_checkpoints", "log_every")
-        check_least(self, 0, "seed", "weight_decay", "clip", "patience", "r_drop", "guided_alignment", "samples")
-        check_least(self, 0, "threads", "minutes")
-        check_shares(self, "beta1", "beta2", "label_smoothing", "ema", "bpe_dropout")
+        check_least(self, 1, "steps", "accumulate", "average", "validate_every", "checkpoint_every")
+        check_least(self, 1, "keep_checkpoints", "log_every")
+        check_least(self, 0, "seed", "weight_decay", "clip", "patience", "threads", "minutes")
+        check_shares(self, "beta1", "beta2", "label_smoothing", "ema")
+
+    @property
+    def half_batch(self) -> str:
+        """The setting that makes batches half as large, where there is one."""
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenTrain(Train):
+    """The same, with batches of so many tokens."""
+
+    batch_tokens: int = 4096
+    """Tokens of the longer side, padding included, that one process takes at once."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, 1, "batch_tokens")
+
+    @property
+    def half_batch(self) -> str:
+        """The setting that makes batches half as large."""
+        return f"train.batch_tokens = {self.batch_tokens // 2}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureTrain(Train):
+    """The same, with batches of so many pictures."""
+
+    batch_size: int = 64
+    """Pictures that one process takes at once."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, 1, "batch_size")
+
+    @property
+    def half_batch(self) -> str:
+        """The setting that makes batches half as large."""
+        return f"train.batch_size = {self.batch_size // 2}"

@@ -1,10 +1,10 @@
-"""What network reads images: plain values, with their help under each field, and the named ones."""
+"""What network reads images, answers questions about them or describes them: plain values, with their help."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from regard.config.checks import LAYERS, SIZES, check_choices, check_least, check_most, check_shares
-from regard.errors import ArgumentError, brief, nearest
+from regard.config.checks import LAYERS, MOST_PIXELS, SIZES, check_choices, check_least, check_most, check_shares
+from regard.errors import ArgumentError, brief
 
 MOST_STAGES = 16
 """Each halves the resolution: more than that leaves nothing of any picture."""
@@ -75,27 +75,145 @@ class VisionTransformerSpec:
 
 ImageEncoderSpec: TypeAlias = ResidualSpec | VisionTransformerSpec
 
-IMAGE_ENCODERS: dict[str, ImageEncoderSpec] = {
-    "resnet": ResidualSpec(),
-    "resnet-channel": ResidualSpec(attention="channel"),
-    "resnet-spatial": ResidualSpec(attention="spatial"),
-    "resnet-both": ResidualSpec(attention="both"),
-    "resnet-small": ResidualSpec(widths=(8, 16, 32), num_blocks=1),
-    "vit": VisionTransformerSpec(),
-}
+CNN = ResidualSpec(widths=(16, 32, 64, 128), num_blocks=1)
+"""Gives 8 × 8 positions of a picture of 64 × 64 pixels."""
+VIT = VisionTransformerSpec(patch_size=8, size=128, num_layers=4, feed_forward_size=256, dropout=0.0)
+"""The same number of positions, as patches."""
+SMALL = ResidualSpec(widths=(8, 16, 32), num_blocks=1)
+"""The same number of positions of a picture of 32 × 32 pixels."""
 
 
-def image_preset(name: str) -> ImageEncoderSpec:
-    """Give a named network.
+@dataclass(frozen=True, kw_only=True)
+class QuestionSpec:
+    """Words of a question attend to the positions of a picture."""
 
-    >>> image_preset("resnet-both").kind
-    'residual'
-    >>> image_preset("resnet-bot")
-    Traceback (most recent call last):
-    regard.errors.ArgumentError: `preset` must be the name of an image network; received "resnet-bot". Did you mean
-    resnet-both?
-    """
-    if name not in IMAGE_ENCODERS:
-        known = nearest(name, IMAGE_ENCODERS)
-        raise ArgumentError(f'`preset` must be the name of an image network; received "{name}". {known}')
-    return IMAGE_ENCODERS[name]
+    size: int = 128
+    """Hidden size, of words and image positions."""
+    num_heads: int = 8
+    """Attention heads in each block; must divide the width."""
+    num_layers: int = 2
+    """Blocks of self-attention over words and attention from words to the picture."""
+    reader: Literal["gru", "transformer"] = "gru"
+    """How the question is read: word by word, both ways, or by self-attention."""
+    attention: Literal["positions", "mean"] = "positions"
+    """What words attend to: every position of the picture, or their mean alone, for which attention plays no part."""
+    feed_forward_size: int = 256
+    """Width of the hidden layer in each block."""
+    dropout: float = 0.0
+    """Dropout probability of the output of each sublayer."""
+    image: ImageEncoderSpec = CNN
+    """What reads the picture."""
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        check_least(self, 1, "size", "num_heads", "num_layers", "feed_forward_size")
+        check_most(self, LAYERS, "num_layers")
+        check_most(self, SIZES, "size", "num_heads", "feed_forward_size")
+        check_shares(self, "dropout")
+        if self.size % self.num_heads or self.size % 2:
+            raise ArgumentError(
+                f"`size` must be even and a multiple of `num_heads`, {self.num_heads}; received {self.size}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionSpec:
+    """A Transformer's decoder that attends to the positions of a picture."""
+
+    size: int = 128
+    """Hidden size, of words and image positions."""
+    num_heads: int = 8
+    """Attention heads in each block; must divide the width."""
+    num_layers: int = 2
+    """Blocks of the decoder."""
+    feed_forward_size: int = 256
+    """Width of the hidden layer in each block."""
+    dropout: float = 0.0
+    """Dropout probability of the output of each sublayer."""
+    image: ImageEncoderSpec = CNN
+    """What reads the picture."""
+
+    def __post_init__(self) -> None:
+        check_least(self, 1, "size", "num_heads", "num_layers", "feed_forward_size")
+        check_most(self, LAYERS, "num_layers")
+        check_most(self, SIZES, "size", "num_heads", "feed_forward_size")
+        check_shares(self, "dropout")
+        if self.size % self.num_heads or self.size % 2:
+            raise ArgumentError(
+                f"`size` must be even and a multiple of `num_heads`, {self.num_heads}; received {self.size}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedImageClassifier:
+    """What config.json in an image classifier's folder holds."""
+
+    version: str
+    """The version of regard that wrote it."""
+    task: Literal["images"]
+    """What the model is for."""
+    model: ImageEncoderSpec
+    """What to build."""
+    height: int
+    """Height of the images."""
+    width: int
+    """Width of the images."""
+    channels: int
+    """Colors of the images: 3, or 1 for gray."""
+    num_labels: int
+    """Labels to choose from."""
+
+    def __post_init__(self) -> None:
+        check_least(self, 1, "height", "width", "channels", "num_labels")
+        check_most(self, MOST_PIXELS, "height", "width")
+        check_most(self, 3, "channels")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedQuestions:
+    """What config.json in the folder of a model for questions holds."""
+
+    version: str
+    """The version of regard that wrote it."""
+    task: Literal["questions"]
+    """What the model is for."""
+    model: QuestionSpec
+    """What to build."""
+    vocabulary_size: int
+    """Words of the vocabulary."""
+    num_answers: int
+    """Answers to choose from."""
+    image_size: int
+    """Height and width of the pictures, in pixels."""
+    max_length: int
+    """Words that are read of a question."""
+
+    def __post_init__(self) -> None:
+        check_least(self, 1, "vocabulary_size", "num_answers", "image_size", "max_length")
+        check_most(self, MOST_PIXELS, "image_size")
+        check_most(self, SIZES, "max_length")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedCaptions:
+    """What config.json in the folder of a model for captions holds."""
+
+    version: str
+    """The version of regard that wrote it."""
+    task: Literal["captions"]
+    """What the model is for."""
+    model: CaptionSpec
+    """What to build."""
+    vocabulary_size: int
+    """Words of the vocabulary."""
+    image_size: int
+    """Height and width of the pictures, in pixels."""
+    max_length: int
+    """Most words of a caption."""
+    answers: bool = False
+    """Whether it was trained to answer questions too."""
+
+    def __post_init__(self) -> None:
+        check_least(self, 1, "vocabulary_size", "image_size", "max_length")
+        check_most(self, MOST_PIXELS, "image_size")
+        check_most(self, SIZES, "max_length")

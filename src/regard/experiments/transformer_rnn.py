@@ -13,7 +13,6 @@ Reference: Vaswani et al. (2017), section 4 and tables 1 and 2, arXiv:1706.03762
 from matplotlib.figure import Figure
 
 from regard.config.model import NetworkSpec, TransformerSpec
-from regard.config.presets import preset
 from regard.data.builtin import corpus
 from regard.data.corpora.pair import Pair
 from regard.experiments.drawing import draw_lines
@@ -21,6 +20,7 @@ from regard.experiments.experiment import Experiment, Result, Row, Settings
 from regard.experiments.translators import CORPUS, Trained, bleu, learn_words, smoothed, telling, train_preset
 from regard.inspection.drawing.panels import panels
 from regard.models.sequence.build import count_parameters
+from regard.tasks.translation.presets import preset
 
 RNN, TRANSFORMER = "RNN, attention", "Transformer"
 SPECS: dict[str, NetworkSpec] = {

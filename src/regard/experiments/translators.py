@@ -9,8 +9,6 @@ from typing import NamedTuple
 from torch import Tensor
 
 from regard.config.model import NetworkSpec, StatisticalSpec
-from regard.config.presets import preset
-from regard.config.train import Train
 from regard.data.batches.pairs import Batch
 from regard.data.builtin import corpus
 from regard.data.corpora.pair import Pair
@@ -25,6 +23,8 @@ from regard.models.sequence.build import build_model
 from regard.models.statistical.counts import count_translator
 from regard.tasks.translation.job import TranslationJob
 from regard.tasks.translation.model import Translator
+from regard.tasks.translation.presets import preset
+from regard.tasks.translation.settings import TranslationTrain
 from regard.tasks.translation.tokenizers import count_tokens
 from regard.training.group import Group
 
@@ -71,7 +71,7 @@ def train_preset(
     """Train a preset of `regard train`, or what is described, without dropout, on batches of about 1,000 tokens."""
     spec = preset(name, tokens=100_000, vocabulary=1_000) if isinstance(name, str) else name
     spec = replace(spec, dropout=0.0)
-    job = TranslationJob(pairs, pairs[:1], tokenizers, Train(batch_tokens=1024), group=Group())
+    job = TranslationJob(pairs, pairs[:1], tokenizers, TranslationTrain(batch_tokens=1024), group=Group())
     model = build_model(spec, source_vocabulary=tokenizers.source.size, target_vocabulary=tokenizers.target.size)
     start_from_counts(model.output, count_tokens(pairs, tokenizers.target))
     batches, begun, ended = _endless(job), time.perf_counter(), list[float]()
@@ -92,7 +92,9 @@ def time_steps(trained: Mapping[str, Trained], pairs: Sequence[Pair], *, rounds:
     for _ in range(rounds):
         for name, result in trained.items():
             translator = result.translator
-            job = TranslationJob(pairs, pairs[:1], translator.tokenizers, Train(batch_tokens=1024), group=Group())
+            job = TranslationJob(
+                pairs, pairs[:1], translator.tokenizers, TranslationTrain(batch_tokens=1024), group=Group()
+            )
             batch = next(iter(job.batches))
             begun = time.perf_counter()
             job.loss(translator.network, batch).total.backward()

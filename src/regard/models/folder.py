@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from regard import __version__
 from regard.config.model import ModelSpec, SavedModel, StatisticalSpec
-from regard.config.read import read_settings
+from regard.config.read import read_any_version
 from regard.config.show import to_table
 from regard.errors import ArgumentError, DataError, NotFiniteError, nearest
 from regard.files import SMALL, parse_json, read_bytes, write_text, write_whole
@@ -133,7 +133,7 @@ def read_config(folder: str | Path) -> SavedModel:
     """Read what a folder's config.json says, without building anything."""
     path, table = Path(folder) / CONFIG, read_table(folder)
     try:
-        return read_settings(SavedModel, table)
+        return read_any_version(SavedModel, table)
     except ArgumentError as error:
         written = table.get("version")
         hint = "" if written == __version__ else f" It was written by regard {written}; this is {__version__}."

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from safetensors.torch import save_file
 from torch import nn
 
-from regard.config.read import read_settings
+from regard.config.read import read_any_version
 from regard.config.show import to_table
 from regard.data.text.tokenizer import FILE, Tokenizer
 from regard.errors import ArgumentError, DataError
@@ -35,7 +35,7 @@ def read_saved(folder: Path, task: str, kind: type[Saved]) -> Saved:
     """Read what config.json says of a model for `task`; another one is an error."""
     check_kind(folder, task)
     try:
-        return read_settings(kind, read_table(folder))
+        return read_any_version(kind, read_table(folder))
     except ArgumentError as error:
         raise DataError(f"{folder / CONFIG}: {error}") from error
 

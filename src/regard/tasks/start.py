@@ -7,13 +7,14 @@ from typing import Any, TypeVar
 
 from torch import Tensor, nn
 
-from regard.config.read import merge, read_settings
+from regard.config.read import current_names, merge, read_any_version
 from regard.config.show import differences, to_table
 from regard.errors import ArgumentError
 from regard.files import flush, remove
 from regard.models.folder import CONFIG, PARAMETERS, check_finite, open_tensors, read_table, saved_tensors
 from regard.tasks.model_folder import find_model
 from regard.tasks.model_kinds import check_kind
+from regard.tasks.task import TASKS
 from regard.training.parameters import load_tensors
 from regard.training.run import Run
 
@@ -37,7 +38,8 @@ def start_settings(path: Path, task: str, chosen: Mapping[str, Any]) -> dict[str
                 f"`{'.'.join(filter(None, (part, name)))}` must be left out with --from, whose model brings its own "
                 "tokenizer."
             )
-    return merge({"model": read_table(folder)["model"], "train": {"start": str(path)}}, chosen)
+    below = current_names(TASKS[known].settings, {"model": read_table(folder)["model"]})
+    return merge({**below, "train": {"start": str(path)}}, chosen)
 
 
 def find_start(config: Any, task: str, run: Run) -> Path | None:
@@ -92,7 +94,7 @@ def _copy(model: Path, place: Path) -> None:
 def _check_architecture(config: Settings, folder: Path) -> None:
     """Raise where the model that is set is not that of `folder`; dropout may differ."""
     table = to_table(config)
-    saved = read_settings(type(config), {**table, "model": read_table(folder)["model"]}, {})
+    saved = read_any_version(type(config), {**table, "model": read_table(folder)["model"]})
     kind = saved.model.kind  # type: ignore[attr-defined]
     start = table["train"]["start"]
     if kind in _COUNTED:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from regard.errors import ArgumentError, near_miss, plural
+from regard.errors import ArgumentError, near_miss, nearest, plural
 
 if TYPE_CHECKING:
     from regard.data.corpora.report import Report
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Settings = TypeVar("Settings")
 Corpus = TypeVar("Corpus")
 Size = TypeVar("Size")
+Preset = TypeVar("Preset")
 Table: TypeAlias = Mapping[str, Any]
 """Settings as nested tables, such as {"train": {"steps": 500}}."""
 Figures: TypeAlias = Mapping[str, float]
@@ -165,6 +166,18 @@ def find_task(name: str) -> Task[Any, Any, Any]:
         *most, last = TASKS
         raise ArgumentError(f"`task` must be {', '.join(most)} or {last}; received {name}.{near_miss(name, TASKS)}")
     return TASKS[name]
+
+
+def find_preset(name: str, presets: Mapping[str, Preset], *, of: str) -> Preset:
+    """Give a named model of a task; `of` says what such a model is.
+
+    >>> find_preset("lstn", {"lstm": 1, "gru": 2}, of="a classifier")
+    Traceback (most recent call last):
+    regard.errors.ArgumentError: `preset` must be the name of a classifier; received "lstn". Did you mean lstm?
+    """
+    if name not in presets:
+        raise ArgumentError(f'`preset` must be the name of {of}; received "{name}". {nearest(name, presets)}')
+    return presets[name]
 
 
 def side_name(side: str) -> str:

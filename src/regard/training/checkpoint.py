@@ -54,7 +54,7 @@ class Checkpoints:
         except FileNotFoundError:
             return []
         matches = filter(None, map(_NAME.fullmatch, names))
-        return sorted(int(match[1]) for match in matches if self._place(int(match[1])).name == match[0])
+        return sorted(int(match[1]) for match in matches if self._path(int(match[1])).name == match[0])
 
     def make(self) -> None:
         """Make the folder where it is not there, and raise where it could not be written to later."""
@@ -74,7 +74,7 @@ class Checkpoints:
     def _save(self, checkpoint: Checkpoint) -> None:
         self.folder.mkdir(exist_ok=True)
         self.sweep()
-        aside, index = self.folder / f".writing-{checkpoint.step}", self._place(checkpoint.step)
+        aside, final = self.folder / f".writing-{checkpoint.step}", self._path(checkpoint.step)
         aside.mkdir()
         try:
             tensors = {name: item.contiguous() for name, item in checkpoint.tensors.items()}
@@ -86,36 +86,36 @@ class Checkpoints:
         except BaseException:
             remove(aside, best_effort=True)
             raise
-        if os.path.lexists(index):  # of a run that was resumed before it: the same, or damaged
-            index.rename(self.folder / f".replaced-{checkpoint.step}")
-        aside.rename(index)
+        if os.path.lexists(final):  # of a run that was resumed before it: the same, or damaged
+            final.rename(self.folder / f".replaced-{checkpoint.step}")
+        aside.rename(final)
         flush(self.folder)
         self.sweep()
 
     def load(self, step: int) -> Checkpoint:
         """Read and verify the checkpoint of `step`."""
-        with using(self._place(step)):
+        with using(self._path(step)):
             return self._load(step)
 
     def _load(self, step: int) -> Checkpoint:
-        index = self._place(step)
+        path = self._path(step)
         try:
-            digests = json.loads((index / _DIGESTS).read_text(encoding="utf-8"))
+            digests = json.loads((path / _DIGESTS).read_text(encoding="utf-8"))
             for name in (_TENSORS, _STATE):
-                if digest(index / name) != digests[name]:
-                    raise DataError(f"{index / name} must have the checksum written beside it; received another.")
-            state = json.loads((index / _STATE).read_text(encoding="utf-8"))
-            return Checkpoint(step, read_tensors(index / _TENSORS), state)
+                if digest(path / name) != digests[name]:
+                    raise DataError(f"{path / name} must have the checksum written beside it; received another.")
+            state = json.loads((path / _STATE).read_text(encoding="utf-8"))
+            return Checkpoint(step, read_tensors(path / _TENSORS), state)
         except (OSError, KeyError, TypeError, ValueError, RecursionError, SafetensorError) as error:
             if isinstance(error, DataError | PermissionError):  # what may not be read need not be damaged
                 raise
-            raise DataError(f"{index} must be a whole checkpoint; received {type(error).__name__}: {error}.") from error
+            raise DataError(f"{path} must be a whole checkpoint; received {type(error).__name__}: {error}.") from error
 
     def newest(self, check: Callable[[Checkpoint], None] | None = None) -> Newest:
         """Read the newest checkpoint that is whole, and in which `check` finds nothing wrong."""
         damaged: list[str] = []
         for step in reversed(self.steps()):
-            with using(self._place(step)):
+            with using(self._path(step)):
                 try:
                     checkpoint = self._load(step)
                     if check is not None:
@@ -134,7 +134,7 @@ class Checkpoints:
                 gone = self.folder / f".replaced-{step}"
                 with using(self.folder):
                     remove(gone, best_effort=True)
-                    self._place(step).rename(gone)
+                    self._path(step).rename(gone)
                 remove(gone, best_effort=True)
 
     def sweep(self) -> None:
@@ -143,7 +143,7 @@ class Checkpoints:
             for path in self.folder.glob(pattern):
                 remove(path, best_effort=True)
 
-    def _place(self, step: int) -> Path:
+    def _path(self, step: int) -> Path:
         return self.folder / f"step-{step:08d}"
 
 

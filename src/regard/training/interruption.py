@@ -10,14 +10,14 @@ from types import FrameType
 
 
 class Interruption:
-    """Whether a stop was asked for, and by which signal."""
+    """Whether a stop was requested, and by which signal."""
 
     def __init__(self) -> None:
         self.signal = 0
         self._at_once = self._holding = self._held = False
 
-    def ask(self, number: int, frame: FrameType | None = None) -> None:
-        """Ask for a stop; asking again stops at once."""
+    def request(self, number: int, frame: FrameType | None = None) -> None:
+        """Request a stop; a second request stops at once."""
         del frame
         again, self.signal = bool(self.signal), number
         if self._holding:
@@ -53,7 +53,7 @@ class Interruption:
 def listening() -> Iterator[Interruption]:
     """Listen to the two signals, and leave the handlers as they were."""
     interruption = Interruption()
-    before = {number: signal.signal(number, interruption.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, interruption.request) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield interruption
     finally:

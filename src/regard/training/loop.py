@@ -28,8 +28,7 @@ from regard.training.schedule import has_stalled
 from regard.training.shards import whole
 from regard.training.state import State
 from regard.training.streams import capture_streams, restore_streams, seed_streams
-from regard.training.tally import Tally
-from regard.training.update import SHORTER, Update, Updater
+from regard.training.update import SHORTER, Tally, Update, Updater
 from regard.training.watch import Deferring, Measured, Validated, Watcher
 
 
@@ -140,7 +139,7 @@ class Trainer:
             self._validate()
         self._settled = True
         alone = self.group.ranks == 1  # what happens to one process, the others of a group do not know
-        stop = (update.stop_asked or (alone and self.interruption.signal != 0)) and not self._finished()
+        stop = (update.stop_requested or (alone and self.interruption.signal != 0)) and not self._finished()
         problem = self.watcher.problem
         if validate or stop or (problem and alone) or step % settings.checkpoint_every == 0:
             self._save()

@@ -9,9 +9,9 @@ from typing import Any
 
 from regard.files import finite, write_text
 from regard.training.failure import is_disk_full, using
-from regard.training.watch import Measured, Validated
+from regard.training.watch import Measured, Sample, Validated
 
-_LOOKS = ("source", "target", "weights")
+_WEIGHTS = ("source", "target", "weights")
 
 
 class MetricsFile:
@@ -38,10 +38,7 @@ class MetricsFile:
 
     def validated(self, validated: Validated, *, best: bool) -> None:
         """Write a line of event valid."""
-        samples = [
-            item._asdict() | {"looks": None if item.looks is None else item.looks._asdict()}
-            for item in validated.samples
-        ]
+        samples = [_sample_table(item) for item in validated.samples]
         figures = {"step": validated.step, "seconds": validated.seconds, "loss": validated.loss, **validated.figures}
         self._write({"event": "valid", **figures, "best": best, "samples": samples})
 
@@ -94,7 +91,7 @@ def _report(text: str) -> dict[str, Any]:
     if line["event"] == "valid":
         samples = line.get("samples")
         line["samples"] = (
-            [_with_looks(item) for item in samples if _is_sample(item)] if isinstance(samples, list) else []
+            [_with_weights(item) for item in samples if _is_sample(item)] if isinstance(samples, list) else []
         )
     return line
 
@@ -110,21 +107,28 @@ def is_number(value: object) -> bool:
     return abs(value) < 1e308 and math.isfinite(value)
 
 
+def _sample_table(sample: Sample) -> dict[str, Any]:
+    """Give what a line holds of a sample; its weights have been called looks from the first version on."""
+    weights = None if sample.weights is None else sample.weights._asdict()
+    texts = {"source": sample.source, "hypothesis": sample.hypothesis, "reference": sample.reference}
+    return {**texts, "looks": weights}
+
+
 def _is_sample(sample: object) -> bool:
     parts = ("source", "hypothesis", "reference")
     return isinstance(sample, dict) and all(isinstance(sample.get(name), str) for name in parts)
 
 
-def _with_looks(sample: dict[str, Any]) -> dict[str, Any]:
+def _with_weights(sample: dict[str, Any]) -> dict[str, Any]:
     """Leave out weights that are none."""
-    return sample if _are_looks(sample.get("looks")) else {**sample, "looks": None}
+    return sample if _are_weights(sample.get("looks")) else {**sample, "looks": None}
 
 
-def _are_looks(looks: object) -> bool:
+def _are_weights(table: object) -> bool:
     """Tell whether these are weights: a row for each target token, a column for each source token."""
-    if not isinstance(looks, dict) or not all(isinstance(looks.get(name), list) for name in _LOOKS):
+    if not isinstance(table, dict) or not all(isinstance(table.get(name), list) for name in _WEIGHTS):
         return False
-    source, target, weights = (looks[name] for name in _LOOKS)
+    source, target, weights = (table[name] for name in _WEIGHTS)
     return len(weights) == len(target) and all(_is_row(row, len(source)) for row in weights)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from regard.config.data_files import start_from, take_names
-from regard.config.read import read_settings
+from regard.config.read import find_kind, read_any_version
 from regard.config.show import differences, show_settings
 from regard.config.train import Train
 from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError
@@ -163,7 +163,7 @@ class RunFolder:
     def read_settings(self, kind: type[Settings]) -> Settings:
         """Read config.toml as the settings of a task; files are named so that they are found from this folder."""
         try:
-            return start_from(read_settings(kind, self.table()), self._began_in())
+            return start_from(read_any_version(kind, self.table()), self._began_in())
         except DataError:
             raise
         except ArgumentError as error:
@@ -171,7 +171,7 @@ class RunFolder:
 
     def task(self, tasks: Mapping[str, type]) -> str:
         """Name the task of the run, of those whose settings are given; nothing where there is no run."""
-        return _task_of(self.table(), tasks) if self.config.is_file() else ""
+        return find_kind(self.table(), tasks) if self.config.is_file() else ""
 
     def is_running(self) -> bool:
         """Tell whether a process trains into the folder now; never on Windows, which has no such locks."""
@@ -230,9 +230,9 @@ class RunFolder:
         """Raise unless the settings are those of the run, but for limits that are raised, which are given."""
         table = self.table()
         try:
-            before = read_settings(type(config), table)
+            before = read_any_version(type(config), table)
         except ArgumentError as error:
-            if task := _task_of(table, tasks):
+            if task := find_kind(table, tasks):
                 raise ArgumentError(
                     f"`--out` must be a new folder, or that of a run of the same task; {self.path} holds one of "
                     f"--task {task}. Name a new folder."
@@ -383,15 +383,6 @@ def _set_first(changed: list[str]) -> tuple[list[str], str]:
     rest = [item for item in changed if item.partition(" ")[0] not in following]
     named = " and ".join([", ".join(following[:-1]), following[-1]] if len(following) > 1 else following)
     return rest, f" (train.steps also decides {named})" if following else ""
-
-
-def _task_of(table: dict[str, Any], tasks: Mapping[str, type]) -> str:
-    """Name the task whose settings these are, if any."""
-    for task, settings in tasks.items():
-        with suppress(ArgumentError):
-            read_settings(settings, table)
-            return task
-    return ""
 
 
 class InUseError(ArgumentError):

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from regard.config.train import Metric
 from regard.training.watch import Validated
 
 
@@ -52,12 +51,12 @@ class State:
         self.steps, self.minutes = steps, minutes
         self.share = min(self.share, self.spent / (60 * minutes)) if minutes else 0.0
 
-    def scores(self, metric: Metric) -> list[float]:
+    def scores(self, metric: str) -> list[float]:
         """Give the validations so far as one number each, higher is better; what is no number is worse than all."""
         values = [-item["loss"] if metric == "loss" else item.get(metric, math.nan) for item in self.validations]
         return [-math.inf if math.isnan(value) else value for value in values]
 
-    def best_step(self, metric: Metric) -> int:
+    def best_step(self, metric: str) -> int:
         """Give the step of the best validation, the first among equals; 0 where there was none."""
         scores = self.scores(metric)
         return int(self.validations[scores.index(max(scores))]["step"]) if scores else 0

@@ -1,8 +1,9 @@
 """One update: the gradient of the mean loss over all target tokens of all processes, then AdamW."""
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ from regard.config.train import Train
 from regard.errors import TrainingError
 from regard.training.failure import first_line, is_out_of_memory
 from regard.training.group import Group
-from regard.training.job import AnyBatch, Job, cells, halve
+from regard.training.job import Job, TrainingBatch
 from regard.training.loss import Loss
 from regard.training.memory import free_memory
 from regard.training.optimizer import make_optimizer, set_rate
@@ -37,8 +38,42 @@ class Update(NamedTuple):
     tokens: float
     rate: float
     gradient_norm: float
-    stop_asked: bool
-    """Whether any process was asked to stop."""
+    stop_requested: bool
+    """Whether any process was requested to stop."""
+
+
+@dataclass
+class Tally:
+    """Sums of one process since the last line of figures; the rate and the norm are those of the last step.
+
+    They are saved in checkpoints, so that a resumed run's line is whole.
+    """
+
+    loss: float = 0.0
+    cross_entropy: float = 0.0
+    tokens: float = 0.0
+    seconds: float = 0.0
+    rate: float = 0.0
+    gradient_norm: float = 0.0
+
+    def add(self, update: Update, seconds: float) -> None:
+        """Count a step."""
+        self.loss += update.loss
+        self.cross_entropy += update.cross_entropy
+        self.tokens += update.tokens
+        self.seconds += seconds
+        self.rate, self.gradient_norm = update.rate, update.gradient_norm
+
+    def to_json(self) -> dict[str, float]:
+        """Give plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Tally":
+        """Read what `to_json` gave; anything else is a `TypeError`."""
+        if not all(isinstance(value, int | float) for value in values.values()):
+            raise TypeError("sums are no numbers")
+        return cls(**values)
 
 
 class Updater:
@@ -65,7 +100,9 @@ class Updater:
         )
         self._parameters = [item for item in model.parameters() if item.requires_grad]
 
-    def update(self, batches: Sequence[AnyBatch], state: State, *, stop: bool = False, share: float = 0.0) -> Update:
+    def update(
+        self, batches: Sequence[TrainingBatch], state: State, *, stop: bool = False, share: float = 0.0
+    ) -> Update:
         """Make one update from `batches`; `share` of the time is spent, by the clock of the first process."""
         settings, leads = self.settings, self.group.leads
         counts = [sum(item.num_tokens for item in batches), float(stop), share if leads else 0.0]
@@ -90,7 +127,7 @@ class Updater:
         state.tokens += int(tokens)
         return Update(loss, cross_entropy, tokens, rate, norm, bool(stops))
 
-    def _gradients(self, batches: Sequence[AnyBatch], tokens: float, state: State) -> tuple[Tensor, Tensor]:
+    def _gradients(self, batches: Sequence[TrainingBatch], tokens: float, state: State) -> tuple[Tensor, Tensor]:
         """Add up gradients over `batches`, dividing those that do not fit into memory until they do."""
         pieces = [piece for batch in batches for piece in _fitting(batch, state.largest)]
         device = self.group.device
@@ -107,7 +144,7 @@ class Updater:
             restore_torch_streams(random, device)
             pieces = self._make_room(pieces, state, why)
 
-    def _accumulate(self, pieces: Sequence[AnyBatch], tokens: float) -> tuple[Tensor, Tensor]:
+    def _accumulate(self, pieces: Sequence[TrainingBatch], tokens: float) -> tuple[Tensor, Tensor]:
         device = self.group.device
         total, cross_entropy = torch.zeros((), device=device), torch.zeros((), device=device)
         for number, piece in enumerate(pieces):
@@ -123,26 +160,26 @@ class Updater:
 
     def too_large(self, step: int, why: str) -> TrainingError:
         """Say that a step does not fit into memory, and what to do."""
-        settings = self.settings
+        half, accumulate = self.settings.half_batch, 2 * self.settings.accumulate
+        same = f" ({half} with train.accumulate = {accumulate} makes the same steps)" if half else ""
         return TrainingError(
-            f"Step {step} must fit into memory; it does not: {why}. The last checkpoint is kept. Take smaller batches "
-            f"(train.batch_tokens = {settings.batch_tokens // 2} with train.accumulate = {2 * settings.accumulate} "
-            f"makes the same steps), {self._shorter} or a smaller model, in a new folder."
+            f"Step {step} must fit into memory; it does not: {why}. The last checkpoint is kept. Take smaller batches"
+            f"{same}, {self._shorter} or a smaller model, in a new folder."
         )
 
-    def _make_room(self, pieces: Sequence[AnyBatch], state: State, why: str) -> list[AnyBatch]:
+    def _make_room(self, pieces: Sequence[TrainingBatch], state: State, why: str) -> list[TrainingBatch]:
         free_memory()
-        largest = max(pieces, key=cells)
+        largest = max(pieces, key=lambda piece: piece.cells)
         if len(largest.indices) == 1 or self.group.ranks > 1:
             raise self.too_large(state.step, why)
-        state.largest = cells(largest) // 2
+        state.largest = largest.cells // 2
         self.watcher.noted(
             f"Step {state.step}: out of memory. Batches of more than {state.largest:,} cells are computed in parts "
             "from here on, with the same result."
         )
         return [piece for item in pieces for piece in _fitting(item, state.largest)]
 
-    def _skip(self, batch: AnyBatch, state: State) -> None:
+    def _skip(self, batch: TrainingBatch, state: State) -> None:
         """Leave out an update whose gradient is not finite: the parameters stay good."""
         state.skipped += 1
         first = ", ".join(map(str, batch.indices[:5].tolist()))
@@ -167,12 +204,12 @@ class _Pass(nn.Module):
         self.model = model
         self._job = job
 
-    def forward(self, batch: AnyBatch) -> Loss:
+    def forward(self, batch: TrainingBatch) -> Loss:
         return self._job.loss(self.model, batch)
 
 
-def _fitting(batch: AnyBatch, largest: int) -> list[AnyBatch]:
+def _fitting(batch: TrainingBatch, largest: int) -> list[TrainingBatch]:
     """Divide a batch until each part has at most `largest` cells or one sentence; 0 is no limit."""
-    if not largest or cells(batch) <= largest or len(batch.indices) == 1:
+    if not largest or batch.cells <= largest or len(batch.indices) == 1:
         return [batch]
-    return [piece for half in halve(batch) for piece in _fitting(half, largest)]
+    return [piece for half in batch.halve() for piece in _fitting(half, largest)]

@@ -10,15 +10,15 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from regard.errors import DataError, MissingExtraError
 
 
-class Looks(NamedTuple):
-    """Where a model looked while it translated: for each token it said, the weight of each source token."""
+class SampleWeights(NamedTuple):
+    """What a model attended to while it translated: for each token it generated, the weight of each source token."""
 
     source: tuple[str, ...]
     """The source tokens, as the vocabulary spells them, `</s>` last."""
     target: tuple[str, ...]
-    """The tokens said, `</s>` last where it was."""
+    """The tokens generated, `</s>` last where it was."""
     weights: tuple[tuple[float, ...], ...]
-    """The mean over the heads of the last layer, to three digits: a row for each token said."""
+    """The mean over the heads of the last layer, to three digits: a row for each token generated."""
 
 
 class Sample(NamedTuple):
@@ -27,8 +27,8 @@ class Sample(NamedTuple):
     source: str
     hypothesis: str
     reference: str
-    looks: Looks | None = None
-    """Where the model looked, where it attends."""
+    weights: SampleWeights | None = None
+    """What the model attended to, where it attends."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,14 +5,12 @@ from dataclasses import fields, replace
 
 import pytest
 
-from regard.config.classify_run import ClassifyConfig, LabeledData
-from regard.config.data import Data
-from regard.config.image_run import ImageData, ImagesConfig
-from regard.config.language import LanguageConfig, TextData
-from regard.config.picture_data import PictureData
-from regard.config.questions import QuestionConfig
-from regard.config.schema import Config
 from regard.errors import ArgumentError
+from regard.tasks.classification.settings import ClassifyConfig, LabeledData
+from regard.tasks.images.settings import ImageData, ImagesConfig
+from regard.tasks.language.settings import LanguageConfig, TextData
+from regard.tasks.questions.settings import PictureData, QuestionConfig
+from regard.tasks.translation.settings import Config, Data
 from regard.training.run_folder import RunFolder
 
 TASKS = [

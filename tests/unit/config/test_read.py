@@ -8,12 +8,25 @@ from typing import Literal
 
 import pytest
 
-from regard.config.data import Data
-from regard.config.help import field_help
-from regard.config.read import Written, load_toml, merge, parse_assignments, read_settings
-from regard.config.show import differences, flatten, show_settings, to_table
+from regard.config.read import (
+    OLD_NAMES,
+    OLD_VALUES,
+    ONCE_SHARED,
+    Written,
+    current_names,
+    load_toml,
+    merge,
+    parse_assignments,
+    read_any_version,
+    read_settings,
+)
+from regard.config.show import differences, field_help, flatten, show_settings, to_table
 from regard.config.train import Constant, Cosine, InverseSquareRoot, Linear, Plateau, Train
 from regard.errors import ArgumentError
+from regard.tasks.captions.settings import CaptionConfig
+from regard.tasks.images.settings import ImagesConfig
+from regard.tasks.questions.settings import QuestionConfig
+from regard.tasks.translation.settings import Config, Data
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +59,8 @@ def test_numbers_are_taken_for_the_type_they_are_asked_as():
         ({"train": {"ema": 1}}, "train: `ema` must be from 0 to below 1; received 1."),
         ({"sides": "ab"}, 'sides: must be a list; received "ab".'),
         (
-            {"train": {"metric": "blue"}},
-            'train.metric: must be one of bleu, chrf, loss, accuracy, macro_f1; received "blue". Did you mean bleu?',
+            {"train": {"result": "bset"}},
+            'train.result: must be one of best, last, average; received "bset". Did you mean best?',
         ),
         (
             {"train": {"schedule": {"kind": "cosin"}}},
@@ -166,6 +179,81 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
 
 
 def test_settings_do_not_import_torch():
-    code = "import sys, regard.config.read, regard.config.show, regard.config.train, regard.config.data"
+    code = "import sys, regard.config.read, regard.config.show, regard.config.train, regard.tasks.translation.settings"
     code += "; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+#: A class that has each name of today, and what an older version wrote.
+RENAMED = [
+    (ImagesConfig, {"train": {"batch_tokens": 7}}, {"train": {"batch_size": 7}}),
+    (QuestionConfig, {"train": {"batch_tokens": 7}}, {"train": {"batch_size": 7}}),
+    (CaptionConfig, {"train": {"batch_tokens": 7}}, {"train": {"batch_size": 7}}),
+    (QuestionConfig, {"model": {"look": "places"}}, {"model": {"attention": "positions"}}),
+    (QuestionConfig, {"model": {"look": "mean"}}, {"model": {"attention": "mean"}}),
+    (QuestionConfig, {"model": {"num_looks": 3}}, {"model": {"num_layers": 3}}),
+    (
+        Config,
+        {"model": {"kind": "recurrent", "attention": {"kind": "local", "place": "monotonic"}}},
+        {"model": {"kind": "recurrent", "attention": {"kind": "local", "alignment": "monotonic"}}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "old", "new"), RENAMED)
+def test_old_names_are_read_from_files_and_refused_elsewhere(settings, old, new):
+    assert current_names(settings, old) == new
+    assert current_names(settings, new) == new
+    with pytest.raises(ArgumentError, match=r"unknown key\. Set [a-z_.]+ instead: [A-Z]"):
+        read_settings(settings, old)
+
+
+def test_an_old_name_beside_the_new_one_is_one_too_many():
+    both = {"train": {"batch_tokens": 7, "batch_size": 7}}
+    assert current_names(ImagesConfig, both) == both
+    with pytest.raises(ArgumentError, match=r"train.batch_tokens: unknown key"):
+        read_any_version(ImagesConfig, both)
+
+
+def test_every_old_name_has_a_row():
+    def keys(table, at=""):
+        for name, value in table.items():
+            yield f"{at}{name}"
+            yield from keys(value, f"{at}{name}.") if isinstance(value, dict) else ()
+
+    assert OLD_NAMES.keys() <= {key for _, old, _ in RENAMED for key in keys(old)}
+    assert OLD_VALUES.keys() <= {
+        (f"{part}.{name}", value)
+        for _, old, _ in RENAMED
+        for part, table in old.items()
+        for name, value in table.items()
+        if isinstance(value, str)
+    }
+
+
+def test_a_name_that_another_task_still_has_stays_there():
+    table = {"train": {"batch_tokens": 7, "r_drop": 0.5, "samples": 2}}
+    assert current_names(Config, table) == table
+
+
+def test_pictures_are_counted_by_batch_size():
+    with pytest.raises(ArgumentError) as caught:
+        read_settings(ImagesConfig, parse_assignments(["train.batch_tokens=7"]))
+    assert str(caught.value) == (
+        "train.batch_tokens: unknown key. Set train.batch_size instead: Pictures that one process takes at once."
+    )
+
+
+def test_settings_that_every_task_had_are_left_out_where_they_did_nothing():
+    off = {"r_drop": 0.0, "bpe_dropout": 0.0, "guided_alignment": 0.0, "valid_sentences": 500, "samples": 3}
+    assert {f"train.{name}" for name in off} == ONCE_SHARED.keys()
+    assert current_names(ImagesConfig, {"train": {"steps": 3, **off}}) == {"train": {"steps": 3}}
+    assert read_any_version(ImagesConfig, {"train": {"steps": 3, **off}}).train.steps == 3
+    with pytest.raises(ArgumentError, match=r"train.r_drop: unknown key"):
+        read_any_version(ImagesConfig, {"train": {"r_drop": 5.0}})
+
+
+@pytest.mark.parametrize("table", [{"train": 3}, {"model": [1]}, {"train": {"batch_tokens": [1]}}, {"x": {"y": 1}}])
+def test_what_is_no_settings_is_left_to_the_reader(table):
+    with pytest.raises(ArgumentError):
+        read_any_version(ImagesConfig, table)

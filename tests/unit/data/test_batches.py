@@ -10,6 +10,7 @@ from regard.data.batches.ragged import Ragged
 from regard.data.corpora.pair import Link
 from regard.data.text.special import END, PAD, START
 from regard.errors import ArgumentError, DataError
+from regard.training.job import TrainingBatch
 
 torch.set_num_threads(1)
 
@@ -131,12 +132,6 @@ def test_a_corpus_may_be_encoded_anew_in_every_epoch():
     assert asked == [0, 1], "once an epoch"
 
 
-def test_padding_is_reported():
-    assert 0.6 < Batches(EXAMPLES, tokens=200).efficiency() <= 1
-    same = Ragged.from_lists([[5, 6]] * 10)
-    assert Batches(Examples(source=same, target=same), tokens=30).efficiency() == 1
-
-
 def test_a_sentence_beyond_the_budget_can_be_refused():
     with pytest.raises(DataError, match=r"budget of 5 tokens; received \d+ that do not, the longest of 20"):
         list(Batches(EXAMPLES, tokens=5, too_long="refuse"))
@@ -149,6 +144,25 @@ def test_a_position_that_does_not_exist_is_refused():
         batches.restore({"epoch": 0, "batch": count})
     with pytest.raises(ArgumentError, match="must have the keys epoch and batch; received step"):
         batches.restore({"step": 3})
+    with pytest.raises(ArgumentError, match=r"one of the 0 batches of epoch -1; received batch 0\. Are data"):
+        batches.restore({"epoch": -1, "batch": 0})
+    assert batches.state() == {"epoch": 0, "batch": 0}
+
+
+def test_a_batch_is_divided_into_halves_without_the_padding_of_the_other():
+    corpus = Ragged.from_lists([[5, 6, 7, 8], [9], [5, 6]])
+    links = [(Link(0, 0, True),), (), (Link(1, 1, True),)]
+    batch = make_batch(Examples(source=corpus, target=corpus, links=links), np.array([0, 1, 2]))
+    first, second = batch.halve()
+    assert (batch.cells, first.cells, second.cells) == (30, 20, 6)
+    assert (first.indices.tolist(), second.indices.tolist()) == ([0, 1], [2])
+    assert second.source.tolist() == [[5, 6, END]]
+    assert second.target_input.tolist() == [[START, 5, 6]]
+    assert (first.links, second.links) == (tuple(links[:2]), tuple(links[2:]))
+    assert first.num_tokens + second.num_tokens == batch.num_tokens
+    (same,) = second.halve()
+    assert same.source.tolist() == second.source.tolist()
+    assert isinstance(batch, TrainingBatch)
 
 
 def test_sides_of_unequal_number_are_refused():

@@ -27,12 +27,12 @@ from regard import (
     Sparsemax,
     attention,
 )
-from regard.config.presets import preset
 from regard.decoding import Search, decode
 from regard.errors import ArgumentError
 from regard.inspection import computation, computation_figure, intervene, record
 from regard.layers import AdditiveAttention, Attend, MultiHeadAttention, SelfAttention
 from regard.models import build_model
+from regard.tasks.translation.presets import preset
 from unit.inspection.hugging_face_models import make_batch, make_model
 
 SIZE, QUERIES, KEYS = 4, 3, 5

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from catalogue.models import small
-from regard.config.presets import preset
 from regard.inspection import (
     Trace,
     computation,
@@ -19,6 +18,7 @@ from regard.inspection import (
     weights_of,
 )
 from regard.models import build_model
+from regard.tasks.translation.presets import preset
 from unit.inspection.hugging_face_models import KINDS, make_batch, make_model
 
 SOURCE, TARGET = torch.tensor([[5, 6, 7, 3]]), torch.tensor([[2, 5, 6]])

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from catalogue.models import small
 from regard import Causal
-from regard.config.presets import preset
 from regard.errors import ArgumentError
 from regard.inspection import (
     Call,
@@ -27,6 +26,7 @@ from regard.inspection.readings.distance import cosine_distance, total_variation
 from regard.inspection.readings.value_norms import value_norms
 from regard.layers import MultiHeadAttention, SelfAttention
 from regard.models import build_model
+from regard.tasks.translation.presets import preset
 
 SOURCE, TARGET = torch.tensor([[5, 6, 7, 3]]), torch.tensor([[2, 5, 6]])
 

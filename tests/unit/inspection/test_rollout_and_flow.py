@@ -8,13 +8,13 @@ from torch import Tensor, nn
 
 from catalogue.models import small
 from regard import Causal, Padding
-from regard.config.presets import preset
 from regard.errors import ArgumentError
 from regard.inspection import Call, Trace, flow, joined, record, rollout
 from regard.inspection.readings.max_flow import Network
 from regard.inspection.readings.mixing import mixing
 from regard.layers import MultiHeadAttention
 from regard.models import build_model
+from regard.tasks.translation.presets import preset
 
 
 def trace_of(*layers: Tensor, name: str = "layers") -> Trace:

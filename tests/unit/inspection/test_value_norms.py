@@ -8,10 +8,10 @@ import torch
 from catalogue.models import small
 from regard.config.attention import MultiHeadSpec
 from regard.config.model import RecurrentSpec, TransformerSpec
-from regard.config.presets import PRESETS, preset
 from regard.errors import ArgumentError
 from regard.inspection.readings.value_norms import value_norms
 from regard.models import build_model
+from regard.tasks.translation.presets import PRESETS, preset
 
 SOURCE, LENGTHS = torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0]]), torch.tensor([4, 2])
 

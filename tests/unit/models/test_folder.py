@@ -9,10 +9,10 @@ from safetensors.torch import load_file, save_file
 
 from regard import __version__
 from regard.config.model import TransformerSpec
-from regard.config.presets import preset
 from regard.errors import DataError, NotFiniteError
 from regard.models import build_model
 from regard.models.folder import load_model, read_config, save_model, saved_tensors
+from regard.tasks.translation.presets import preset
 
 SPEC = TransformerSpec(size=8, num_encoder_layers=1, num_decoder_layers=1, feed_forward_size=8, tie="all")
 

@@ -3,9 +3,9 @@ import torch
 from torch import nn
 
 from regard.config.model import RecurrentSpec
-from regard.config.presets import preset
 from regard.models import build_model
 from regard.models.initialize import recurrent_blocks
+from regard.tasks.translation.presets import preset
 
 
 def blocks_of(model: nn.Module) -> list[torch.Tensor]:

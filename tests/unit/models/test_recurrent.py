@@ -1,8 +1,8 @@
 import torch
 
 from regard.config.model import RecurrentSpec
-from regard.config.presets import preset
 from regard.models import GeneratingModel, build_model
+from regard.tasks.translation.presets import preset
 
 LENGTHS = torch.tensor([5, 2, 4])
 

@@ -18,13 +18,12 @@ from regard.config.attention import (
     LuongSpec,
     MultiHeadSpec,
 )
-from regard.config.help import field_help
 from regard.config.model import RecurrentSpec, SavedModel, TransformerSpec
-from regard.config.presets import PRESETS, Scale, preset, suited_scale
 from regard.config.read import read_settings
-from regard.config.show import to_table
+from regard.config.show import field_help, to_table
 from regard.errors import ArgumentError
 from regard.models import build_model, count_parameters
+from regard.tasks.translation.presets import PRESETS, Scale, preset, suited_scale
 
 INITIAL = FixedVectorSpec(context="initial")
 

@@ -7,7 +7,6 @@ import torch
 import regard
 from regard.config.classify import AverageSpec, StructuredSpec
 from regard.config.language import SavedLanguageModel, TransformerLanguageSpec
-from regard.config.presets import preset
 from regard.data.text.special import END
 from regard.data.text.text_tokenizer import TextTokenizer
 from regard.models.classification import build_classifier
@@ -18,6 +17,7 @@ from regard.models.language.recurrent_attention import AttendingLanguageModel
 from regard.studio.models import Models
 from regard.tasks.classification.model import Classifier
 from regard.tasks.language.model import LanguageModel
+from regard.tasks.translation.presets import preset
 from unit.tasks.translators import LOCATION, RECURRENT, WORDS, make_folder, tokenizers
 
 TEXT = "El libro es azul."

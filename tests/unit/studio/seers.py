@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import torch
 
-from regard.config.captions import CaptionSpec
 from regard.config.classify import (
     AverageSpec,
     LastStateSpec,
@@ -13,8 +12,7 @@ from regard.config.classify import (
     TransformerEncoderSpec,
 )
 from regard.config.language import SavedLanguageModel, TransformerLanguageSpec
-from regard.config.questions import QuestionSpec
-from regard.config.vision import ResidualSpec, VisionTransformerSpec
+from regard.config.vision import CaptionSpec, QuestionSpec, ResidualSpec, VisionTransformerSpec
 from regard.data.corpora.pair import words
 from regard.data.scenes import draw_captions, draw_questions
 from regard.data.text.text_tokenizer import TextTokenizer
@@ -53,7 +51,7 @@ def make_seers() -> dict[str, object]:
     spec = QuestionSpec(size=8, num_heads=2, feed_forward_size=8, image=IMAGE)
     made: dict[str, object] = {}
     heard = train_tokenizer((one.text for one in questions), WORDS)
-    for name, one in {"answerer": spec, "answerer-2": spec, "mean": replace(spec, look="mean")}.items():
+    for name, one in {"answerer": spec, "answerer-2": spec, "mean": replace(spec, attention="mean")}.items():
         network = build_question_network(one, vocabulary_size=heard.size, num_answers=len(answers), image_size=64)
         made[name] = QuestionAnswerer(lively(network), heard, answers, one, max_length=12)
     said = train_tokenizer(draw_captions({"train": 12})["train"].captions, WORDS)

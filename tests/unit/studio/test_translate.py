@@ -9,7 +9,6 @@ import torch
 from fastapi.testclient import TestClient
 
 import regard
-from regard.config.presets import preset
 from regard.data.text.special import END, START
 from regard.decoding.search import Search
 from regard.inspection import intervene, record
@@ -20,6 +19,7 @@ from regard.studio.models import Models
 from regard.studio.server import create_app
 from regard.studio.views import translate
 from regard.studio.views import translate_checks as honesty
+from regard.tasks.translation.presets import preset
 from unit.studio.visiting import ADDRESS, ask, refused, unpacked, visitor
 from unit.tasks.translators import RECURRENT, make_folder
 

@@ -10,11 +10,11 @@ from fastapi.testclient import TestClient
 from safetensors.torch import load_file, save_file
 
 from regard.cli.studio import listen
-from regard.config.presets import preset
 from regard.data.text.special import END
 from regard.studio.connections import make_server
 from regard.studio.models import Models
 from regard.studio.server import create_app
+from regard.tasks.translation.presets import preset
 from unit.tasks.translators import BYTES, LEARNED, RECURRENT, make_folder
 
 ADDRESS = "http://127.0.0.1:8765"

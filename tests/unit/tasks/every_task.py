@@ -8,24 +8,24 @@ from pathlib import Path
 from tempfile import mkdtemp
 from unittest import mock
 
-from regard.config.captions import compose_captions
-from regard.config.classify_run import LabeledSize, compose_classifier
-from regard.config.compose import compose
-from regard.config.image_run import TYPICAL, compose_images
-from regard.config.language import compose_language
-from regard.config.questions import compose_questions
 from regard.config.read import merge
 from regard.tasks.captions.data import gather_captions
+from regard.tasks.captions.settings import compose_captions
 from regard.tasks.captions.train import train_captions
 from regard.tasks.classification.data import gather_texts
+from regard.tasks.classification.settings import LabeledSize, compose_classifier
 from regard.tasks.classification.train import train_classifier
 from regard.tasks.images.data import gather_images
+from regard.tasks.images.settings import TYPICAL, compose_images
 from regard.tasks.images.train import train_image_classifier
 from regard.tasks.language.data import gather_text
+from regard.tasks.language.settings import compose_language
 from regard.tasks.language.train import train_language_model
 from regard.tasks.questions.data import gather_questions
+from regard.tasks.questions.settings import compose_questions
 from regard.tasks.questions.train import train_questions
 from regard.tasks.translation.data import gather_pairs
+from regard.tasks.translation.settings import compose
 from regard.tasks.translation.train import train_translator
 from regard.training.group import Group, pick_device
 from regard.training.run import Run
@@ -46,20 +46,26 @@ TASKS = {
 }
 SHORT = {
     "steps": 4,
-    "batch_tokens": 64,
     "validate_every": 2,
     "checkpoint_every": 1,
     "log_every": 2,
-    "valid_sentences": 2,
-    "samples": 1,
     "threads": 1,
+}
+#: What else makes a run of a task short.
+SHORTER = {
+    "translate": {"batch_tokens": 64, "valid_sentences": 2, "samples": 1},
+    "language": {"batch_tokens": 64, "samples": 1},
+    "classify": {"batch_tokens": 64},
+    "images": {"batch_size": 64},
+    "questions": {"batch_size": 64},
+    "captions": {"batch_size": 64, "valid_sentences": 2},
 }
 RESIDUAL = {"widths": [4, 4], "num_blocks": 1, "reduction": 2}
 
 
 def run_task(task, out, *, device="cpu", settings=None, table=None, **others):
-    """Train into `out`, with `settings` of `train` over `SHORT`, those of `table`, and `others` of `Run`; or go on."""
-    chosen = {"train": {**SHORT, "device": device, **(settings or {})}}
+    """Train into `out`, with `settings` of `train`, those of `table`, and `others` of `Run`; or go on."""
+    chosen = {"train": {**SHORT, **SHORTER[task], "device": device, **(settings or {})}}
     config, corpus, train = _task(task, merge(chosen, table or {}))
     folder = RunFolder(out)
     marks = corpus.fingerprint if isinstance(corpus.fingerprint, str) else corpus.fingerprint()

@@ -2,9 +2,9 @@
 
 from unittest import mock
 
-from regard.config.image_run import TYPICAL, compose_images
 from regard.config.read import merge
 from regard.tasks.images.data import gather_images
+from regard.tasks.images.settings import TYPICAL, compose_images
 from regard.tasks.images.train import train_image_classifier
 from regard.training.run import Run
 from regard.training.run_folder import RunFolder
@@ -17,7 +17,7 @@ SIZES = {
 
 def settings(folder, preset, **changes):
     """Choose what trains in a second or two."""
-    train = {"steps": 50, "batch_tokens": 24, "threads": 1, "validate_every": 25, "device": "cpu"}
+    train = {"steps": 50, "batch_size": 24, "threads": 1, "validate_every": 25, "device": "cpu"}
     table = {
         "data": {"corpus": str(folder), "image_size": 16, "shift": 0},
         "model": SIZES[preset.split("-")[0]],

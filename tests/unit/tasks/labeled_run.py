@@ -2,9 +2,9 @@
 
 import random
 
-from regard.config.classify_run import LabeledSize, compose_classifier
 from regard.config.read import merge
 from regard.tasks.classification.data import gather_texts
+from regard.tasks.classification.settings import LabeledSize, compose_classifier
 from regard.tasks.classification.train import train_classifier
 from regard.training.run import Run
 from regard.training.run_folder import RunFolder

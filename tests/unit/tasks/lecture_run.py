@@ -1,8 +1,8 @@
 """A run that learns to say where people are from, in a second: words of one side stand in a joint vocabulary too."""
 
-from regard.config.compose import compose
 from regard.config.read import parse_assignments
 from regard.tasks.translation.data import gather_pairs
+from regard.tasks.translation.settings import compose
 from regard.tasks.translation.train import train_translator
 from regard.training.run import Run
 from regard.training.run_folder import RunFolder

@@ -2,13 +2,12 @@
 
 from unittest import mock
 
-from regard.config.captions import compose_captions
-from regard.config.picture_data import PictureSize
-from regard.config.questions import compose_questions
 from regard.config.read import merge
 from regard.tasks.captions.data import gather_captions
+from regard.tasks.captions.settings import compose_captions
 from regard.tasks.captions.train import train_captions
 from regard.tasks.questions.data import gather_questions
+from regard.tasks.questions.settings import PictureSize, compose_questions
 from regard.tasks.questions.train import train_questions
 from regard.training.run import Run
 from regard.training.run_folder import RunFolder
@@ -17,7 +16,7 @@ IMAGE = {"kind": "residual", "widths": (4, 4, 6, 8), "num_blocks": 1}
 TINY = {
     "data": {"corpus": "builtin:shapes", "scenes": 16, "held_out_scenes": 6},
     "model": {"size": 8, "num_heads": 2, "feed_forward_size": 8, "image": IMAGE},
-    "train": {"steps": 2, "batch_tokens": 8, "threads": 1, "validate_every": 2, "device": "cpu", "valid_sentences": 2},
+    "train": {"steps": 2, "batch_size": 8, "threads": 1, "validate_every": 2, "device": "cpu"},
 }
 SIZE = PictureSize(pictures=16, words=500)
 
@@ -33,7 +32,7 @@ def make_answerer(path, *, preset="", **changes):
 
 def make_captioner(path, **changes):
     """Likewise for captions."""
-    config = compose_captions(merge(TINY, changes), SIZE)
+    config = compose_captions(merge(merge(TINY, {"train": {"valid_sentences": 2}}), changes), SIZE)
     corpus, folder = gather_captions(config.data), RunFolder(path)
     folder.begin(config, corpus.fingerprint())
     with mock.patch("regard.tasks.captions.train.SHOWN", 2):

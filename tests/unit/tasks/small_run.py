@@ -2,12 +2,12 @@
 
 import torch
 
-from regard.config.compose import compose
 from regard.config.read import parse_assignments
 from regard.data.text.tokenizer_training import train_tokenizers
 from regard.models.folder import save_model
 from regard.models.sequence.build import build_model
 from regard.tasks.translation.data import gather_pairs
+from regard.tasks.translation.settings import compose
 from regard.training.run_folder import RunFolder
 
 

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from catalogue.models import small
-from regard.config.presets import preset
 from regard.data.corpora.pair import Link, Pair, words
 from regard.data.text.tokenizer import TokenizerPair
 from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizers
@@ -21,6 +20,7 @@ from regard.tasks.alignment.align import (
     turned_pairs,
 )
 from regard.tasks.translation.model import Translator
+from regard.tasks.translation.presets import preset
 from unit.tasks.looking import looking_translator
 
 PAIRS = [

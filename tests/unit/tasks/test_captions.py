@@ -6,12 +6,12 @@ import pytest
 import torch
 
 import regard
-from regard.config.captions import caption_preset
-from regard.config.picture_data import PictureData
 from regard.errors import ArgumentError, DataError
 from regard.tasks.captions.data import gather_captions
 from regard.tasks.captions.model import Captioner, load_captioner
+from regard.tasks.captions.settings import compose_captions
 from regard.tasks.captions.train import captions_page
+from regard.tasks.questions.settings import PictureData, PictureSize
 from unit.tasks.picture_run import make_captioner
 
 
@@ -93,7 +93,7 @@ def test_mistakes(run, tmp_path):
     ):
         gather_captions(PictureData(corpus="x"))
     with pytest.raises(ArgumentError, match=r"`preset` must be the name of a model for captions; received \"v\"\."):
-        caption_preset("v")
+        compose_captions({}, PictureSize(pictures=9, words=9), name="v")
     for path in run[0].folder.model.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "tokenizer.json").unlink()

@@ -7,13 +7,12 @@ import signal
 import pytest
 import torch
 
-from regard.config.classify import CLASSIFIERS
-from regard.config.classify_run import LabeledData
 from regard.errors import ArgumentError, ArgumentTypeError, DataError, Interrupted, TrainingError
 from regard.tasks.classification.data import gather_texts
 from regard.tasks.classification.job import ClassificationJob
 from regard.tasks.classification.model import Classifier, Decision, load_classifier
 from regard.tasks.classification.page import decisions_page, shade
+from regard.tasks.classification.settings import CLASSIFIERS, LabeledData
 from regard.tasks.classification.train import describe_classifier, train_classifier
 from regard.training.interruption import Interruption
 from regard.training.run import Run

@@ -12,9 +12,10 @@ import torch
 from safetensors.torch import load_file
 
 import regard
-from regard.config.train import Schedule, Train
+from regard.config.train import Schedule
 from regard.errors import Interrupted
 from regard.tasks.classification.job import ClassificationJob
+from regard.tasks.task import all_settings
 from regard.training.metrics import read_metrics
 from unit.tasks.every_task import SHORT, TASKS, run_task
 from unit.tasks.test_going_on import stop_after
@@ -27,6 +28,7 @@ ROWS = {
     "minutes": [{"minutes": 0.0}, {"minutes": 10.0}],
     "start": [{"start": ""}],  # of a model: test_start.py
     "batch_tokens": [{"batch_tokens": 24}],
+    "batch_size": [{"task": "images", "batch_size": 3}],
     "accumulate": [{"accumulate": 3}],
     "seed": [{"seed": 7}],
     "weight_decay": [{"weight_decay": 0.0}, {"weight_decay": 0.1}],
@@ -40,7 +42,8 @@ ROWS = {
     "result": [{"result": "best"}, {"result": "last"}, {"result": "average", "keep_checkpoints": 1}],
     "average": [{"result": "average", "average": 1}, {"result": "average", "average": 99}],
     "metric": [{"metric": name} for name in ("loss", "accuracy", "macro_f1")]
-    + [{"task": "translate", "metric": name} for name in ("bleu", "chrf")],
+    + [{"task": "translate", "metric": name} for name in ("bleu", "chrf")]
+    + [{"task": "captions", "metric": "exact"}],
     "patience": [{"patience": 1, "validate_every": 1, "steps": 6}],
     "validate_every": [{"validate_every": 1}, {"validate_every": 100}],
     "valid_sentences": [{"task": "translate", "valid_sentences": 1}],
@@ -71,20 +74,25 @@ ROWS = {
         },
     ],
 }
+#: The settings of `train` of every task.
+TRAINS = [get_type_hints(settings)["train"] for settings in all_settings().values()]
 CASES = [pytest.param(row, id=f"{name}-{number}") for name, rows in ROWS.items() for number, row in enumerate(rows)]
 
 
 def test_every_setting_has_a_row():
-    assert set(ROWS) == {one.name for one in fields(Train)}
+    assert set(ROWS) == {one.name for kind in TRAINS for one in fields(kind)}
     for name, rows in ROWS.items():
         assert name == "device" or any(name in row for row in rows), name
 
 
 def test_every_choice_has_a_row():
-    hints = get_type_hints(Train)
-    for name, hint in hints.items():
-        if get_origin(hint) is Literal:
-            assert {row[name] for row in ROWS[name] if name in row} == set(get_args(hint)), name
+    choices = {}
+    for kind in TRAINS:
+        for name, hint in get_type_hints(kind).items():
+            if get_origin(hint) is Literal:
+                choices.setdefault(name, set()).update(get_args(hint))
+    for name, known in choices.items():
+        assert {row[name] for row in ROWS[name] if name in row} == known, name
     schedules = {row["schedule"]["kind"]: set(row["schedule"]) for row in ROWS["schedule"]}
     known = {one().kind: {part.name for part in fields(one)} for one in get_args(Schedule)}
     assert schedules == known

@@ -31,7 +31,7 @@ class At(Silent):
 
 def stop_after(step):
     interruption = Interruption()
-    return {"watcher": At(step, lambda: interruption.ask(15)), "interruption": interruption}
+    return {"watcher": At(step, lambda: interruption.request(15)), "interruption": interruption}
 
 
 @pytest.mark.parametrize("task", TASKS)

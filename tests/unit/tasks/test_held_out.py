@@ -2,11 +2,10 @@
 
 import pytest
 
-from regard.config.data import Data
-from regard.config.schema import Config
 from regard.errors import ArgumentError, DataError
 from regard.tasks.evaluation.held_out import Choice, find_held_out, read_hypotheses, run_of
 from regard.tasks.translation.data import gather_pairs
+from regard.tasks.translation.settings import Config, Data
 from regard.training.run_folder import RunFolder
 from unit.tasks.small_run import make_run, write_files
 

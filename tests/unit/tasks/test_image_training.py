@@ -11,13 +11,12 @@ import torch
 from PIL import Image
 
 import regard
-from regard.config.image_run import TYPICAL, ImageData, compose_images
-from regard.config.vision import IMAGE_ENCODERS
 from regard.data.corpora.split import Fractions
 from regard.data.images.pixels import color_statistics
 from regard.errors import ArgumentError, ArgumentTypeError, DataError, Interrupted
 from regard.tasks.images.data import gather_images
 from regard.tasks.images.model import ImageClassifier, load_image_classifier
+from regard.tasks.images.settings import IMAGE_ENCODERS, TYPICAL, ImageData, compose_images
 from regard.tasks.images.train import describe_images, train_image_classifier
 from regard.training.interruption import Interruption
 from regard.training.metrics import read_metrics

@@ -9,7 +9,6 @@ import torch
 import regard
 from regard.config.classify import AverageSpec, StructuredSpec, TfIdfSpec, TransformerEncoderSpec
 from regard.config.language import SavedLanguageModel
-from regard.config.presets import preset
 from regard.data.text.text_tokenizer import TextTokenizer
 from regard.decoding.search import Search
 from regard.errors import ArgumentError, ArgumentTypeError
@@ -25,6 +24,7 @@ from regard.models.language.recurrent_attention import AttendingLanguageModel
 from regard.tasks.classification.model import Classifier
 from regard.tasks.language.model import LanguageModel
 from regard.tasks.translation.model import Translator
+from regard.tasks.translation.presets import preset
 from unit.tasks.translators import BYTES, LEARNED, RECURRENT, WORDS, make_folder, tokenizers
 
 TRANSFORMER = replace(preset("transformer-tiny"), size=8, num_heads=2, feed_forward_size=8)

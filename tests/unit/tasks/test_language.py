@@ -9,7 +9,6 @@ import pytest
 import torch
 
 import regard
-from regard.config.language import LANGUAGE_PRESETS, TextData
 from regard.data.text.open_character import OpenCharacter
 from regard.data.text.special import END
 from regard.data.text.text_tokenizer import TextTokenizer
@@ -21,12 +20,13 @@ from regard.tasks.language.continuation import continue_tokens
 from regard.tasks.language.data import Text, count_tokens, encode_text, find_files, gather_text
 from regard.tasks.language.job import LanguageJob
 from regard.tasks.language.model import LanguageModel
+from regard.tasks.language.settings import LANGUAGE_PRESETS, TextData
 from regard.tasks.language.train import encode_corpus, start_network, train_language_model
 from regard.tasks.translation.model import load as load_translator
 from regard.training.checkpoint import read_tensors
 from regard.training.group import Group
 from regard.training.interruption import Interruption
-from regard.training.job import Carrying, JobOf, cells, halve
+from regard.training.job import Carrying, JobOf
 from regard.training.run import Run
 from regard.training.run_folder import RunFolder
 from regard.training.watch import Watchers
@@ -282,8 +282,8 @@ def test_a_batch_in_parts_costs_the_same(text, tmp_path):
     batches = [batch for batch, _ in zip(job.batches, range(3), strict=False)]
     for number, batch in enumerate(batches):
         whole = float(job.loss(model, batch).total.detach())
-        parts = halve(batch) if number else [batch]  # as if memory had run out after the first
-        assert sum(cells(part) for part in parts) == cells(batch)
+        parts = batch.halve() if number else [batch]  # as if memory had run out after the first
+        assert sum(part.cells for part in parts) == batch.cells
         assert sum(float(other.loss(model, part).total.detach()) for part in parts) == pytest.approx(whole, rel=1e-5)
 
 

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from regard.config.language import LANGUAGE_PRESETS, NGramSpec, compose_language
+from regard.config.language import NGramSpec
+from regard.tasks.language.settings import LANGUAGE_PRESETS, compose_language
 from regard.tasks.language.signature import describe_language, describe_spec
 
 

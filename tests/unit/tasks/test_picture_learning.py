@@ -5,14 +5,13 @@ from random import Random
 import numpy as np
 import pytest
 
-from regard.config.captions import compose_captions
-from regard.config.picture_data import PictureSize
-from regard.config.questions import compose_questions
 from regard.data.scenes import caption_scene, draw_scene, paint_scene
 from regard.data.scenes.sides import CaptionSide, PictureQuestion, QuestionSide
 from regard.tasks.captions.data import CaptionCorpus
+from regard.tasks.captions.settings import compose_captions
 from regard.tasks.captions.train import train_captions
 from regard.tasks.questions.data import QuestionCorpus
+from regard.tasks.questions.settings import PictureSize, compose_questions
 from regard.tasks.questions.train import train_questions
 from regard.training.run import Run
 from regard.training.run_folder import RunFolder
@@ -28,7 +27,7 @@ SMALL = {
     },
     "train": {
         "steps": 60,
-        "batch_tokens": 8,
+        "batch_size": 8,
         "threads": 1,
         "validate_every": 60,
         "device": "cpu",

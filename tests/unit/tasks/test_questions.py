@@ -10,12 +10,11 @@ import torch
 from PIL import Image
 
 import regard
-from regard.config.picture_data import PictureData
-from regard.config.questions import QuestionConfig, compose_questions, question_preset
 from regard.errors import ArgumentError, ArgumentTypeError, DataError, Interrupted
 from regard.tasks.picture_input import read_any_picture
 from regard.tasks.questions.data import gather_questions
 from regard.tasks.questions.model import QuestionAnswerer, load_question_answerer
+from regard.tasks.questions.settings import PictureData, PictureSize, QuestionConfig, compose_questions
 from regard.tasks.questions.train import train_questions
 from regard.training.interruption import Interruption
 from regard.training.metrics import read_metrics
@@ -195,7 +194,7 @@ def test_mistakes_in_settings():
     with pytest.raises(ArgumentError, match=r"model.image.kind: must be one of residual, vision-transformer"):
         compose_questions({"model": {"image": {"kind": "cnn"}}}, SIZE)
     with pytest.raises(ArgumentError, match=r"`preset` must be the name of a model for questions; received \"vitt\"\."):
-        question_preset("vitt")
+        compose_questions({}, PictureSize(pictures=9, words=9), name="vitt")
 
 
 def test_a_folder_without_enough_is_refused(tmp_path):
@@ -225,4 +224,4 @@ def test_no_picture_of_a_file_is_on_another_side(tmp_path):
 def test_presets_set_the_model():
     config = compose_questions({"model": {"size": 32}}, SIZE, name="vit-mean")
     assert isinstance(config, QuestionConfig)
-    assert (config.model.size, config.model.look, config.model.image.kind) == (32, "mean", "vision-transformer")
+    assert (config.model.size, config.model.attention, config.model.image.kind) == (32, "mean", "vision-transformer")

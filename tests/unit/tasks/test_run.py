@@ -105,7 +105,7 @@ def test_a_first_signal_after_training_is_heeded_at_once(tmp_path):
     run.put_model(save)
 
     def measure():
-        interruption.ask(signal.SIGTERM)
+        interruption.request(signal.SIGTERM)
         raise AssertionError("it went on")
 
     message = rf"Stopped after training: the model is in {tmp_path}/model and can be used, but it is not measured. The"
@@ -117,7 +117,7 @@ def test_a_first_signal_after_training_is_heeded_at_once(tmp_path):
 
 def test_a_signal_in_the_last_step_is_heeded_once_the_model_is_there(tmp_path):
     interruption = Interruption()
-    interruption.ask(signal.SIGINT)
+    interruption.request(signal.SIGINT)
     run = Run(folder=RunFolder(tmp_path), interruption=interruption)
     run.put_model(save)
     with pytest.raises(Interrupted, match="Stopped after training") as caught:

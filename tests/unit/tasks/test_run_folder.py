@@ -1,17 +1,18 @@
 """A run folder is new, or that of the very same run."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
-from regard.config.image_run import ImagesConfig
-from regard.config.language import LanguageConfig
-from regard.config.questions import QuestionConfig
-from regard.config.schema import Config
-from regard.config.train import Train
+from regard.config.show import differences
 from regard.errors import ArgumentError, DataError
-from regard.tasks.task import TASKS
+from regard.tasks.images.settings import ImagesConfig
+from regard.tasks.language.settings import LanguageConfig
+from regard.tasks.questions.settings import QuestionConfig
+from regard.tasks.task import TASKS, all_settings
+from regard.tasks.translation.settings import Config, TranslationTrain
 from regard.training.run_folder import RunFolder
 
 
@@ -31,8 +32,8 @@ def test_another_run_is_told_what_differs(tmp_path):
         r"is of another: train.steps was 10000, now 5. Name a new folder, or give the settings it began with: --config"
     )
     with pytest.raises(ArgumentError, match=message):
-        folder.begin(Config(train=Train(steps=5)), "abc")
-    many = Train(steps=5, batch_tokens=1, accumulate=2, seed=3, clip=0.0, ema=0.5, average=9)
+        folder.begin(Config(train=TranslationTrain(steps=5)), "abc")
+    many = TranslationTrain(steps=5, batch_tokens=1, accumulate=2, seed=3, clip=0.0, ema=0.5, average=9)
     with pytest.raises(ArgumentError, match=r"; and 2 more. Name"):
         folder.begin(Config(train=many), "abc")
     with pytest.raises(ArgumentError, match=r"The data of a run must stay as it was; that of .* has changed since"):
@@ -192,12 +193,12 @@ def test_two_processes_do_not_train_into_one_folder(tmp_path):
 
 def test_settings_that_follow_from_others_are_told_last(tmp_path):
     folder = RunFolder(tmp_path)
-    folder.begin(Config(train=Train(steps=100, log_every=5)), "abc")
+    folder.begin(Config(train=TranslationTrain(steps=100, log_every=5)), "abc")
     message = (
         r"is of another: train\.steps was 100, now 200 \(train\.steps also decides train\.log_every\)\. Name a new"
     )
     with pytest.raises(ArgumentError, match=message):
-        folder.begin(Config(train=Train(steps=200, log_every=7)), "abc")
+        folder.begin(Config(train=TranslationTrain(steps=200, log_every=7)), "abc")
 
 
 def test_a_lock_that_is_a_link_is_refused_and_its_target_kept(tmp_path):
@@ -208,3 +209,25 @@ def test_a_lock_that_is_a_link_is_refused_and_its_target_kept(tmp_path):
     with pytest.raises(ArgumentError, match=message), RunFolder(tmp_path / "run").locked():
         pass
     assert (tmp_path / "precious").read_text() == "kept"
+
+
+#: What older versions wrote into [train] of every task.
+ONCE = "r_drop = 0.0\nbpe_dropout = 0.0\nguided_alignment = 0.0\nvalid_sentences = 500\nsamples = 0\n"
+
+
+@pytest.mark.parametrize("name", ["language", "classify", "images", "questions", "captions"])
+def test_a_run_that_an_older_version_began_goes_on(tmp_path, name):
+    settings = TASKS[name].compose({}, TASKS[name].typical, "")
+    folder = RunFolder(tmp_path)
+    folder.begin(settings, "abc")
+    text = folder.config.read_text()
+    for new, old in (("batch_size", "batch_tokens"), ("samples", "samples_"), ("valid_sentences", "valid_sentences_")):
+        text = re.sub(rf"^{new} = ", f"{old} = ", text, flags=re.MULTILINE)
+    if name == "questions":
+        text = text.replace('attention = "positions"', 'look = "places"').replace("num_layers = ", "num_looks = ")
+    text = re.sub(r"^\w+_ = .*\n", "", text, flags=re.MULTILINE).replace("[train]\n", f"[train]\n{ONCE}")
+    folder.config.write_text(text)
+    assert folder.task(all_settings()) == name
+    before = folder.read_settings(type(settings))
+    assert folder.begin(before, "abc") == ""
+    assert [change for change in differences(before, settings) if "samples" not in change] == []

@@ -5,8 +5,7 @@ import json
 import pytest
 from torch import nn
 
-from regard.config.image_run import SavedImageClassifier
-from regard.config.vision import ResidualSpec
+from regard.config.vision import ResidualSpec, SavedImageClassifier
 from regard.errors import DataError
 from regard.tasks.saved_model import build_saved, list_text, read_saved, whole_folder, write_saved
 

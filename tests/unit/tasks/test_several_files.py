@@ -5,15 +5,15 @@ import re
 import pytest
 
 from regard.cli.train import train
-from regard.config.classify_run import LabeledData
-from regard.config.data import Data
-from regard.config.language import TextData
 from regard.data.corpora.corpus import Several, find_corpus
 from regard.data.formats.several import find_in_folder
 from regard.errors import ArgumentError, DataError
 from regard.tasks.classification.data import gather_texts
+from regard.tasks.classification.settings import LabeledData
 from regard.tasks.language.data import gather_text
+from regard.tasks.language.settings import TextData
 from regard.tasks.translation.data import gather_pairs
+from regard.tasks.translation.settings import Data
 
 
 def write_parts(folder, line, *, ending, header=""):

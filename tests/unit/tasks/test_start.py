@@ -140,7 +140,7 @@ def test_without_checkpoints_a_run_is_not_given_more_and_keeps_its_figures(tmp_p
 def test_what_follows_from_the_steps_stays_as_it_was(tmp_path):
     run_task("classify", tmp_path)
     folder = RunFolder(tmp_path)
-    from regard.config.classify_run import ClassifyConfig
+    from regard.tasks.classification.settings import ClassifyConfig
 
     before = folder.read_settings(ClassifyConfig)
 

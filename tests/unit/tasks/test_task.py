@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 import regard.tasks
-from regard.config.captions import CAPTION_MODELS
-from regard.config.classify import CLASSIFIERS
-from regard.config.language import LANGUAGE_PRESETS
-from regard.config.presets import COUNTING, PRESETS
-from regard.config.questions import QUESTION_MODELS
-from regard.config.vision import IMAGE_ENCODERS
 from regard.data.corpora.catalogue import BUILTINS
 from regard.errors import ArgumentError
+from regard.tasks.captions.settings import CAPTION_MODELS
+from regard.tasks.classification.settings import CLASSIFIERS
+from regard.tasks.images.settings import IMAGE_ENCODERS
+from regard.tasks.language.settings import LANGUAGE_PRESETS
+from regard.tasks.questions.settings import QUESTION_MODELS
 from regard.tasks.task import DEFAULT, TASKS, find_task, time_spent
+from regard.tasks.translation.presets import COUNTING, PRESETS
 
 FOLDER = Path(regard.tasks.__file__).parent
 ARCHITECTURE = Path(__file__).parents[3] / "ARCHITECTURE.md"
-#: What each task calls its models in `config/`.
+#: What each task calls its models in its settings.py.
 NAMED = {
     "translate": [*PRESETS, *COUNTING],
     "language": [*LANGUAGE_PRESETS],
@@ -36,7 +36,9 @@ def test_every_folder_that_trains_is_listed():
     listed = {TASKS[name].train.__module__.split(".")[-2] for name in TASKS}
     assert listed == training
     for folder in training:
-        assert all((FOLDER / folder / f"{name}.py").is_file() for name in ("task", "data", "job", "model", "train"))
+        assert all(
+            (FOLDER / folder / f"{name}.py").is_file() for name in ("task", "settings", "data", "job", "model", "train")
+        )
         assert f"{folder}/" in ARCHITECTURE.read_text(), "name it in the tree of ARCHITECTURE.md"
 
 

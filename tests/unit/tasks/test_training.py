@@ -20,7 +20,7 @@ from regard.training.watch import Measured, Validated
 from unit.tasks.picture_run import TINY
 
 SHORT = {"train.validate_every": 2, "train.checkpoint_every": 1, "train.log_every": 1, "train.threads": 1}
-TINY_PICTURES = {"data": {"scenes": 16, "held_out_scenes": 6}, "model": TINY["model"], "train.batch_tokens": 8}
+TINY_PICTURES = {"data": {"scenes": 16, "held_out_scenes": 6}, "model": TINY["model"], "train.batch_size": 8}
 #: A quick run of each task: data, preset, settings, and the class of its model.
 QUICK = {
     "translate": (

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 import regard
-from regard.config.compose import compose
 from regard.config.read import parse_assignments
 from regard.data.corpora.pair import Link, Pair
 from regard.data.corpora.streamed import StreamedPairs
@@ -24,6 +23,7 @@ from regard.tasks.translation.job import TranslationJob
 from regard.tasks.translation.lengths import check_lengths
 from regard.tasks.translation.links import gold_weights, token_links
 from regard.tasks.translation.samples import make_samples
+from regard.tasks.translation.settings import compose
 from regard.tasks.translation.tokenizers import sample
 from regard.tasks.translation.train import train_translator
 from regard.training.group import Group
@@ -195,13 +195,13 @@ def test_samples_come_with_where_the_model_looked(corpus):
     samples = job.validate(model).samples
     assert [one.source for one in samples] == [pair.source for pair in corpus.valid[:2]]
     for one in samples:
-        assert one.looks is not None
-        assert one.looks.source[-1] == "</s>"
-        assert len(one.looks.weights) == len(one.looks.target)
-        assert all(len(row) == len(one.looks.source) for row in one.looks.weights)
-        assert all(abs(sum(row) - 1) < 0.02 for row in one.looks.weights)
+        assert one.weights is not None
+        assert one.weights.source[-1] == "</s>"
+        assert len(one.weights.weights) == len(one.weights.target)
+        assert all(len(row) == len(one.weights.source) for row in one.weights.weights)
+        assert all(abs(sum(row) - 1) < 0.02 for row in one.weights.weights)
     blind, fixed = make_job(corpus, make_config(corpus, preset="fixed"))
-    assert blind.validate(fixed.eval()).samples[0].looks is None
+    assert blind.validate(fixed.eval()).samples[0].weights is None
     assert make_samples(model, job.tokenizers, []) == ()
 
 

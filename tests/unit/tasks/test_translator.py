@@ -201,7 +201,7 @@ def test_unknown_words_are_taken_from_the_source(unknowing):
 def test_a_model_that_cannot_look_keeps_its_unknown_words(tmp_path):
     from dataclasses import replace
 
-    from regard.config.presets import preset
+    from regard.tasks.translation.presets import preset
 
     spec = replace(preset("fixed"), embedding_size=8, hidden_size=8)
     fixed = load(make_folder(tmp_path, spec, favor=[UNKNOWN]))

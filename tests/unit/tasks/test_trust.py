@@ -6,13 +6,12 @@ import socket
 
 import pytest
 
-from regard.config.data import Data
-from regard.config.schema import Config
 from regard.errors import ArgumentError, DataError
 from regard.studio.views.compare_pairs import find_common
 from regard.tasks.evaluation.held_out import Choice, find_held_out
 from regard.tasks.evaluation.texts import find_run_text
 from regard.tasks.language.data import gather_text
+from regard.tasks.translation.settings import Config, Data
 from regard.training.run_folder import RunFolder
 from unit.tasks.small_run import make_run, write_files
 from unit.tasks.texts import settings, write_text

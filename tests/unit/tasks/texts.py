@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from regard.config.language import LanguageConfig, compose_language
+from regard.tasks.language.settings import LanguageConfig, compose_language
 
 SENTENCES = ("the dog barks", "the cat meows", "a bird sings", "a fish swims")
 SIZES = {

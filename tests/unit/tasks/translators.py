@@ -7,12 +7,12 @@ from itertools import islice
 import torch
 
 from regard.config.model import TransformerSpec
-from regard.config.presets import preset
 from regard.data.builtin import stream
 from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizers
 from regard.models.folder import save_model
 from regard.models.sequence.build import build_model
 from regard.tasks.translation.lines import LineTranslator, Tally
+from regard.tasks.translation.presets import preset
 
 RECURRENT = replace(preset("bahdanau"), embedding_size=8, hidden_size=8)
 LOCATION = replace(preset("luong-location"), embedding_size=8, hidden_size=8)

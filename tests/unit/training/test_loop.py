@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors import SafetensorError
 
+from regard.config.train import PictureTrain, TokenTrain, Train
 from regard.errors import DataError, Interrupted, MissingExtraError, TrainingError
 from regard.training import checkpoint as checkpoint_module
 from regard.training.checkpoint import Checkpoints
@@ -208,7 +209,18 @@ def test_out_of_memory_divides_the_batch_with_the_same_result(tmp_path):
         torch.testing.assert_close(one, weights(trainer)[name], atol=1e-5, rtol=1e-4)
 
 
-def test_a_sentence_that_does_not_fit_ends_the_run_with_advice(tmp_path):
+@pytest.mark.parametrize(
+    ("settings", "advice"),
+    [
+        (
+            TokenTrain(batch_tokens=4096),
+            r" \(train.batch_tokens = 2048 with train.accumulate = 2 makes the same steps\)",
+        ),
+        (PictureTrain(batch_size=64), r" \(train.batch_size = 32 with train.accumulate = 2 makes the same steps\)"),
+        (Train(), ""),
+    ],
+)
+def test_a_sentence_that_does_not_fit_ends_the_run_with_advice(tmp_path, settings, advice):
     job = Copying()
 
     def loss(model, batch):
@@ -217,10 +229,10 @@ def test_a_sentence_that_does_not_fit_ends_the_run_with_advice(tmp_path):
     job.loss = loss
     message = (
         r"Step 1 must fit into memory; it does not: CUDA out of memory. Tried to allocate 2.00 GiB. The last "
-        r"checkpoint is kept. .*train.batch_tokens = 2048 with train.accumulate = 2 makes the same steps"
+        rf"checkpoint is kept. Take smaller batches{advice}, shorter sentences"
     )
     with pytest.raises(TrainingError, match=message):
-        make_trainer(tmp_path, job=job).train()
+        make_trainer(tmp_path, settings, job=job).train()
 
 
 def test_other_errors_are_not_taken_for_memory(tmp_path):

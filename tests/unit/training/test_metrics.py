@@ -10,7 +10,7 @@ import pytest
 from regard.errors import DataError, Interrupted
 from regard.tasks.translation.page import make_page
 from regard.training.metrics import MetricsFile, last_report, read_metrics
-from regard.training.watch import Looks, Measured, Sample, Validated, Watchers
+from regard.training.watch import Measured, Sample, SampleWeights, Validated, Watchers
 from unit.training.copying import SETTINGS, Copying, make_trainer
 from unit.training.test_loop import Stop
 
@@ -47,7 +47,7 @@ def page(path):
 def test_a_sample_may_hold_what_ends_a_line_elsewhere(tmp_path, end):
     path = tmp_path / "metrics.jsonl"
     text = f"one{end}two"
-    looks = Looks((text,), (text,), ((1.0,),))
+    looks = SampleWeights((text,), (text,), ((1.0,),))
     for step in (2, 4):
         file = MetricsFile(path)
         file.measured(replace(MEASURED, step=step))
@@ -69,7 +69,7 @@ def test_what_is_no_number_is_null_and_drawn_as_nothing(tmp_path):
     file = MetricsFile(path)
     file.measured(replace(MEASURED, step=1))
     file.measured(replace(MEASURED, step=2, loss=math.nan, cross_entropy=math.inf, gradient_norm=-math.inf))
-    looks = Looks(("a",), ("b",), ((math.nan,),))
+    looks = SampleWeights(("a",), ("b",), ((math.nan,),))
     validated = Validated(loss=math.nan, figures={"bleu": math.inf}, samples=(Sample("a", "b", "c", looks),), step=2)
     file.validated(validated, best=False)
     lines = [strict(line) for line in path.read_text().splitlines()]

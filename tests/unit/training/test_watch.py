@@ -7,7 +7,7 @@ import pytest
 
 from regard.errors import MissingExtraError
 from regard.training.metrics import MetricsFile
-from regard.training.watch import Looks, Sample, TensorBoard, Validated
+from regard.training.watch import Sample, SampleWeights, TensorBoard, Validated
 
 
 def test_tensorboard_that_is_not_installed_is_named(tmp_path, monkeypatch):
@@ -19,7 +19,7 @@ def test_tensorboard_that_is_not_installed_is_named(tmp_path, monkeypatch):
 
 def test_samples_are_written_with_where_the_model_looked(tmp_path):
     file = MetricsFile(tmp_path / "metrics.jsonl")
-    looks = Looks(("a", "</s>"), ("b",), ((0.25, 0.75),))
+    looks = SampleWeights(("a", "</s>"), ("b",), ((0.25, 0.75),))
     samples = (Sample("a", "b", "c", looks), Sample("a", "b", "c"))
     file.validated(Validated(loss=1.0, samples=samples, step=3), best=True)
     line = json.loads((tmp_path / "metrics.jsonl").read_text())

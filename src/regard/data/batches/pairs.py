@@ -1,6 +1,6 @@
 """Padded tensors for training and scoring, in an order that can be taken up where it stopped."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -10,7 +10,8 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.batches.bucketing import make_index_batches, padding_efficiency, share_batches
+from regard.data.batches.bucketing import make_index_batches, share_batches
+from regard.data.batches.epochs import Epochs
 from regard.data.batches.ragged import Ragged
 from regard.data.corpora.pair import Link
 from regard.data.text.special import END, PAD, START
@@ -20,8 +21,8 @@ from regard.errors import ArgumentError
 class Batch(NamedTuple):
     """Sentences of like length, filled up with `<pad>`; lengths count what is not padding.
 
-    The source ends in `</s>`, the target input starts with `<s>`, and the target output is what the model should say
-    after each token of the input: the same, one place on, ending in `</s>`.
+    The source ends in `</s>`, the target input starts with `<s>`, and the target output is what the model should
+    predict after each token of the input: the same, one position on, ending in `</s>`.
     """
 
     source: Int[Tensor, "batch source"]
@@ -50,6 +51,28 @@ class Batch(NamedTuple):
         """How many target tokens there are to predict."""
         return int(self.target_lengths.sum())
 
+    @property
+    def cells(self) -> int:
+        """How many tokens source and target have, padding included."""
+        return self.source.numel() + self.target_output.numel()
+
+    def halve(self) -> "list[Batch]":
+        """Divide it into two of half as many sentences, each as long as its longest; one sentence stays one."""
+        middle = (len(self.indices) + 1) // 2
+        return [self._part(rows) for rows in (slice(0, middle), slice(middle, None)) if len(self.indices[rows])]
+
+    def _part(self, rows: slice) -> "Batch":
+        longest_source, longest_target = int(self.source_lengths[rows].max()), int(self.target_lengths[rows].max())
+        return Batch(
+            self.source[rows, :longest_source],
+            self.source_lengths[rows],
+            self.target_input[rows, :longest_target],
+            self.target_output[rows, :longest_target],
+            self.target_lengths[rows],
+            self.indices[rows],
+            None if self.links is None else self.links[rows],
+        )
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Examples:
@@ -67,19 +90,11 @@ class Examples:
                 )
 
 
-class Position(NamedTuple):
-    """Where in the order of batches one stands."""
-
-    epoch: int
-    batch: int
-
-
-class Batches:
-    """The batches of one epoch after another, for one process of `ranks`.
+class Batches(Epochs[Batch]):
+    """The batches that one process takes, one epoch after another.
 
     `examples` is a corpus, or a function that gives the corpus of an epoch, where it is encoded anew in each
-    (BPE-dropout). Iterating goes from the position to the end of its epoch, and stands at the next one then. The
-    position moves on before a batch is handed over: saved after a step, it continues with the step after it.
+    (BPE-dropout).
 
     >>> corpus = Ragged.from_lists([[5, 6], [7], [8, 9, 10]])
     >>> batches = Batches(Examples(source=corpus, target=corpus), tokens=8, seed=1)
@@ -100,73 +115,41 @@ class Batches:
         ranks: int = 1,
         too_long: Literal["alone", "refuse"] = "alone",
     ) -> None:
-        self._examples = examples
-        self._tokens = tokens
-        self._seed = seed
-        self._shuffle = shuffle
-        self._rank = rank
-        self._ranks = ranks
-        self._too_long = too_long
-        self._position = Position(0, 0)
-        self._planned: tuple[int, Examples, list[NDArray[np.int64]]] | None = None
+        super().__init__()
+        self._encode: Callable[[int], Examples] = examples if callable(examples) else lambda epoch: examples
+        self._tokens, self._seed, self._shuffle, self._too_long = tokens, seed, shuffle, too_long
+        self._rank, self._ranks = rank, ranks
+        self._encoded: tuple[int, Examples] | None = None
 
-    def __iter__(self) -> Iterator[Batch]:
-        epoch = self._position.epoch
-        examples, plan = self._plan(epoch)
-        for number in range(self._position.batch, len(plan)):
-            last = number + 1 == len(plan)
-            self._position = Position(epoch + 1, 0) if last else Position(epoch, number + 1)
-            yield make_batch(examples, plan[number])
+    def plan(self, epoch: int) -> list[NDArray[np.int64]]:
+        """Give the sentences of each batch of an epoch."""
+        examples = self.examples(epoch)
+        batches = make_index_batches(
+            examples.source.lengths + 1,
+            examples.target.lengths + 1,
+            tokens=self._tokens,
+            seed=self._seed,
+            epoch=epoch,
+            shuffle=self._shuffle,
+            too_long=self._too_long,
+        )
+        return share_batches(batches, rank=self._rank, ranks=self._ranks)
 
-    def __len__(self) -> int:
-        """How many batches this process takes in the epoch of the position."""
-        return len(self._plan(self._position.epoch)[1])
-
-    def state(self) -> dict[str, int]:
-        """Say where we stand, in plain numbers for a checkpoint."""
-        return {"epoch": self._position.epoch, "batch": self._position.batch}
-
-    def restore(self, state: Mapping[str, int]) -> None:
-        """Go to where `state` was taken."""
-        if state.keys() != {"epoch", "batch"}:
-            raise ArgumentError(f"`state` must have the keys epoch and batch; received {', '.join(state) or 'none'}.")
-        position = Position(epoch=int(state["epoch"]), batch=int(state["batch"]))
-        count = len(self._plan(position.epoch)[1])
-        if position.epoch < 0 or not 0 <= position.batch < max(count, 1):
-            raise ArgumentError(
-                f"`state` must name one of the {count} batches of epoch {position.epoch}; received batch "
-                f"{position.batch}. Are corpus, `tokens` and `ranks` those it was taken with?"
-            )
-        self._position = position
-
-    def efficiency(self) -> float:
-        """Say which share of this epoch's tensors is text and not padding."""
-        examples, plan = self._plan(self._position.epoch)
-        return padding_efficiency(plan, examples.source.lengths + 1, examples.target.lengths + 1)
+    def make(self, indices: NDArray[np.int64], *, epoch: int, number: int) -> Batch:
+        """Pad these sentences into one batch."""
+        return make_batch(self.examples(epoch), indices)
 
     def longest(self) -> tuple[int, int]:
         """Give the most tokens of any source and any target of this epoch, `</s>` included."""
-        examples, _ = self._plan(self._position.epoch)
+        examples = self.examples()
         return int(examples.source.lengths.max(initial=0)) + 1, int(examples.target.lengths.max(initial=0)) + 1
 
-    def examples(self) -> Examples:
-        """Give the corpus of this epoch."""
-        return self._plan(self._position.epoch)[0]
-
-    def _plan(self, epoch: int) -> tuple[Examples, list[NDArray[np.int64]]]:
-        if self._planned is None or self._planned[0] != epoch:
-            examples = self._examples(epoch) if callable(self._examples) else self._examples
-            batches = make_index_batches(
-                examples.source.lengths + 1,
-                examples.target.lengths + 1,
-                tokens=self._tokens,
-                seed=self._seed,
-                epoch=epoch,
-                shuffle=self._shuffle,
-                too_long=self._too_long,
-            )
-            self._planned = epoch, examples, share_batches(batches, rank=self._rank, ranks=self._ranks)
-        return self._planned[1:]
+    def examples(self, epoch: int | None = None) -> Examples:
+        """Give the corpus of an epoch, encoded once; by default of the one in which we stand."""
+        epoch = self._epoch if epoch is None else epoch
+        if self._encoded is None or self._encoded[0] != epoch:
+            self._encoded = epoch, self._encode(epoch)
+        return self._encoded[1]
 
 
 def make_batch(examples: Examples, indices: NDArray[np.int64]) -> Batch:

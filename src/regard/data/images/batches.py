@@ -15,7 +15,7 @@ from regard.data.images.labeled import LabeledImages
 
 @dataclass(frozen=True)
 class ImageBatch:
-    """Images with their labels; `training.job.Divisible`."""
+    """Images with their labels; `training.job.TrainingBatch`."""
 
     pixels: UInt8[Tensor, "batch channels height width"]
     labels: Int[Tensor, " batch"]

@@ -18,7 +18,7 @@ from regard.data.text.special import END, PAD, START
 
 
 class QuestionBatch(NamedTuple):
-    """Questions about some pictures; `training.job.Divisible`."""
+    """Questions about some pictures; `training.job.TrainingBatch`."""
 
     pictures: Int[Tensor, " pictures"]
     """Numbers of the pictures, each once."""
@@ -60,7 +60,7 @@ _MOVED = ("pictures", "owners", "tokens", "answers", "indices")
 
 
 class CaptionBatch(NamedTuple):
-    """Texts about pictures; `training.job.Divisible`."""
+    """Texts about pictures; `training.job.TrainingBatch`."""
 
     target_input: Int[Tensor, "pictures words"]
     """The texts after `<s>`."""

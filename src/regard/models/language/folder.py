@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 from regard import __version__
 from regard.config.language import BagSpec, LanguageSpec, NGramSpec, SavedLanguageModel
-from regard.config.read import read_settings
+from regard.config.read import read_any_version
 from regard.config.show import to_table
 from regard.errors import ArgumentError, DataError
 from regard.files import write_text, write_whole
@@ -78,7 +78,7 @@ def read_language_config(folder: Path) -> SavedLanguageModel:
     if not is_language_model(folder):
         raise DataError(f"{path} must describe a language model; received another, or none. See `regard.load`.")
     try:
-        return read_settings(SavedLanguageModel, read_table(folder))
+        return read_any_version(SavedLanguageModel, read_table(folder))
     except ArgumentError as error:
         raise DataError(f"{path}: {error}") from error
 

@@ -62,8 +62,7 @@ TranslationModel = Model | StatisticalModel
 def build_model(spec: NetworkSpec, *, source_vocabulary: int, target_vocabulary: int) -> Model:
     """Build what `spec` describes, for so many source and target tokens, with parameters drawn from torch's generator.
 
-    >>> from regard.config.presets import preset
-    >>> model = build_model(preset("transformer-tiny"), source_vocabulary=50, target_vocabulary=60)
+    >>> model = build_model(TransformerSpec(size=128), source_vocabulary=50, target_vocabulary=60)
     >>> model.output.out_features
     60
     """
@@ -223,11 +222,11 @@ def _attention(spec: RecurrentSpec) -> nn.Module:
             return MultiHeadAttention(state, heads, key_size=memory, normalize=normalize, dropout=dropout)
         case LuongSpec(score=score, max_length=longest):
             return LuongAttention(state, memory, score=score, max_length=longest, normalize=normalize, dropout=dropout)
-        case LocalSpec(place=index, half_width=half_width, score=score, max_length=longest):
+        case LocalSpec(alignment=alignment, half_width=half_width, score=score, max_length=longest):
             return LocalAttention(
                 state,
                 memory,
-                kind=index,
+                kind=alignment,
                 half_width=half_width,
                 score=score,
                 max_length=longest,

@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from regard.config.captions import CaptionSpec
+from regard.config.vision import CaptionSpec
 from regard.layers.position.sinusoidal import SinusoidalPositions
 from regard.models.embedding import TokenEmbedding
 from regard.models.vision.build_questions import build_attending_block, build_image_positions

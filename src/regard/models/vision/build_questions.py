@@ -5,8 +5,7 @@ from typing import assert_never
 import torch
 from torch import nn
 
-from regard.config.questions import QuestionSpec
-from regard.config.vision import ImageEncoderSpec
+from regard.config.vision import ImageEncoderSpec, QuestionSpec
 from regard.layers.mechanisms.multi_head import MultiHeadAttention
 from regard.layers.position.sinusoidal import SinusoidalPositions
 from regard.layers.transformer.decoder_block import TransformerDecoderBlock
@@ -32,12 +31,12 @@ def build_question_network(
     embedding = TokenEmbedding(vocabulary_size, spec.size, positions=positions, dropout=spec.dropout)
     nn.init.normal_(embedding.table.weight, std=0.5)
     return QuestionNetwork(
-        positions=build_image_positions(spec.image, size=spec.size, image_size=image_size, kind=spec.look),
+        positions=build_image_positions(spec.image, size=spec.size, image_size=image_size, kind=spec.attention),
         embedding=embedding,
         words=_reader(spec),
         blocks=[
             build_attending_block(spec.size, spec.num_heads, spec.feed_forward_size, dropout=spec.dropout)
-            for _ in range(spec.num_looks)
+            for _ in range(spec.num_layers)
         ],
         num_answers=num_answers,
         dropout=spec.dropout,
@@ -45,7 +44,7 @@ def build_question_network(
 
 
 def build_image_positions(
-    spec: ImageEncoderSpec, *, size: int, image_size: int, kind: MemoryKind = "places"
+    spec: ImageEncoderSpec, *, size: int, image_size: int, kind: MemoryKind = "positions"
 ) -> ImagePositions:
     """Make the encoder of a picture into positions; their number comes from encoding an empty one."""
     encoder = build_image_encoder(spec, image_size=image_size, channels=3).eval()

@@ -10,7 +10,7 @@ from regard.layers.position.learned import LearnedPositions
 from regard.models.vision.build import ImageEncoder
 from regard.models.vision.features import ImageFeatures
 
-MemoryKind: TypeAlias = Literal["places", "mean"]
+MemoryKind: TypeAlias = Literal["positions", "mean"]
 
 
 class ImagePositions(nn.Module):
@@ -30,7 +30,9 @@ class ImagePositions(nn.Module):
     torch.Size([2, 16, 6])
     """
 
-    def __init__(self, encoder: ImageEncoder, *, size: int, grid: tuple[int, int], kind: MemoryKind = "places") -> None:
+    def __init__(
+        self, encoder: ImageEncoder, *, size: int, grid: tuple[int, int], kind: MemoryKind = "positions"
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.project = nn.Linear(encoder.size, size)

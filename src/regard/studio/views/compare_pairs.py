@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from regard.config.schema import Config
 from regard.config.show import to_table
 from regard.errors import DataError, RegardError
 from regard.tasks.evaluation.held_out import Choice, HeldOut, check_trusted, find_held_out, named_data, run_of
 from regard.tasks.translation.data import gather_pairs
+from regard.tasks.translation.settings import Config
 
 _SPLITS = ("test", "valid")
 

@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from regard.config.picture_data import BUILTIN, PictureData, PictureSize
 from regard.data.corpora.catalogue import is_builtin
 from regard.data.scenes.sides import CaptionSide, draw_captions
 from regard.errors import ArgumentError
 from regard.tasks.questions.data import check_style, scene_counts
+from regard.tasks.questions.settings import BUILTIN, PictureData, PictureSize
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

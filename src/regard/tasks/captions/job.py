@@ -6,7 +6,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.config.train import Train
 from regard.data.batches.ragged import Ragged
 from regard.data.scenes.batches import CaptionBatch, CaptionBatches
 from regard.data.scenes.sides import CaptionSide
@@ -15,6 +14,7 @@ from regard.data.text.tokenizer import Tokenizer
 from regard.decoding import Search, decode
 from regard.evaluation.bleu import score
 from regard.models.vision.captions import CaptionModel, as_source
+from regard.tasks.captions.settings import CaptionTrain
 from regard.tasks.classification.model import cut_texts
 from regard.training.group import Group
 from regard.training.loss import Loss, smoothed_cross_entropy
@@ -40,9 +40,9 @@ class EncodedCaptions:
     def __init__(self, side: CaptionSide, tokenizer: Tokenizer, *, max_length: int, device: torch.device) -> None:
         self.side, self.tokenizer, self.max_length = side, tokenizer, max_length
         self.pixels: Tensor = torch.from_numpy(side.pictures).to(device)
-        self.asked = [tokens[: max_length - 1] for tokens in encode_prompts(tokenizer, side.prompts)]
+        self.prompts = [tokens[: max_length - 1] for tokens in encode_prompts(tokenizer, side.prompts)]
         captions = tokenizer.encode_batch(side.captions)
-        texts = [[*wanted, *captions[index].tolist()] for index, wanted in enumerate(self.asked)]
+        texts = [[*wanted, *captions[index].tolist()] for index, wanted in enumerate(self.prompts)]
         self.texts: Ragged = cut_texts(Ragged.from_lists(texts), max_length)
 
     def image(self, pictures: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ class EncodedCaptions:
     def batches(self, *, size: int, seed: int = 0, shuffle: bool = True, group: Group | None = None) -> CaptionBatches:
         """Give batches of so many texts; of a group each member has its part."""
         rank, ranks = (group.rank, group.ranks) if group else (0, 1)
-        lengths = [len(tokens) for tokens in self.asked]
+        lengths = [len(tokens) for tokens in self.prompts]
         return CaptionBatches(
             self.texts,
             owners=self.side.owners,
@@ -68,10 +68,10 @@ class EncodedCaptions:
 class CaptionJob:
     """Train on some pictures, validate on others."""
 
-    def __init__(self, train: EncodedCaptions, valid: EncodedCaptions, settings: Train, *, group: Group) -> None:
+    def __init__(self, train: EncodedCaptions, valid: EncodedCaptions, settings: CaptionTrain, *, group: Group) -> None:
         self.settings, self.group, self.train, self.valid = settings, group, train, valid
         self.at_once = AT_ONCE
-        self.batches = train.batches(size=settings.batch_tokens, seed=settings.seed, group=group)
+        self.batches = train.batches(size=settings.batch_size, seed=settings.seed, group=group)
 
     def loss(self, model: nn.Module, batch: CaptionBatch) -> Loss:
         """Sum the cross-entropy over the words."""
@@ -96,7 +96,7 @@ class CaptionJob:
         output = describe(model, side, most=most, at_once=self.at_once)
         gold = [side.tokenizer.normalize(item) for item in side.side.captions[: len(output)]]
         right = [item == true for item, true in zip(output, gold, strict=True)]
-        answers = [item for item, wanted in zip(right, side.asked, strict=False) if wanted]
+        answers = [item for item, wanted in zip(right, side.prompts, strict=False) if wanted]
         return CaptionScores(
             sum(right) / max(1, len(right)), score(output, gold).bleu, sum(answers) / len(answers) if answers else None
         )
@@ -111,7 +111,7 @@ def describe(
     search = Search(beam=1, max_length=side.max_length + 1)
     for start in range(0, len(side.side) if most is None else min(most, len(side.side)), at_once):
         rows = slice(start, start + at_once)
-        pixels, wanted = side.pixels[list(side.side.owners[rows])], side.asked[rows]
+        pixels, wanted = side.pixels[list(side.side.owners[rows])], side.prompts[rows]
         results = decode(model, as_source(pixels), search=search, start=START, end=END, prefix=wanted)
         texts += [
             side.tokenizer.decode(best.tokens[len(prompt) :])

@@ -10,7 +10,7 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from regard import __version__
-from regard.config.captions import CaptionSpec, SavedCaptions
+from regard.config.vision import CaptionSpec, SavedCaptions
 from regard.data.corpora.pair import words as divide_words
 from regard.data.text.special import END, START, UNKNOWN
 from regard.data.text.tokenizer import Tokenizer

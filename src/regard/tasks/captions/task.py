@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.config.captions import CaptionConfig, compose_captions
-from regard.config.picture_data import PictureSize
 from regard.errors import with_article
+from regard.tasks.captions.settings import CaptionConfig, compose_captions
+from regard.tasks.questions.settings import PictureSize
 from regard.tasks.questions.task import TYPICAL, count_pictures, opening
 from regard.tasks.task import Count, Gathered, Table, Task, picture_validation, side_name, time_spent
 

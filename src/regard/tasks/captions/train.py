@@ -7,7 +7,6 @@ from html import escape
 import torch
 
 from regard import __version__
-from regard.config.captions import CaptionConfig
 from regard.config.show import show_settings
 from regard.data.images.pixels import color_statistics
 from regard.data.scenes.sides import CaptionSide
@@ -17,6 +16,7 @@ from regard.models.vision.build_captions import build_caption_model
 from regard.tasks.captions.data import CaptionCorpus
 from regard.tasks.captions.job import CaptionJob, CaptionScores, EncodedCaptions
 from regard.tasks.captions.model import Caption, Captioner
+from regard.tasks.captions.settings import CaptionConfig
 from regard.tasks.card import Card, Use, write_card
 from regard.tasks.page import make_html
 from regard.tasks.questions.train import SHOWN, TOKENS
@@ -103,7 +103,7 @@ def caption_figures(corpus: CaptionCorpus, scores: Mapping[str, CaptionScores]) 
     return figures
 
 
-def told_captions(figures: Mapping[str, float]) -> dict[str, str]:
+def named_figures(figures: Mapping[str, float]) -> dict[str, str]:
     """Name the figures for people."""
     shown = {}
     for side, name in (("test", "test"), ("valid", "validation")):
@@ -153,7 +153,7 @@ def _page(
     config: CaptionConfig, corpus: CaptionCorpus, run: Run, captioner: Captioner, figures: dict[str, float]
 ) -> str:
     rows = "".join(
-        f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in told_captions(figures).items()
+        f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in named_figures(figures).items()
     )
     curves = curves_html(read_metrics(run.folder.metrics), measure="exact", called="right word for word", unit="word")
     parts = [
@@ -174,7 +174,7 @@ def _card(config: CaptionConfig, corpus: CaptionCorpus, run: Run, figures: dict[
         f"{figures['parameters']:,.0f} parameters, trained with regard {__version__} in {figures['steps']:,.0f} steps.",
         data=_data(config, corpus),
         license="MIT, drawn by regard",
-        figures=told_captions(figures),
+        figures=named_figures(figures),
         command=run.command,
         signature=describe_captions(config),
         folder=str(run.folder.model),

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from regard.config.classify_run import LabeledData, LabeledSize
 from regard.data.builtin.labeled_texts import labeled_texts
 from regard.data.corpora.catalogue import check_builtin, held_out_size, is_builtin
 from regard.data.corpora.report import Report
@@ -23,6 +22,7 @@ from regard.data.formats.paths import is_folder
 from regard.data.formats.several import find_in_folder, in_order, match_paths
 from regard.data.formats.tables import FORMATS, is_table
 from regard.errors import ArgumentError, DataError
+from regard.tasks.classification.settings import LabeledData, LabeledSize
 
 
 @dataclass(frozen=True, kw_only=True)

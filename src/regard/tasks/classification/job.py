@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from regard.config.train import Train
+from regard.config.train import TokenTrain
 from regard.data.batches.bucketing import make_index_batches, share_batches
 from regard.data.batches.epochs import Epochs
 from regard.data.batches.pairs import Batch
@@ -61,7 +61,7 @@ class ClassificationJob:
     """Train on some texts, validate on others."""
 
     def __init__(
-        self, train: tuple[Ragged, list[int]], valid: tuple[Ragged, list[int]], settings: Train, *, group: Group
+        self, train: tuple[Ragged, list[int]], valid: tuple[Ragged, list[int]], settings: TokenTrain, *, group: Group
     ) -> None:
         self.settings, self.group, self.valid = settings, group, valid
         self.at_once = settings.batch_tokens

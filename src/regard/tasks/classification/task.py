@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.config.classify_run import ClassifyConfig, LabeledSize, compose_classifier
 from regard.errors import with_article
+from regard.tasks.classification.settings import ClassifyConfig, LabeledSize, compose_classifier
 from regard.tasks.task import Count, Gathered, Table, Task, label_sentence, label_validation
 
 if TYPE_CHECKING:

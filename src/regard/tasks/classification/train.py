@@ -9,7 +9,6 @@ import torch
 
 from regard import __version__
 from regard.config.classify import ClassifierSpec, LastStateSpec, RecurrentAttentionSpec, StructuredSpec, TfIdfSpec
-from regard.config.classify_run import ClassifyConfig
 from regard.config.show import show_settings
 from regard.data.batches.ragged import Ragged
 from regard.data.text.special import UNKNOWN
@@ -22,6 +21,7 @@ from regard.tasks.classification.data import LabeledCorpus
 from regard.tasks.classification.job import AnyClassifier, ClassificationJob
 from regard.tasks.classification.model import LABELS, Classifier, cut_texts
 from regard.tasks.classification.page import classifier_card, training_page
+from regard.tasks.classification.settings import ClassifyConfig
 from regard.tasks.start import fill_from, find_start, varying_tensors
 from regard.training.run import Run, Trained
 from regard.training.streams import seed_streams

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from regard.config.data import Data
-from regard.config.schema import Config
 from regard.config.show import to_table
 from regard.data.builtin import Split
 from regard.data.builtin import corpus as builtin_corpus
@@ -22,6 +20,7 @@ from regard.data.formats.paths import is_folder
 from regard.data.formats.records import BadLine, Corpus
 from regard.errors import ArgumentError, DataError, near_miss
 from regard.tasks.translation.data import gather_pairs
+from regard.tasks.translation.settings import Config, Data
 from regard.training.run_folder import RunFolder
 
 HUB = "hf:"

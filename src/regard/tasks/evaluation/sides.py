@@ -5,32 +5,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from regard.config.captions import CaptionConfig
-from regard.config.classify_run import ClassifyConfig
-from regard.config.image_run import ImagesConfig
-from regard.config.questions import QuestionConfig
 from regard.data.corpora.catalogue import is_builtin
 from regard.errors import ArgumentError, DataError, near_miss
 from regard.evaluation.classification import ClassificationScores
 from regard.tasks.captions.data import gather_captions
 from regard.tasks.captions.job import CaptionJob, EncodedCaptions
 from regard.tasks.captions.model import load_captioner
+from regard.tasks.captions.settings import CaptionConfig
 from regard.tasks.captions.train import caption_figures, describe_captions
 from regard.tasks.classification.data import gather_texts
 from regard.tasks.classification.job import ClassificationJob
 from regard.tasks.classification.model import cut_texts, load_classifier
+from regard.tasks.classification.settings import ClassifyConfig
 from regard.tasks.classification.train import describe_classifier, label_figures
 from regard.tasks.evaluation.comparison import system_names
 from regard.tasks.evaluation.held_out import check_trusted, run_of
 from regard.tasks.images.data import gather_images
 from regard.tasks.images.job import ImageJob
 from regard.tasks.images.model import load_image_classifier
+from regard.tasks.images.settings import ImagesConfig
 from regard.tasks.images.train import describe_images
 from regard.tasks.model_folder import find_device, find_model
 from regard.tasks.model_kinds import saved_task
 from regard.tasks.questions.data import gather_questions
 from regard.tasks.questions.job import EncodedQuestions, QuestionJob
 from regard.tasks.questions.model import load_question_answerer
+from regard.tasks.questions.settings import QuestionConfig
 from regard.tasks.questions.train import answer_figures, describe_questions
 from regard.training.group import Group
 from regard.training.run_folder import RunFolder

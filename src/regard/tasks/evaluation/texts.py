@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from regard import __version__
-from regard.config.language import LanguageConfig
 from regard.data.builtin.stories import stories
 from regard.data.corpora.catalogue import check_builtin, is_builtin
 from regard.errors import ArgumentError, DataError, near_miss
@@ -17,6 +16,7 @@ from regard.models.sequence.build import count_parameters
 from regard.tasks.evaluation.held_out import check_trusted, run_of
 from regard.tasks.language.data import Text, find_files, gather_text
 from regard.tasks.language.model import LanguageModel
+from regard.tasks.language.settings import LanguageConfig
 from regard.tasks.language.signature import describe_spec
 
 _INSTEAD = "Name text files behind the model instead."

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from regard.config.image_run import ImageData, ImagesSize
 from regard.data.corpora.catalogue import check_builtin, held_out_size, is_builtin
 from regard.data.corpora.report import Report
 from regard.data.images.labeled import LabeledImages, drop_held_out_images, rename_labels, split_images
@@ -12,6 +11,7 @@ from regard.data.images.read import read_images, rename_classes
 from regard.data.scenes.scene import STYLES
 from regard.data.scenes.sides import draw_labeled
 from regard.errors import ArgumentError, DataError
+from regard.tasks.images.settings import ImageData, ImagesSize
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,10 @@ from jaxtyping import UInt8
 from numpy.typing import NDArray
 from torch import nn
 
-from regard.config.image_run import ImagesConfig
 from regard.data.images.batches import ImageBatch, ImageBatches
 from regard.data.images.labeled import LabeledImages
 from regard.evaluation.classification import ClassificationScores, score_labels
+from regard.tasks.images.settings import ImagesConfig
 from regard.training.group import Group
 from regard.training.loss import Loss, smoothed_cross_entropy
 from regard.training.watch import Validated
@@ -27,7 +27,7 @@ class ImageJob:
         self.at_once = AT_ONCE
         self.batches = ImageBatches(
             train,
-            size=config.train.batch_tokens,
+            size=config.train.batch_size,
             seed=config.train.seed,
             flip=config.data.flip,
             shift=config.data.shift,

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard import __version__
-from regard.config.image_run import SavedImageClassifier
-from regard.config.vision import ImageEncoderSpec
+from regard.config.vision import ImageEncoderSpec, SavedImageClassifier
 from regard.errors import ArgumentError
 from regard.models.sequence.build import count_parameters
 from regard.models.vision.build import ImageEncoder, build_image_encoder

@@ -4,8 +4,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.config.image_run import TYPICAL, ImagesConfig, ImagesSize, compose_images
 from regard.errors import with_article
+from regard.tasks.images.settings import TYPICAL, ImagesConfig, ImagesSize, compose_images
 from regard.tasks.task import Count, Gathered, Table, Task, label_sentence, label_validation
 
 if TYPE_CHECKING:

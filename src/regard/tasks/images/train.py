@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from regard import __version__
-from regard.config.image_run import ImagesConfig
 from regard.config.show import show_settings
 from regard.data.images.pixels import color_statistics
 from regard.errors import with_article
@@ -17,6 +16,7 @@ from regard.tasks.images.data import ImageCorpus
 from regard.tasks.images.job import ImageJob
 from regard.tasks.images.model import ImageClassifier
 from regard.tasks.images.page import images_report
+from regard.tasks.images.settings import ImagesConfig
 from regard.training.metrics import read_metrics
 from regard.training.run import Run, Trained
 from regard.training.state import State

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config.language import TextData
 from regard.data.builtin.sampling import Split
 from regard.data.builtin.stories import stories
 from regard.data.corpora.catalogue import check_builtin, held_out_size, is_builtin
@@ -26,6 +25,7 @@ from regard.data.formats.several import in_order, match_paths
 from regard.data.text.special import END, UNKNOWN
 from regard.data.text.text_tokenizer import TextTokenizer
 from regard.errors import DataError
+from regard.tasks.language.settings import TextData
 
 _AT_ONCE = 4096
 """Lines encoded at once."""

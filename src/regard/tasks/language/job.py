@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from regard.config.language import LanguageConfig
 from regard.data.batches.text import Lanes, TextBatch, Windows
 from regard.data.text.open_character import OpenCharacter
 from regard.data.text.special import END
@@ -18,6 +17,7 @@ from regard.models.word_loss import word_loss
 from regard.tasks.language.carried_states import CarriedStates
 from regard.tasks.language.continuation import continue_tokens
 from regard.tasks.language.data import Text, count_unknown, measure_kept
+from regard.tasks.language.settings import LanguageConfig
 from regard.training.group import Group
 from regard.training.loss import Loss
 from regard.training.watch import Sample, Validated

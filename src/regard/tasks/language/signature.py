@@ -6,13 +6,13 @@ from regard import __version__
 from regard.config.language import (
     BagSpec,
     FeedForwardLanguageSpec,
-    LanguageConfig,
     LanguageSpec,
     NGramSpec,
     RecurrentLanguageSpec,
     TransformerLanguageSpec,
 )
 from regard.data.text.text_tokenizer import TextTokenizerConfig
+from regard.tasks.language.settings import LanguageConfig
 
 
 def describe_language(config: LanguageConfig) -> str:

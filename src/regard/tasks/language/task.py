@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.config.language import LanguageConfig, compose_language
 from regard.errors import with_article
+from regard.tasks.language.settings import LanguageConfig, compose_language
 from regard.tasks.task import Count, Gathered, Table, Task, side_name
 
 if TYPE_CHECKING:

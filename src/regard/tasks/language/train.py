@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from regard import __version__
-from regard.config.language import BagSpec, LanguageConfig, NetworkSpec, NGramSpec
+from regard.config.language import BagSpec, NetworkSpec, NGramSpec
 from regard.config.show import show_settings
 from regard.data.corpora.catalogue import LICENSE, is_builtin
 from regard.data.corpora.token_stream import TokenStream
@@ -26,6 +26,7 @@ from regard.models.sequence.build import count_parameters
 from regard.tasks.card import GENERATE, Card, write_card
 from regard.tasks.language.data import Count, Text, TextCorpus, count_tokens, counted, encode_text
 from regard.tasks.language.job import VALID_LANES, LanguageJob, TextMeasure
+from regard.tasks.language.settings import LanguageConfig
 from regard.tasks.language.signature import describe_language
 from regard.tasks.start import fill_from, find_start
 from regard.tasks.translation.page import make_page

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from regard.config.picture_data import BUILTIN, PICTURE_SIZE, PictureData, PictureSize
 from regard.data.corpora.catalogue import check_builtin, is_builtin
 from regard.data.scenes.read import read_questions
 from regard.data.scenes.scene import SIMPLE, STYLES, Style
 from regard.data.scenes.sides import QuestionSide, draw_questions, drop_shared, split_questions
 from regard.errors import ArgumentError, DataError
+from regard.tasks.questions.settings import BUILTIN, PICTURE_SIZE, PictureData, PictureSize
 
 Count = Callable[[int], None]
 

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from regard.config.train import Train
+from regard.config.train import PictureTrain
 from regard.data.batches.ragged import Ragged
 from regard.data.scenes.batches import QuestionBatch, QuestionBatches
 from regard.data.scenes.sides import QuestionSide
@@ -56,7 +56,7 @@ class QuestionJob:
         train: EncodedQuestions,
         valid: EncodedQuestions,
         answers: Sequence[str],
-        settings: Train,
+        settings: PictureTrain,
         *,
         group: Group,
     ) -> None:
@@ -66,7 +66,7 @@ class QuestionJob:
             train.owners,
             train.texts,
             train.answers,
-            size=settings.batch_tokens,
+            size=settings.batch_size,
             seed=settings.seed,
             rank=group.rank,
             ranks=group.ranks,

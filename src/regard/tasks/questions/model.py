@@ -11,7 +11,7 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from regard import __version__
-from regard.config.questions import QuestionSpec, SavedQuestions
+from regard.config.vision import QuestionSpec, SavedQuestions
 from regard.data.corpora.pair import words as divide_words
 from regard.data.scenes.batches import pad_rows
 from regard.data.text.special import UNKNOWN

@@ -5,10 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.config.picture_data import PictureData, PictureSize
-from regard.config.questions import QuestionConfig, compose_questions
 from regard.data.corpora.catalogue import is_builtin
 from regard.errors import with_article
+from regard.tasks.questions.settings import PictureData, PictureSize, QuestionConfig, compose_questions
 from regard.tasks.task import Count, Figures, Gathered, Table, Task, picture_validation, side_name, time_spent
 
 if TYPE_CHECKING:

@@ -6,8 +6,6 @@ from typing import NamedTuple
 import torch
 
 from regard import __version__
-from regard.config.picture_data import BUILTIN
-from regard.config.questions import QuestionConfig
 from regard.config.show import show_settings
 from regard.data.images.pixels import color_statistics
 from regard.data.scenes.sides import QuestionSide
@@ -21,6 +19,7 @@ from regard.tasks.questions.data import QuestionCorpus
 from regard.tasks.questions.job import EncodedQuestions, QuestionJob
 from regard.tasks.questions.model import QuestionAnswerer
 from regard.tasks.questions.page import Asking, questions_report, told_questions
+from regard.tasks.questions.settings import BUILTIN, QuestionConfig
 from regard.training.metrics import read_metrics
 from regard.training.run import Run, Trained
 from regard.training.state import State
@@ -91,7 +90,7 @@ def describe_questions(config: QuestionConfig) -> str:
     'task:questions|data:|model:residual-places|seed:1|version:0.1.0'
     """
     return (
-        f"task:questions|data:{config.data.corpus}|model:{config.model.image.kind}-{config.model.look}"
+        f"task:questions|data:{config.data.corpus}|model:{config.model.image.kind}-{config.model.attention}"
         f"|seed:{config.train.seed}|version:{__version__}"
     )
 
@@ -154,7 +153,7 @@ def _page(
         data=_data(config, corpus),
         figures=result.figures,
         scores=result.scores,
-        askings=_askings(answerer, side),
+        askings=_shown_questions(answerer, side),
         metrics=read_metrics(run.folder.metrics),
         command=run.command,
         signature=describe_questions(config),
@@ -179,7 +178,7 @@ def _card(config: QuestionConfig, corpus: QuestionCorpus, run: Run, result: _Mea
     return write_card(card)
 
 
-def _askings(answerer: QuestionAnswerer, side: QuestionSide) -> list[Asking]:
+def _shown_questions(answerer: QuestionAnswerer, side: QuestionSide) -> list[Asking]:
     """Ask the first question of each kind about the first pictures, so that each kind is shown."""
     kinds = sorted({item.kind for item in side.questions})
     shown = []

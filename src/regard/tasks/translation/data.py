@@ -9,8 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from regard.config.data import Data
-from regard.config.defaults import DataSize, hold_out_for
 from regard.config.read import read_settings
 from regard.data.builtin import corpus as builtin_corpus
 from regard.data.corpora.catalogue import LICENSE, check_builtin, held_out_size, is_builtin
@@ -25,6 +23,7 @@ from regard.data.formats.pharaoh import parse_links
 from regard.data.formats.records import BadLine
 from regard.errors import ArgumentError, DataError
 from regard.tasks.translation.first_pass import Intake, pair_bytes
+from regard.tasks.translation.settings import Data, DataSize, hold_out_for
 
 IN_MEMORY = 250_000
 """Pairs that are held as they are, about 100 MiB; more are read again from their files whenever they are needed."""

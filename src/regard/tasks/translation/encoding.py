@@ -8,7 +8,6 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from regard.config.train import Train
 from regard.data.batches.pairs import Examples
 from regard.data.batches.ragged import Ragged
 from regard.data.corpora.pair import Link, Pair
@@ -18,6 +17,7 @@ from regard.data.text.bpe_dropout import BpeDropout
 from regard.data.text.tokenizer import TokenizerPair
 from regard.errors import ArgumentError
 from regard.tasks.translation.links import token_links
+from regard.tasks.translation.settings import TranslationTrain
 from regard.training.group import Group
 
 _AT_ONCE = 8192
@@ -48,7 +48,7 @@ def encode_portions(pairs: Pairs, tokenizers: TokenizerPair) -> Iterator[Example
 
 
 def encode_training(
-    pairs: Pairs, tokenizers: TokenizerPair, settings: Train, *, files: TrainingFiles | None, group: Group
+    pairs: Pairs, tokenizers: TokenizerPair, settings: TranslationTrain, *, files: TrainingFiles | None, group: Group
 ) -> Examples | Callable[[int], Examples]:
     """Encode the pairs to train on: once, or by a function anew for each epoch where merges are dropped at random."""
     encode = _dropping(tokenizers, settings) if settings.bpe_dropout else _plain(tokenizers)
@@ -80,7 +80,7 @@ def _plain(tokenizers: TokenizerPair) -> _Encode:
     return encode
 
 
-def _dropping(tokenizers: TokenizerPair, settings: Train) -> _Encode:
+def _dropping(tokenizers: TokenizerPair, settings: TranslationTrain) -> _Encode:
     merges = BpeDropout.of(tokenizers.source), BpeDropout.of(tokenizers.target)
 
     def encode(pairs: Sequence[Pair], epoch: int, first: int) -> tuple[Ragged, Ragged]:

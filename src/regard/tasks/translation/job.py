@@ -6,7 +6,6 @@ from itertools import chain
 import torch
 from torch import nn
 
-from regard.config.train import Train
 from regard.data.batches.pairs import Batch, Batches, Examples
 from regard.data.corpora.pair import Pair
 from regard.data.corpora.streamed import Pairs
@@ -20,6 +19,7 @@ from regard.tasks.translation.encoding import TrainingFiles, encode_pairs, encod
 from regard.tasks.translation.greedy import translate
 from regard.tasks.translation.links import gold_weights
 from regard.tasks.translation.samples import make_samples
+from regard.tasks.translation.settings import TranslationTrain
 from regard.training.group import Group
 from regard.training.loss import Loss, alignment_loss, r_drop_penalty, smoothed_cross_entropy
 from regard.training.watch import Validated
@@ -33,7 +33,7 @@ class TranslationJob:
         train: Pairs,
         valid: Sequence[Pair],
         tokenizers: TokenizerPair,
-        settings: Train,
+        settings: TranslationTrain,
         *,
         group: Group,
         files: TrainingFiles | None = None,

@@ -13,7 +13,7 @@ from regard.data.text.tokenizer import TokenizerPair
 from regard.decoding.greedy import greedy
 from regard.decoding.hypothesis import Hypothesis
 from regard.models.sequence.build import Model
-from regard.training.watch import Looks, Sample
+from regard.training.watch import Sample, SampleWeights
 
 
 @torch.no_grad()
@@ -32,18 +32,18 @@ def make_samples(
             pair.source,
             tokenizers.target.decode(item.tokens),
             pair.target,
-            mean_weights(tokenizers, [*source[number].tolist(), END], item),
+            name_weights(tokenizers, [*source[number].tolist(), END], item),
         )
         for number, (pair, item) in enumerate(zip(pairs, result, strict=True))
     )
 
 
-def mean_weights(tokenizers: TokenizerPair, source: Sequence[int], hypothesis: Hypothesis) -> Looks | None:
+def name_weights(tokenizers: TokenizerPair, source: Sequence[int], hypothesis: Hypothesis) -> SampleWeights | None:
     """Name the tokens, and take the mean over the heads of the last layer."""
     if hypothesis.weights is None:
         return None
     rows = hypothesis.weights[-1].float().mean(0).tolist()
-    return Looks(
+    return SampleWeights(
         tuple(tokenizers.source.pieces(source)),
         tuple(tokenizers.target.pieces(hypothesis.tokens)),
         tuple(tuple(round(weight, 3) for weight in row) for row in rows),

@@ -4,12 +4,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.config.compose import FEW_PAIRS, compose, suited_preset
-from regard.config.defaults import DataSize
-from regard.config.schema import Config
 from regard.config.show import to_table
 from regard.errors import with_article
 from regard.tasks.task import Count, Gathered, Table, Task, side_name, time_spent
+from regard.tasks.translation.settings import FEW_PAIRS, Config, DataSize, compose, suited_preset
 
 if TYPE_CHECKING:
     from regard.tasks.translation.data import Corpus

@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.config.schema import Config
 from regard.data.corpora.pair import Pair
 from regard.data.corpora.streamed import Pairs, StreamedPairs
 from regard.data.text.special import END, SPECIAL_TOKENS
@@ -19,6 +18,7 @@ from regard.data.text.tokenizer_training import train_tokenizers
 from regard.errors import ArgumentError, DataError
 from regard.files import write_text
 from regard.tasks.translation.data import Corpus
+from regard.tasks.translation.settings import Config
 
 _SAMPLE = 500_000
 """Pairs to learn a vocabulary from; of more, every second, third, … is taken."""

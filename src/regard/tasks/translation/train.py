@@ -11,7 +11,6 @@ import torch
 
 from regard import __version__
 from regard.config.model import NetworkSpec, RecurrentSpec, StatisticalSpec, TransformerSpec
-from regard.config.schema import Config
 from regard.config.show import show_settings
 from regard.data.batches.pairs import Examples
 from regard.data.corpora.pair import Pair
@@ -33,6 +32,7 @@ from regard.tasks.translation.job import TranslationJob
 from regard.tasks.translation.lengths import check_lengths
 from regard.tasks.translation.model import Translator
 from regard.tasks.translation.page import make_page
+from regard.tasks.translation.settings import Config
 from regard.tasks.translation.tokenizers import count_tokens, find_tokenizers
 from regard.training.metrics import read_metrics
 from regard.training.run import Run, Trained
@@ -208,7 +208,7 @@ def _data(config: Config, corpus: Corpus) -> str:
 def _page(config: Config, corpus: Corpus, run: Run, figures: dict[str, float]) -> str:
     return make_page(
         title=f"Translator trained on {config.data.name}",
-        figures={"data": _data(config, corpus), **_told(figures)},
+        figures={"data": _data(config, corpus), **_named_figures(figures)},
         metrics=read_metrics(run.folder.metrics),
         config=show_settings(config, help=False),
         command=run.command,
@@ -222,7 +222,7 @@ def _card(config: Config, corpus: Corpus, run: Run, figures: dict[str, float]) -
         summary=_summary(config, figures),
         data=_data(config, corpus),
         license=config.data.license,
-        figures=_told(figures),
+        figures=_named_figures(figures),
         command=run.command,
         signature=describe(config),
         folder=str(run.folder.model),
@@ -238,7 +238,7 @@ def _summary(config: Config, figures: dict[str, float]) -> str:
     return f"{model} of {size:,} parameters, trained with regard {__version__} for {figures['steps']:,} steps."
 
 
-def _told(figures: dict[str, float]) -> dict[str, str]:
+def _named_figures(figures: dict[str, float]) -> dict[str, str]:
     """Name the figures for people."""
     names = {
         "test_bleu": "BLEU, test",

@@ -10,7 +10,7 @@ from regard.data.images.augment import augment
 from regard.data.images.batches import ImageBatches
 from regard.data.images.labeled import LabeledImages, drop_held_out_images, rename_labels, split_images
 from regard.errors import DataError
-from regard.training.job import Divisible
+from regard.training.job import TrainingBatch
 
 
 def make(count, *, seed=1):
@@ -89,7 +89,7 @@ def test_an_epoch_has_every_image_once_in_batches_of_like_size():
     seen = list(batches())
     assert sorted(torch.cat([one.indices for one in seen]).tolist()) == list(range(23))
     assert [one.num_tokens for one in seen] == [5, 5, 5, 4, 4]
-    assert isinstance(seen[0], Divisible)
+    assert isinstance(seen[0], TrainingBatch)
     labels = make(23).labels
     assert all((labels[one.indices] == one.labels.numpy()).all() for one in seen)
 

@@ -9,10 +9,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
-from regard.config.classify import CLASSIFIERS, SavedClassifier, TransformerEncoderSpec, classifier_preset
+from regard.config.classify import SavedClassifier, TransformerEncoderSpec
 from regard.errors import ArgumentError, MissingExtraError
 from regard.layers.mechanisms.structured import StructuredSelfAttention
 from regard.models.classification import Network, TfIdfClassifier, build_classifier, fit_tf_idf, gradient_shares
+from regard.tasks.classification.settings import CLASSIFIERS, LabeledSize, compose_classifier
 
 TRAINED = [name for name in CLASSIFIERS if name != "tf-idf"]
 TOKENS = torch.tensor([[4, 5, 6, 7, 4], [8, 9, 0, 0, 0], [0, 0, 0, 0, 0]])
@@ -152,7 +153,7 @@ def test_specs_refuse_what_cannot_be_built():
     with pytest.raises(ArgumentError, match=r"`size` must be even and a multiple of `num_heads`, 4; received 30."):
         TransformerEncoderSpec(size=30)
     with pytest.raises(ArgumentError, match=r'must be the name of a classifier; received "lstn". Did you mean lstm'):
-        classifier_preset("lstn")
+        compose_classifier({}, LabeledSize(texts=9, words=9), name="lstn")
     with pytest.raises(ArgumentError, match=r"`num_labels` must be at least 1; received 0."):
         SavedClassifier(
             version="0", task="classify", model=CLASSIFIERS["average"], vocabulary_size=5, num_labels=0, max_length=5

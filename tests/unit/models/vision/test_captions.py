@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from regard.config.captions import CaptionSpec
-from regard.config.vision import ResidualSpec
+from regard.config.vision import CaptionSpec, ResidualSpec
 from regard.decoding import Search, decode, greedy
 from regard.errors import ArgumentError
 from regard.models.sequence.protocol import GeneratingModel

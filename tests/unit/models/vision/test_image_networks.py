@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from regard.config.vision import IMAGE_ENCODERS, ResidualSpec, VisionTransformerSpec
+from regard.config.vision import ResidualSpec, VisionTransformerSpec
 from regard.errors import ArgumentError
 from regard.inspection import record
 from regard.models.sequence.build import count_parameters
@@ -14,6 +14,7 @@ from regard.models.vision.build import build_image_encoder
 from regard.models.vision.features import Standardize, lay_out
 from regard.models.vision.patch_transformer import VisionTransformer, roll_out
 from regard.models.vision.residual import ResidualBlock, ResidualNetwork
+from regard.tasks.images.settings import IMAGE_ENCODERS
 
 SMALL = {"widths": (4, 6), "num_blocks": 2, "reduction": 2}
 

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from regard.config.questions import QuestionSpec
-from regard.config.vision import ResidualSpec, VisionTransformerSpec
+from regard.config.vision import QuestionSpec, ResidualSpec, VisionTransformerSpec
 from regard.errors import ArgumentError
 from regard.inspection import record
 from regard.models.vision.build_questions import build_question_network
@@ -28,12 +27,12 @@ def example():
     return image, torch.randint(4, 11, (3, 5), generator=generator)
 
 
-@pytest.mark.parametrize("settings", [{}, {"image": VIT}, {"reader": "transformer"}, {"look": "mean"}])
+@pytest.mark.parametrize("settings", [{}, {"image": VIT}, {"reader": "transformer"}, {"attention": "mean"}])
 def test_every_wiring_answers_and_shows_its_looks(settings):
     network = build(**settings)
     image, tokens = example()
     found = network(image, tokens, LENGTHS, OWNERS, weights=True)
-    places = 1 if settings.get("look") == "mean" else 16
+    places = 1 if settings.get("attention") == "mean" else 16
     assert found.logits.shape == (3, 4)
     assert found.grid == ((1, 1) if places == 1 else (4, 4))
     assert found.weights.shape == (3, 2, 2, 5, places)
@@ -83,7 +82,7 @@ def test_attention_is_recorded_at_the_seam():
 
 
 def test_without_places_the_parameters_are_the_same():
-    count = [sum(one.numel() for one in build(look=look).parameters()) for look in ("places", "mean")]
+    count = [sum(one.numel() for one in build(attention=name).parameters()) for name in ("positions", "mean")]
     assert count[0] == count[1]
 
 

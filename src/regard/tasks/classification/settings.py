@@ -1,19 +1,30 @@
-"""Everything that training a classifier is made of, and settings that suit the data where none are chosen."""
+"""A run on labeled texts: its data, its training, its named classifiers, and what suits the data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from regard.config.checks import check_least
-from regard.config.classify import ClassifierSpec, RecurrentAttentionSpec, TfIdfSpec, classifier_preset
+from regard.config.classify import (
+    AttentivePoolingSpec,
+    AverageSpec,
+    ClassifierSpec,
+    FeedForwardSpec,
+    LastStateSpec,
+    RecurrentAttentionSpec,
+    StructuredSpec,
+    TfIdfSpec,
+    TokenWeightsSpec,
+    TransformerEncoderSpec,
+)
 from regard.config.data_files import DataName, DataNames
 from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
-from regard.config.train import Train
+from regard.config.train import TokenTrain
 from regard.data.corpora.catalogue import check_alone
 from regard.data.corpora.split import Fractions
 from regard.data.text.tokenizer_training import TokenizerConfig
-from regard.errors import ArgumentError
+from regard.tasks.task import find_preset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +68,13 @@ class LabeledData:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClassifyTrain(TokenTrain):
+    """How long, how fast, and what to keep."""
+
+    metric: Literal["loss", "accuracy", "macro_f1"] = "loss"
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClassifyConfig:
     """A run: data, tokenizer, classifier and training."""
 
@@ -66,19 +84,24 @@ class ClassifyConfig:
     """The vocabulary to learn."""
     model: ClassifierSpec = field(default_factory=RecurrentAttentionSpec)
     """What to build."""
-    train: Train = field(default_factory=lambda: Train(metric="loss"))
+    train: ClassifyTrain = field(default_factory=ClassifyTrain)
     """How long, how fast, and what to keep."""
 
-    def __post_init__(self) -> None:
-        if self.train.metric not in ("loss", "accuracy", "macro_f1"):
-            raise ArgumentError(
-                f"train.metric: must be loss, accuracy or macro_f1 for a classifier; received {self.train.metric}."
-            )
-        for name in ("r_drop", "bpe_dropout", "guided_alignment"):
-            if getattr(self.train, name):
-                raise ArgumentError(
-                    f"train.{name}: must be 0 for a classifier; received {getattr(self.train, name):g}."
-                )
+
+CLASSIFIERS: dict[str, ClassifierSpec] = {
+    "tf-idf": TfIdfSpec(),
+    "average": AverageSpec(),
+    "token-weights": TokenWeightsSpec(),
+    "feed-forward": FeedForwardSpec(),
+    "rnn": LastStateSpec(cell="rnn"),
+    "lstm": LastStateSpec(cell="lstm"),
+    "gru": LastStateSpec(cell="gru"),
+    "attentive-pooling": AttentivePoolingSpec(),
+    "rnn-attention": RecurrentAttentionSpec(cell="rnn"),
+    "lstm-attention": RecurrentAttentionSpec(),
+    "structured": StructuredSpec(),
+    "transformer": TransformerEncoderSpec(),
+}
 
 
 class LabeledSize(NamedTuple):
@@ -95,9 +118,9 @@ def compose_classifier(chosen: Mapping[str, Any], size: LabeledSize, *, name: st
     >>> config.model.kind, config.train.metric, config.tokenizer.kind
     ('last-state', 'loss', 'word')
     """
-    below = to_table(classifier_preset(name)) if name else {}
+    below = to_table(find_preset(name, CLASSIFIERS, of="a classifier")) if name else {}
     tables = merge({"model": below}, chosen) if below else dict(chosen)
-    read_settings(ClassifyConfig, {"train": {"metric": "loss"}}, tables)  # mistakes first
+    read_settings(ClassifyConfig, tables)  # mistakes first
     return read_settings(ClassifyConfig, _defaults(size, tables), tables)
 
 
@@ -119,9 +142,7 @@ def _defaults(size: LabeledSize, chosen: Mapping[str, Any]) -> dict[str, Any]:
             "keep_checkpoints": 1,
             "log_every": max(1, min(50, steps // 20)),
             "label_smoothing": 0.0,
-            "metric": "loss",
             "patience": 5,
-            "samples": 0,
             "beta2": 0.99,
             "schedule": {"kind": "cosine", "rate": _rate(chosen), "warm_up": max(1, steps // 20), "final": 0.1},
         },
@@ -133,8 +154,3 @@ def _rate(chosen: Mapping[str, Any]) -> float:
     kind = str(chosen.get("model", {}).get("kind", "recurrent-attention"))
     means = dict.fromkeys(("average", "token-weights", "feed-forward", "attentive-pooling"), 5e-3)
     return {**means, "last-state": 1e-3, "transformer-encoder": 5e-4}.get(kind, 2e-3)
-
-
-def is_fitted(spec: ClassifierSpec) -> bool:
-    """Tell whether a classifier is fitted at once, by scikit-learn, and not trained step by step."""
-    return isinstance(spec, TfIdfSpec)

@@ -12,7 +12,7 @@ from regard.config.attention import (
     LuongSpec,
 )
 from regard.config.model import ModelSpec, NetworkSpec, RecurrentSpec, StatisticalSpec, TransformerSpec
-from regard.errors import ArgumentError, nearest
+from regard.tasks.task import find_preset
 
 
 class Scale(NamedTuple):
@@ -52,9 +52,7 @@ def preset(name: str, *, tokens: int = 1_000_000, vocabulary: int = 10_000) -> N
     Traceback (most recent call last):
     regard.errors.ArgumentError: `preset` must be the name of a model; received "bahdano". Did you mean bahdanau?
     """
-    if name not in PRESETS:
-        raise ArgumentError(f'`preset` must be the name of a model; received "{name}". {nearest(name, PRESETS)}')
-    return PRESETS[name](tokens, vocabulary)
+    return find_preset(name, PRESETS, of="a model")(tokens, vocabulary)
 
 
 def named_model(name: str, *, tokens: int = 1_000_000, vocabulary: int = 10_000) -> ModelSpec:
@@ -203,8 +201,8 @@ PRESETS: dict[str, Callable[[int, int], NetworkSpec]] = {
     "luong-general": _luong(LuongSpec(score="general")),
     "luong-concat": _luong(LuongSpec(score="concat")),
     "luong-location": _luong(LuongSpec(score="location")),
-    "luong-local-m": _luong(LocalSpec(place="monotonic", score="general")),
-    "luong-local-p": _luong(LocalSpec(place="predictive", score="general")),
+    "luong-local-m": _luong(LocalSpec(alignment="monotonic", score="general")),
+    "luong-local-p": _luong(LocalSpec(alignment="predictive", score="general")),
     "gaussian": _gaussian,
     "transformer-tiny": _transformer_tiny,
     "transformer-small": _transformer_small,

@@ -6,14 +6,12 @@ import tomllib
 
 import pytest
 
-from regard.config.compose import compose, suited_preset
-from regard.config.defaults import DataSize, defaults_for, hold_out_for
 from regard.config.model import RecurrentSpec, TransformerSpec
-from regard.config.presets import PRESETS
 from regard.config.read import parse_assignments, read_settings
-from regard.config.schema import Config
 from regard.config.show import show_settings
 from regard.errors import ArgumentError
+from regard.tasks.translation.presets import PRESETS
+from regard.tasks.translation.settings import Config, DataSize, compose, defaults_for, hold_out_for, suited_preset
 
 SMALL = DataSize(pairs=10_000, words=90_000, vocabulary=600, builtin=True)
 LARGE = DataSize(pairs=4_000_000, words=100_000_000)
@@ -87,6 +85,6 @@ def test_mistakes_are_found_before_anything_is_chosen():
 
 
 def test_composing_needs_no_torch():
-    code = "import sys; from regard.config.compose import compose; from regard.config.defaults import DataSize"
+    code = "import sys; from regard.tasks.translation.settings import DataSize, compose"
     code += "; compose({}, DataSize(pairs=9, words=99)); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

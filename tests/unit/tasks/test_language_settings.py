@@ -2,27 +2,17 @@
 
 import pytest
 
-from regard.config.language import (
-    LANGUAGE_PRESETS,
-    BagSpec,
-    LanguageConfig,
-    NGramSpec,
-    RecurrentLanguageSpec,
-    TextData,
-    TransformerLanguageSpec,
-    compose_language,
-    language_preset,
-)
+from regard.config.language import BagSpec, NGramSpec, RecurrentLanguageSpec, TransformerLanguageSpec
 from regard.config.read import read_settings
 from regard.config.show import to_table
-from regard.config.train import Train
 from regard.errors import ArgumentError
+from regard.tasks.language.settings import LANGUAGE_PRESETS, LanguageConfig, TextData, compose_language
 
 
 @pytest.mark.parametrize("name", LANGUAGE_PRESETS)
 def test_a_preset_is_read_back(name):
     config = compose_language({}, name=name)
-    assert config.model == language_preset(name)
+    assert config.model == LANGUAGE_PRESETS[name]()
     assert config.train.metric == "loss"
     assert read_settings(LanguageConfig, to_table(config)) == config
 
@@ -56,12 +46,15 @@ CASES = [
     ),
     (lambda: TransformerLanguageSpec(num_heads=3), "`num_heads` must divide `size`, 128; received 3"),
     (lambda: TextData(hold_out=1.0), "`hold_out` must be from 0 to below 1; received 1"),
-    (lambda: language_preset("x"), '`preset` must be the name of a language model; received "x". Choose one of bag'),
-    (lambda: LanguageConfig(train=Train(metric="bleu")), "train.metric: must be loss for a language model; received"),
     (
-        lambda: LanguageConfig(train=Train(metric="loss", r_drop=1.0)),
-        "train.r_drop: must be 0 for a language model; received 1",
+        lambda: compose_language({}, name="x"),
+        '`preset` must be the name of a language model; received "x". Choose one',
     ),
+    (
+        lambda: compose_language({"train": {"metric": "bleu"}}),
+        'train.metric: must be one of loss; received "bleu".',
+    ),
+    (lambda: compose_language({"train": {"r_drop": 1.0}}), "train.r_drop: unknown key."),
     (
         lambda: LanguageConfig(model=TransformerLanguageSpec(context=16)),
         "data.length: must be at most model.context, 16; received 32",
@@ -86,6 +79,6 @@ def test_waves_come_in_pairs():
 
 
 def test_a_plain_recurrent_model_may_attend():
-    spec = language_preset("rnn-attention")
+    spec = LANGUAGE_PRESETS["rnn-attention"]()
     assert (spec.cell, spec.attention_span) == ("rnn", 64)
-    assert language_preset("gru").cell == "gru"
+    assert LANGUAGE_PRESETS["gru"]().cell == "gru"

@@ -1,17 +1,17 @@
-"""Everything that training an image classifier is made of, and settings that suit the data where none are chosen."""
+"""A run on labeled images: its data, its training, its named networks, and what suits the data where none is chosen."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from regard.config.checks import MOST_PIXELS, check_least, check_most
+from regard.config.checks import check_least
 from regard.config.data_files import DataName
-from regard.config.picture_data import preset_for
 from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
-from regard.config.train import Train
-from regard.config.vision import ImageEncoderSpec, ResidualSpec, image_preset
+from regard.config.train import PictureTrain
+from regard.config.vision import ImageEncoderSpec, ResidualSpec, VisionTransformerSpec
 from regard.data.corpora.split import Fractions
+from regard.tasks.task import find_preset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +53,13 @@ class ImageData:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ImagesTrain(PictureTrain):
+    """How long, how fast, and what to keep."""
+
+    metric: Literal["loss", "accuracy", "macro_f1"] = "loss"
+
+
+@dataclass(frozen=True, kw_only=True)
 class ImagesConfig:
     """A run: data, network and training."""
 
@@ -60,33 +67,18 @@ class ImagesConfig:
     """Which images to train and validate on."""
     model: ImageEncoderSpec = field(default_factory=ResidualSpec)
     """What to build."""
-    train: Train = field(default_factory=Train)
-    """How long, how fast, and what to keep; train.batch_tokens counts images."""
+    train: ImagesTrain = field(default_factory=ImagesTrain)
+    """How long, how fast, and what to keep."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SavedImageClassifier:
-    """What config.json in an image classifier's folder holds."""
-
-    version: str
-    """The version of regard that wrote it."""
-    task: Literal["images"]
-    """What the model is for."""
-    model: ImageEncoderSpec
-    """What to build."""
-    height: int
-    """Height of the images."""
-    width: int
-    """Width of the images."""
-    channels: int
-    """Colors of the images: 3, or 1 for gray."""
-    num_labels: int
-    """Labels to choose from."""
-
-    def __post_init__(self) -> None:
-        check_least(self, 1, "height", "width", "channels", "num_labels")
-        check_most(self, MOST_PIXELS, "height", "width")
-        check_most(self, 3, "channels")
+IMAGE_ENCODERS: dict[str, ImageEncoderSpec] = {
+    "resnet": ResidualSpec(),
+    "resnet-channel": ResidualSpec(attention="channel"),
+    "resnet-spatial": ResidualSpec(attention="spatial"),
+    "resnet-both": ResidualSpec(attention="both"),
+    "resnet-small": ResidualSpec(widths=(8, 16, 32), num_blocks=1),
+    "vit": VisionTransformerSpec(),
+}
 
 
 class ImagesSize(NamedTuple):
@@ -109,8 +101,8 @@ def compose_images(chosen: Mapping[str, Any], size: ImagesSize, *, name: str = "
     >>> config.model.attention, config.data.flip, config.data.shift, config.train.steps
     ('both', True, 4, 1600)
     """
-    name = name or ("resnet-small" if preset_for(chosen) else "")
-    below = to_table(image_preset(name)) if name else {}
+    name = name or ("resnet-small" if chosen.get("data", {}).get("corpus") == "builtin:simple-shapes" else "")
+    below = to_table(find_preset(name, IMAGE_ENCODERS, of="an image network")) if name else {}
     tables = merge({"model": below}, chosen) if below else dict(chosen)
     read_settings(ImagesConfig, tables)  # mistakes first
     return read_settings(ImagesConfig, _defaults(size, tables), tables)
@@ -119,7 +111,7 @@ def compose_images(chosen: Mapping[str, Any], size: ImagesSize, *, name: str = "
 def _defaults(size: ImagesSize, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Take forty epochs of a small set and fewer of a large one; mirror colored pictures, and no gray digits."""
     train = chosen.get("train", {})
-    batch = chosen_whole(train, "batch_tokens", max(8, min(128, size.images // 8)))
+    batch = chosen_whole(train, "batch_size", max(8, min(128, size.images // 8)))
     epoch = max(1, -(-size.images // batch))
     steps = chosen_whole(train, "steps", max(200, min(40 * epoch, max(2000, 3 * epoch))))
     validate_every = chosen_whole(train, "validate_every", max(10, steps // 10))
@@ -132,16 +124,14 @@ def _defaults(size: ImagesSize, chosen: Mapping[str, Any]) -> dict[str, Any]:
         },
         "train": {
             "steps": steps,
-            "batch_tokens": batch,
+            "batch_size": batch,
             "validate_every": validate_every,
             "checkpoint_every": validate_every,
             "keep_checkpoints": 1,
             "log_every": max(1, min(50, steps // 20)),
             "label_smoothing": 0.0,
             "weight_decay": 0.05,
-            "metric": "loss",
             "result": "last",
-            "samples": 0,
             "beta2": 0.99,
             "schedule": {"kind": "cosine", "rate": rate, "warm_up": max(1, steps // 20), "final": 0.0},
         },

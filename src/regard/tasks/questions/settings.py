@@ -1,13 +1,20 @@
-"""Which pictures to train on, for questions and captions alike, and the settings that suit their number."""
+"""A run on questions about pictures: its data, its training, its named models, and what suits the data.
+
+Captions have the same data, and take it from here.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from regard.config.checks import check_least
 from regard.config.data_files import DataName
-from regard.config.read import chosen_whole
+from regard.config.read import chosen_whole, merge, read_settings
+from regard.config.show import to_table
+from regard.config.train import PictureTrain
+from regard.config.vision import SMALL, VIT, QuestionSpec
 from regard.data.corpora.split import Fractions
+from regard.tasks.task import find_preset
 
 BUILTIN = "builtin:shapes"
 SIMPLE = "builtin:simple-shapes"
@@ -63,7 +70,7 @@ def preset_for(chosen: Mapping[str, Any]) -> str:
 def picture_defaults(size: PictureSize, chosen: Mapping[str, Any], *, epochs: int) -> dict[str, Any]:
     """Take so many epochs of batches of some dozen pictures, at a rate that rises and falls."""
     train = chosen.get("train", {})
-    batch = chosen_whole(train, "batch_tokens", max(4, min(64, size.pictures // 20)))
+    batch = chosen_whole(train, "batch_size", max(4, min(64, size.pictures // 20)))
     epoch = max(1, -(-size.pictures // batch))
     steps = chosen_whole(train, "steps", max(200, epochs * epoch))
     validate_every = chosen_whole(train, "validate_every", max(10, min(2 * epoch, steps // 5)))
@@ -72,15 +79,55 @@ def picture_defaults(size: PictureSize, chosen: Mapping[str, Any], *, epochs: in
     return {
         "train": {
             "steps": steps,
-            "batch_tokens": batch,
+            "batch_size": batch,
             "validate_every": validate_every,
             "checkpoint_every": validate_every,
             "keep_checkpoints": 1,
             "log_every": max(1, min(50, steps // 20)),
             "label_smoothing": 0.0,
-            "metric": "loss",
-            "samples": 0,
             "beta2": 0.99,
             "schedule": {"kind": "cosine", "rate": rate, "warm_up": max(1, steps // 20), "final": 0.01},
         },
     }
+
+
+QUESTION_MODELS: dict[str, QuestionSpec] = {
+    "cnn": QuestionSpec(),
+    "cnn-mean": QuestionSpec(attention="mean"),
+    "vit": QuestionSpec(image=VIT),
+    "vit-mean": QuestionSpec(image=VIT, attention="mean"),
+    "small": QuestionSpec(size=64, num_heads=4, feed_forward_size=128, image=SMALL),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionTrain(PictureTrain):
+    """How long, how fast, and what to keep."""
+
+    metric: Literal["loss", "accuracy"] = "loss"
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionConfig:
+    """A run: pictures with questions, model and training."""
+
+    data: PictureData = field(default_factory=PictureData)
+    """Which pictures to train and validate on."""
+    model: QuestionSpec = field(default_factory=QuestionSpec)
+    """What to build."""
+    train: QuestionTrain = field(default_factory=QuestionTrain)
+    """How long, how fast, and what to keep."""
+
+
+def compose_questions(chosen: Mapping[str, Any], size: PictureSize, *, name: str = "") -> QuestionConfig:
+    """Give the settings of a run: those `chosen`, for the rest the preset `name`'s, and what suits the data.
+
+    >>> config = compose_questions({}, PictureSize(pictures=1000, words=40_000), name="cnn-mean")
+    >>> config.model.attention, config.train.metric
+    ('mean', 'loss')
+    """
+    name = name or preset_for(chosen)
+    below = {"model": to_table(find_preset(name, QUESTION_MODELS, of="a model for questions"))} if name else {}
+    tables = merge(below, chosen)
+    read_settings(QuestionConfig, tables)  # mistakes first
+    return read_settings(QuestionConfig, picture_defaults(size, tables, epochs=30), tables)

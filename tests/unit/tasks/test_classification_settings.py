@@ -2,11 +2,9 @@
 
 import pytest
 
-from regard.config.classify import CLASSIFIERS
-from regard.config.classify_run import ClassifyConfig, LabeledSize, compose_classifier
-from regard.config.compose import compose
-from regard.config.defaults import DataSize
 from regard.errors import ArgumentError
+from regard.tasks.classification.settings import CLASSIFIERS, ClassifyConfig, LabeledSize, compose_classifier
+from regard.tasks.translation.settings import DataSize, compose
 
 SIZE = LabeledSize(texts=5_000, words=50_000)
 
@@ -32,10 +30,11 @@ def test_long_texts_come_in_larger_batches():
 @pytest.mark.parametrize(
     ("train", "message"),
     [
-        ({"metric": "bleu"}, "train.metric: must be loss, accuracy or macro_f1 for a classifier; received bleu."),
-        ({"r_drop": 5.0}, "train.r_drop: must be 0 for a classifier; received 5."),
-        ({"bpe_dropout": 0.1}, "train.bpe_dropout: must be 0 for a classifier; received 0.1."),
-        ({"guided_alignment": 0.5}, "train.guided_alignment: must be 0 for a classifier; received 0.5."),
+        ({"metric": "bleu"}, 'train.metric: must be one of loss, accuracy, macro_f1; received "bleu".'),
+        ({"r_drop": 5.0}, "train.r_drop: unknown key. Choose one of steps, minutes, "),
+        ({"bpe_dropout": 0.1}, "train.bpe_dropout: unknown key."),
+        ({"guided_alignment": 0.5}, "train.guided_alignment: unknown key."),
+        ({"samples": 2}, "train.samples: unknown key."),
     ],
 )
 def test_what_a_classifier_has_no_use_for_is_refused(train, message):
@@ -48,6 +47,6 @@ def test_settings_without_data_are_whole():
 
 
 def test_a_translator_is_not_measured_by_accuracy():
-    message = "train.metric: must be bleu, chrf or loss for a translator; received accuracy."
+    message = 'train.metric: must be one of bleu, chrf, loss; received "accuracy".'
     with pytest.raises(ArgumentError, match=message):
         compose({"train": {"metric": "accuracy"}}, DataSize(pairs=1000, words=9000))
