@@ -10,9 +10,9 @@ from playwright.sync_api import expect
 from browser.browsing import number, save, violations
 from regard.data.text.special import END
 from regard.inspection.readings.compare import divergence
-from regard.studio.attention import look, read_source
 from regard.studio.models import Models
 from regard.tasks.translation.model import Translator
+from regard.tasks.translation_attention import attention_of, read_source
 from unit.studio.runs import make_runs, metrics, write_metrics
 from unit.studio.visiting import serving
 
@@ -28,7 +28,7 @@ def weights(models, name, target, text=TEXT):
     with models.borrow(name, Translator) as translator:
         source, _ = read_source(translator, text)
         tokens = [*translator.tokenizers.target.encode(target).ids, END]
-        return look(translator, source, tokens).maps[0].weights
+        return attention_of(translator, source, tokens).maps[0].weights
 
 
 def numbers(page, which):
@@ -91,7 +91,7 @@ def test_who_decides_what_both_say(visit, models):
         expected = translator.translate([TEXT])[0]
     page.get_by_label("what again says").check(force=True)
     page.wait_for_function("text => document.querySelector('.shown b').textContent === text", arg=expected)
-    assert "say=second" in page.url
+    assert "forced=second" in page.url
 
 
 def test_a_model_is_compared_with_its_own_values(visit):

@@ -246,7 +246,7 @@ def test_the_soft_dictionary(visit):
     page.get_by_role("button", name="Add an entry").click()
     page.get_by_label("Key 5", exact=True).fill("Klara")
     page.get_by_text("nothing: no key equals").wait_for(state="hidden")
-    assert "Exactly, as a dictionary\n30.0000" in page.locator(".found").inner_text()
+    assert "Exactly, as a dictionary\n30.0000" in page.locator(".lookup").inner_text()
     link = page.url.split("#")[1]
     assert visit(link).get_by_label("Key 5", exact=True).input_value() == "Klara"
 

@@ -147,7 +147,9 @@ def test_a_text_is_typed(visit, models):
     page.get_by_label("Translation it is made to say").fill("")
     page.get_by_role("button", name="Read").click()
     said = models.find("recurrent", object).thing.translate(["La casa"])[0]
-    page.wait_for_function("said => document.querySelector('.said-line')?.textContent === `It says ${said}`", arg=said)
+    page.wait_for_function(
+        "said => document.querySelector('.result-line')?.textContent === `It says ${said}`", arg=said
+    )
 
 
 def test_what_cannot_be_taken_apart_is_said(visit):

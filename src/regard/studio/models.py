@@ -1,4 +1,4 @@
-"""The models that a studio has open: each loaded once, asked by one visitor at a time."""
+"""The models that a studio has open: each loaded once, used by one visitor at a time."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -37,9 +37,9 @@ class Opened(NamedTuple):
     """translator, classifier, language or vision."""
     thing: Any
     about: dict[str, Any]
-    """What the page is told of it."""
+    """What the page shows of it."""
     folder: Path
-    """Where it came from, as the studio was told."""
+    """Where it came from, as named at the start."""
     turns: Turns
     """Who asks the model, one at a time: recording and meddling act on the model itself."""
 
@@ -52,8 +52,8 @@ class Opened(NamedTuple):
 class Models:
     """Loads each folder once, when the studio starts or when training has made it.
 
-    A run that has no model yet is kept in mind: its curves can be looked at, and its model is opened once it is there.
-    `preparation`: the training of a first model, where none was given.
+    A run that has no model yet is kept in mind: its curves are shown, and its model is opened once it is there.
+    `preparation`: the training of a first model, where none was named.
     """
 
     def __init__(

@@ -25,13 +25,13 @@ class Divided(NamedTuple):
     words: list[str]
     word_of: list[int]
     unknown: list[str]
-    """Words that the model has never seen: it reads one and the same token in their place."""
+    """Words outside the model's vocabulary: all of them are read as one token."""
 
 
 class Pronouns(NamedTuple):
     """What the pronouns of a text attend to."""
 
-    looks: list[dict[str, Any]]
+    attention: list[dict[str, Any]]
     """For each the mean over all heads, what every head attends to most, and how its possible readings fare."""
     heads: int
     why: str = ""
@@ -53,7 +53,7 @@ def attend_from_pronouns(thing: Classifier | LanguageModel, trace: Trace, divide
     """
     attended = self_attention(trace, divided)
     if attended is None:
-        return Pronouns([], 0, "In this model no word looks at others: words are only weighed.")
+        return Pronouns([], 0, "In this model no word attends to others: words are only weighed.")
     names, weights = attended
     causal = isinstance(thing, LanguageModel)
     attention_weights = [
@@ -63,9 +63,9 @@ def attend_from_pronouns(thing: Classifier | LanguageModel, trace: Trace, divide
 
 
 def self_attention(trace: Trace, divided: Divided) -> tuple[list[str], Float[Tensor, "heads words words"]] | None:
-    """Give every head of every layer in which tokens look at tokens, from words to words, with their names.
+    """Give every head of every layer in which tokens attend to tokens, from words to words, with their names.
 
-    Of a word in several tokens: sums over what is looked at, means over what looks.
+    Of a word in several tokens: sums over what is attended to, means over what attends.
     """
     count = len(divided.word_of)
     calls = [call for call in trace if call.weights.shape[-2:] == (count, count)]
@@ -115,23 +115,23 @@ def _describe(
     highest = weights[:, index, :known].max(-1)
     return {
         "word": words[index],
-        "place": index,
+        "position": index,
         "number": index + (words[0] != "</s>"),
-        "seen": known,
+        "visible": known,
         "uniform": 1 / known,
         "top": [
-            {"word": words[key], "place": key, "weight": weight}
+            {"word": words[key], "position": key, "weight": weight}
             for key, weight in zip(best.indices.tolist(), best.values.tolist(), strict=True)
         ],
         "heads": [
-            {"head": name, "word": words[key], "place": key, "weight": weight}
+            {"head": name, "word": words[key], "position": key, "weight": weight}
             for name, key, weight in zip(names, highest.indices.tolist(), highest.values.tolist(), strict=True)
         ],
         "readings": _readings(index, words, names, weights, known),
     }
 
 
-def _readings(index: int, words: list[str], names: list[str], weights: Tensor, seen: int) -> list[dict[str, Any]]:
+def _readings(index: int, words: list[str], names: list[str], weights: Tensor, visible: int) -> list[dict[str, Any]]:
     """List the words that a reader may take the pronoun for, where the text is our passage."""
     expected = [word.lower() for word in divide_words(PASSAGE)]
     first = len(words) - len(expected)
@@ -145,9 +145,9 @@ def _readings(index: int, words: list[str], names: list[str], weights: Tensor, s
         readings.append(
             {
                 "word": words[key],
-                "place": key,
+                "position": key,
                 "weight": float(row[key]),
-                "rank": 1 + int((row[:seen] > row[key]).sum()),
+                "rank": 1 + int((row[:visible] > row[key]).sum()),
                 "head": names[most],
                 "head_weight": float(weights[most, index, key]),
             }
