@@ -6,7 +6,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from browser.browsing import number, read_table, violations
+from browser.browsing import check_accessible, number, read_table, violations
 from regard.inspection.readings.rank import kendall_tau
 from regard.studio.examples import PASSAGE
 from regard.tasks.classification.model import Classifier
@@ -156,7 +156,7 @@ def test_the_passage_says_what_the_model_does_with_it_and_their(visit, models):
         assert number(weight) in told
     assert "A reader may take it for “Restaurant”".lower() in told.lower()
     hops = shown(visit(address(model="structured", text=PASSAGE)))
-    expect(hops.locator(".passage")).to_contain_text("In this model no word looks at others")
+    expect(hops.locator(".passage")).to_contain_text("In this model no word attends to others")
 
 
 def test_a_language_model_tells_the_same_step_by_step(visit, models):
@@ -195,9 +195,8 @@ def test_a_refusal_is_spoken(visit):
     expect(page.locator(".shaded")).to_have_count(0)
 
 
-@pytest.mark.parametrize("settings", [{}, {"dark": True}, {"width": 390}])
-def test_it_is_accessible_and_fits(visit, settings):
-    page = shown(visit(address(model="transformer", text=PASSAGE), **settings))
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_is_accessible_and_fits(visit, width):
+    page = shown(visit(address(model="transformer", text=PASSAGE), width=width))
     page.locator(".pronouns").wait_for()
-    assert violations(page) == []
-    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    check_accessible(page)

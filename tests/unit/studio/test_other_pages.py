@@ -72,7 +72,7 @@ def test_questions_go_with_a_model_that_answers(seers, picture):
     message = "`questions` must be at least one for a model that answers questions; received 0."
     with pytest.raises(ArgumentError, match=re.escape(message)):
         record_picture(seers["answerer"], picture)
-    message = "`questions` must be none for a model that is asked nothing; received 1."
+    message = "`questions` must be none for a model that takes no question; received 1."
     with pytest.raises(ArgumentError, match=re.escape(message)):
         record_picture(seers["gates"], picture, ["is it?"])
 

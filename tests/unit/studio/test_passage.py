@@ -103,7 +103,7 @@ def test_a_text_of_ones_own_is_read_head_by_head_as_the_passage_is(client, thing
 
 def test_where_there_is_nothing_to_tell_it_is_said(client):
     assert ask(client, "passage/attention", model="transformer", text=REVIEW)["why"] == "no pronoun"
-    assert "no word looks at others" in ask(client, "passage/attention", model="structured", text=PASSAGE)["why"]
+    assert "no word attends to others" in ask(client, "passage/attention", model="structured", text=PASSAGE)["why"]
     assert ask(client, "passage/attention", model="last", text=PASSAGE)["why"] == "This model does not attend."
     assert "more than 256 tokens" in ask(client, "passage/attention", model="transformer", text=PASSAGE * 12)["why"]
     assert ask(client, "passage/attention", model="transformer", text="")["attention"] == []

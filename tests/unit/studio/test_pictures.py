@@ -166,7 +166,7 @@ def test_what_is_no_picture_is_refused_in_a_paragraph(client):
 def test_other_requests_are_refused_too(client, models):
     assert (
         refused(client, "ask/picture")
-        == "`seed` or `file` must be given, and one alone; received neither. Choose a picture."
+        == "Either `seed` or `file` must name the picture; received neither. Choose a picture."
     )
     both = {"seed": 1, "file": encoded(Image.new("RGB", (4, 4)))}
     assert "received both" in refused(client, "ask/picture", **both)
@@ -176,10 +176,10 @@ def test_other_requests_are_refused_too(client, models):
         '`question` must have at least one word; received "".'
     )
     assert refused(client, "ask/answer", model="answere", seed=1) == (
-        '`model` must be one that sees pictures; received "answere". Did you mean answerer?'
+        '`model` must be one that reads images; received "answere". Did you mean answerer?'
     )
     assert refused(visitor(Models()), "ask/picture", seed=1).startswith(
-        "`model` must be one that sees pictures; received none: no such model is open."
+        "`model` must be one that reads images; received none: no such model is open."
     )
     with pytest.raises(ArgumentError, match="one alone; received neither"):
         read_picture(seed=None, file=None, size=(8, 8), channels=3)

@@ -75,7 +75,7 @@ def test_mistakes_are_told(client):
     )
     message = "`hidden` must be positions of tokens from 0 to 7; received -1."
     assert refused(client, "whatif/label", model="attending", text=REVIEW, hidden=[-1]) == message
-    message = "`text` must have 1 to 256 tokens to be pulled at; received 300."
+    message = "`text` must have 1 to 256 tokens to be changed; received 300."
     assert refused(client, "whatif/label", model="attending", text="good " * 300) == message
 
 

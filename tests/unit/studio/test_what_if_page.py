@@ -35,7 +35,7 @@ def test_answers_are_those_of_the_studio(models, client, name, text):
     assert len(changes) == 1 + words + 2 * places + len(begun["tokens"])
     assert sorted(place for one in changes for place in one["hidden"]) == list(range(places))
     assert seen[0] == ("trying changes", 0, len(changes))
-    assert seen[-1] == ("looking for other weights", len(changes), len(changes))
+    assert seen[-1] == ("searching for other weights", len(changes), len(changes))
 
 
 def test_changes_are_bounded(models, monkeypatch):

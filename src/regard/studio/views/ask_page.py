@@ -35,10 +35,12 @@ def record_picture(
     *,
     watch: Watch = watch_nothing,
 ) -> Recorded:
-    """Ask every question and measure its checks; a model that describes or labels is asked nothing."""
+    """Ask every question and measure its checks; a model that describes or labels takes none."""
     asks = isinstance(model, QuestionAnswerer)
     if asks != bool(questions):
-        wanted = "at least one for a model that answers questions" if asks else "none for a model that is asked nothing"
+        wanted = (
+            "at least one for a model that answers questions" if asks else "none for a model that takes no question"
+        )
         raise ArgumentError(f"`questions` must be {wanted}; received {len(questions)}.")
     opened = open_one(model)
     read = _read(model, picture)
