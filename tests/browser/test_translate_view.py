@@ -90,7 +90,7 @@ def test_the_arrow_keys_read_cells_and_enter_moves_the_step(visit, models):
 
 @pytest.mark.parametrize("unit", ["words", "tokens"])
 def test_every_number_of_the_map_equals_the_tensor(visit, models, studio, unit):
-    """All ways to read the map, on one page: the address alone changes."""
+    """All ways to read the map, on one page."""
     page, found = visit(), seen(models, "transformer")
     for when, measure_by, head in product(("produced", "read"), ("weights", "norms"), (None, 1)):
         state = {"model": "transformer", "unit": unit, "when": when, "measure": measure_by}

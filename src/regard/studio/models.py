@@ -54,8 +54,8 @@ class Opened(NamedTuple):
 class Models:
     """Loads each folder once, when the studio starts or when training has made it.
 
-    A run that has no model yet is kept in mind: its curves are shown, and its model is opened once it is there. Of a run
-    that goes on, or was stopped, the best model so far is open, and a better one takes its place when it is written.
+    A run that has no model yet is kept in mind: its curves are shown, and its model is opened once it is there. Of a
+    run that goes on, or was stopped, the best model so far is open, and a better one replaces it when it is written.
     `preparation`: the training of a first model, where none was named.
     """
 
@@ -78,7 +78,7 @@ class Models:
                 self.open(path)
 
     def open(self, path: Path, *, again: str = "") -> Opened:
-        """Load the model of a folder and give it a name: the folder's, numbered where it is taken, or `again`, its own."""
+        """Load the model of a folder under a name: the folder's, numbered where it is taken, or `again`, its own."""
         check_folder(path)
         step = unfinished_step(path)
         thing = self._load(path)
