@@ -9,6 +9,7 @@ from torch import Tensor
 from regard.data.builtin.stories import PASSAGE, READINGS
 from regard.data.corpora.pair import words as divide_words
 from regard.data.text.special import END, UNKNOWN
+from regard.data.text.words_of_tokens import spans_of, words_at
 from regard.inspection.trace.trace import Trace
 from regard.tasks.classification.model import Classifier
 from regard.tasks.language.model import LanguageModel
@@ -91,14 +92,10 @@ def divide(thing: Classifier | LanguageModel, text: str) -> Divided:
     if len(ids) == len(named):
         return _divided(["</s>", *named], list(range(len(ids) + 1)), [END, *ids])
     written = tokenizer.decode(ids)
-    named, starts, reached = divide_words(written), [], 0
-    for word in named:
-        reached = written.index(word, reached)
-        starts.append(reached)
-        reached += len(word)
-    ends = [len(tokenizer.decode(ids[: number + 1])) for number in range(len(ids))]
-    begun = [max(sum(start < end for start in starts), 1) for end in ends]  # spaces belong to the word before them
-    return _divided(["</s>", *named], [0, *begun], [END, *ids])
+    named = divide_words(written)
+    last = [max(len(tokenizer.decode(ids[: number + 1])) - 1, 0) for number in range(len(ids))]
+    word_of = words_at(last, spans_of(written, named))
+    return _divided(["</s>", *named], [0, *(word + 1 for word in word_of)], [END, *ids])
 
 
 def _divided(words: list[str], word_of: list[int], ids: list[int]) -> Divided:

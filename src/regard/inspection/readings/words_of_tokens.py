@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Real
 from torch import Tensor
 
 from regard.data.corpora.pair import words as divide
+from regard.data.text.words_of_tokens import spans_of, words_at
 from regard.errors import ArgumentError
 from regard.inspection.drawing.map import Map
 
@@ -61,10 +61,7 @@ class Spelling:
     def _divide(self, positions: list[int]) -> Words:
         """Find the words of a run of tokens, none of them special."""
         text, ends = _spell([self.ids[index] for index in positions], self.decode)
-        borders: list[int] = []
-        for word in divide(text):
-            borders.append(text.index(word, borders[-1] if borders else 0) + len(word))
-        of_word = np.searchsorted(borders, np.array(ends) - 1, side="right").clip(max=max(len(borders) - 1, 0))
+        of_word = words_at([end - 1 for end in ends], spans_of(text, divide(text)))
         names: list[str] = []
         numbers: list[int] = []
         start = 0
