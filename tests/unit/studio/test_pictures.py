@@ -181,7 +181,7 @@ def test_other_requests_are_refused_too(client, models):
     assert refused(visitor(Models()), "ask/picture", seed=1).startswith(
         "`model` must be one that reads images; received none: no such model is open."
     )
-    with pytest.raises(ArgumentError, match="one alone; received neither"):
+    with pytest.raises(ArgumentError, match="must name the picture; received neither"):
         read_picture(seed=None, file=None, size=(8, 8), channels=3)
     assert read_file(both["file"], size=(2, 2), channels=1).pixels.shape == (1, 2, 2)
 

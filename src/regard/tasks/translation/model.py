@@ -181,10 +181,7 @@ class Translator:
     def search_tree(
         self, text: str, search: Search, *, pruned: int = 0, max_source_length: int | None = None
     ) -> tuple[list[Translation], BeamTree]:
-        """Give the outputs of one sentence, as `search` does, with the tree of that search; see `decoding.beam_tree`.
-
-        The sentence must have a token that is read, and `search` an output that is no longer than the model's reach.
-        """
+        """Give the outputs of one sentence, which must have tokens, with the tree of their search: `beam_tree`."""
         read = self.read([text])
         source, cut = self._encode(read, max_source_length)
         ids = torch.tensor([[*source[0].tolist(), END]], device=self.device)
@@ -206,13 +203,8 @@ class Translator:
         for index, outputs in enumerate(outcome):
             check_output((one.score for one in outputs), of=texts[index])
         if weights or self.replaces_unknown:
-            outcome = look_again(
-                self._speaker,
-                source,
-                outcome,
-                wanted=lambda one: weights or UNKNOWN in one.tokens,
-                device=self.device,
-            )
+            wanted = (lambda one: True) if weights else (lambda one: UNKNOWN in one.tokens)
+            outcome = look_again(self._speaker, source, outcome, wanted=wanted, device=self.device)
         return [
             [
                 self._describe(
