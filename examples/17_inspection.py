@@ -98,7 +98,8 @@ for name, values in readings.items():
 
 # %% Would it have said the same, looking elsewhere?
 other = another_distribution(model, logits, layer=layer, tolerance=0.05, steps=100)
-print(f"other weights, divergence {other.divergence:.2f}, change {other.change:.3f}, same answer: {other.found}")
+same = other.within_tolerance
+print(f"other weights, divergence {other.divergence:.2f}, change {other.change:.3f}, same answer: {same}")
 
 # %% Draw, each on a scale of its own but for the weights
 parser = argparse.ArgumentParser(description=__doc__)

@@ -35,9 +35,18 @@ def open_all(folder: Path) -> Models:
 
 def violations(page) -> list[str]:
     """Run axe on what is shown, and list what it finds wrong."""
-    page.evaluate(AXE.read_text(encoding="utf-8") + "\n;0")
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(AXE.read_text(encoding="utf-8") + "\n;0")
     found = page.evaluate("async () => (await axe.run(document)).violations")
     return [f"{one['id']}: {one['help']}: {node['html'][:160]}" for one in found for node in one["nodes"]]
+
+
+def check_accessible(page) -> None:
+    """Check what is shown with axe, in light and in dark, and that it fits the window: one page for all of it."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert violations(page) == [], scheme
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
 def number(value: float, digits: int = 4) -> str:

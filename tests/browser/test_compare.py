@@ -7,12 +7,12 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from browser.browsing import number, save, violations
+from browser.browsing import check_accessible, number, save, violations
 from regard.data.text.special import END
 from regard.inspection.readings.compare import divergence
-from regard.studio.attention import look, read_source
 from regard.studio.models import Models
 from regard.tasks.translation.model import Translator
+from regard.tasks.translation_attention import attention_of, read_source
 from unit.studio.runs import make_runs, metrics, write_metrics
 from unit.studio.visiting import serving
 
@@ -28,7 +28,7 @@ def weights(models, name, target, text=TEXT):
     with models.borrow(name, Translator) as translator:
         source, _ = read_source(translator, text)
         tokens = [*translator.tokenizers.target.encode(target).ids, END]
-        return look(translator, source, tokens).maps[0].weights
+        return attention_of(translator, source, tokens).maps[0].weights
 
 
 def numbers(page, which):
@@ -91,7 +91,7 @@ def test_who_decides_what_both_say(visit, models):
         expected = translator.translate([TEXT])[0]
     page.get_by_label("what again says").check(force=True)
     page.wait_for_function("text => document.querySelector('.shown b').textContent === text", arg=expected)
-    assert "say=second" in page.url
+    assert "forced=second" in page.url
 
 
 def test_a_model_is_compared_with_its_own_values(visit):
@@ -234,27 +234,24 @@ def test_curves_of_a_run_that_goes_on_are_kept_in_a_file(with_runs, open_page, t
 
 def test_bad_input_is_told_in_the_page(visit):
     page = shown(visit(address(model="transformer", other="transformer"), expect_errors=True))
-    page.get_by_label("Translation that both are made to say").fill("a" * 40)
+    page.get_by_label("Translation that both are forced to").fill("a" * 40)
     page.get_by_role("button", name="Compare", exact=True).click()
     page.get_by_role("alert").get_by_text("`target` must have at most 29 tokens of transformer").wait_for()
 
 
 @pytest.mark.parametrize("part", ["maps", "heads", "training"])
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
-def test_it_is_accessible_and_fits(visit, part, width, dark):
-    page = visit(address(model="recurrent", other="again", part=part), width=width, dark=dark)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_is_accessible_and_fits(visit, part, width):
+    page = visit(address(model="recurrent", other="again", part=part), width=width)
     page.locator(
         {"maps": ".mean-divergence", "heads": ".thumb-button", "training": ".panel code"}[part]
     ).first.wait_for()
-    assert violations(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    check_accessible(page)
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_curves_are_accessible(with_runs, dark):
-    page, _ = with_runs("compare?part=training", dark=dark, width=390)
+def test_curves_are_accessible(with_runs):
+    page, _ = with_runs("compare?part=training", width=390)
     page.locator(".curve").first.wait_for()
     page.locator(".curve details summary").first.click()
-    assert violations(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    check_accessible(page)
     assert math.isclose(page.locator(".curve svg").first.bounding_box()["width"], 306, abs_tol=40)

@@ -63,7 +63,7 @@ def check(live, file, *selectors):
 
 def test_translate(saved):
     live, file = saved("translate", ".facts dt:has-text('leave-one-out')", text=EVIL, unit="tokens", beam=3)
-    check(live, file, ".said", ".facts dd", ".nbest button", ".node", ".matrix svg text")
+    check(live, file, ".result", ".facts dd", ".nbest button", ".node", ".matrix svg text")
     assert file.evaluate("window.stolen") is None
     file.locator(".nbest button").nth(1).click()
     expect(file.locator(".nbest button").nth(1)).to_have_attribute("aria-pressed", "true")
@@ -73,14 +73,14 @@ def test_translate(saved):
 
 def test_what_if(saved):
     live, file = saved("whatif", ".moved b", text=TEXT, step=1)
-    check(live, file, ".pulls .number", ".moved", ".says dd", ".honesty dd")
+    check(live, file, ".pulls .number", ".moved", ".outputs dd", ".checks dd")
     for page in (live, file):
         page.set_viewport_size({"width": 1280, "height": 900})
         page.locator(".pulls li").nth(2).locator(".name").click()
         page.get_by_role("button", name="Mask the word").click()
         expect(page.locator(".pulls .number").nth(2)).to_have_text("masked")
         expect(page.locator(".moved b")).not_to_have_text("0.0000")
-    check(live, file, ".pulls .number", ".moved", ".says dd", ".outcome .twin .number")
+    check(live, file, ".pulls .number", ".moved", ".outputs dd", ".outcome .twin .number")
     file.set_viewport_size({"width": 1280, "height": 900})
     for page in (live, file):  # in the file the mask is let go, since it has one change at a time
         page.get_by_role("button", name="Reset all").click()
@@ -88,7 +88,7 @@ def test_what_if(saved):
         page.keyboard.press("0")
         expect(page.locator(".pulls .number").nth(4)).to_have_text("0.0000")
         page.wait_for_function("() => ![undefined, '0.0000'].includes(document.querySelector('.moved b')?.textContent)")
-    check(live, file, ".pulls .number", ".moved", ".says dd")
+    check(live, file, ".pulls .number", ".moved", ".outputs dd")
     for page in (live, file):
         page.get_by_role("button", name="Search for other weights").click()
         page.locator(".verdict").wait_for()
@@ -100,13 +100,13 @@ def test_what_if(saved):
 
 def test_what_if_of_a_classifier(saved):
     live, file = saved("whatif", ".moved b", model="attending-reader", text=REVIEW)
-    check(live, file, ".pulls .name", ".pulls .number", ".moved", ".outcome .twin .number", ".honesty dd")
+    check(live, file, ".pulls .name", ".pulls .number", ".moved", ".outcome .twin .number", ".checks dd")
     for page in (live, file):
         page.set_viewport_size({"width": 1280, "height": 900})
         page.get_by_role("slider").nth(1).focus()
         page.keyboard.press("1")
         expect(page.locator(".pulls .number").nth(1)).to_have_text("1.0000")
-    check(live, file, ".pulls .number", ".moved", ".outcome .twin .number", ".honesty dd")
+    check(live, file, ".pulls .number", ".moved", ".outcome .twin .number", ".checks dd")
     file.set_viewport_size({"width": 1280, "height": 900})
     file.get_by_role("button", name="Mask the token").click()
     expect(file.locator(".pulls .number").nth(1)).to_have_text("masked")
@@ -189,16 +189,16 @@ def test_compare(saved):
 def test_ask(saved):
     question = "is there a circle?"
     live, file = saved("ask", ".check-maps figure", seed=3, question=question, model="answerer")
-    check(live, file, ".said", ".bars .number", ".honesty dd", ".word-map")
-    assert file.locator("canvas.given").evaluate("one => one.width") == 64
+    check(live, file, ".result", ".bars .number", ".checks dd", ".word-map")
+    assert file.locator("canvas.picture-input").evaluate("one => one.width") == 64
     chips = file.locator("[data-question]")
     other = next(text for text in chips.all_inner_texts() if text != question)
     for page in (live, file):
         page.set_viewport_size({"width": 1280, "height": 900})
         page.get_by_role("button", name=other, exact=True).click()
         expect(page.get_by_label("Question", exact=True)).to_have_value(other)
-    check(live, file, ".said", ".bars .number", ".word-map")
-    assert "This file does not hold what weights were checked against here" in file.locator(".honesty").inner_text()
+    check(live, file, ".result", ".bars .number", ".word-map")
+    assert "This file does not hold what weights were checked against here" in file.locator(".checks").inner_text()
 
 
 @pytest.mark.parametrize("model", ["captioner", "gates"])
@@ -213,15 +213,19 @@ def test_a_picture_of_ones_own_is_in_the_file(saved, tmp_path, model):
         page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
 
     live, file = saved("ask", ".check-maps figure", do=take, model=model)
-    check(live, file, ".said", ".honesty dd")
+    check(live, file, ".result", ".checks dd")
     assert "mine.png, 40 × 30 pixels" in file.locator(".picture-controls .note").last.inner_text()
     pixel = "one => [...one.getContext('2d').getImageData(3, 3, 1, 1).data].slice(0, 3)"
-    assert file.locator("canvas.given").evaluate(pixel) == live.locator("canvas.given").evaluate(pixel) == [200, 30, 30]
+    assert (
+        file.locator("canvas.picture-input").evaluate(pixel)
+        == live.locator("canvas.picture-input").evaluate(pixel)
+        == [200, 30, 30]
+    )
 
 
 def test_classify(saved, models):
     live, file = saved("classify", ".matrix", model="transformer-reader", text=REVIEW)
-    check(live, file, ".said", ".bars .number", ".honesty dd", ".shaded-word")
+    check(live, file, ".result", ".bars .number", ".checks dd", ".shaded-word")
     with models.borrow("transformer-reader", Classifier) as thing:
         weights = thing.classify([REVIEW], by="removal")[0].weights
     names = [one.get_attribute("aria-label") for one in file.locator(".shaded").nth(1).get_by_role("button").all()]

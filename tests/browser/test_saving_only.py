@@ -95,7 +95,7 @@ def test_a_change_of_the_model_keeps_what_was_read(visit, open_page, tmp_path):
     page.get_by_label("Model", exact=True).select_option("attending-reader")
     page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
     file = open_page(save(page, tmp_path))
-    file.locator(".said").wait_for()
+    file.locator(".result").wait_for()
     assert file.locator("textarea").input_value() == first
     assert file.get_by_role("alert").filter(visible=True).count() == 0
 
@@ -106,9 +106,9 @@ def test_a_picture_of_before_is_not_in_the_file(visit, tmp_path, mine):
     page.get_by_label("Or a picture of your own").set_input_files(mine)
     page.get_by_text("mine.png, 40 × 30 pixels").wait_for()
     page.get_by_role("button", name="Draw another").click()
-    page.locator("canvas.given[aria-label^='A drawn scene']").wait_for()
+    page.locator("canvas.picture-input[aria-label^='A drawn scene']").wait_for()
     verbs, text = said(save(page, tmp_path))
-    assert verbs.count("ask/see") == 1
+    assert verbs.count("ask/picture") == 1
     assert "mine.png" not in text
 
 
@@ -119,13 +119,13 @@ def test_ones_own_picture_can_be_asked_all_that_is_offered(visit, open_page, tmp
     page.get_by_text("mine.png, 40 × 30 pixels").wait_for()
     offered = page.locator("[data-question]").all_inner_texts()
     address = save(page, tmp_path)
-    assert said(address)[0].count("ask/see") == 1
+    assert said(address)[0].count("ask/picture") == 1
     file = open_page(address)
-    file.locator(".said").wait_for()
+    file.locator(".result").wait_for()
     assert file.locator("[data-question]").all_inner_texts() == offered != []
     file.get_by_role("button", name=offered[-1], exact=True).click()
     expect(file.locator("[aria-pressed=true][data-question]")).to_have_text(offered[-1])
-    file.locator(".said").wait_for()
+    file.locator(".result").wait_for()
     assert file.get_by_role("alert").filter(visible=True).count() == 0
 
 
@@ -135,7 +135,7 @@ def test_what_was_asked_or_refused_before_is_not_in_the_file(visit, tmp_path):
     page.get_by_label("Look up").fill("password")
     page.get_by_text("no key equals “password”").wait_for()
     page.get_by_label("Look up").fill("Anna")
-    page.locator(".found dd").first.get_by_text("lecturer").wait_for()
+    page.locator(".lookup dd").first.get_by_text("lecturer").wait_for()
     address = save(page, tmp_path)
     assert "password" not in said(address)[1]
     assert held(address)["overview"]["models"] == []
@@ -150,7 +150,7 @@ def test_what_was_asked_or_refused_before_is_not_in_the_file(visit, tmp_path):
 def test_a_file_is_of_what_was_shown_when_it_was_begun(visit, tmp_path):
     page = visit(f"translate?{urlencode({'text': TEXT})}")
     page.get_by_text("Rank correlation with leave-one-out").wait_for()
-    slow(page, "translate/look", 100)
+    slow(page, "translate/attention", 100)
     with page.expect_download() as begun:
         saving(page).click()
         page.get_by_role("progressbar", name="Asking for the file").wait_for()
@@ -292,7 +292,7 @@ def test_a_classifiers_bars_hold_while_another_text_is_read(visit):
 def test_outputs_that_a_file_does_not_hold_cannot_be_chosen(visit, open_page, tmp_path):
     page = visit(f"translate?{urlencode({'text': TEXT})}")
     page.get_by_text("Rank correlation with leave-one-out").wait_for()
-    slow(page, "translate/look", 200)
+    slow(page, "translate/attention", 200)
     with page.expect_download() as begun:
         saving(page).click()
         page.get_by_role("button", name="Save what there is").click()
@@ -316,7 +316,7 @@ def test_pins_that_a_file_does_not_hold_are_told(visit, open_page, tmp_path, val
         "This file does not hold what comes of this change; `regard studio` computes it."
     )
     expect(file.locator(".moved b")).to_have_text("0.0000")
-    assert "Pinned weights are forced" not in file.locator(".honesty").inner_text()
+    assert "Pinned weights are forced" not in file.locator(".checks").inner_text()
 
 
 def test_texts_of_a_file_are_chosen_by_keyboard(visit, open_page, tmp_path):

@@ -37,7 +37,7 @@ def test_without_a_model_training_is_watched_until_it_is_there(open_page, folder
         assert page.locator("progress").get_attribute("aria-label") == "Training"
         assert violations(page) == []
         training.made = folders["recurrent"]
-        page.locator(".said").wait_for()
+        page.locator(".result").wait_for()
 
 
 def test_training_that_failed_is_told(open_page):
@@ -51,7 +51,7 @@ def test_training_that_failed_is_told(open_page):
 def test_a_studio_that_is_gone_is_told(open_page, folders):
     with serving(Models([folders["recurrent"]])) as address:
         page = open_page(address, expect_errors=True)
-        page.locator(".said").wait_for()
+        page.locator(".result").wait_for()
     page.get_by_role("button", name="Translate", exact=True).click()
     page.get_by_role("alert").filter(has_text="The studio does not answer.").wait_for()
 
@@ -92,7 +92,7 @@ def test_without_a_translator_the_first_view_is_one_that_fits(open_page):
 
 def test_what_was_typed_goes_along_to_another_view(visit):
     page = visit()
-    page.locator(".said").wait_for()
+    page.locator(".result").wait_for()
     page.locator("textarea").fill("La casa es roja.")
     page.get_by_role("button", name="Translate", exact=True).click()
     page.wait_for_function("() => location.hash.includes('casa')")

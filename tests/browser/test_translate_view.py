@@ -2,21 +2,22 @@
 
 import math
 import re
+from itertools import product
 from urllib.parse import urlencode
 
 import pytest
 import torch
 from playwright.sync_api import expect
 
-from browser.browsing import number, read_table, save, violations
+from browser.browsing import check_accessible, number, read_table, save, violations
 from regard.data.corpora.pair import words
 from regard.inspection.readings.alignment import Reading, choose_weights, word_weights
 from regard.inspection.readings.rank import kendall_tau
-from regard.studio.attention import look, read_source
 from regard.studio.tensors import pack, pack_weights
-from regard.studio.views.translate import find
-from regard.studio.views.translate_checks import measure
+from regard.studio.views.translate import search_sentence
+from regard.tasks.attribution import attribute_translation
 from regard.tasks.translation.model import Translator
+from regard.tasks.translation_attention import attention_of, read_source
 from unit.studio.visiting import unpacked
 
 TEXT = "El libro está en la mesa."
@@ -30,8 +31,8 @@ def seen(models, name="recurrent", text=TEXT, beam=5, pick=0):
     """Look at what the page shows, past the server."""
     with models.borrow(name, Translator) as thing:
         source, _ = read_source(thing, text)
-        tokens = find(thing, text, beam=beam)["outputs"][pick]["tokens"]
-        return look(thing, source, tokens)
+        tokens = search_sentence(thing, text, beam=beam)["outputs"][pick]["tokens"]
+        return attention_of(thing, source, tokens)
 
 
 def translated(models, text):
@@ -40,7 +41,7 @@ def translated(models, text):
 
 
 def shown(page):
-    page.locator(".said").wait_for()
+    page.locator(".result").wait_for()
     return page
 
 
@@ -49,7 +50,7 @@ def test_a_sentence_is_typed_and_translated(visit, models):
     page.get_by_label("Sentence", exact=True).fill("La casa")
     page.keyboard.press("Enter")
     expected = translated(models, "La casa")
-    page.wait_for_function("text => document.querySelector('.said').textContent.startsWith(text)", arg=expected)
+    page.wait_for_function("text => document.querySelector('.result').textContent.startsWith(text)", arg=expected)
     assert "text=La+casa" in page.url
     page.get_by_label("Sentence", exact=True).fill("El libro")
     page.get_by_role("button", name="Translate", exact=True).click()
@@ -88,13 +89,17 @@ def test_the_arrow_keys_read_cells_and_enter_moves_the_step(visit, models):
 
 
 @pytest.mark.parametrize("unit", ["words", "tokens"])
-@pytest.mark.parametrize("when", ["produced", "read"])
-@pytest.mark.parametrize("measure_by", ["weights", "norms"])
-@pytest.mark.parametrize("head", [None, 1])
-def test_every_number_of_the_map_equals_the_tensor(visit, models, unit, when, measure_by, head):
-    state = {"model": "transformer", "unit": unit, "when": when, "measure": measure_by}
-    page = shown(visit(address(**state, **({} if head is None else {"head": head}))))
-    found = seen(models, "transformer")
+def test_every_number_of_the_map_equals_the_tensor(visit, models, studio, unit):
+    """All ways to read the map, on one page."""
+    page, found = visit(), seen(models, "transformer")
+    for when, measure_by, head in product(("produced", "read"), ("weights", "norms"), (None, 1)):
+        state = {"model": "transformer", "unit": unit, "when": when, "measure": measure_by}
+        page.goto("about:blank")
+        page.goto(f"{studio}#{address(**state, **({} if head is None else {'head': head}))}")
+        check_numbers(shown(page), found, unit, when, measure_by, head)
+
+
+def check_numbers(page, found, unit, when, measure_by, head):
     reading = Reading(step=when, head=head, norms=measure_by == "norms")
     norms = found.norms if reading.norms else None
     weights = found.maps[0].weights
@@ -215,7 +220,7 @@ def test_the_honesty_panel_tells_what_was_measured(visit, models):
     page.get_by_text("Rank correlation with leave-one-out").wait_for()
     found = seen(models)
     with models.borrow("recurrent", Translator) as thing:
-        checks = measure(thing, found.source, found.target.ids)
+        checks = attribute_translation(thing, found.source.ids, found.target.ids)
     row = found.maps[0].weights[0, 0, 1]
     told = dict(
         zip(page.locator(".facts dt").all_inner_texts(), page.locator(".facts dd").all_inner_texts(), strict=True)
@@ -223,7 +228,7 @@ def test_the_honesty_panel_tells_what_was_measured(visit, models):
     assert told["Uniform baseline"].startswith(number(1 / len(row)))
     assert told["Largest weight"].startswith(number(float(row.max())))
     assert told["Weight on </s>"].startswith(number(float(row[-1])))
-    for name, check in (("leave-one-out", checks.removal), ("gradient × input", checks.gradient)):
+    for name, check in (("leave-one-out", checks.occlusion), ("gradient × input", checks.gradient)):
         expected = kendall_tau(row[:-1], check[1][:-1])
         assert told[f"Rank correlation with {name}"].startswith(f"τ {number(expected, 2)}")
     assert told["If all weights were uniform"].startswith(number(math.exp(checks.uniform[1])))
@@ -295,7 +300,7 @@ def rounding(page, *, masked=None):
             one["mask"] = one["mask"] if masked is None else pack(masked(weights).float())
         route.fulfill(json=told)
 
-    page.route("**/api/translate/look", answer)
+    page.route("**/api/translate/attention", answer)
     page.on("request", lambda request: request.url.endswith("/row") and asked.append(request.post_data_json["row"]))
     page.reload()
     shown(page)
@@ -397,7 +402,7 @@ def test_a_file_tells_rounded_weights_exactly_too(visit, models, open_page, tmp_
 def test_rounded_weights_of_words_are_told_exactly(visit, models):
     with models.borrow("transformer", Translator) as thing:
         tokens = thing.tokenizers.target.encode("la casa es").ids
-        found = look(thing, read_source(thing, TEXT)[0], tokens)
+        found = attention_of(thing, read_source(thing, TEXT)[0], tokens)
     path = ".".join(map(str, tokens))
     page = shown(visit(address(model="transformer", unit="words", map="target", path=path)))
     asked = rounding(page)
@@ -441,7 +446,7 @@ def test_the_uniform_baseline_counts_what_is_not_masked(visit, step):
 def test_it_is_said_where_the_score_and_p_differ_in_order(visit, models):
     page = shown(visit(address()))
     with models.borrow("recurrent", Translator) as thing:
-        likely = [one["log_probability"] for one in find(thing, TEXT, beam=5)["outputs"]]
+        likely = [one["log_probability"] for one in search_sentence(thing, TEXT, beam=5)["outputs"]]
     differs = likely != sorted(likely, reverse=True)
     assert page.get_by_text("The order of p alone differs.").count() == int(differs)
 
@@ -450,20 +455,19 @@ def test_two_visitors_see_their_own(visit, models):
     one, other = visit(address()), visit(f"translate?{urlencode({'text': 'La casa'})}")
     for page, text in ((one, TEXT), (other, "La casa")):
         expected = translated(models, text)
-        page.wait_for_function("text => document.querySelector('.said')?.textContent.startsWith(text)", arg=expected)
+        page.wait_for_function("text => document.querySelector('.result')?.textContent.startsWith(text)", arg=expected)
         assert page.get_by_label("Sentence", exact=True).input_value() == text
 
 
 @pytest.mark.parametrize("model", ["recurrent", "transformer"])
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
-def test_axe_finds_nothing(visit, model, width, dark):
-    page = shown(visit(address(model=model), width=width, dark=dark))
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_is_accessible_and_fits(visit, model, width):
+    page = shown(visit(address(model=model), width=width))
     page.get_by_text("Rank correlation with leave-one-out").wait_for()
     page.locator(".matrix details summary").click()
-    assert violations(page) == []
+    check_accessible(page)
     page.get_by_role("radio", name="Lines").check()
-    assert violations(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    check_accessible(page)
 
 
 def test_the_theme_is_switched_and_kept(visit):

@@ -99,7 +99,7 @@ def test_a_translation_makes_the_page_of_the_studio(run, tmp_path):
     done = run(model, SOURCE, "--out", tmp_path / "page.html")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text()
-    assert all(f'"verb":"translate/{verb}"' in page for verb in ("search", "look", "honesty"))
+    assert all(f'"verb":"translate/{verb}"' in page for verb in ("search", "attention", "checks"))
     assert "libro" in page
 
 
@@ -120,7 +120,7 @@ def test_a_translator_without_attention_makes_its_page(run, tmp_path):
     model = make_folder(tmp_path / "model", FIXED, favor=END)
     done = run(model, SOURCE, "--out", tmp_path / "page.html")
     assert done.returncode == 0, done.stderr
-    assert '"verb":"translate/look"' in (tmp_path / "page.html").read_text()
+    assert '"verb":"translate/attention"' in (tmp_path / "page.html").read_text()
     assert done.stdout == regard.load(model).search([SOURCE])[0][0].text + "\n"
     for more in (["--out", tmp_path / "a.png"], ["--json"], ["--head", 0], ["--target", TARGET]):
         refused = run(model, SOURCE, "--out", tmp_path / "b.html", *more)
@@ -217,7 +217,7 @@ def test_bytes_that_are_no_text_are_told(run, tmp_path):
 def test_a_view_can_be_chosen(run, model, tmp_path, monkeypatch, view, verb):
     monkeypatch.setattr("regard.studio.views.whatif.SEARCH_STEPS", 2)
     monkeypatch.setattr("regard.studio.views.whatif_page.MAX_CHANGES", 2)
-    monkeypatch.setattr("regard.studio.views.steps_page.MAX_LOOKS", 2)
+    monkeypatch.setattr("regard.studio.views.steps_page.MAX_QUERIES", 2)
     done = run(model, SOURCE, "--out", tmp_path / "page.html", "--view", view)
     assert done.returncode == 0, done.stderr
     assert f'"verb":"{verb}"' in (tmp_path / "page.html").read_text()

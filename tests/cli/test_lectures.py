@@ -100,14 +100,14 @@ def test_the_studio_reads_the_same_in_every_view(model):
     assert found["outputs"][0]["text"] == "I am from Canada"
     assert (found["source"]["read_as"], found["source"]["words"][3]) == ({"Canada": "Canadá"}, "Canadá")
     begun = ask(client, "whatif/begin", text=CANADA)
-    assert (begun["text"], begun["look"]["source"]["read_as"]) == ("I am from Canada", {"Canada": "Canadá"})
+    assert (begun["text"], begun["attention"]["source"]["read_as"]) == ("I am from Canada", {"Canada": "Canadá"})
     read = ask(client, "steps/read", text=CANADA)
     assert (read["target"], read["read_as"]) == ("I am from Canada", {"Canada": "Canadá"})
-    looks = ask(client, "compare/look", text=CANADA)
-    assert looks["looks"][0]["source"]["read_as"] == {"Canada": "Canadá"}
+    looks = ask(client, "compare/attention", text=CANADA)
+    assert looks["attention"][0]["source"]["read_as"] == {"Canada": "Canadá"}
     changed = ask(
         client, "whatif/change", text="Yo soy de Francia", tokens=begun["tokens"], step=3,
-        replaced=[{"place": 3, "text": "Canada"}],
+        replaced=[{"position": 3, "text": "Canada"}],
     )  # fmt: skip
     assert changed["source"]["tokens"][3] == "Canadá"
     assert "Canada" not in ask(client, "whatif/tokens", text="cana")["tokens"]

@@ -113,7 +113,7 @@ def test_the_view_of_the_studio_is_written(run, answerer, captioner, picture, tm
     assert "data:image/png;base64," in page
     assert len(done.stdout.split("(")) > 2  # answers are printed all the same
     assert run("caption", captioner, picture, "--out", tmp_path / "c.html").returncode == 0
-    assert '"verb":"ask/say"' in (tmp_path / "c.html").read_text()
+    assert '"verb":"ask/answer"' in (tmp_path / "c.html").read_text()
     done = run("caption", captioner, picture, "--beam", "2", "--out", tmp_path / "c.html")
     assert "`--out` must go without --beam, since the view describes greedily; received 2." in done.stderr
 

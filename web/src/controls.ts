@@ -53,11 +53,11 @@ export function checkbox(label: string, checked: boolean, onchange: (checked: bo
 }
 
 /** A paragraph that screen readers speak at once; an empty one is hidden. */
-export function alertBox(): { element: HTMLElement; say(message: string): void } {
+export function alertBox(): { element: HTMLElement; show(message: string): void } {
   const element = h("p", { class: "alert", role: "alert", hidden: true });
   return {
     element,
-    say(message: string): void {
+    show(message: string): void {
       element.textContent = message;
       element.hidden = message === "";
     },

@@ -34,10 +34,10 @@ export function fill(element: Element, ...children: Child[]): void {
 
 /** Draw later, once, however often it is asked for before then. */
 export function soon(draw: () => void): () => void {
-  let asked = 0;
+  let request = 0;
   return () => {
-    cancelAnimationFrame(asked);
-    asked = requestAnimationFrame(draw);
+    cancelAnimationFrame(request);
+    request = requestAnimationFrame(draw);
   };
 }
 

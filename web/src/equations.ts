@@ -12,7 +12,7 @@ export interface Pair {
   key: Numbers;
   /** v of the tanh scores. */
   vector?: Numbers;
-  /** The column of W that belongs to the key's place (location). */
+  /** The column of W that belongs to the key's position (location). */
   column?: Numbers;
   activation?: string;
   scale?: number;
@@ -58,43 +58,43 @@ export function equation(...children: Child[]): HTMLElement {
 
 interface ScoreText {
   title: string;
-  says: string;
+  text: string;
   formula: () => Child[];
 }
 
 /** What each score is called and means; the names are those of `regard.attention`. */
 export const SCORES: Record<string, ScoreText> = {
-  Dot: { title: "Dot product", says: "Large where query and key point the same way, and where they are long.", formula: () => [transposed("q", "i"), k()] },
-  ScaledDot: { title: "Scaled dot product", says: "The dot product, divided by the root of the width, so that it does not grow with it.", formula: () => [over([transposed("q", "i"), k()], m("msqrt", null, mi("d")))] },
-  Bilinear: { title: "General (bilinear)", says: "A learned matrix stands between query and key; their widths may differ.", formula: () => [transposed("q", "i"), mi("M"), k()] },
-  Additive: { title: "Additive", says: "Query and key, already projected, are added and go through a tanh; a learned vector weighs what comes out.", formula: () => [m("msup", null, mi("v"), mo("⊤")), call("tanh", q(), mo("+"), k())] },
-  Linear: { title: "Additive without tanh", says: "As some lectures print it. Without the tanh the query adds the same to every score of its row, and the weights do not depend on it.", formula: () => [m("msup", null, mi("v"), mo("⊤")), bracket(q(), mo("+"), k())] },
-  Concat: { title: "Concat", says: "Query and key, end to end, go through a layer with a tanh: additive after two projections.", formula: () => [m("msup", null, mi("v"), mo("⊤")), call("tanh", mi("W"), row(mo("["), q(), mo(";"), k(), mo("]")))] },
-  Gaussian: { title: "Gaussian", says: "The nearer the key, the larger: minus the squared distance. With softmax this is kernel regression.", formula: () => [mo("−", { form: "prefix" }), over(square(norm(q(), mo("−"), k())), [m("mn", null, "2"), square(mi("σ"))])] },
-  Cosine: { title: "Cosine", says: "Compares directions, whatever the lengths; a small temperature τ makes it sharp.", formula: () => [over([transposed("q", "i"), k()], [norm(q()), norm(k()), mi("τ")])] },
-  Location: { title: "Location", says: "Depends on the query alone: the key's position has a score, whatever stands there.", formula: () => [transposed("q", "i"), sub("w", "j")] },
-  function: { title: "A function of its own", says: "This model compares by a function that the studio does not know.", formula: () => [call("score", q(), mo(","), k())] },
+  Dot: { title: "Dot product", text: "Large where query and key point the same way, and where they are long.", formula: () => [transposed("q", "i"), k()] },
+  ScaledDot: { title: "Scaled dot product", text: "The dot product, divided by the root of the width, so that it does not grow with it.", formula: () => [over([transposed("q", "i"), k()], m("msqrt", null, mi("d")))] },
+  Bilinear: { title: "General (bilinear)", text: "A learned matrix stands between query and key; their widths may differ.", formula: () => [transposed("q", "i"), mi("M"), k()] },
+  Additive: { title: "Additive", text: "Query and key, already projected, are added and go through a tanh; a learned vector weighs what comes out.", formula: () => [m("msup", null, mi("v"), mo("⊤")), call("tanh", q(), mo("+"), k())] },
+  Linear: { title: "Additive without tanh", text: "As some lectures print it. Without the tanh the query adds the same to every score of its row, and the weights do not depend on it.", formula: () => [m("msup", null, mi("v"), mo("⊤")), bracket(q(), mo("+"), k())] },
+  Concat: { title: "Concat", text: "Query and key, end to end, go through a layer with a tanh: additive after two projections.", formula: () => [m("msup", null, mi("v"), mo("⊤")), call("tanh", mi("W"), row(mo("["), q(), mo(";"), k(), mo("]")))] },
+  Gaussian: { title: "Gaussian", text: "The nearer the key, the larger: minus the squared distance. With softmax this is kernel regression.", formula: () => [mo("−", { form: "prefix" }), over(square(norm(q(), mo("−"), k())), [m("mn", null, "2"), square(mi("σ"))])] },
+  Cosine: { title: "Cosine", text: "Compares directions, whatever the lengths; a small temperature τ makes it sharp.", formula: () => [over([transposed("q", "i"), k()], [norm(q()), norm(k()), mi("τ")])] },
+  Location: { title: "Location", text: "Depends on the query alone: the key's position has a score, whatever stands there.", formula: () => [transposed("q", "i"), sub("w", "j")] },
+  function: { title: "A function of its own", text: "This model compares by a function that the studio does not know.", formula: () => [call("score", q(), mo(","), k())] },
 };
 
 export const NORMALIZERS: Record<string, ScoreText> = {
-  Softmax: { title: "Softmax", says: "Every key gets a share that grows exponentially with its score; none is zero.", formula: () => [over(call("exp", e()), [m("munder", null, mo("∑"), mi("l")), call("exp", sub("e", "il"))])] },
-  Sparsemax: { title: "Sparsemax", says: "The nearest point of the simplex: weak keys get exactly zero.", formula: () => [call("max", m("mn", null, "0"), mo(","), e(), mo("−"), sub("τ", "i"))] },
-  Entmax: { title: "Entmax", says: "Between softmax (α = 1) and sparsemax (α = 2).", formula: () => [m("msup", null, call("max", m("mn", null, "0"), mo(","), bracket(mi("α"), mo("−"), m("mn", null, "1")), e(), mo("−"), sub("τ", "i")), row(m("mn", null, "1"), mo("/"), bracket(mi("α"), mo("−"), m("mn", null, "1"))))] },
-  Sigmoid: { title: "Sigmoid", says: "Every key is let in or not by itself; a row need not sum to one.", formula: () => [over(m("mn", null, "1"), [m("mn", null, "1"), mo("+"), call("exp", mo("−", { form: "prefix" }), e(), mo("−"), mi("b"))])] },
-  Sink: { title: "Softmax with a sink", says: "Softmax beside one more score s, whose value is zero: a row may sum to less than one.", formula: () => [over(call("exp", e()), [call("exp", mi("s")), mo("+"), m("munder", null, mo("∑"), mi("l")), call("exp", sub("e", "il"))])] },
-  Hard: { title: "Hard", says: "The best key takes all, the first of equals.", formula: () => [row(mo("["), mi("j"), mo("="), m("munder", null, mi("argmax"), mi("l")), sub("e", "il"), mo("]"))] },
-  Mean: { title: "Mean", says: "Every allowed key counts the same, whatever the scores.", formula: () => [over(m("mn", null, "1"), mi("n"))] },
+  Softmax: { title: "Softmax", text: "Every key gets a share that grows exponentially with its score; none is zero.", formula: () => [over(call("exp", e()), [m("munder", null, mo("∑"), mi("l")), call("exp", sub("e", "il"))])] },
+  Sparsemax: { title: "Sparsemax", text: "The nearest point of the simplex: weak keys get exactly zero.", formula: () => [call("max", m("mn", null, "0"), mo(","), e(), mo("−"), sub("τ", "i"))] },
+  Entmax: { title: "Entmax", text: "Between softmax (α = 1) and sparsemax (α = 2).", formula: () => [m("msup", null, call("max", m("mn", null, "0"), mo(","), bracket(mi("α"), mo("−"), m("mn", null, "1")), e(), mo("−"), sub("τ", "i")), row(m("mn", null, "1"), mo("/"), bracket(mi("α"), mo("−"), m("mn", null, "1"))))] },
+  Sigmoid: { title: "Sigmoid", text: "Every key is let in or not by itself; a row need not sum to one.", formula: () => [over(m("mn", null, "1"), [m("mn", null, "1"), mo("+"), call("exp", mo("−", { form: "prefix" }), e(), mo("−"), mi("b"))])] },
+  Sink: { title: "Softmax with a sink", text: "Softmax beside one more score s, whose value is zero: a row may sum to less than one.", formula: () => [over(call("exp", e()), [call("exp", mi("s")), mo("+"), m("munder", null, mo("∑"), mi("l")), call("exp", sub("e", "il"))])] },
+  Hard: { title: "Hard", text: "The best key takes all, the first of equals.", formula: () => [row(mo("["), mi("j"), mo("="), m("munder", null, mi("argmax"), mi("l")), sub("e", "il"), mo("]"))] },
+  Mean: { title: "Mean", text: "Every allowed key counts the same, whatever the scores.", formula: () => [over(m("mn", null, "1"), mi("n"))] },
 };
 
 /** What a position adds, turns or multiplies. */
 export const POSITIONS: Record<string, ScoreText> = {
-  Rotary: { title: "Rotary", says: "Each pair of features is turned by an angle that grows with the position: scores then see only the distance.", formula: () => [e(), mo("="), call("score", sub("R", "i"), q(), mo(","), sub("R", "j"), k())] },
-  Alibi: { title: "ALiBi", says: "Distance is punished in proportion.", formula: () => [e(), mo("←"), e(), mo("−"), mi("m"), row(mo("|"), mi("i"), mo("−"), mi("j"), mo("|"))] },
-  RelativeBias: { title: "Relative bias", says: "A learned number for each distance, up to a reach, is added.", formula: () => [e(), mo("←"), e(), mo("+"), m("msub", null, mi("b"), call("clip", mi("j"), mo("−"), mi("i")))] },
-  RelativeBuckets: { title: "Relative buckets (T5)", says: "A learned number for each bucket of distances is added; buckets get wider further away.", formula: () => [e(), mo("←"), e(), mo("+"), m("msub", null, mi("b"), call("bucket", mi("i"), mo("−"), mi("j")))] },
-  Shaw: { title: "Relative vectors (Shaw)", says: "A learned vector for each distance is added to the key, and one to the value.", formula: () => [e(), mo("="), call("score", q(), mo(","), k(), mo("+"), m("msubsup", null, mi("a"), mi("ij"), mi("K")))] },
-  TreeShaw: { title: "Vectors by the tree", says: "A learned vector for where a word stands in the syntax tree is added to the key.", formula: () => [e(), mo("="), call("score", q(), mo(","), k(), mo("+"), m("msubsup", null, mi("a"), mi("ij"), mi("K")))] },
-  GaussianWindow: { title: "Gaussian window", says: "Only a window around a position p is attended to, and weights fall off from its middle; rows sum to less than one.", formula: () => [alpha(), mo("←"), alpha(), call("exp", mo("−", { form: "prefix" }), over(square(bracket(mi("j"), mo("−"), sub("p", "i"))), [m("mn", null, "2"), square(mi("σ"))]))] },
+  Rotary: { title: "Rotary", text: "Each pair of features is turned by an angle that grows with the position: scores then see only the distance.", formula: () => [e(), mo("="), call("score", sub("R", "i"), q(), mo(","), sub("R", "j"), k())] },
+  Alibi: { title: "ALiBi", text: "Distance is punished in proportion.", formula: () => [e(), mo("←"), e(), mo("−"), mi("m"), row(mo("|"), mi("i"), mo("−"), mi("j"), mo("|"))] },
+  RelativeBias: { title: "Relative bias", text: "A learned number for each distance, up to a reach, is added.", formula: () => [e(), mo("←"), e(), mo("+"), m("msub", null, mi("b"), call("clip", mi("j"), mo("−"), mi("i")))] },
+  RelativeBuckets: { title: "Relative buckets (T5)", text: "A learned number for each bucket of distances is added; buckets get wider further away.", formula: () => [e(), mo("←"), e(), mo("+"), m("msub", null, mi("b"), call("bucket", mi("i"), mo("−"), mi("j")))] },
+  Shaw: { title: "Relative vectors (Shaw)", text: "A learned vector for each distance is added to the key, and one to the value.", formula: () => [e(), mo("="), call("score", q(), mo(","), k(), mo("+"), m("msubsup", null, mi("a"), mi("ij"), mi("K")))] },
+  TreeShaw: { title: "Vectors by the tree", text: "A learned vector for where a word stands in the syntax tree is added to the key.", formula: () => [e(), mo("="), call("score", q(), mo(","), k(), mo("+"), m("msubsup", null, mi("a"), mi("ij"), mi("K")))] },
+  GaussianWindow: { title: "Gaussian window", text: "Only a window around a position p is attended to, and weights fall off from its middle; rows sum to less than one.", formula: () => [alpha(), mo("←"), alpha(), call("exp", mo("−", { form: "prefix" }), over(square(bracket(mi("j"), mo("−"), sub("p", "i"))), [m("mn", null, "2"), square(mi("σ"))]))] },
 };
 
 /** What is told of a score; the additive one without its tanh is another. */

@@ -26,7 +26,7 @@ export interface Overview {
 export interface Question {
   verb: string;
   body: object;
-  /** What a file has in place of the body, where that is large. */
+  /** What a file has instead of the body, where that is large. */
   as?: object;
 }
 
@@ -43,7 +43,7 @@ export interface Host {
   /** Whether `ask` has an answer to exactly this. */
   knows(verb: string, body?: object): boolean;
   /** What a single file has of a verb: the bodies of what was asked, in that order; of the server, nothing. */
-  asked(verb: string): object[];
+  requests(verb: string): object[];
 }
 
 const NOTHING: Overview = { version: "", models: [], preparing: null };
@@ -75,7 +75,7 @@ export class LiveHost implements Host {
       throw new Error("The studio does not answer. Is `regard studio` still running?");
     }
     if (response.ok) return { answer: text };
-    const refusal = told(text) ?? `The studio answered ${response.status} to ${verb}.`;
+    const refusal = errorOf(text) ?? `The studio answered ${response.status} to ${verb}.`;
     if (response.status !== 422) throw new Error(refusal);
     return { refusal };
   }
@@ -89,7 +89,7 @@ export class LiveHost implements Host {
   async idle(): Promise<void> {
     do {
       await Promise.all([...this.pending]);
-      await new Promise((resolve) => setTimeout(resolve, 50)); // what is asked because of an answer
+      await new Promise((resolve) => setTimeout(resolve, 50)); // what is requested because of an answer
     } while (this.busy);
   }
 
@@ -97,12 +97,12 @@ export class LiveHost implements Host {
     return true;
   }
 
-  asked(): object[] {
+  requests(): object[] {
     return [];
   }
 }
 
-function told(text: string): string | null {
+function errorOf(text: string): string | null {
   try {
     return (JSON.parse(text) as { error?: string } | null)?.error ?? null;
   } catch {

@@ -115,8 +115,8 @@ function absent(view: View): HTMLElement {
 /** What the page holds, where it is a single file; nothing of a damaged one. */
 function held(): Recorded | null {
   try {
-    const found = readRecorded(document.getElementById("recorded")?.textContent);
-    if (!found || VIEWS.some((view) => view.id === found.view)) return found;
+    const result = readRecorded(document.getElementById("recorded")?.textContent);
+    if (!result || VIEWS.some((view) => view.id === result.view)) return result;
   } catch {}
   damaged = true;
   return { overview: { version: "", models: [], preparing: null }, view: VIEWS[0]!.id, address: "", answers: [] };

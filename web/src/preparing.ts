@@ -8,8 +8,8 @@ export function preparing(now: Preparing): HTMLElement {
   const share = now.steps ? now.step / now.steps : 0;
   const bar = h("progress", { max: 1, "aria-label": "Training" });
   bar.value = share;
-  const told = [`${now.seconds.toFixed(0)} s`, now.step ? `step ${now.step} of ${now.steps}` : "", now.loss === null ? "" : `loss ${now.loss.toFixed(2)}`];
+  const text = [`${now.seconds.toFixed(0)} s`, now.step ? `step ${now.step} of ${now.steps}` : "", now.loss === null ? "" : `loss ${now.loss.toFixed(2)}`];
   return h("div", { class: "preparing", role: "status" },
     h("p", null, h("b", null, "A small translator is being trained. "), "It learns Spanish to English from the built-in corpus, under a minute on two cores, and is kept for the next time."),
-    bar, h("p", { class: "dim" }, `${now.stage} · ${told.filter(Boolean).join(" · ")}`));
+    bar, h("p", { class: "dim" }, `${now.stage} · ${text.filter(Boolean).join(" · ")}`));
 }

@@ -29,8 +29,8 @@ export class Recording {
 
   put(question: Question, outcome: Outcome): void {
     const { verb, body, as = body } = question;
-    const told = "answer" in outcome ? `"answer":${outcome.answer}` : `"refusal":${JSON.stringify(outcome.refusal)}`;
-    const entry = `{"verb":${JSON.stringify(verb)},"body":${JSON.stringify(as)},${told}}`;
+    const text = "answer" in outcome ? `"answer":${outcome.answer}` : `"refusal":${JSON.stringify(outcome.refusal)}`;
+    const entry = `{"verb":${JSON.stringify(verb)},"body":${JSON.stringify(as)},${text}}`;
     this.entries.set(nameOf(question), entry);
     this.size += entry.length;
   }
@@ -48,19 +48,19 @@ export class Recording {
 
 /** Read what a file holds: null where the page is no file. What cannot be read is an Error. */
 export function readRecorded(text: string | null | undefined): Recorded | null {
-  const found = text ? (JSON.parse(text) as Recorded | null) : null;
-  if (found && !(Array.isArray(found.answers) && Array.isArray(found.overview.models))) throw new Error("no recording");
-  return found;
+  const result = text ? (JSON.parse(text) as Recorded | null) : null;
+  if (result && !(Array.isArray(result.answers) && Array.isArray(result.overview.models))) throw new Error("no recording");
+  return result;
 }
 
 /** What a question that a file has no answer to is about. */
 const ABOUT: Record<string, string> = {
-  "translate/search": "the translation of this sentence", "translate/look": "where the model looks for these words", "translate/honesty": "what weights were checked against here",
-  "steps/read": "this text", "steps/apart": "this attention step, taken apart", "passage/look": "where pronouns look",
+  "translate/search": "the translation of this sentence", "translate/attention": "the attention of these words", "translate/checks": "what weights were checked against here",
+  "steps/read": "this text", "steps/apart": "this attention step, taken apart", "passage/attention": "what pronouns attend to",
   "whatif/begin": "this sentence", "whatif/change": "what comes of this change", "whatif/another": "other weights for this step", "whatif/label": "what comes of this change",
   "mechanisms/attend": "the result of these numbers with this mechanism", "mechanisms/waves": "this table of sinusoids", "mechanisms/lookup": "this look-up",
-  "compare/look": "these two on this sentence", "compare/lengths": "the quality of these by length", "compare/runs": "which runs there were", "compare/curve": "the figures of this run",
-  "ask/see": "this picture", "ask/say": "what the model says to this", "ask/checks": "what weights were checked against here",
+  "compare/attention": "these two on this sentence", "compare/lengths": "the quality of these by length", "compare/runs": "which runs there were", "compare/curve": "the figures of this run",
+  "ask/picture": "this picture", "ask/answer": "the answer to this", "ask/checks": "what weights were checked against here",
   "classify/read": "the label of this text", "classify/maps": "the maps of this text",
 };
 
@@ -81,17 +81,17 @@ export class FrozenHost implements Host {
   }
 
   async ask<T>(verb: string, body: object = {}): Promise<T> {
-    const found = this.answers.get(nameOf({ verb, body }));
-    if (!found) throw new Error(notRecorded(verb));
-    if (found.refusal !== undefined) throw new Error(found.refusal);
-    return found.answer as T;
+    const result = this.answers.get(nameOf({ verb, body }));
+    if (!result) throw new Error(notRecorded(verb));
+    if (result.refusal !== undefined) throw new Error(result.refusal);
+    return result.answer as T;
   }
 
   knows(verb: string, body: object = {}): boolean {
     return this.answers.has(nameOf({ verb, body }));
   }
 
-  asked(verb: string): object[] {
+  requests(verb: string): object[] {
     return [...this.answers.values()].filter((one) => one.verb === verb && one.refusal === undefined).map((one) => one.body);
   }
 }

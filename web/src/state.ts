@@ -12,7 +12,7 @@ export class State {
     addEventListener("hashchange", () => {
       const before = this.address();
       this.read();
-      if (this.address() !== before) this.tell();
+      if (this.address() !== before) this.notify();
     });
   }
 
@@ -62,7 +62,7 @@ export class State {
     this.values = new URLSearchParams(values);
   }
 
-  private tell(): void {
+  private notify(): void {
     for (const listener of [...this.listeners]) listener();
   }
 }

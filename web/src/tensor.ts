@@ -40,11 +40,11 @@ export interface Matrix {
   data: ArrayLike<number>;
 }
 
-/** The matrix at a place of the leading axes: `slice(weights, 2, 0)` of (layers, heads, rows, columns). */
-export function slice(tensor: Tensor, ...place: number[]): Matrix {
+/** The matrix at an index of the leading axes: `slice(weights, 2, 0)` of (layers, heads, rows, columns). */
+export function slice(tensor: Tensor, ...position: number[]): Matrix {
   const [rows, columns] = tensor.shape.slice(-2) as [number, number];
   let offset = 0;
-  place.forEach((one, axis) => (offset = offset * tensor.shape[axis]! + one));
+  position.forEach((one, axis) => (offset = offset * tensor.shape[axis]! + one));
   const size = rows * columns;
   return { rows, columns, data: tensor.data.subarray(offset * size, (offset + 1) * size) };
 }
@@ -79,7 +79,7 @@ export function normalized(matrix: Matrix): Matrix {
   return build(matrix.rows, matrix.columns, (row, column) => (sums[row] ? at(matrix, row, column) / sums[row]! : 0));
 }
 
-/** In nats: 0 where one place has all, log n where n places have alike. */
+/** In nats: 0 where one position has all, log n where n positions have alike. */
 export function entropy(weights: number[]): number {
   return weights.reduce((sum, weight) => (weight > 0 ? sum - weight * Math.log(weight) : sum), 0);
 }

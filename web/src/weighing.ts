@@ -23,8 +23,8 @@ export function weigh(normalizer: NormalizerInfo, scores: number[], allowed: (ke
   const open = scores.flatMap((_, key) => (allowed(key) ? [key] : []));
   const inside = open.map((key) => scores[key]!);
   const spread = (heads: string[], columns: number[][], weights: number[], notes: Weighed["notes"]): Weighed => {
-    const place = new Map(open.map((key, index) => [key, index]));
-    const at = (key: number) => place.get(key);
+    const position = new Map(open.map((key, index) => [key, index]));
+    const at = (key: number) => position.get(key);
     return {
       heads, notes,
       rows: scores.map((_, key) => (at(key) === undefined ? null : columns.map((column) => column[at(key)!]!))),

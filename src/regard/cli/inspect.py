@@ -149,9 +149,9 @@ def _attends(loaded: Any) -> bool:
     """Say whether there is anything to see of a model."""
     from torch import nn
 
-    from regard.studio.recording import attending
+    from regard.inspection.trace.attention_layers import layers_with
 
-    return loaded is None or not isinstance(loaded.model, nn.Module) or bool(attending(loaded.model))
+    return loaded is None or not isinstance(loaded.model, nn.Module) or bool(layers_with(loaded.model))
 
 
 def _ending(path: Path) -> str:
@@ -237,11 +237,11 @@ def _show_pronouns(found: "Inspection", loaded: object) -> None:
 
     if not isinstance(loaded, Classifier | LanguageModel):
         return
-    for attended in attend_from_pronouns(loaded, found.trace, divide(loaded, found.text)).looks:
+    for attended in attend_from_pronouns(loaded, found.trace, divide(loaded, found.text)).attention:
         top = ", ".join(f"{readable(item['word'])} {item['weight']:.2f}" for item in attended["top"])
         print(f"“{readable(attended['word'])}”, word {attended['number']}: {top} (uniform {attended['uniform']:.2f})")
         for item in attended["readings"]:
-            print(f"  if it is “{item['word']}”: {item['weight']:.2f}, rank {item['rank']} of {attended['seen']}; "
+            print(f"  if it is “{item['word']}”: {item['weight']:.2f}, rank {item['rank']} of {attended['visible']}; "
                   f"most in {item['head']}: {item['head_weight']:.2f}")  # fmt: skip
         for item in attended["heads"]:
             print(f"  {item['head']}: {readable(item['word'])} {item['weight']:.2f}")

@@ -7,6 +7,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.decoding.beam import beam_search
+from regard.decoding.history import History
+from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.search import Search
 from regard.models.sequence.protocol import AnyModel
 
@@ -47,7 +49,21 @@ def beam_tree(
     pruned: int = 5,
 ) -> list[BeamTree]:
     """Search as `decode` does, and give for each row the tree, with the `pruned` best of what was cut off each step."""
-    history = beam_search(model, source, lengths, search=search, start=start, end=end, prefix=prefix, pruned=pruned)
+    return _trees(
+        beam_search(model, source, lengths, search=search, start=start, end=end, prefix=prefix, pruned=pruned)
+    )
+
+
+def decode_with_tree(
+    model: AnyModel, source: Int[Tensor, "batch source"], *, search: Search, start: int, end: int, pruned: int = 5
+) -> list[tuple[list[Hypothesis], BeamTree]]:
+    """Search once, and give for each row the outputs of `decode` with the tree of `beam_tree`."""
+    history = beam_search(model, source, search=search, start=start, end=end, pruned=pruned)
+    return list(zip(history.hypotheses(search.n_best), _trees(history), strict=True))
+
+
+def _trees(history: History) -> list[BeamTree]:
+    """Give the tree of each sentence of a search."""
     steps: list[list[tuple[Candidate, ...]]] = [[] for _ in history.lengths]
     for step in history.steps:
         columns = [step.token, step.log_probability, step.score, step.parent, step.kept, step.ended]

@@ -40,7 +40,7 @@ class SharedSwitch:
 
 
 class _CudnnOff:
-    """Turn cuDNN off. `torch.backends.cudnn.flags` would set the precision of products too, which has a setting of its own."""
+    """Turn cuDNN off. `torch.backends.cudnn.flags` would set the precision of products too, a setting of its own."""
 
     def __enter__(self) -> None:
         self.before = torch.backends.cudnn.enabled

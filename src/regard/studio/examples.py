@@ -11,7 +11,7 @@ from regard.tasks.translation.model import Translator
 
 
 class Example(NamedTuple):
-    """A sentence, what to look for in it, and its translation in the corpus."""
+    """A sentence, what it shows, and its translation in the corpus."""
 
     text: str
     about: str

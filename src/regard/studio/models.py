@@ -1,4 +1,4 @@
-"""The models that a studio has open: each loaded once, asked by one visitor at a time."""
+"""The models that a studio has open: each loaded once, used by one visitor at a time."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -37,11 +37,13 @@ class Opened(NamedTuple):
     """translator, classifier, language or vision."""
     thing: Any
     about: dict[str, Any]
-    """What the page is told of it."""
+    """What the page shows of it."""
     folder: Path
-    """Where it came from, as the studio was told."""
+    """Where it came from, as named at the start."""
     turns: Turns
-    """Who asks the model, one at a time: recording and meddling act on the model itself."""
+    """Who uses the model, one at a time: recording and intervening act on the model itself."""
+    step: int | None = None
+    """Of which step it is, where it is the best so far of a run that has not made all its steps."""
 
     async def ask(self, request: Request, question: Callable[[Any], Answer]) -> Answer:
         """Ask the model something for a visitor, when it is the visitor's turn."""
@@ -52,8 +54,9 @@ class Opened(NamedTuple):
 class Models:
     """Loads each folder once, when the studio starts or when training has made it.
 
-    A run that has no model yet is kept in mind: its curves can be looked at, and its model is opened once it is there.
-    `preparation`: the training of a first model, where none was given.
+    A run that has no model yet is kept in mind: its curves are shown, and its model is opened once it is there. Of a
+    run that goes on, or was stopped, the best model so far is open, and a better one replaces it when it is written.
+    `preparation`: the training of a first model, where none was named.
     """
 
     def __init__(
@@ -74,14 +77,16 @@ class Models:
             else:
                 self.open(path)
 
-    def open(self, path: Path) -> Opened:
-        """Load the model of a folder and give it a name: the folder's, numbered where it is taken."""
+    def open(self, path: Path, *, again: str = "") -> Opened:
+        """Load the model of a folder under a name: the folder's, numbered where it is taken, or `again`, its own."""
         check_folder(path)
+        step = unfinished_step(path)
         thing = self._load(path)
         with self._lock:
-            name = self._name(path)
+            name = again or self._name(path)
             self.folders[name] = path
-            self._opened[name] = Opened(name, kind_of(thing), thing, describe(name, thing), path, Turns(name))
+            about = describe(name, thing, step=step)
+            self._opened[name] = Opened(name, kind_of(thing), thing, about, path, Turns(name), step)
         return self._opened[name]
 
     def _name(self, path: Path) -> str:
@@ -103,6 +108,10 @@ class Models:
                 if not is_under_way(path):
                     with suppress(DataError, OSError):  # it is still being written: the next time
                         self.open(path)
+            for item in self.all():
+                if item.step is not None and unfinished_step(item.folder) != item.step:
+                    with suppress(DataError, OSError):
+                        self.open(item.folder, again=item.name)
         finally:
             self._opening.release()
 
@@ -162,7 +171,7 @@ def open_one(thing: object, name: str = "model") -> Opened:
 
 def check_folder(path: Path) -> None:
     """Raise where a folder holds a model that is not regard's own; of any other, loading says what is wrong."""
-    result = next((item for item in (path, RunFolder(path).model) if (item / CONFIG).is_file()), None)
+    result = next((item for item in (path, *_models_of(path)) if (item / CONFIG).is_file()), None)
     if result is None or saved_task(result) is not None:
         return
     holds, advice = f"a {CONFIG} that does not say what it is for", "Train one: regard train."
@@ -180,8 +189,18 @@ def check_folder(path: Path) -> None:
 
 def is_under_way(path: Path) -> bool:
     """Tell whether a folder is that of a run that has no model yet."""
+    return RunFolder(path).config.is_file() and not any((model / CONFIG).is_file() for model in _models_of(path))
+
+
+def unfinished_step(path: Path) -> int | None:
+    """Give the step of the best model so far, where that is what a run's folder holds; `open_model` loads it, too."""
     run = RunFolder(path)
-    return run.config.is_file() and not (run.model / CONFIG).is_file()
+    return run.best_step() if not (path / CONFIG).is_file() and (run.best / CONFIG).is_file() else None
+
+
+def _models_of(path: Path) -> tuple[Path, Path]:
+    run = RunFolder(path)
+    return run.best, run.model
 
 
 def kind_of(thing: object) -> str:
@@ -199,11 +218,11 @@ def kind_of(thing: object) -> str:
     raise ArgumentTypeError(f"`thing` must be a model that the studio has a view for; received {name}.")
 
 
-def describe(name: str, thing: object) -> dict[str, Any]:
-    """Tell the page of one model."""
+def describe(name: str, thing: object, *, step: int | None = None) -> dict[str, Any]:
+    """Describe a model for the page; `step` is its own where its run has not made all its steps."""
     return {
         "name": name,
         "kind": kind_of(thing),
-        "about": str(thing),
+        "about": str(thing) if step is None else f"{thing}, the best so far of an unfinished run: step {step:,}",
         "examples": [item._asdict() for item in examples_for(thing)],
     }

@@ -1,4 +1,4 @@
-"""A first model for whoever has none: the demonstration's small translator, trained while the page looks on."""
+"""A first model for whoever has none: the demonstration's small translator, trained while the page waits."""
 
 import os
 import subprocess

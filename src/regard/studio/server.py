@@ -1,4 +1,4 @@
-"""The studio's server: one page, and a POST for each thing a view asks."""
+"""The studio's server: one page, and a POST for each request of a view."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,19 +13,26 @@ from regard.studio.guard import LOOPBACK, Guard
 from regard.studio.models import Models
 from regard.studio.single_file import empty_page, read_static
 from regard.studio.turns import VisitorGone
-from regard.studio.views import ask as pictures
-from regard.studio.views import classify, compare, mechanisms, passage, steps, translate
-from regard.studio.views import whatif as what_if
-from regard.studio.views import whatif_label as what_if_label
+from regard.studio.views import (
+    ask,
+    classify,
+    compare,
+    mechanisms,
+    passage,
+    steps,
+    translate,
+    whatif,
+    whatif_label,
+)
 
 ROUTERS: tuple[Callable[[Models], APIRouter], ...] = (
     translate.router,
     steps.router,
-    what_if.router,
-    what_if_label.router,
+    whatif.router,
+    whatif_label.router,
     mechanisms.router,
     compare.router,
-    pictures.router,
+    ask.router,
     classify.router,
     passage.router,
 )
@@ -71,7 +78,7 @@ def static(name: str) -> Response:
 
 
 def _refused(request: Request, error: Exception) -> JSONResponse:
-    """Hand on what the library says of bad input, as the command line does."""
+    """Hand on the library's message about bad input, as the command line does."""
     return JSONResponse({"error": _sendable(str(error))}, 422)
 
 

@@ -1,7 +1,7 @@
 """Whose turn it is with a model: one visitor at a time, in the order they came; who hangs up leaves.
 
-A visitor waits without a thread. A question whose visitor has gone is given up: before its turn it leaves the queue, in
-its turn it ends where the model calls a layer next, since nobody will read the answer and others wait for the model.
+A visitor waits without a thread. A question whose visitor has gone is cancelled: before its turn it leaves the queue,
+in its turn it ends where the model calls a layer next, since nobody will read the answer and others wait for the model.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ from starlette.requests import Request
 from torch import nn
 
 MAX_WAITING = 64
-"""Questions that wait for one model; whoever comes then is asked to come again."""
+"""Questions that wait for one model; who comes then is answered 503."""
 PAUSE = 0.02
-"""Seconds between two looks at whether it is one's turn, and whether the visitor is still there."""
+"""Seconds between two checks whether it is one's turn, and whether the visitor is still there."""
 RETRY = 5
 """Seconds after which to ask again."""
 Answer = TypeVar("Answer")
@@ -37,7 +37,7 @@ class Turns:
         self._changed, self._tickets = threading.Condition(), deque[object]()
 
     async def ask(self, request: Request, work: Callable[[], Answer], *, model: object = None) -> Answer:
-        """Wait for a turn, let a thread do the work, and give the answer; `model` is where it can be given up."""
+        """Wait for a turn, let a thread do the work, and give the answer; `model` is where it can be cancelled."""
         ticket = self._join()
         try:
             while not self.is_first(ticket):
@@ -91,7 +91,7 @@ async def _answer(request: Request, work: Callable[[], Answer], model: object) -
     gone = threading.Event()
 
     def run() -> Answer:
-        with given_up(model, gone):
+        with cancelled(model, gone):
             return work()
 
     task = asyncio.ensure_future(run_in_threadpool(run))
@@ -107,7 +107,7 @@ async def _answer(request: Request, work: Callable[[], Answer], model: object) -
 
 
 @contextmanager
-def given_up(model: object, gone: threading.Event) -> Iterator[None]:
+def cancelled(model: object, gone: threading.Event) -> Iterator[None]:
     """End the work of a model, where it calls one of its layers next, once `gone` is set."""
 
     def check(layer: nn.Module, inputs: object) -> None:

@@ -32,7 +32,7 @@ SHOWN = 10
 def inspect_translator(
     translator: Translator, text: str, *, target: str | None = None, search: Search | None = None
 ) -> Inspection:
-    """Let a translator say `target`, or the best that `search` finds, and see where it looks for each token."""
+    """Force a translator to `target`, or to the best that `search` finds, and record what each token attends to."""
     _check_text(text)
     if len(translator.models) > 1:
         raise ArgumentError(
@@ -77,13 +77,13 @@ def inspect_translator(
 
 
 def _label_translation(
-    trace: Trace, source: Spelling, read: Spelling, said: Spelling
+    trace: Trace, source: Spelling, read: Spelling, output: Spelling
 ) -> tuple[list[str], dict[str, tuple[Spelling, Spelling]]]:
-    """Name queries and keys, and give the layers that look at the source, and the words of all."""
+    """Name queries and keys, and give the layers that attend to the source, and the words of all."""
     crossing, spellings = [], {}
     for call in trace:
         parts = call.layer.split(".")
-        query, key = said, source
+        query, key = output, source
         if parts[0] == "encoder":
             query = source
         elif "self_attention" in parts:
@@ -102,7 +102,7 @@ def _spelling(tokenizer: Tokenizer | TextTokenizer, ids: Sequence[int], tokens: 
 
 @torch.no_grad()
 def inspect_language_model(loaded: LanguageModel, text: str = "", *, target: str | None = None) -> Inspection:
-    """Let a language model read a text, and `target` behind it, and see what each token looks back at."""
+    """Let a language model read a text, and `target` behind it, and record what each token attends to."""
     model, tokenizer = loaded.model, loaded.tokenizer
     if not isinstance(model, LanguageNetwork):
         raise ArgumentError(f"`model` must attend to be inspected; received {loaded}, which counts.")
@@ -125,8 +125,8 @@ def inspect_language_model(loaded: LanguageModel, text: str = "", *, target: str
     side = _spelling(tokenizer, description, tokens)
     trace = Trace([_last_keys(call, len(tokens)) for call in joined(trace)])
     trace.label(query=tokens, key=tokens)
-    said = torch.from_numpy(OpenCharacter(tokenizer, description).next_producible())
-    best = chances[-1].masked_fill(~said, 0.0).topk(min(SHOWN, int(said.sum())))
+    possible = torch.from_numpy(OpenCharacter(tokenizer, description).next_producible())
+    best = chances[-1].masked_fill(~possible, 0.0).topk(min(SHOWN, int(possible.sum())))
     first = len(description) - len(more)
     return Inspection(
         text=text,
@@ -143,7 +143,7 @@ def inspect_language_model(loaded: LanguageModel, text: str = "", *, target: str
 
 
 def _last_keys(call: Call, count: int) -> Call:
-    """Leave out the places of a memory that nothing was put in: those before the text."""
+    """Leave out the empty positions of a memory: those before the text."""
     if call.weights.size(-1) <= count:
         return call
     return replace(
@@ -157,14 +157,14 @@ def _last_keys(call: Call, count: int) -> Call:
 
 @torch.no_grad()
 def inspect_classifier(classifier: Classifier, text: str) -> Inspection:
-    """Let a classifier read a text, and see what each token, and the summary of the whole, looks at."""
+    """Let a classifier read a text, and record what each token, and the summary of the whole, attends to."""
     _check_text(text)
     _check_attends(classifier.model, classifier.spec.kind, preset="lstm-attention")
     ids = torch.tensor([classifier.encode([text])[0].tolist()], device=classifier.device)
     with record(classifier.model) as trace:
         output = classifier.model(ids, torch.tensor([ids.size(1)]))
     read = _spelling(classifier.tokenizer, ids[0].tolist(), name_tokens(classifier.tokenizer, text, ids[0].tolist()))
-    spellings = {call.layer: (read if _reads(call) else _looks(call.weights.size(2)), read) for call in trace}
+    spellings = {call.layer: (read if _reads(call) else _summary_queries(call.weights.size(2)), read) for call in trace}
     for call in trace:
         query, key = spellings[call.layer]
         call.label(query=query.tokens, key=key.tokens)
@@ -186,9 +186,9 @@ def _reads(call: Call) -> bool:
     return call.layer.split(".")[0] == "reader"
 
 
-def _looks(count: int) -> Spelling:
+def _summary_queries(count: int) -> Spelling:
     """Name the queries that sum a text up."""
-    names = ["text"] if count == 1 else [f"look {row}" for row in range(count)]
+    names = ["text"] if count == 1 else [f"query {row}" for row in range(count)]
     return Spelling(ids=range(count), tokens=names, special=range(count), decode=str)
 
 

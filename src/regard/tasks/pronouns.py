@@ -9,6 +9,7 @@ from torch import Tensor
 from regard.data.builtin.stories import PASSAGE, READINGS
 from regard.data.corpora.pair import words as divide_words
 from regard.data.text.special import END, UNKNOWN
+from regard.data.text.words_of_tokens import spans_of, words_at
 from regard.inspection.trace.trace import Trace
 from regard.tasks.classification.model import Classifier
 from regard.tasks.language.model import LanguageModel
@@ -25,13 +26,13 @@ class Divided(NamedTuple):
     words: list[str]
     word_of: list[int]
     unknown: list[str]
-    """Words that the model has never seen: it reads one and the same token in their place."""
+    """Words outside the model's vocabulary: all of them are read as one token."""
 
 
 class Pronouns(NamedTuple):
     """What the pronouns of a text attend to."""
 
-    looks: list[dict[str, Any]]
+    attention: list[dict[str, Any]]
     """For each the mean over all heads, what every head attends to most, and how its possible readings fare."""
     heads: int
     why: str = ""
@@ -53,7 +54,7 @@ def attend_from_pronouns(thing: Classifier | LanguageModel, trace: Trace, divide
     """
     attended = self_attention(trace, divided)
     if attended is None:
-        return Pronouns([], 0, "In this model no word looks at others: words are only weighed.")
+        return Pronouns([], 0, "In this model no word attends to others: words are only weighed.")
     names, weights = attended
     causal = isinstance(thing, LanguageModel)
     attention_weights = [
@@ -63,9 +64,9 @@ def attend_from_pronouns(thing: Classifier | LanguageModel, trace: Trace, divide
 
 
 def self_attention(trace: Trace, divided: Divided) -> tuple[list[str], Float[Tensor, "heads words words"]] | None:
-    """Give every head of every layer in which tokens look at tokens, from words to words, with their names.
+    """Give every head of every layer in which tokens attend to tokens, from words to words, with their names.
 
-    Of a word in several tokens: sums over what is looked at, means over what looks.
+    Of a word in several tokens: sums over what is attended to, means over what attends.
     """
     count = len(divided.word_of)
     calls = [call for call in trace if call.weights.shape[-2:] == (count, count)]
@@ -91,14 +92,10 @@ def divide(thing: Classifier | LanguageModel, text: str) -> Divided:
     if len(ids) == len(named):
         return _divided(["</s>", *named], list(range(len(ids) + 1)), [END, *ids])
     written = tokenizer.decode(ids)
-    named, starts, reached = divide_words(written), [], 0
-    for word in named:
-        reached = written.index(word, reached)
-        starts.append(reached)
-        reached += len(word)
-    ends = [len(tokenizer.decode(ids[: number + 1])) for number in range(len(ids))]
-    begun = [max(sum(start < end for start in starts), 1) for end in ends]  # spaces belong to the word before them
-    return _divided(["</s>", *named], [0, *begun], [END, *ids])
+    named = divide_words(written)
+    last = [max(len(tokenizer.decode(ids[: number + 1])) - 1, 0) for number in range(len(ids))]
+    word_of = words_at(last, spans_of(written, named))
+    return _divided(["</s>", *named], [0, *(word + 1 for word in word_of)], [END, *ids])
 
 
 def _divided(words: list[str], word_of: list[int], ids: list[int]) -> Divided:
@@ -115,23 +112,23 @@ def _describe(
     highest = weights[:, index, :known].max(-1)
     return {
         "word": words[index],
-        "place": index,
+        "position": index,
         "number": index + (words[0] != "</s>"),
-        "seen": known,
+        "visible": known,
         "uniform": 1 / known,
         "top": [
-            {"word": words[key], "place": key, "weight": weight}
+            {"word": words[key], "position": key, "weight": weight}
             for key, weight in zip(best.indices.tolist(), best.values.tolist(), strict=True)
         ],
         "heads": [
-            {"head": name, "word": words[key], "place": key, "weight": weight}
+            {"head": name, "word": words[key], "position": key, "weight": weight}
             for name, key, weight in zip(names, highest.indices.tolist(), highest.values.tolist(), strict=True)
         ],
         "readings": _readings(index, words, names, weights, known),
     }
 
 
-def _readings(index: int, words: list[str], names: list[str], weights: Tensor, seen: int) -> list[dict[str, Any]]:
+def _readings(index: int, words: list[str], names: list[str], weights: Tensor, visible: int) -> list[dict[str, Any]]:
     """List the words that a reader may take the pronoun for, where the text is our passage."""
     expected = [word.lower() for word in divide_words(PASSAGE)]
     first = len(words) - len(expected)
@@ -145,9 +142,9 @@ def _readings(index: int, words: list[str], names: list[str], weights: Tensor, s
         readings.append(
             {
                 "word": words[key],
-                "place": key,
+                "position": key,
                 "weight": float(row[key]),
-                "rank": 1 + int((row[:seen] > row[key]).sum()),
+                "rank": 1 + int((row[:visible] > row[key]).sum()),
                 "head": names[most],
                 "head_weight": float(weights[most, index, key]),
             }

@@ -1,4 +1,4 @@
-"""Where words looked in a picture: a map for each, drawn over the picture, in shades of text, or on a page."""
+"""What words attended to in a picture: a map for each, drawn over the picture, in shades of text, or on a page."""
 
 import base64
 import io
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FULL = 8.0
-"""Equal shares of the places at which a place is drawn in full, for every word and every model."""
+"""Equal shares of the positions at which a position is drawn in full, for every word and every model."""
 SHADES = "·░▒▓█"
 CAVEAT = (
-    f"A map is where a word looked, the mean over heads and looks; from {FULL:.0f} equal shares on a place is drawn in "
-    "full. Weights are where a model looked, not why it said what it said."
+    f"A map is what a word attended to, the mean over heads and layers; from {FULL:.0f} equal shares on a position is "
+    "drawn in full. Weights are what a model attended to, not why it gave its output."
 )
 _ACROSS = 6
 _INK = torch.tensor([213.0, 94.0, 0.0]) / 255
@@ -27,17 +27,17 @@ _INK = torch.tensor([213.0, 94.0, 0.0]) / 255
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WordMaps:
-    """A picture, words, and where each looked."""
+    """A picture, words, and what each attended to."""
 
     image: Float[Tensor, "3 height width"]
     """Colors from 0 to 1, as the model read it."""
     words: tuple[str, ...]
-    weights: Float[Tensor, "looks heads words rows columns"]
-    """Over the places of the picture, which sum to one, for every look and head."""
+    weights: Float[Tensor, "layers heads words rows columns"]
+    """Over the positions of the picture, which sum to one, for every layer and head."""
 
     @property
     def maps(self) -> Float[Tensor, "words rows columns"]:
-        """The mean over looks and heads."""
+        """The mean over layers and heads."""
         return self.weights.mean((0, 1))
 
     @property
@@ -83,7 +83,7 @@ class WordMaps:
         """Give the picture and a map for each word as part of a page: pictures that need no drawing library."""
         plain = _figure_html(self.image.permute(1, 2, 0), alt, "the picture")
         drawn = (
-            _figure_html(overlay(self.image, weights, limit=self.limit), f"where {word} looked", word)
+            _figure_html(overlay(self.image, weights, limit=self.limit), f"what {word} attended to", word)
             for word, weights in zip(self.words, self.maps, strict=True)
         )
         return f'<div class="maps">{plain}{"".join(drawn)}</div>'

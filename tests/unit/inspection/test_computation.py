@@ -85,7 +85,7 @@ def test_every_part_ends_in_the_operators_own_numbers(name):
     for example, head, query in [(0, 0, 0), (1, 1, 2)]:
         found = apart((attend, arguments), example=example, head=head, query=query)
         torch.testing.assert_close(found.weights, whole.weights[example, head, query])
-        torch.testing.assert_close(found.given, whole.context[example, head, query])
+        torch.testing.assert_close(found.output, whole.context[example, head, query])
         assert found.error < 1e-6
         mixed = found.weighted_values.sum(0) + (0 if found.extra is None else found.extra)
         torch.testing.assert_close(mixed, found.context)
@@ -148,7 +148,7 @@ def test_queries_are_counted_over_calls_or_in_one() -> None:
     assert (found.layer, found.query_label) == ("AdditiveAttention", "x")
     assert found.key_labels == ("a", "b", "c", "d", "")
     again = computation(layer, run, layer="*", query=5, query_labels=["x"])
-    assert torch.equal(again.given, found.given)
+    assert torch.equal(again.output, found.output)
     assert (again.query_label, again.key_labels) == ("5", ("0", "1", "2", "3", "4"))
     for place, message in {
         ("step", 3): "`step` must be from 0 to 2; received 3",

@@ -27,7 +27,7 @@ def test_takes_one_head_or_the_mean_of_one_example() -> None:
     assert map.name == "a.b, head 1"
     assert map.mask is not None
     assert torch.equal(map.mask, torch.ones(3, 3).tril().bool())
-    assert map.caveat == "Weights say where a layer looked, not what mattered."
+    assert map.caveat == "Weights say what a layer attended to, not what mattered."
     mean = weights_of(one, example=1)
     assert torch.equal(mean.values, one.weights[1].mean(0)[:1, :1])
     assert mean.name == "a.b, mean of 2 heads"
@@ -70,7 +70,7 @@ def test_draws_itself() -> None:
     picture = map.figure()
     assert picture.maps[0].labels == map.labels
     assert picture.caveat == map.caveat
-    assert "where a layer looked" in map._repr_html_()
+    assert "what a layer attended to" in map._repr_html_()
     assert map._repr_png_().startswith(b"\x89PNG")
     single = Map(name="m", values=torch.tensor([0.5]), axes=("key",), labels=(("a",),), caveat="Not all.")
     assert single.figure().maps[0].axes == ("key",)

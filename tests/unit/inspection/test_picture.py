@@ -122,7 +122,7 @@ def test_hostile_words_stay_words(kind: str) -> None:
 def test_a_page_says_what_it_does_not_mean_and_holds_its_numbers() -> None:
     page = heatmap(torch.tensor([[1.0, 0.0], [0.25, 0.75]]), mask=Causal(), title="layer 0").to_html()
     assert "<title>layer 0</title>" in page
-    assert "Weights say where a layer looked, not what mattered." in page
+    assert "Weights say what a layer attended to, not what mattered." in page
     assert re.findall(r"<td>([^<]+)</td>", page) == ["1", "masked", "0.25", "0.75"]
 
 

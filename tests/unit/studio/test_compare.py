@@ -12,9 +12,9 @@ import regard
 from regard.data.text.special import END, START
 from regard.decoding.search import Search
 from regard.models.folder import CONFIG
-from regard.studio import attention as looking
 from regard.studio.models import Models
 from regard.studio.views import compare_curves, compare_lengths
+from regard.tasks import translation_attention
 from regard.tasks.evaluation.evaluate import Evaluating, evaluate
 from regard.tasks.evaluation.held_out import Choice, find_held_out
 from regard.training.run_folder import RunFolder
@@ -39,9 +39,9 @@ def forced_weights(model, source, tokens):
 
 
 def test_two_models_say_the_same_and_look_where_they_look(client, folders):
-    told = ask(client, "compare/look", model="recurrent", other="again", text=TEXT)
+    told = ask(client, "compare/attention", model="recurrent", other="again", text=TEXT)
     assert told["models"] == ["recurrent", "again"]
-    for name, output, seen in zip(told["models"], told["outputs"], told["looks"], strict=True):
+    for name, output, seen in zip(told["models"], told["outputs"], told["attention"], strict=True):
         translator = regard.load(folders[name])
         longest = 2 * len(seen["source"]["ids"]) + 20
         assert output["text"] == translator.search([TEXT], Search(max_length=longest))[0][0].text
@@ -50,33 +50,41 @@ def test_two_models_say_the_same_and_look_where_they_look(client, folders):
         expected = forced_weights(translator.model, seen["source"]["ids"], tokens)
         assert torch.equal(unpacked(seen["maps"][0]["weights"]), expected)
     assert told["target"] == told["outputs"][0]["text"]
-    other = ask(client, "compare/look", model="recurrent", other="again", text=TEXT, say="second")
+    other = ask(client, "compare/attention", model="recurrent", other="again", text=TEXT, forced="second")
     assert other["target"] == other["outputs"][1]["text"]
 
 
 def test_models_of_other_tokens_are_made_to_say_the_same_words(client):
     told = ask(
-        client, "compare/look", model="recurrent", other="transformer", text=TEXT, say="given", target="The book"
+        client,
+        "compare/attention",
+        model="recurrent",
+        other="transformer",
+        text=TEXT,
+        forced="target",
+        target="The book",
     )
     assert told["target"] == "The book"
-    assert [one["target"]["words"] for one in told["looks"]] == [["The", "book", "</s>"]] * 2
-    assert [len(one["target"]["tokens"]) for one in told["looks"]] == [3, 9]
-    assert told["looks"][0]["source"]["words"] == told["looks"][1]["source"]["words"]
+    assert [one["target"]["words"] for one in told["attention"]] == [["The", "book", "</s>"]] * 2
+    assert [len(one["target"]["tokens"]) for one in told["attention"]] == [3, 9]
+    assert told["attention"][0]["source"]["words"] == told["attention"][1]["source"]["words"]
 
 
 def test_a_model_may_be_compared_with_itself(client):
-    told = ask(client, "compare/look", model="transformer", text=TEXT)
+    told = ask(client, "compare/attention", model="transformer", text=TEXT)
     assert told["models"] == ["transformer", "transformer"]
-    assert told["looks"][0] == told["looks"][1]
+    assert told["attention"][0] == told["attention"][1]
 
 
 def test_a_translation_that_cannot_be_said_is_refused(client):
-    said = refused(client, "compare/look", model="transformer", text=TEXT, say="given", target="a" * 40)
+    said = refused(client, "compare/attention", model="transformer", text=TEXT, forced="target", target="a" * 40)
     assert said == "`target` must have at most 29 tokens of transformer; received 40. Shorten it."
-    assert refused(client, "compare/look", model="recurrent", other="nobody", text=TEXT).startswith(
+    assert refused(client, "compare/attention", model="recurrent", other="nobody", text=TEXT).startswith(
         '`model` must be one that is open; received "nobody".'
     )
-    assert refused(client, "compare/look", text=TEXT, say="nothing").startswith("`say` is not as it must be: ")
+    assert refused(client, "compare/attention", text=TEXT, forced="nothing").startswith(
+        "`forced` is not as it must be: "
+    )
 
 
 def test_runs_are_listed_with_how_far_they_are(runs):
@@ -308,17 +316,17 @@ def test_a_model_may_say_its_own_longest_output(folders, tmp_path):
     endless = make_folder(tmp_path / "endless", LEARNED, BYTES, favor=70)
     client = visitor(Models([endless, folders["recurrent"]]))
     text = "El libro está en la mesa. " * 3
-    told = ask(client, "compare/look", model="endless", text=text)
+    told = ask(client, "compare/attention", model="endless", text=text)
     assert told["outputs"][0]["cut"] > 0
     assert told["outputs"][0]["text"].startswith(told["target"])
-    assert len(told["looks"][0]["target"]["ids"]) == 30
-    both = ask(client, "compare/look", model="recurrent", other="endless", text=text)
-    assert len(both["looks"][1]["target"]["ids"]) <= 30
+    assert len(told["attention"][0]["target"]["ids"]) == 30
+    both = ask(client, "compare/attention", model="recurrent", other="endless", text=text)
+    assert len(both["attention"][1]["target"]["ids"]) <= 30
 
 
 def test_what_is_said_is_searched_on_the_tokens_that_are_shown(client, monkeypatch):
-    monkeypatch.setattr(looking, "MAX_TOKENS", 9)
-    told = ask(client, "compare/look", model="recurrent", text=TEXT * 4)
+    monkeypatch.setattr(translation_attention, "MAX_TOKENS", 9)
+    told = ask(client, "compare/attention", model="recurrent", text=TEXT * 4)
     assert told["outputs"][0]["cut"] > 0
-    said = sum(told["looks"][0]["log_probabilities"])
+    said = sum(told["attention"][0]["log_probabilities"])
     assert told["outputs"][0]["log_probability"] == pytest.approx(said, abs=1e-4)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import threading
 
 import pytest
@@ -13,6 +14,7 @@ from regard.studio.preparing import Preparation
 from regard.tasks.classification.model import Classifier
 from regard.tasks.images.model import ImageClassifier
 from regard.tasks.translation.model import Translator
+from regard.training.run_folder import STEP, RunFolder
 from unit.studio.visiting import ask, visitor
 
 
@@ -84,6 +86,34 @@ def test_the_overview_tells_what_is_open(client, models):
     examples = told["models"][0]["examples"]
     assert "¿Me puedes traer un tenedor?" in [one["text"] for one in examples]
     assert "many to one" in [one["about"] for one in examples]
+
+
+def test_the_best_model_of_a_run_that_goes_on_is_open_and_gives_way(folders, tmp_path):
+    """As `regard translate RUN` does: best/ while there is one, with its step, then the model of the finished run."""
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    run.config.write_text("[train]\nsteps = 400\n", encoding="utf-8")
+    models = Models([run.path])
+    assert models.overview()["models"] == []
+
+    def write_best(step):
+        shutil.copytree(folders["recurrent"], run.best, dirs_exist_ok=True)
+        (run.best / STEP).write_text(f'{{"step": {step}}}', encoding="utf-8")
+
+    for step in (1200, 1300):
+        write_best(step)
+        [about] = models.overview()["models"]
+        assert about["name"] == "run"
+        assert about["about"].endswith(f", the best so far of an unfinished run: step {step:,}")
+    assert models.find("run", Translator).thing.translate(["La casa"])
+    opened = models.find("run", Translator)
+    models.overview()
+    assert models.find("run", Translator) is opened  # the same step is not loaded again
+    shutil.rmtree(run.best)
+    shutil.copytree(folders["again"], run.model)
+    [about] = models.overview()["models"]
+    assert (about["name"], "unfinished" in about["about"]) == ("run", False)
+    assert [one["name"] for one in Models([run.path]).overview()["models"]] == ["run"]
 
 
 def test_without_models_there_is_still_a_page():

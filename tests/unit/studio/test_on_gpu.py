@@ -67,16 +67,16 @@ def test_a_translation(clients, name):
     asked = {"model": name, "text": TEXT}
     found = same(clients, "translate/search", **asked, beam=3)
     tokens = found["outputs"][0]["tokens"]
-    same(clients, "translate/look", **asked, tokens=tokens)
-    same(clients, "translate/honesty", **asked, tokens=tokens)
-    same(clients, "compare/look", **asked)
+    same(clients, "translate/attention", **asked, tokens=tokens)
+    same(clients, "translate/checks", **asked, tokens=tokens)
+    same(clients, "compare/attention", **asked)
 
 
 @pytest.mark.parametrize("name", ["additive", "location", "gaussian", "transformer"])
 def test_what_if(clients, name):
     begun = same(clients, "whatif/begin", model=name, text=TEXT)
     asked = {"model": name, "text": TEXT, "tokens": begun["tokens"], "step": 0}
-    same(clients, "whatif/change", **asked, pinned=[{"place": 0, "share": 1}], hidden=[2], onward=True)
+    same(clients, "whatif/change", **asked, pinned=[{"position": 0, "share": 1}], hidden=[2], onward=True)
 
 
 @pytest.mark.parametrize("name", ["additive", "location", "general", "concat", "local", "gaussian", "dot"])
@@ -103,6 +103,6 @@ def test_labels(clients, name):
 
 
 def test_pictures(clients):
-    same(clients, "ask/say", model="answerer", seed=3, question=QUESTION)
+    same(clients, "ask/answer", model="answerer", seed=3, question=QUESTION)
     same(clients, "ask/checks", model="answerer", seed=3, question=QUESTION)
-    same(clients, "ask/say", model="captioner", seed=3)
+    same(clients, "ask/answer", model="captioner", seed=3)

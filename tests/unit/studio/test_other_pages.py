@@ -37,7 +37,7 @@ def test_classified_texts_are_recorded(english, name):
     recorded = record_classification(english[name], [REVIEW, PASSAGE])
     client = visitor(opened({"one": english[name]}))
     assert recorded.address == "classify?text=A+good+book%2C+though+too+long."
-    assert [one.verb for one in recorded.answers] == ["classify/read", "classify/maps", "passage/look"] * 2
+    assert [one.verb for one in recorded.answers] == ["classify/read", "classify/maps", "passage/attention"] * 2
     for one in recorded.answers:
         assert ask(client, one.verb, **one.body | {"model": ""}) == one.answer
     assert "classify/read" in classification_page(english[name], [REVIEW])
@@ -59,20 +59,20 @@ def test_a_picture_is_recorded(seers, picture, name, asked):
     file = base64.b64encode(picture.read_bytes()).decode()
     for one in recorded.answers:
         assert one.body["file"] == "picture mine.png"
-        changed = {"model": "one"} if one.verb == "ask/see" else {}
+        changed = {"model": "one"} if one.verb == "ask/picture" else {}
         assert ask(client, one.verb, **one.body | {"file": file, "model": ""}) == one.answer | changed
     assert recorded.answers[0].answer["original"] == [30, 40]
-    assert [one.body["question"] for one in recorded.answers if one.verb == "ask/say"] == (asked or [""])
+    assert [one.body["question"] for one in recorded.answers if one.verb == "ask/answer"] == (asked or [""])
     assert len(told) == (len(asked) or 1)
     assert recorded.address.startswith("ask?own=picture+mine.png")
-    assert "ask/say" in picture_page(seers[name], picture, asked[:1])
+    assert "ask/answer" in picture_page(seers[name], picture, asked[:1])
 
 
 def test_questions_go_with_a_model_that_answers(seers, picture):
     message = "`questions` must be at least one for a model that answers questions; received 0."
     with pytest.raises(ArgumentError, match=re.escape(message)):
         record_picture(seers["answerer"], picture)
-    message = "`questions` must be none for a model that is asked nothing; received 1."
+    message = "`questions` must be none for a model that takes no question; received 1."
     with pytest.raises(ArgumentError, match=re.escape(message)):
         record_picture(seers["gates"], picture, ["is it?"])
 

@@ -43,10 +43,10 @@ def test_what_a_visitor_may_ask_is_recorded(thing):
     search = recorded.answers[0]
     assert search.body == {"model": "", "text": "El libro", "beam": 3}
     for output in search.answer["outputs"]:
-        assert ("translate/look", tuple(output["tokens"])) in asked
-        assert ("translate/honesty", tuple(output["tokens"])) in asked
+        assert ("translate/attention", tuple(output["tokens"])) in asked
+        assert ("translate/checks", tuple(output["tokens"])) in asked
     for place, one in enumerate(search.answer["tree"][0]):
-        assert (("translate/look", (one["id"],)) in asked) == one["kept"], place
+        assert (("translate/attention", (one["id"],)) in asked) == one["kept"], place
 
 
 def test_the_studio_gives_the_file_without_answers(client, thing):
@@ -68,7 +68,7 @@ def test_rows_of_rounded_maps_are_exact_as_far_as_there_is_room(models, client, 
     recorded = record_translation(thing, "El libro", beam=1)
     best = recorded.answers[0].answer["outputs"][0]["tokens"]
     rows = [one for one in recorded.answers if one.verb == "translate/row"]
-    look = next(one.answer for one in recorded.answers if one.verb == "translate/look")
+    look = next(one.answer for one in recorded.answers if one.verb == "translate/attention")
     assert "bytes" in look["maps"][0]["weights"]
     assert [one.body["row"] for one in rows] == list(range(look["maps"][0]["weights"]["shape"][2]))
     for one in rows:
@@ -82,7 +82,7 @@ def test_hypotheses_that_have_no_room_are_counted(thing, monkeypatch):
     whole = record_translation(thing, "El libro", beam=3)
     monkeypatch.setattr("regard.studio.views.translate_page.MAX_PATHS", 1)
     cut = record_translation(thing, "El libro", beam=3)
-    looks = [sum(one.verb == "translate/look" for one in recorded.answers) for recorded in (whole, cut)]
+    looks = [sum(one.verb == "translate/attention" for one in recorded.answers) for recorded in (whole, cut)]
     assert whole.left_out == 0
     assert looks[0] - looks[1] == cut.left_out > 0
 

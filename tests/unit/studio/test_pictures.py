@@ -18,10 +18,10 @@ from regard.data.text.special import END
 from regard.errors import ArgumentError
 from regard.inspection.readings.distance import total_variation
 from regard.studio.models import Models
-from regard.studio.views import ask_read as pictures_read
+from regard.studio.views import ask_picture as pictures_read
 from regard.studio.views.ask import ANY_SCENE
-from regard.studio.views.ask_checks import check_answer, check_caption, check_label, covering, gradient_of_covering
-from regard.studio.views.ask_read import MAX_FILE, MAX_PIXELS, draw_seen, read_file, read_seen
+from regard.studio.views.ask_picture import MAX_FILE, MAX_PIXELS, draw_picture, read_file, read_picture
+from regard.tasks.attribution import attribute_answer, attribute_caption, attribute_image, attribute_label
 from unit.studio.seers import make_seers, opened
 from unit.studio.visiting import ask, refused, unpacked, visitor
 
@@ -50,14 +50,14 @@ def encoded(picture, kind="png", **settings):
 
 
 def pixels_of(seed):
-    return draw_seen(seed, (64, 64), 3).tensor()
+    return draw_picture(seed, (64, 64), 3).tensor()
 
 
 def test_a_scene_is_drawn_with_questions_that_it_answers(client, things):
-    seen = ask(client, "ask/see", model="answerer", seed=3)
-    again = ask(client, "ask/see", model="answerer", seed=3)
+    seen = ask(client, "ask/picture", model="answerer", seed=3)
+    again = ask(client, "ask/picture", model="answerer", seed=3)
     assert seen == again
-    assert seen != ask(client, "ask/see", model="answerer", seed=4)
+    assert seen != ask(client, "ask/picture", model="answerer", seed=4)
     assert seen["task"] == "questions"
     assert (seen["height"], seen["width"]) == (64, 64)
     shown = Image.open(io.BytesIO(base64.b64decode(seen["picture"].partition(",")[2])))
@@ -68,15 +68,15 @@ def test_a_scene_is_drawn_with_questions_that_it_answers(client, things):
 
 
 def test_an_answer_is_the_models(client, things):
-    said = ask(client, "ask/say", model="answerer", seed=3, question=QUESTION)
+    said = ask(client, "ask/answer", model="answerer", seed=3, question=QUESTION)
     found = things["answerer"].ask_pixels(pixels_of(3), [QUESTION])[0]
-    assert said["says"] == found.answer
-    assert {one["name"]: one["probability"] for one in said["chances"]} == found.probabilities
+    assert said["output"] == found.answer
+    assert {one["name"]: one["probability"] for one in said["probabilities"]} == found.probabilities
     assert said["words"] == ["is", "there", "a", "circle", "?"]
-    assert torch.equal(unpacked(said["looks"]), found.attention.weights)
+    assert torch.equal(unpacked(said["weights"]), found.attention.weights)
     assert not said["unknown"]
     odd = ask(
-        client, "ask/say", model="answerer", seed=3, question="is there a <img src=x onerror=alert(1)> " + "a " * 40
+        client, "ask/answer", model="answerer", seed=3, question="is there a <img src=x onerror=alert(1)> " + "a " * 40
     )
     assert "img" in odd["unknown"]
     assert odd["cut"] > 0
@@ -84,27 +84,27 @@ def test_an_answer_is_the_models(client, things):
 
 
 def test_a_caption_is_the_models(client, things):
-    said = ask(client, "ask/say", model="captioner", seed=3)
+    said = ask(client, "ask/answer", model="captioner", seed=3)
     found = things["captioner"].caption_pixels(pixels_of(3))[0]
-    assert said["says"] == found.text
+    assert said["output"] == found.text
     assert said["words"] == list(found.attention.words)
     assert said["word_probabilities"] == list(found.probabilities)
     assert said["finished"] == found.finished
-    assert torch.equal(unpacked(said["looks"]), found.attention.weights)
+    assert torch.equal(unpacked(said["weights"]), found.attention.weights)
 
 
 @pytest.mark.parametrize("name", ["gates", "patches"])
 def test_a_label_is_the_models_with_its_places(client, things, name):
-    said = ask(client, "ask/say", model=name, seed=3)
+    said = ask(client, "ask/answer", model=name, seed=3)
     classifier = things[name]
-    pixels = draw_seen(3, (16, 16), classifier.channels).pixels
+    pixels = draw_picture(3, (16, 16), classifier.channels).pixels
     [found] = classifier.inspect_pixels(pixels[None])
-    assert said["says"] == found.decision.label
-    assert [one["name"] for one in said["places"]][: len(found.places)] == [one.name for one in found.places]
-    for told, one in zip(said["places"], found.places, strict=False):
+    assert said["output"] == found.decision.label
+    assert [one["name"] for one in said["maps"]][: len(found.places)] == [one.name for one in found.places]
+    for told, one in zip(said["maps"], found.places, strict=False):
         assert torch.equal(unpacked(told["weights"]), one.weights)
         assert told["limit"] == one.limit
-    last = said["places"][-1]
+    last = said["maps"][-1]
     if found.evidence is not None:
         assert last["signed"]
         assert torch.equal(unpacked(last["weights"]), found.evidence)
@@ -115,15 +115,15 @@ def test_a_label_is_the_models_with_its_places(client, things, name):
 def test_a_picture_of_ones_own_is_read_and_stretched(client, things, kind, mode):
     own = Image.fromarray(np.random.default_rng(0).integers(0, 255, (20, 30, 3), dtype=np.uint8)).convert(mode)
     file = encoded(own, kind)
-    seen = ask(client, "ask/see", model="answerer", file=file)
+    seen = ask(client, "ask/picture", model="answerer", file=file)
     assert seen["original"] == [20, 30]
     assert (seen["height"], seen["width"]) == (64, 64)
     assert seen["questions"] == []
     assert seen["truth"] is None
-    said = ask(client, "ask/say", model="answerer", file=file, question=QUESTION)
+    said = ask(client, "ask/answer", model="answerer", file=file, question=QUESTION)
     expected = things["answerer"].ask(Image.open(io.BytesIO(base64.b64decode(file))), QUESTION)
-    assert said["says"] == expected.answer
-    assert torch.equal(unpacked(said["looks"]), expected.attention.weights)
+    assert said["output"] == expected.answer
+    assert torch.equal(unpacked(said["weights"]), expected.attention.weights)
 
 
 def _many_pixels(width, height):
@@ -138,49 +138,51 @@ def _many_pixels(width, height):
 def test_what_is_no_picture_is_refused_in_a_paragraph(client):
     whole = Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8))
     cut = encoded(whole)[:4000]
-    for verb in ("see", "say", "checks"):
+    for verb in ("picture", "answer", "checks"):
         message = refused(client, f"ask/{verb}", file=base64.b64encode(b"<svg onload=alert(1)>").decode())
         assert message == (
             "`file` must be a PNG, JPEG or WebP picture that can be read; received one that cannot: it is none. "
             "Choose another."
         )
     assert re.match(
-        r"`file` must be a PNG, .* cannot: .*truncated.*\. Choose another\.", refused(client, "ask/see", file=cut)
+        r"`file` must be a PNG, .* cannot: .*truncated.*\. Choose another\.", refused(client, "ask/picture", file=cut)
     )
-    assert "cannot: it is none" in refused(client, "ask/see", file=encoded(whole, "gif"))
-    assert refused(client, "ask/see", file="<script>").startswith("`file` must be a file in base64; received something")
+    assert "cannot: it is none" in refused(client, "ask/picture", file=encoded(whole, "gif"))
+    assert refused(client, "ask/picture", file="<script>").startswith(
+        "`file` must be a file in base64; received something"
+    )
     large = base64.b64encode(bytes(MAX_FILE + 1)).decode()
-    assert refused(client, "ask/see", file=large) == (
+    assert refused(client, "ask/picture", file=large) == (
         "`file` must have at most 4,194,304 bytes; received 4,194,305. Make the picture smaller."
     )
-    assert refused(client, "ask/see", file=_many_pixels(6000, 5000)) == (
+    assert refused(client, "ask/picture", file=_many_pixels(6000, 5000)) == (
         f"`file` must have at most {MAX_PIXELS:,} pixels; received 6,000 × 5,000. Make the picture smaller."
     )
-    assert refused(client, "ask/see", file=_many_pixels(60_000, 60_000)).startswith(
+    assert refused(client, "ask/picture", file=_many_pixels(60_000, 60_000)).startswith(
         "`file` must be a PNG, JPEG or WebP"
     )
 
 
 def test_other_requests_are_refused_too(client, models):
     assert (
-        refused(client, "ask/see")
-        == "`seed` or `file` must be given, and one alone; received neither. Choose a picture."
+        refused(client, "ask/picture")
+        == "Either `seed` or `file` must name the picture; received neither. Choose a picture."
     )
     both = {"seed": 1, "file": encoded(Image.new("RGB", (4, 4)))}
-    assert "received both" in refused(client, "ask/see", **both)
-    assert refused(client, "ask/see", seed=-1).startswith("`seed` is not as it must be")
-    assert refused(client, "ask/say", seed=1, question="x" * 2001).startswith("`question` is not as it must be")
-    assert refused(client, "ask/say", model="answerer", seed=1, question="") == (
+    assert "received both" in refused(client, "ask/picture", **both)
+    assert refused(client, "ask/picture", seed=-1).startswith("`seed` is not as it must be")
+    assert refused(client, "ask/answer", seed=1, question="x" * 2001).startswith("`question` is not as it must be")
+    assert refused(client, "ask/answer", model="answerer", seed=1, question="") == (
         '`question` must have at least one word; received "".'
     )
-    assert refused(client, "ask/say", model="answere", seed=1) == (
-        '`model` must be one that sees pictures; received "answere". Did you mean answerer?'
+    assert refused(client, "ask/answer", model="answere", seed=1) == (
+        '`model` must be one that reads images; received "answere". Did you mean answerer?'
     )
-    assert refused(visitor(Models()), "ask/see", seed=1).startswith(
-        "`model` must be one that sees pictures; received none: no such model is open."
+    assert refused(visitor(Models()), "ask/picture", seed=1).startswith(
+        "`model` must be one that reads images; received none: no such model is open."
     )
-    with pytest.raises(ArgumentError, match="one alone; received neither"):
-        read_seen(seed=None, file=None, size=(8, 8), channels=3)
+    with pytest.raises(ArgumentError, match="must name the picture; received neither"):
+        read_picture(seed=None, file=None, size=(8, 8), channels=3)
     assert read_file(both["file"], size=(2, 2), channels=1).pixels.shape == (1, 2, 2)
 
 
@@ -200,7 +202,7 @@ def test_covering_is_what_a_loop_finds(client, things):
         covered = image.clone()
         covered[:, 8 * row : 8 * row + 8, 8 * column : 8 * column + 8] = mean
         expected = total_variation(before, logits(covered))
-        assert float(unpacked(told["covered"])[0, row, column]) == pytest.approx(float(expected), abs=1e-4)
+        assert float(unpacked(told["occlusion"])[0, row, column]) == pytest.approx(float(expected), abs=1e-4)
     assert told["uniform"][0] < 0
 
 
@@ -211,25 +213,26 @@ def test_the_gradient_of_a_straight_line_is_what_covering_changes():
     def predict(images):
         return (images.flatten(1) @ matrix.T).unsqueeze(1)
 
-    found = gradient_of_covering(predict, image, [1], (2, 2))
+    result = attribute_image(torch.nn.Identity(), predict, image, [1], grid=(2, 2))
     for place, (top, left) in enumerate(((0, 0), (0, 4), (4, 0), (4, 4))):
         covered = image.clone()
         covered[:, :, top : top + 4, left : left + 4] = image.mean((2, 3), keepdim=True)
         change = (predict(covered) - predict(image))[0, 0, 1].abs()
-        torch.testing.assert_close(found[0].flatten()[place], change, atol=1e-4, rtol=1e-4)
-    assert covering(predict, image, (2, 2)).shape == (1, 2, 2)
+        torch.testing.assert_close(result.gradient[0].flatten()[place], change, atol=1e-4, rtol=1e-4)
+    assert result.occlusion.shape == (1, 2, 2)
+    assert result.uniform is None
 
 
 def test_captions_and_labels_are_checked_too(things):
     captioner = things["captioner"]
-    found = check_caption(captioner, pixels_of(3))
+    found = attribute_caption(captioner, pixels_of(3))
     words = len(captioner.caption_pixels(pixels_of(3))[0].attention.words)
-    assert found.covered.shape == found.gradient.shape == (words, 8, 8)
+    assert found.occlusion.shape == found.gradient.shape == (words, 8, 8)
     assert len(found.uniform) == words
-    said = check_label(things["gates"], torch.from_numpy(draw_seen(3, (16, 16), 3).pixels))
-    assert said.covered.shape == (1, 8, 8)
+    said = attribute_label(things["gates"], torch.from_numpy(draw_picture(3, (16, 16), 3).pixels))
+    assert said.occlusion.shape == (1, 8, 8)
     assert said.uniform is None
-    assert check_answer(things["mean"], pixels_of(3), QUESTION).covered.shape == (1, 8, 8)
+    assert attribute_answer(things["mean"], pixels_of(3), QUESTION).occlusion.shape == (1, 8, 8)
 
 
 def test_a_captioner_that_says_nothing_is_no_error(things):
@@ -240,9 +243,9 @@ def test_a_captioner_that_says_nothing_is_no_error(things):
         bias[END] += 1e4
     try:
         client = visitor(opened({"captioner": captioner}))
-        said = ask(client, "ask/say", seed=1)
-        assert (said["says"], said["looks"]) == ("", None)
-        assert ask(client, "ask/checks", seed=1)["covered"] == {"shape": [0, 8, 8], "float32": ""}
+        said = ask(client, "ask/answer", seed=1)
+        assert (said["output"], said["weights"]) == ("", None)
+        assert ask(client, "ask/checks", seed=1)["occlusion"] == {"shape": [0, 8, 8], "float32": ""}
     finally:
         with torch.no_grad():
             bias.copy_(before)

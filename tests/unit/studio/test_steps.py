@@ -94,19 +94,19 @@ def test_every_stage_is_the_models_own(client, readers, name):
         assert not weights[count:].any()
         torch.testing.assert_close(compared(told), unpacked(told["compared"]).double(), atol=1e-5, rtol=1e-4)
         values = unpacked(told["values"])
-        torch.testing.assert_close(unpacked(told["weights"]) @ values, unpacked(told["given"]), atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(unpacked(told["weights"]) @ values, unpacked(told["output"]), atol=1e-5, rtol=1e-4)
     assert told["score"]["kind"] == SCORES[name]
 
 
 def test_words_name_queries_and_keys(client):
     read = reading(client, "additive")
     told = apart(client, "additive", read, query=1)
-    assert read["says"]
+    assert read["generates"]
     assert told["query_label"] == read["layers"][-1]["queries"][1]
     assert told["key_labels"][-1] == "</s>"
     read = reading(client, "classifier")
     told = apart(client, "classifier", read, query=2)
-    assert (read["says"], read["target"], told["query_label"]) == (False, None, "look 2")
+    assert (read["generates"], read["target"], told["query_label"]) == (False, None, "query 2")
     told = apart(client, "language", reading(client, "language"), query=2)
     assert told["mask"] is None or len(told["key_labels"]) == len(unpacked(told["mask"]))
     masked = unpacked(told["weights"])[3:]
@@ -186,7 +186,7 @@ def test_a_recording_holds_what_the_view_asks(readers, monkeypatch):
     layer = next(one for one in read.answer["layers"] if one["name"] == read.answer["layer"])
     places = [(one.body["head"], one.body["query"]) for one in looks]
     assert sorted(places) == [(head, query) for head in range(2) for query in range(len(layer["queries"]))]
-    monkeypatch.setattr("regard.studio.views.steps_page.MAX_LOOKS", 3)
+    monkeypatch.setattr("regard.studio.views.steps_page.MAX_QUERIES", 3)
     assert len(record_steps(thing, TEXT, target=TARGET).answers) == 4
 
 
@@ -225,7 +225,7 @@ def test_a_file_holds_looks_as_far_as_there_is_room(readers, monkeypatch):
     looks = len(whole.answers) - 1
     assert (looks > 2, whole.left_out) == (True, 0)
     with monkeypatch.context() as small:
-        small.setattr("regard.studio.views.steps_page.MAX_LOOKS", 2)
+        small.setattr("regard.studio.views.steps_page.MAX_QUERIES", 2)
         cut = record_steps(thing, TEXT)
     assert (len(cut.answers), cut.left_out) == (3, looks - 2)
     monkeypatch.setattr("regard.studio.views.steps_page.MAX_BYTES", len(json.dumps(whole.answers[0].answer)))

@@ -12,13 +12,13 @@ import regard
 from regard.data.text.special import END, START
 from regard.decoding.search import Search
 from regard.inspection import intervene, record
-from regard.inspection.readings.leave_one_out import leave_one_out
+from regard.inspection.readings.occlusion import leave_one_out
 from regard.inspection.readings.value_norms import value_norms
-from regard.studio import attention as looking
 from regard.studio.models import Models
 from regard.studio.server import create_app
 from regard.studio.views import translate
-from regard.studio.views import translate_checks as honesty
+from regard.tasks import translation_attention
+from regard.tasks.attribution import attribute_translation
 from regard.tasks.translation.presets import preset
 from unit.studio.visiting import ADDRESS, ask, refused, unpacked, visitor
 from unit.tasks.translators import RECURRENT, make_folder
@@ -29,7 +29,27 @@ TEXT = "El libro está en la mesa."
 def look(client, model, text=TEXT, pick=0):
     found = ask(client, "translate/search", model=model, text=text)
     tokens = found["outputs"][pick]["tokens"]
-    return found, tokens, ask(client, "translate/look", model=model, text=text, tokens=tokens)
+    return found, tokens, ask(client, "translate/attention", model=model, text=text, tokens=tokens)
+
+
+@pytest.mark.parametrize("name", ["recurrent", "transformer", "fixed"])
+def test_one_request_searches_once(client, models, name):
+    """The tree and the outputs come from one search: the sentence is encoded once, however wide the beam."""
+    model, calls = models.find(name, object).thing.model, []
+    for beam in (1, 5):
+        handle = model.source.register_forward_hook(lambda *_: calls.append(1))
+        found = ask(client, "translate/search", model=name, text=TEXT, beam=beam)
+        handle.remove()
+        assert len(found["outputs"]) == beam
+        assert len(calls) == 1
+        calls.clear()
+        # every output is a path of the tree, as far as the tree is sent
+        paths = [[]]
+        for step in found["tree"]:
+            paths = [[*paths[one["parent"]], one["id"]] for one in step]
+            ends = [path for path, one in zip(paths, step, strict=True) if one["ended"]]
+            outputs = [one["tokens"] for one in found["outputs"] if len(one["tokens"]) == len(paths[0])]
+            assert all(output in ends for output in outputs)
 
 
 @pytest.mark.parametrize("name", ["recurrent", "transformer"])
@@ -109,12 +129,16 @@ def test_tokens_belong_to_words(client):
 def test_a_hypothesis_without_end_has_one_row_more(client):
     _, tokens, _ = look(client, "recurrent")
     told = ask(
-        client, "translate/look", model="recurrent", text=TEXT, tokens=[token for token in tokens if token != END][:2]
+        client,
+        "translate/attention",
+        model="recurrent",
+        text=TEXT,
+        tokens=[token for token in tokens if token != END][:2],
     )
     assert not told["finished"]
     assert len(told["target"]["tokens"]) == 2
     assert unpacked(told["maps"][0]["weights"]).size(-2) == len(told["candidates"]) == 3
-    empty = ask(client, "translate/look", model="recurrent", text=TEXT, tokens=[])
+    empty = ask(client, "translate/attention", model="recurrent", text=TEXT, tokens=[])
     assert len(empty["candidates"]) == 1
 
 
@@ -132,12 +156,12 @@ def test_a_model_without_attention_says_so(client):
     found, tokens, told = look(client, "fixed")
     assert not found["attends"]
     assert told["maps"] == []
-    assert ask(client, "translate/honesty", model="fixed", text=TEXT, tokens=tokens)["uniform"] is None
+    assert ask(client, "translate/checks", model="fixed", text=TEXT, tokens=tokens)["uniform"] is None
 
 
 def test_leaving_out_is_what_inspection_measures(client, folders):
     _, tokens, told = look(client, "recurrent")
-    checks = ask(client, "translate/honesty", model="recurrent", text=TEXT, tokens=tokens)
+    checks = ask(client, "translate/checks", model="recurrent", text=TEXT, tokens=tokens)
     model = regard.load(folders["recurrent"]).model
     heard = torch.tensor([[START, *tokens][: len(told["candidates"])]])
 
@@ -147,13 +171,13 @@ def test_leaving_out_is_what_inspection_measures(client, folders):
 
     ids = torch.tensor(told["source"]["ids"])
     expected = leave_one_out(run, ids).values[: len(tokens), :-1]
-    assert torch.allclose(unpacked(checks["removal"])[:, :-1], expected, atol=1e-5)
-    assert float(unpacked(checks["removal"])[:, -1].abs().max()) == 0.0
+    assert torch.allclose(unpacked(checks["occlusion"])[:, :-1], expected, atol=1e-5)
+    assert float(unpacked(checks["occlusion"])[:, -1].abs().max()) == 0.0
 
 
 def test_gradients_are_those_of_each_row_alone(client, folders):
     _, tokens, told = look(client, "transformer")
-    checks = ask(client, "translate/honesty", model="transformer", text=TEXT, tokens=tokens)
+    checks = ask(client, "translate/checks", model="transformer", text=TEXT, tokens=tokens)
     model = regard.load(folders["transformer"]).model
     heard = torch.tensor([[START, *tokens][: len(told["candidates"])]])
     caught = []
@@ -167,7 +191,7 @@ def test_gradients_are_those_of_each_row_alone(client, folders):
 
 def test_uniform_weights_are_forced_for_the_baseline_alone(client, folders):
     _, tokens, told = look(client, "recurrent")
-    checks = ask(client, "translate/honesty", model="recurrent", text=TEXT, tokens=tokens)
+    checks = ask(client, "translate/checks", model="recurrent", text=TEXT, tokens=tokens)
     assert checks["uniform"] != pytest.approx(told["log_probabilities"], abs=1e-4)
     _, _, after = look(client, "recurrent")
     assert after["log_probabilities"] == told["log_probabilities"]
@@ -175,24 +199,24 @@ def test_uniform_weights_are_forced_for_the_baseline_alone(client, folders):
 
 def test_other_seeds_of_the_same_vocabulary_are_beside(client, folders):
     _, tokens, _ = look(client, "recurrent")
-    checks = ask(client, "translate/honesty", model="recurrent", text=TEXT, tokens=tokens)
+    checks = ask(client, "translate/checks", model="recurrent", text=TEXT, tokens=tokens)
     assert [one["name"] for one in checks["others"]] == ["again"]
-    own = ask(client, "translate/look", model="again", text=TEXT, tokens=tokens)
+    own = ask(client, "translate/attention", model="again", text=TEXT, tokens=tokens)
     assert checks["others"][0]["weights"] == own["maps"][0]["weights"]
 
 
 def test_long_sentences_are_cut_and_not_checked(client, monkeypatch):
-    for part in (looking, translate):
+    for part in (translation_attention, translate):
         monkeypatch.setattr(part, "MAX_TOKENS", 12)
-    monkeypatch.setattr(honesty, "MAX_CHECKED", 11)
+    monkeypatch.setattr(translate, "MAX_CHECKED", 11)
     text = "El libro está en la mesa. " * 5
     found = ask(client, "translate/search", model="recurrent", text=text, beam=1)
     assert (found["read"], found["limit"], found["cut"]) == (12, 12, 35 - 11)
     tokens = found["outputs"][0]["tokens"]
-    told = ask(client, "translate/look", model="recurrent", text=text, tokens=tokens)
+    told = ask(client, "translate/attention", model="recurrent", text=text, tokens=tokens)
     assert len(told["source"]["tokens"]) == 12
-    checks = ask(client, "translate/honesty", model="recurrent", text=text, tokens=tokens)
-    assert checks["removal"] is None
+    checks = ask(client, "translate/checks", model="recurrent", text=text, tokens=tokens)
+    assert checks["occlusion"] is None
     assert checks["skipped"] == "Not measured for more than 11 tokens."
 
 
@@ -217,14 +241,14 @@ def test_bad_input_is_refused_in_words(client):
     assert said == "`text` is not as it must be: String should have at most 50000 characters."
     assert refused(client, "translate/search", text="hola", beam=99).startswith("`beam` is not as it must be: ")
     assert refused(client, "translate/search", text="hola", other=1).startswith("`other` is not as it must be: ")
-    assert refused(client, "translate/look", text="hola", tokens=[10**6]).startswith(
+    assert refused(client, "translate/attention", text="hola", tokens=[10**6]).startswith(
         "`tokens` must be numbers from 0 to "
     )
-    assert refused(client, "translate/look", text="hola", tokens=[END, END]) == (
+    assert refused(client, "translate/attention", text="hola", tokens=[END, END]) == (
         "`tokens` must end at the first </s>; received more after it."
     )
-    assert refused(client, "translate/look", text=TEXT, model="transformer", tokens=[5] * 40) == (
-        "`tokens` must be at most 30, as many as the model can say; received 40."
+    assert refused(client, "translate/attention", text=TEXT, model="transformer", tokens=[5] * 40) == (
+        "`tokens` must be at most 30, as many as the model can output; received 40."
     )
     response = client.post(
         "/api/translate/search", content=b'{"text": "\\ud800"}', headers={"content-type": "application/json"}
@@ -241,7 +265,7 @@ def test_two_visitors_at_once_do_not_mix(models):
     def visit(text):
         client = TestClient(app, base_url=ADDRESS)
         _, tokens, told = look(client, "recurrent", text)
-        ask(client, "translate/honesty", model="recurrent", text=text, tokens=tokens)
+        ask(client, "translate/checks", model="recurrent", text=text, tokens=tokens)
         return text, told
 
     with ThreadPoolExecutor(2) as pool:
@@ -253,7 +277,7 @@ def test_the_model_is_left_as_it_was(client, models):
     thing = models.find("recurrent", object).thing
     before = {name: value.clone() for name, value in thing.model.state_dict().items()}
     _, tokens, _ = look(client, "recurrent")
-    ask(client, "translate/honesty", model="recurrent", text=TEXT, tokens=tokens)
+    ask(client, "translate/checks", model="recurrent", text=TEXT, tokens=tokens)
     assert all(parameter.grad is None for parameter in thing.model.parameters())
     assert all(torch.equal(value, before[name]) for name, value in thing.model.state_dict().items())
     assert not thing.model.source._forward_hooks
@@ -264,13 +288,13 @@ def test_the_model_is_left_as_it_was(client, models):
 def test_uniform_looks_of_a_window_sum_to_what_they_did(tmp_path):
     local = replace(preset("luong-local-m"), embedding_size=8, hidden_size=8)
     translator = regard.load(make_folder(tmp_path, local))
-    source, _ = looking.read_source(translator, "La casa es roja. " * 5)
-    [name] = looking.looking_at_source(translator.model)
+    source, _ = translation_attention.read_source(translator, "La casa es roja. " * 5)
+    [name] = translation_attention.source_layers(translator.model)
     ids, heard = torch.tensor([source.ids]), torch.tensor([[START, 5, 6]])
 
     def sums():
         with torch.no_grad(), record(translator.model, layers=name) as trace:
-            honesty._predict(translator, ids, heard)
+            translator.model(ids, None, heard)
         return torch.cat([call.weights[0, 0] for call in trace]).sum(-1), trace
 
     own, _ = sums()
@@ -284,10 +308,10 @@ def test_uniform_looks_of_a_window_sum_to_what_they_did(tmp_path):
 
 def test_gradients_are_taken_without_cudnn(models, monkeypatch):
     translator, seen = models.find("recurrent", object).thing, []
-    source, _ = looking.read_source(translator, TEXT)
+    source, _ = translation_attention.read_source(translator, TEXT)
     handle = translator.model.register_forward_hook(lambda *_: seen.append(torch.backends.cudnn.enabled))
     try:
-        honesty.measure(translator, source, [5, END])
+        attribute_translation(translator, source.ids, [5, END])
     finally:
         handle.remove()
     assert seen == [False]
@@ -296,14 +320,14 @@ def test_gradients_are_taken_without_cudnn(models, monkeypatch):
 def test_models_of_another_design_are_no_other_seeds(folders, tmp_path):
     other = make_folder(tmp_path / "other", replace(RECURRENT, hidden_size=12))
     client = visitor(Models([folders["recurrent"], other, folders["again"]]))
-    checks = ask(client, "translate/honesty", model="recurrent", text=TEXT, tokens=[5, END])
+    checks = ask(client, "translate/checks", model="recurrent", text=TEXT, tokens=[5, END])
     assert [one["name"] for one in checks["others"]] == ["again"]
 
 
 @pytest.mark.parametrize(("name", "text"), [("recurrent", "El xyzzy está "), ("transformer", "añá ")])
 def test_outputs_of_a_cut_sentence_are_those_of_the_tokens_shown(client, monkeypatch, name, text):
     """With words that are unknown, and a letter of two bytes that is cut in its middle."""
-    monkeypatch.setattr(looking, "MAX_TOKENS", 13)
+    monkeypatch.setattr(translation_attention, "MAX_TOKENS", 13)
     found, _, told = look(client, name, text * 5)
     assert found["cut"] > 0
     assert told["source"]["ids"] == found["source"]["ids"]

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from regard.studio.models import Models
-from regard.studio.turns import Turns, VisitorGone, given_up
+from regard.studio.turns import Turns, VisitorGone, cancelled
 from unit.studio.visiting import serving
 
 LONG = 60  # seconds after which something is wrong
@@ -52,7 +52,7 @@ class Studio:
     def waiting(self):
         return len(self.opened.turns._tickets)
 
-    def knock(self, body=ASKED, verb="translate/look"):
+    def knock(self, body=ASKED, verb="translate/attention"):
         """Ask something, without waiting for the answer."""
         data, place = json.dumps(body).encode(), urlsplit(self.address)
         visitor = socket.create_connection((place.hostname, place.port), timeout=LONG)
@@ -122,7 +122,7 @@ def test_a_question_is_given_up_where_its_visitor_hangs_up_in_its_turn(studio, m
         assert ended.wait(LONG)
         until(lambda: studio.waiting() == 0)
     studio.go.set()
-    status, _, answer = studio.ask("translate/look", ASKED)
+    status, _, answer = studio.ask("translate/attention", ASKED)
     assert (status, answer["target"]["ids"]) == (200, ASKED["tokens"])
     assert not any(layer._forward_pre_hooks for layer in model.modules())
 
@@ -132,13 +132,13 @@ def test_more_than_may_wait_are_asked_to_come_again_and_other_questions_need_not
     assert studio.inside.wait(LONG)
     visitors += [studio.knock() for _ in range(64)]
     until(lambda: studio.waiting() == 65)
-    status, headers, answer = studio.ask("translate/look", ASKED)
+    status, headers, answer = studio.ask("translate/attention", ASKED)
     assert (status, headers["retry-after"]) == (503, "5")
     assert answer == {
         "error": "At most 64 questions may wait for recurrent, and so many do. Ask again in a moment.",
     }
     assert studio.ask("mechanisms/lookup", LOOKED_UP)[0] == 200
-    assert studio.ask("translate/look", ASKED | {"model": "again"})[0] == 200
+    assert studio.ask("translate/attention", ASKED | {"model": "again"})[0] == 200
     for visitor in visitors[1:-1]:
         visitor.close()
     until(lambda: studio.waiting() == 2)
@@ -169,9 +169,9 @@ def test_work_is_given_up_at_a_layer_and_leaves_nothing_behind():
     model, gone = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)), threading.Event()
     calls = []
     model[0].register_forward_hook(lambda *_: (calls.append(1), gone.set())[0])
-    with pytest.raises(VisitorGone), given_up(model, gone):
+    with pytest.raises(VisitorGone), cancelled(model, gone):
         model(torch.zeros(1, 2))
     assert len(calls) == 1
     assert not any(layer._forward_pre_hooks for layer in model.modules())
-    with given_up(None, gone), given_up(object(), gone):
+    with cancelled(None, gone), cancelled(object(), gone):
         model(torch.zeros(1, 2))

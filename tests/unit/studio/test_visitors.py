@@ -20,8 +20,8 @@ ASKED = {"first": "El libro", "second": "La casa grande y el libro"}
 TOKENS = {"first": [5, 6, 7], "second": [8, 9, 5, 6]}
 #: What is asked: of which the first is held at its last step of decoding, and the second comes meanwhile.
 PAIRS = {
-    "recording": ("translate/look", "translate/look"),
-    "uniform": ("translate/honesty", "translate/look"),
+    "recording": ("translate/attention", "translate/attention"),
+    "uniform": ("translate/checks", "translate/attention"),
     "steps": ("steps/read", "steps/read"),
 }
 
@@ -106,14 +106,14 @@ def test_who_comes_meanwhile_waits_and_both_get_what_they_would_alone(house, pai
 
 
 def test_who_asks_another_model_need_not_wait(house):
-    first, steps = house.alone("translate/look", "first")
-    second, _ = house.alone("translate/look", "second", "again")
+    first, steps = house.alone("translate/attention", "first")
+    second, _ = house.alone("translate/attention", "second", "again")
     house.hold(steps)
     with ThreadPoolExecutor(1) as pool:
-        held = pool.submit(house.ask, "translate/look", "first")
+        held = pool.submit(house.ask, "translate/attention", "first")
         assert house.inside.wait(LONG)
         try:
-            assert house.ask("translate/look", "second", "again") == second
+            assert house.ask("translate/attention", "second", "again") == second
             assert not held.done()
         finally:
             house.go.set()

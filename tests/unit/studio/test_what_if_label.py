@@ -46,7 +46,7 @@ def test_undisturbed_nothing_changes(english, client, name):
 
 @pytest.mark.parametrize("name", SOME)
 def test_weights_are_forced(english, client, name):
-    found = ask(client, "whatif/label", model=name, text=REVIEW, pinned=[{"place": 1, "share": 1}])
+    found = ask(client, "whatif/label", model=name, text=REVIEW, pinned=[{"position": 1, "share": 1}])
     assert found["weights"] == pytest.approx([0, 1, 0, 0, 0, 0, 0, 0])
     one = torch.zeros(8).index_fill(0, torch.tensor(1), 1.0)
     expected = probabilities(english[name], weights={"summarize*": one})
@@ -69,11 +69,13 @@ def test_tokens_are_hidden(english, client, name):
 def test_mistakes_are_told(client):
     message = "`model` must weigh the tokens of a text; received one that does not attend. Choose another model."
     assert refused(client, "whatif/label", model="last", text=REVIEW) == message
-    message = "`pinned` must be places of tokens from 0 to 7; received 8."
-    assert refused(client, "whatif/label", model="attending", text=REVIEW, pinned=[{"place": 8, "share": 0}]) == message
-    message = "`hidden` must be places of tokens from 0 to 7; received -1."
+    message = "`pinned` must be positions of tokens from 0 to 7; received 8."
+    assert (
+        refused(client, "whatif/label", model="attending", text=REVIEW, pinned=[{"position": 8, "share": 0}]) == message
+    )
+    message = "`hidden` must be positions of tokens from 0 to 7; received -1."
     assert refused(client, "whatif/label", model="attending", text=REVIEW, hidden=[-1]) == message
-    message = "`text` must have 1 to 256 tokens to be pulled at; received 300."
+    message = "`text` must have 1 to 256 tokens to be changed; received 300."
     assert refused(client, "whatif/label", model="attending", text="good " * 300) == message
 
 

@@ -30,12 +30,12 @@ def test_answers_are_those_of_the_studio(models, client, name, text):
     for one in recorded.answers:
         assert ask(client, one.verb, **one.body | {"model": name}) == one.answer
     begun = recorded.answers[0].answer
-    places, words = len(begun["look"]["source"]["tokens"]), len(begun["look"]["source"]["words"])
+    places, words = len(begun["attention"]["source"]["tokens"]), len(begun["attention"]["source"]["words"])
     changes = [one.body for one in recorded.answers if one.verb == "whatif/change"]
     assert len(changes) == 1 + words + 2 * places + len(begun["tokens"])
     assert sorted(place for one in changes for place in one["hidden"]) == list(range(places))
     assert seen[0] == ("trying changes", 0, len(changes))
-    assert seen[-1] == ("looking for other weights", len(changes), len(changes))
+    assert seen[-1] == ("searching for other weights", len(changes), len(changes))
 
 
 def test_changes_are_bounded(models, monkeypatch):
@@ -44,7 +44,7 @@ def test_changes_are_bounded(models, monkeypatch):
         recorded = record_what_if(thing, TEXT)
         verbs = [one.verb for one in recorded.answers]
         begun = recorded.answers[0].answer
-        places, words = len(begun["look"]["source"]["tokens"]), len(begun["look"]["source"]["words"])
+        places, words = len(begun["attention"]["source"]["tokens"]), len(begun["attention"]["source"]["words"])
         assert recorded.left_out == 1 + words + 2 * places + len(begun["tokens"]) - 3
         assert verbs == ["whatif/begin", *["whatif/change"] * 3, "whatif/another"]
         assert "whatif/another" in what_if_page(thing, TEXT)

@@ -17,46 +17,46 @@ export interface SeeAnswer {
   truth: string | null;
 }
 
-export interface SayAnswer {
+export interface AnswerResponse {
   task: Task;
-  says: string;
-  chances: { name: string; probability: number }[];
+  output: string;
+  probabilities: { name: string; probability: number }[];
   words: string[];
   word_probabilities: number[] | null;
   unknown: string[];
   cut: number;
   finished: boolean;
-  looks: Packed | null;
-  places: { name: string; limit: number; signed: boolean; weights: Packed }[];
+  weights: Packed | null;
+  maps: { name: string; limit: number; signed: boolean; weights: Packed }[];
 }
 
-export interface Said extends Omit<SayAnswer, "looks" | "places"> {
+export interface Answer extends Omit<AnswerResponse, "weights" | "maps"> {
   /** Layers, heads, words, rows, columns. */
-  looks: Tensor | null;
-  places: { name: string; limit: number; signed: boolean; weights: Matrix }[];
+  weights: Tensor | null;
+  maps: { name: string; limit: number; signed: boolean; weights: Matrix }[];
 }
 
 export interface ChecksAnswer {
-  covered: Packed;
+  occlusion: Packed;
   gradient: Packed;
   uniform: number[] | null;
 }
 
 export interface Checks {
-  covered: Tensor;
+  occlusion: Tensor;
   gradient: Tensor;
   uniform: number[] | null;
 }
 
-export async function readSaid(answer: SayAnswer): Promise<Said> {
+export async function readAnswer(answer: AnswerResponse): Promise<Answer> {
   return {
-    ...answer, looks: answer.looks ? await unpack(answer.looks) : null,
-    places: answer.places.map((one) => ({ ...one, weights: slice(unpackExact(one.weights)) })),
+    ...answer, weights: answer.weights ? await unpack(answer.weights) : null,
+    maps: answer.maps.map((one) => ({ ...one, weights: slice(unpackExact(one.weights)) })),
   };
 }
 
 export function readChecks(answer: ChecksAnswer): Checks {
-  return { covered: unpackExact(answer.covered), gradient: unpackExact(answer.gradient), uniform: answer.uniform };
+  return { occlusion: unpackExact(answer.occlusion), gradient: unpackExact(answer.gradient), uniform: answer.uniform };
 }
 
 export interface Choice {
@@ -67,10 +67,10 @@ export interface Choice {
 }
 
 /** The weights over places of a word, or the mean over words; likewise for layers and heads. */
-export function wordMap(looks: Tensor, { word, layer, head }: Choice): Matrix {
-  const [layers, heads, words] = looks.shape as [number, number, number];
+export function wordMap(weights: Tensor, { word, layer, head }: Choice): Matrix {
+  const [layers, heads, words] = weights.shape as [number, number, number];
   const all = (chosen: number, count: number) => (chosen < 0 ? Array.from({ length: count }, (_, one) => one) : [Math.min(chosen, count - 1)]);
-  return mean(all(layer, layers).flatMap((one) => all(head, heads).flatMap((two) => all(word, words).map((three) => slice(looks, one, two, three)))));
+  return mean(all(layer, layers).flatMap((one) => all(head, heads).flatMap((two) => all(word, words).map((three) => slice(weights, one, two, three)))));
 }
 
 /** A check's map: of the word where it has one for each, else the mean over what it has. */

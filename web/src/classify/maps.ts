@@ -1,9 +1,9 @@
-// Where every word, or every look that sums the text up, looks: a map for each layer and head.
+// What every word, or every query that sums the text up, attends: a map for each layer and head.
 
 import { panel, select } from "../controls.ts";
 import { fill, h, visible } from "../dom.ts";
 import { matrix } from "../draw/matrix.ts";
-import { honesty, uniformFacts } from "../honesty.ts";
+import { factsPanel, uniformFacts } from "../facts.ts";
 import type { State } from "../state.ts";
 import { mean, rowOf, slice, unpackExact, type Matrix, type Packed } from "../tensor.ts";
 
@@ -32,11 +32,11 @@ export function mapsPanel({ maps, skipped }: MapsAnswer, state: State): HTMLElem
         select("Layer", maps.map((each) => ({ value: each.layer, text: each.reads ? each.layer : `${each.layer}, sums up` })), map.layer, (layer) => set({ layer, head: null, row: null })),
         heads > 1 ? select("Head", [{ value: "-1", text: `mean of ${heads}` }, ...Array.from({ length: heads }, (_, index) => ({ value: String(index), text: `head ${index + 1}` }))], String(head), (value) => set({ head: Number(value) < 0 ? null : value })) : null),
       matrix({
-        matrix: shown, rows: map.queries.map(visible), columns: map.keys.map(visible), rowTitle: map.reads ? "words" : map.queries.length > 1 ? "looks" : "the text", columnTitle: "words",
+        matrix: shown, rows: map.queries.map(visible), columns: map.keys.map(visible), rowTitle: map.reads ? "words" : map.queries.length > 1 ? "queries" : "the text", columnTitle: "words",
         label: `Weights of ${map.layer}`, selectedRow: row, onpick: (picked) => set({ row: picked }),
       }));
     const title = visible(map.queries[row]!);
-    const beside = honesty(uniformFacts(rowOf(shown, row)), h("p", { class: "dim small" }, `Of the row “${title}”. What leaving words out and gradients say of the decision stands above.`));
+    const beside = factsPanel(uniformFacts(rowOf(shown, row)), h("p", { class: "dim small" }, `Of the row “${title}”. What leaving words out and gradients say of the decision stands above.`));
     beside.querySelector("h2")!.textContent = "What this map does and does not show";
     fill(element, h("div", { class: "columns" }, one, beside));
   };

@@ -30,9 +30,9 @@ export function shadedText({ words, shares, label, chosen, onpick }: Shaded): HT
     (element.children[next] as HTMLElement).focus();
   };
   const element = h("p", { class: "shaded", role: "group", "aria-label": `${label}; arrow keys move among the words` }, words.map((word, index) => {
-    const dark = darkness(shares[index]!, words.length), says = `${visible(word)}: ${number(shares[index]!)}`;
+    const dark = darkness(shares[index]!, words.length), readout = `${visible(word)}: ${number(shares[index]!)}`;
     return h("button", {
-      type: "button", class: "shaded-word", "data-word": index, "aria-label": says, title: says, "aria-pressed": String(index === chosen),
+      type: "button", class: "shaded-word", "data-word": index, "aria-label": readout, title: readout, "aria-pressed": String(index === chosen),
       tabindex: index === Math.max(chosen, 0) ? 0 : -1, style: { "background-color": shade(dark), color: readable(shade(dark)) },
       onpointerenter: () => onpick(index), onfocus: () => onpick(index), onkeydown: (event: KeyboardEvent) => move(event, index),
     }, visible(word));

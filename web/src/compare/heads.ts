@@ -3,7 +3,7 @@
 import { panel, segmented, select } from "../controls.ts";
 import { h } from "../dom.ts";
 import { shadeBytes } from "../draw/colors.ts";
-import { choose, type Choice, type Look, type MapName } from "../looking.ts";
+import { choose, type Choice, type Attention, type MapName } from "../attention.ts";
 import type { State } from "../state.ts";
 import { at, number, rowOf, type Matrix } from "../tensor.ts";
 import { MAP_NAMES, meanEntropy, picture } from "./maps.ts";
@@ -18,28 +18,28 @@ interface Head {
   sharpness: number;
 }
 
-type Order = "place" | "entropy" | "sharpness";
+type Order = "position" | "entropy" | "sharpness";
 
 /** Draw the grid and the head that is chosen. */
-export function headPanels(looks: [Look, Look], names: [string, string], state: State, change: () => void): HTMLElement[] {
-  const two = names[0] !== names[1], side = two && state.get("of") === "second" ? 1 : 0, look = looks[side]!;
+export function headPanels(both: [Attention, Attention], names: [string, string], state: State, change: () => void): HTMLElement[] {
+  const two = names[0] !== names[1], side = two && state.get("of") === "second" ? 1 : 0, attention = both[side]!;
   const put = (name: string) => (value: string) => {
     state.set({ [name]: value, ...(name === "of" || name === "map" ? { cell: null } : {}) });
     change();
   };
   const which = two ? segmented("Of", [{ value: "first", text: names[0] }, { value: "second", text: names[1] }], side ? "second" : "first", put("of")) : null;
-  if (!look.maps.length) return [panel("Heads", which, h("p", null, `${names[side]} has no attention, so there are no heads to see.`))];
-  const map = (look.maps.find((one) => one.id === state.get("map")) ?? look.maps[0]!).id;
-  const order = (["place", "entropy", "sharpness"] as Order[]).find((one) => one === state.get("rank")) ?? "place";
-  const heads = ranked(all(look, map, state), order);
+  if (!attention.maps.length) return [panel("Heads", which, h("p", null, `${names[side]} has no attention, so there are no heads to see.`))];
+  const map = (attention.maps.find((one) => one.id === state.get("map")) ?? attention.maps[0]!).id;
+  const order = (["position", "entropy", "sharpness"] as Order[]).find((one) => one === state.get("rank")) ?? "position";
+  const heads = ranked(all(attention, map, state), order);
   const [wanted = 0, wantedHead = 0] = state.get("cell").split(".").map(Number);
   const own = heads.find((one) => state.get("cell") && one.layer === wanted && one.head === wantedHead) ?? heads[0]!;
   const choice = choiceOf(map, own.layer, own.head, state);
   const title = `Layer ${own.layer + 1}, head ${own.head + 1}`;
   const grid = panel("All layers and heads", h("div", { class: "row choices" }, which,
-    look.maps.length > 1 ? select("Which attention", look.maps.map((one) => ({ value: one.id, text: MAP_NAMES[one.id] })), map, put("map")) : null,
+    attention.maps.length > 1 ? select("Which attention", attention.maps.map((one) => ({ value: one.id, text: MAP_NAMES[one.id] })), map, put("map")) : null,
     segmented("Order", [
-      { value: "place", text: "as in the model" }, { value: "entropy", text: "lowest entropy" }, { value: "sharpness", text: "largest weights" }], order, put("rank"))),
+      { value: "position", text: "as in the model" }, { value: "entropy", text: "lowest entropy" }, { value: "sharpness", text: "largest weights" }], order, put("rank"))),
     h("p", { class: "dim small meaning" }, `${heads.length} ${heads.length === 1 ? "head" : "heads"}. Low entropy: it attends to few positions. That ranks how sharply a head attends, not how useful it is. Colors from 0 to 1 in all.`),
     h("div", { class: "thumbs", role: "group", "aria-label": "Heads" }, heads.map((one) => h("button", {
       type: "button", class: "thumb-button", "aria-pressed": String(one === own), title: `entropy ${number(one.entropy, 2)}, mean of the largest weights ${number(one.sharpness, 2)}`,
@@ -53,7 +53,7 @@ export function headPanels(looks: [Look, Look], names: [string, string], state: 
     change();
   };
   const large = panel(title, h("p", { class: "dim small meaning" }, `Mean entropy ${number(own.entropy)} nats, of at most ${number(Math.log(own.matrix.columns))}; mean of the largest weights ${number(own.sharpness)}.`),
-    picture(choose(look, choice), title),
+    picture(choose(attention, choice), title),
     h("p", { class: "row take" }, h("button", { type: "button", class: "button small", onclick: compareWith(side ? "2" : "", "maps") }, `Compare it as the ${side ? "second" : "first"}`),
       two ? null : h("button", { type: "button", class: "button small", onclick: compareWith("2", "maps") }, "Compare it as the second")));
   return [grid, large];
@@ -63,18 +63,18 @@ function choiceOf(map: MapName, layer: number, head: number, state: State): Choi
   return { map, layer, head, measure: "weights", when: "produced", unit: state.get("unit") === "tokens" ? "tokens" : "words", hideEnd: false };
 }
 
-function all(look: Look, map: MapName, state: State): Head[] {
-  const [layers, heads] = look.maps.find((one) => one.id === map)!.weights.shape as [number, number];
+function all(attention: Attention, map: MapName, state: State): Head[] {
+  const [layers, heads] = attention.maps.find((one) => one.id === map)!.weights.shape as [number, number];
   return Array.from({ length: layers * heads }, (_, index) => {
     const layer = Math.floor(index / heads), head = index % heads;
-    const chosen = choose(look, choiceOf(map, layer, head, state));
+    const chosen = choose(attention, choiceOf(map, layer, head, state));
     const largest = chosen.rows.map((_, row) => Math.max(...rowOf(chosen.matrix, row)));
     return { layer, head, matrix: chosen.matrix, entropy: meanEntropy(chosen), sharpness: largest.reduce((sum, one) => sum + one, 0) / Math.max(largest.length, 1) };
   });
 }
 
 function ranked(heads: Head[], order: Order): Head[] {
-  if (order === "place") return heads;
+  if (order === "position") return heads;
   return [...heads].sort((a, b) => (order === "entropy" ? a.entropy - b.entropy : b.sharpness - a.sharpness));
 }
 

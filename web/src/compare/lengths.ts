@@ -47,11 +47,11 @@ export function lengthsPanel(element: HTMLElement, host: Host, state: State, nam
     try {
       const answer = await host.ask<LengthsAnswer>(verb, { models: names });
       if (ended) return;
-      alert.say(answer.error ?? "");
+      alert.show(answer.error ?? "");
       draw(answer);
       if (answer.progress && host.live) timer = window.setTimeout(() => void ask("compare/lengths"), 500);
     } catch (error) {
-      if (!ended) alert.say((error as Error).message);
+      if (!ended) alert.show((error as Error).message);
     }
   };
   const draw = (answer: LengthsAnswer) => {

@@ -4,8 +4,8 @@ import { panel, segmented, select } from "../controls.ts";
 import { h, visible } from "../dom.ts";
 import { bars } from "../draw/bars.ts";
 import { matrix } from "../draw/matrix.ts";
-import { NOT_IMPORTANCE } from "../honesty.ts";
-import { choose, usualLayer, type Choice, type Chosen, type Look, type MapName } from "../looking.ts";
+import { NOT_IMPORTANCE } from "../facts.ts";
+import { choose, usualLayer, type Choice, type Chosen, type Attention, type MapName } from "../attention.ts";
 import type { State } from "../state.ts";
 import { at, build, entropy, number, rowOf } from "../tensor.ts";
 
@@ -15,23 +15,23 @@ export const MAP_NAMES: Record<MapName, string> = { cross: "translation → sour
 export function divergence(first: number[], second: number[]): number {
   const sums = [first, second].map((row) => row.reduce((sum, one) => sum + one, 0)) as [number, number];
   if (!(sums[0] > 0) || !(sums[1] > 0)) return NaN;
-  let found = 0;
-  for (let place = 0; place < first.length; place++) {
-    const one = first[place]! / sums[0], other = second[place]! / sums[1], middle = (one + other) / 2;
-    if (one > 0) found += (one * Math.log(one / middle)) / 2;
-    if (other > 0) found += (other * Math.log(other / middle)) / 2;
+  let result = 0;
+  for (let position = 0; position < first.length; position++) {
+    const one = first[position]! / sums[0], other = second[position]! / sums[1], middle = (one + other) / 2;
+    if (one > 0) result += (one * Math.log(one / middle)) / 2;
+    if (other > 0) result += (other * Math.log(other / middle)) / 2;
   }
-  return Math.max(found, 0);
+  return Math.max(result, 0);
 }
 
 /** The maps that both have. */
-export function sharedMaps(looks: [Look, Look]): MapName[] {
-  return looks[0].maps.map((one) => one.id).filter((id) => looks[1].maps.some((one) => one.id === id));
+export function sharedMaps(both: [Attention, Attention]): MapName[] {
+  return both[0].maps.map((one) => one.id).filter((id) => both[1].maps.some((one) => one.id === id));
 }
 
 /** What the address says of one side, 0 or 1. */
-function readSide(look: Look, state: State, side: 0 | 1, map: MapName, { sameTokens, same }: { sameTokens: boolean; same: boolean }): Choice {
-  const own = look.maps.find((one) => one.id === map)!, suffix = side ? "2" : "";
+function readSide(attention: Attention, state: State, side: 0 | 1, map: MapName, { sameTokens, same }: { sameTokens: boolean; same: boolean }): Choice {
+  const own = attention.maps.find((one) => one.id === map)!, suffix = side ? "2" : "";
   const [layers, heads] = own.weights.shape as [number, number];
   const inside = (name: string, most: number, otherwise: number) => {
     const value = state.number(name + suffix, otherwise);
@@ -39,7 +39,7 @@ function readSide(look: Look, state: State, side: 0 | 1, map: MapName, { sameTok
   };
   // Where both sides are one and the same map, weights are compared with what they carry.
   const untouched = ["layer", "head", "layer2", "head2", "measure", "measure2"].every((name) => !state.get(name));
-  const measures = measuresOf(look, map), first = side && same && untouched && measures.includes("norms") ? "norms" : "weights";
+  const measures = measuresOf(attention, map), first = side && same && untouched && measures.includes("norms") ? "norms" : "weights";
   return {
     map, layer: inside("layer", layers, usualLayer(own)), head: inside("head", heads, -1),
     measure: measures.find((one) => one === state.get(`measure${suffix}`)) ?? first,
@@ -47,24 +47,24 @@ function readSide(look: Look, state: State, side: 0 | 1, map: MapName, { sameTok
   };
 }
 
-function measuresOf(look: Look, map: MapName): Choice["measure"][] {
-  return ["weights", ...(map === "cross" && look.norms ? ["norms" as const] : []), ...(map === "cross" && look.rollout ? ["rollout" as const] : [])];
+function measuresOf(attention: Attention, map: MapName): Choice["measure"][] {
+  return ["weights", ...(map === "cross" && attention.norms ? ["norms" as const] : []), ...(map === "cross" && attention.rollout ? ["rollout" as const] : [])];
 }
 
 const MEASURES: Record<Choice["measure"], string> = { weights: "weights", norms: "weight × value norm", rollout: "rollout of all layers" };
 
 /** Draw controls for both, and the panels; `change` is called after the address has changed. */
-export function mapPanels(looks: [Look, Look], names: [string, string], state: State, change: () => void): { controls: HTMLElement | null; panels: HTMLElement[] } {
-  const shared = sharedMaps(looks);
+export function mapPanels(both: [Attention, Attention], names: [string, string], state: State, change: () => void): { controls: HTMLElement | null; panels: HTMLElement[] } {
+  const shared = sharedMaps(both);
   if (!shared.length) {
-    const without = names.filter((_, side) => !looks[side]!.maps.length);
+    const without = names.filter((_, side) => !both[side]!.maps.length);
     return { controls: null, panels: [panel("Attention", h("p", null, `There is no map to compare: ${[...new Set(without)].join(" and ")} has no attention. The output is above.`))] };
   }
-  const sameTokens = (["source", "target"] as const).every((side) => looks[0][side].tokens.join("\n") === looks[1][side].tokens.join("\n"));
+  const sameTokens = (["source", "target"] as const).every((side) => both[0][side].tokens.join("\n") === both[1][side].tokens.join("\n"));
   const map = shared.includes(state.get("map") as MapName) ? (state.get("map") as MapName) : shared[0]!;
   const how = { sameTokens, same: names[0] === names[1] };
-  const choices = [readSide(looks[0], state, 0, map, how), readSide(looks[1], state, 1, map, how)] as const;
-  const chosen = [choose(looks[0], choices[0]), choose(looks[1], choices[1])] as const;
+  const choices = [readSide(both[0], state, 0, map, how), readSide(both[1], state, 1, map, how)] as const;
+  const chosen = [choose(both[0], choices[0]), choose(both[1], choices[1])] as const;
   const put = (name: string) => (value: string) => {
     state.set({ [name]: value });
     change();
@@ -73,20 +73,20 @@ export function mapPanels(looks: [Look, Look], names: [string, string], state: S
     shared.length > 1 ? select("Which attention", shared.map((id) => ({ value: id, text: MAP_NAMES[id] })), map, put("map")) : null,
     sameTokens ? segmented("Rows and columns", [{ value: "words", text: "Words" }, { value: "tokens", text: "Tokens" }], choices[0].unit, put("unit"))
       : h("p", { class: "dim small" }, "They divide text into different tokens, so words are compared: sums over the source, means over the translation."));
-  const titles = [0, 1].map((side) => `${side ? "Second" : "First"}: ${sideName(looks[side]!, choices[side]!, names[side]!)}`) as [string, string];
-  const one = (side: 0 | 1) => panel(titles[side], sideControls(looks[side], choices[side], state, side, change), picture(chosen[side], titles[side]));
+  const titles = [0, 1].map((side) => `${side ? "Second" : "First"}: ${sideName(both[side]!, choices[side]!, names[side]!)}`) as [string, string];
+  const one = (side: 0 | 1) => panel(titles[side], sideControls(both[side], choices[side], state, side, change), picture(chosen[side], titles[side]));
   return { controls, panels: [h("div", { class: "sides" }, one(0), one(1)), ...differences(chosen, titles)] };
 }
 
 /** Such as "transformer, layer 2, head 3". */
-export function sideName(look: Look, choice: Choice, name: string): string {
-  const [layers, heads] = look.maps.find((one) => one.id === choice.map)!.weights.shape as [number, number];
+export function sideName(attention: Attention, choice: Choice, name: string): string {
+  const [layers, heads] = attention.maps.find((one) => one.id === choice.map)!.weights.shape as [number, number];
   if (choice.measure === "rollout") return `${name}, ${MEASURES.rollout}`;
   return [name, layers > 1 ? `layer ${choice.layer + 1}` : "", heads > 1 ? (choice.head < 0 ? `mean of ${heads} heads` : `head ${choice.head + 1}`) : "", choice.measure === "norms" ? MEASURES.norms : ""].filter(Boolean).join(", ");
 }
 
-function sideControls(look: Look, choice: Choice, state: State, side: 0 | 1, change: () => void): HTMLElement | null {
-  const [layers, heads] = look.maps.find((one) => one.id === choice.map)!.weights.shape as [number, number];
+function sideControls(attention: Attention, choice: Choice, state: State, side: 0 | 1, change: () => void): HTMLElement | null {
+  const [layers, heads] = attention.maps.find((one) => one.id === choice.map)!.weights.shape as [number, number];
   const suffix = side ? "2" : "", which = side ? "second" : "first", rolled = choice.measure === "rollout";
   const put = (name: string) => (value: string) => {
     // All of a side is written down at once, so that what was chosen by itself does not change.
@@ -94,7 +94,7 @@ function sideControls(look: Look, choice: Choice, state: State, side: 0 | 1, cha
     change();
   };
   const counted = (count: number) => Array.from({ length: count }, (_, index) => ({ value: String(index), text: `${index + 1} of ${count}` }));
-  const measures = measuresOf(look, choice.map);
+  const measures = measuresOf(attention, choice.map);
   return h("div", { class: "row choices" },
     layers > 1 && !rolled ? select(`Layer of the ${which}`, counted(layers), String(choice.layer), put("layer")) : null,
     heads > 1 && !rolled ? select(`Head of the ${which}`, [{ value: "-1", text: "mean of all" }, ...counted(heads)], String(choice.head), put("head")) : null,

@@ -48,11 +48,11 @@ export function trainingPanel(element: HTMLElement, host: Host): () => void {
       const { runs } = await host.ask<{ runs: Run[] }>("compare/runs");
       for (const run of runs) await read(run.run);
       if (ended) return;
-      alert.say("");
+      alert.show("");
       draw();
       if (host.live && [...known.values()].some((one) => one.state === "going" || one.state === "begun")) timer = window.setTimeout(() => void update(), EVERY);
     } catch (error) {
-      if (!ended) alert.say((error as Error).message);
+      if (!ended) alert.show((error as Error).message);
     }
   };
   const read = async (name: string) => {
@@ -88,25 +88,25 @@ export function trainingPanel(element: HTMLElement, host: Host): () => void {
 
 /** What a file asks to read every curve from its beginning, as far as it goes now. */
 export async function curveQuestions(host: Host, going: () => boolean): Promise<Question[]> {
-  const found = await host.ask<{ runs: Run[] }>("compare/runs");
-  const asked: Question[] = [{ verb: "compare/runs", body: {} }];
-  for (const { run } of found.runs) {
+  const result = await host.ask<{ runs: Run[] }>("compare/runs");
+  const request: Question[] = [{ verb: "compare/runs", body: {} }];
+  for (const { run } of result.runs) {
     for (let body = { run, offset: 0, file: "" }, more = true; more && going();) {
-      asked.push({ verb: "compare/curve", body });
+      request.push({ verb: "compare/curve", body });
       const answer = await host.ask<CurveAnswer>("compare/curve", body);
       more = answer.more;
       body = { run, offset: answer.offset, file: answer.file };
     }
   }
-  return asked;
+  return request;
 }
 
 function progress(run: Known): (string | HTMLElement)[] {
   const last = [...run.lines].reverse().find((line) => typeof line.step === "number");
   if (!last) return [];
   const loss = [...run.lines].reverse().find((line) => line.event === "train" && typeof line.cross_entropy === "number");
-  const told = ` · step ${Number(last.step).toLocaleString("en-US")}${run.steps ? ` of ${run.steps.toLocaleString("en-US")}` : ""}${loss ? ` · cross-entropy ${number(Number(loss.cross_entropy), 3)}` : ""}`;
-  return [told, ...(run.steps && run.state === "going" ? [h("progress", { "aria-label": `Steps of ${run.run}`, max: run.steps, value: Number(last.step) })] : [])];
+  const text = ` · step ${Number(last.step).toLocaleString("en-US")}${run.steps ? ` of ${run.steps.toLocaleString("en-US")}` : ""}${loss ? ` · cross-entropy ${number(Number(loss.cross_entropy), 3)}` : ""}`;
+  return [text, ...(run.steps && run.state === "going" ? [h("progress", { "aria-label": `Steps of ${run.run}`, max: run.steps, value: Number(last.step) })] : [])];
 }
 
 /** What the figure counts, where every run has a model whose task is known and the same. */

@@ -46,10 +46,10 @@ export function inkOn(value: number): string {
 }
 
 export function between(stops: Rgb[], value: number): Rgb {
-  const place = Math.min(Math.max(Number.isFinite(value) ? value : 0, 0), 1) * (stops.length - 1);
-  const low = Math.min(Math.floor(place), stops.length - 2);
+  const position = Math.min(Math.max(Number.isFinite(value) ? value : 0, 0), 1) * (stops.length - 1);
+  const low = Math.min(Math.floor(position), stops.length - 2);
   const from = stops[low]!, to = stops[low + 1]!;
-  return [0, 1, 2].map((i) => Math.round(from[i]! + (to[i]! - from[i]!) * (place - low))) as Rgb;
+  return [0, 1, 2].map((i) => Math.round(from[i]! + (to[i]! - from[i]!) * (position - low))) as Rgb;
 }
 
 function css([red, green, blue]: Rgb): string {

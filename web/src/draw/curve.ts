@@ -60,22 +60,22 @@ export function curve(picture: CurvePicture): HTMLElement {
       one.points.map((point) => (point.low === undefined ? null : s("path", { class: "whisker", d: `M${x(point.x)} ${y(point.low)}V${y(point.high!)}` }))),
       s("path", { class: one.dashed ? "path dashed" : "path", d: one.points.map((point, index) => `${index ? "L" : "M"}${x(point.x).toFixed(1)} ${y(point.y).toFixed(1)}`).join("") }),
       one.dots || one.points.length === 1 ? one.points.map((point) => dot(x(point.x), y(point.y), one.color)) : null)), cursor);
-  const says = h("output", { class: "readout", "aria-live": "polite" }, "Point at the curves, or use the arrow keys.");
-  const places = [...new Set(all.map((point) => point.x))].sort((a, b) => a - b);
-  let at = places.length - 1;
+  const readout = h("output", { class: "readout", "aria-live": "polite" }, "Point at the curves, or use the arrow keys.");
+  const positions = [...new Set(all.map((point) => point.x))].sort((a, b) => a - b);
+  let at = positions.length - 1;
   const read = (index: number) => {
-    at = Math.min(Math.max(index, 0), places.length - 1);
-    const here = places[at]!;
+    at = Math.min(Math.max(index, 0), positions.length - 1);
+    const here = positions[at]!;
     cursor.setAttribute("x1", String(x(here)));
     cursor.setAttribute("x2", String(x(here)));
     cursor.setAttribute("visibility", "visible");
-    const told = series.flatMap((one) => {
+    const text = series.flatMap((one) => {
       const point = nearest(one.points, here);
       if (Math.abs(point.x - here) > (x1 - x0) / 40) return [];
       const between = point.low === undefined ? "" : ` (${number(point.low, picture.digits ?? 3)} to ${number(point.high!, picture.digits ?? 3)})`;
       return [`${one.name} ${number(point.y, picture.digits ?? 3)}${between}${point.note ? `, ${point.note}` : ""}`];
     });
-    says.textContent = `${picture.xTitle} ${label(here)}: ${told.join(" · ")}`;
+    readout.textContent = `${picture.xTitle} ${label(here)}: ${text.join(" · ")}`;
   };
   const stage = h("div", {
     class: "stage curve-stage", tabindex: 0, role: "application", "aria-roledescription": "curves", id: unique("curve"),
@@ -83,16 +83,16 @@ export function curve(picture: CurvePicture): HTMLElement {
     onfocus: () => read(at),
     onpointermove: (event: PointerEvent) => {
       const box = svg.getBoundingClientRect(), value = x0 + (((event.clientX - box.left) * (width / box.width) - left) / (width - left - right)) * (x1 - x0);
-      read(places.reduce((best, place, index) => (Math.abs(place - value) < Math.abs(places[best]! - value) ? index : best), 0));
+      read(positions.reduce((best, position, index) => (Math.abs(position - value) < Math.abs(positions[best]! - value) ? index : best), 0));
     },
     onkeydown: (event: KeyboardEvent) => {
-      const moves: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -places.length, End: places.length };
+      const moves: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -positions.length, End: positions.length };
       if (!(event.key in moves)) return;
       event.preventDefault();
       read(at + moves[event.key]!);
     },
   }, svg);
-  return h("figure", { class: "curve" }, h("figcaption", { class: "curve-title" }, picture.yTitle), stage, says,
+  return h("figure", { class: "curve" }, h("figcaption", { class: "curve-title" }, picture.yTitle), stage, readout,
     h("p", { class: "legend" }, series.map((one) => h("span", { class: `scale color-${one.color % 6}` }, key(one), one.name))), table(picture, series));
 }
 
@@ -132,9 +132,9 @@ function thinned(points: Point[]): Point[] {
 function ticks(low: number, high: number, about = 5): number[] {
   const rough = (high - low) / about, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough)!;
-  const first = Math.ceil(low / step), found: number[] = [];
-  for (let index = first; index * step <= high + step * 1e-9; index++) found.push(Number((index * step).toPrecision(12)));
-  return found;
+  const first = Math.ceil(low / step), result: number[] = [];
+  for (let index = first; index * step <= high + step * 1e-9; index++) result.push(Number((index * step).toPrecision(12)));
+  return result;
 }
 
 function label(value: number): string {

@@ -1,4 +1,4 @@
-// The same weights as lines between two columns of words: thick and dark where much is looked at.
+// The same weights as lines between two columns of words: thick and dark where much is attended to.
 
 import { h, s } from "../dom.ts";
 import { at, number, type Matrix } from "../tensor.ts";
@@ -23,7 +23,7 @@ const STEP = 30, TOP = 34;
 export function lines(picture: LinesPicture): HTMLElement {
   const { rows, columns } = picture.matrix;
   const width = Math.max(260, Math.min(460, innerWidth - 64)), margin = Math.round(width * 0.33);
-  const says = h("output", { class: "readout", "aria-live": "polite" }, "Point at a word, or use the arrow keys.");
+  const readout = h("output", { class: "readout", "aria-live": "polite" }, "Point at a word, or use the arrow keys.");
   const height = TOP + Math.max(rows, columns) * STEP + 8;
   const yOf = (index: number, count: number) => TOP + (index + 0.5) * STEP + ((Math.max(rows, columns) - count) * STEP) / 2;
   const curves: SVGPathElement[] = [];
@@ -49,8 +49,8 @@ export function lines(picture: LinesPicture): HTMLElement {
   };
   const show = (side: "row" | "column" | null, index = 0) => {
     for (const curve of curves) curve.classList.toggle("off", side !== null && curve.dataset[side] !== String(index));
-    if (side === "row") says.textContent = told(picture, index);
-    if (side === "column") says.textContent = toldOfColumn(picture, index);
+    if (side === "row") readout.textContent = text(picture, index);
+    if (side === "column") readout.textContent = textOfColumn(picture, index);
   };
   const word = (side: "row" | "column", index: number) => {
     const name = side === "row" ? picture.rows[index]! : picture.columns[index]!;
@@ -81,19 +81,19 @@ export function lines(picture: LinesPicture): HTMLElement {
     s("text", { x: margin - 10, y: 14, class: "label end title" }, picture.columnTitle),
     s("text", { x: width - margin + 10, y: 14, class: "label title" }, picture.rowTitle),
     s("g", { "aria-hidden": "true" }, curves), words);
-  return h("figure", { class: "lines" }, h("div", { class: "lines-stage" }, svg), says);
+  return h("figure", { class: "lines" }, h("div", { class: "lines-stage" }, svg), readout);
 }
 
-function told(picture: LinesPicture, row: number): string {
-  const looks = Array.from({ length: picture.matrix.columns }, (_, column) => ({ column, weight: at(picture.matrix, row, column) }));
-  looks.sort((a, b) => b.weight - a.weight);
-  return `${picture.rows[row]} → ${looks.slice(0, 4).map((one) => `${picture.columns[one.column]} ${number(one.weight)}`).join(" · ")}`;
+function text(picture: LinesPicture, row: number): string {
+  const weights = Array.from({ length: picture.matrix.columns }, (_, column) => ({ column, weight: at(picture.matrix, row, column) }));
+  weights.sort((a, b) => b.weight - a.weight);
+  return `${picture.rows[row]} → ${weights.slice(0, 4).map((one) => `${picture.columns[one.column]} ${number(one.weight)}`).join(" · ")}`;
 }
 
-function toldOfColumn(picture: LinesPicture, column: number): string {
-  const looks = Array.from({ length: picture.matrix.rows }, (_, row) => ({ row, weight: at(picture.matrix, row, column) }));
-  const sum = looks.reduce((total, one) => total + one.weight, 0);
-  looks.sort((a, b) => b.weight - a.weight);
-  const most = looks.slice(0, 3).map((one) => `${picture.rows[one.row]} ${number(one.weight)}`).join(" · ");
+function textOfColumn(picture: LinesPicture, column: number): string {
+  const weights = Array.from({ length: picture.matrix.rows }, (_, row) => ({ row, weight: at(picture.matrix, row, column) }));
+  const sum = weights.reduce((total, one) => total + one.weight, 0);
+  weights.sort((a, b) => b.weight - a.weight);
+  const most = weights.slice(0, 3).map((one) => `${picture.rows[one.row]} ${number(one.weight)}`).join(" · ");
   return `${picture.columns[column]} ← ${most} · in all ${number(sum)}`;
 }

@@ -1,4 +1,4 @@
-// A matrix of weights: rows look at columns. Pointing or the arrow keys give the exact number under the picture.
+// A matrix of weights: rows attend to columns. Pointing or the arrow keys give the exact number under the picture.
 
 import { h, s, unique } from "../dom.ts";
 import { at, number, rowOf, type Matrix } from "../tensor.ts";
@@ -13,7 +13,7 @@ export interface MatrixPicture {
   columnTitle: string;
   /** What the picture is, for those who do not see it. */
   label: string;
-  /** True where a row could not look; drawn as masked, never as zero. */
+  /** True where a row could not attend; drawn as masked, never as zero. */
   masked?: (row: number, column: number) => boolean;
   /** The number at the end of the color scale; 1 unless the view says otherwise in words. */
   maximum?: number;
@@ -42,7 +42,7 @@ const FONT = 13;
 /** Draw it. The figure holds picture, sentence and, folded, all numbers as a table. */
 export function matrix(picture: MatrixPicture): HTMLElement {
   const { rows, columns } = picture.matrix;
-  const says = h("output", { class: "readout", "aria-live": "polite" }, "Point at a cell, or use the arrow keys.");
+  const readout = h("output", { class: "readout", "aria-live": "polite" }, "Point at a cell, or use the arrow keys.");
   const cursor = { row: Math.max(picture.selectedRow ?? 0, 0), column: 0 };
   const large = rows > MOST_DRAWN || columns > MOST_DRAWN;
   const drawn = large ? onCanvas(picture) : inSvg(picture);
@@ -52,7 +52,7 @@ export function matrix(picture: MatrixPicture): HTMLElement {
     cursor.row = row;
     cursor.column = column;
     drawn.mark(row, column);
-    says.textContent = picture.describe ? picture.describe(row, column, () => point(row, column)) : describe(picture, row, column);
+    readout.textContent = picture.describe ? picture.describe(row, column, () => point(row, column)) : describe(picture, row, column);
     listed?.show(row);
     picture.onpoint?.(row, column);
   };
@@ -79,18 +79,18 @@ export function matrix(picture: MatrixPicture): HTMLElement {
       }
     },
     onpointermove: (event: PointerEvent) => {
-      const place = drawn.find(event);
-      if (place && !drawn.busy()) point(...place);
+      const position = drawn.find(event);
+      if (position && !drawn.busy()) point(...position);
     },
     onclick: (event: PointerEvent) => {
-      const place = drawn.find(event);
-      if (!place || drawn.busy()) return;
-      point(...place);
-      picture.onpick?.(...place);
+      const position = drawn.find(event);
+      if (!position || drawn.busy()) return;
+      point(...position);
+      picture.onpick?.(...position);
     },
   }, drawn.element);
   if (!rows || !columns) return h("figure", { class: "matrix" }, h("p", { class: "dim" }, "Nothing to show."));
-  return h("figure", { class: "matrix" }, stage, says, legend(picture), listed ? listed.element : table(picture));
+  return h("figure", { class: "matrix" }, stage, readout, legend(picture), listed ? listed.element : table(picture));
 }
 
 interface Drawn {
@@ -104,8 +104,8 @@ interface Drawn {
 function describe(picture: MatrixPicture, row: number, column: number): string {
   const names = `${picture.rows[row]} → ${picture.columns[column]}`;
   if (picture.masked?.(row, column)) return `${names}: masked, could not be attended to`;
-  const told = `${names}: ${number(at(picture.matrix, row, column))}`;
-  return picture.sums === false ? told : `${told} · row sums to ${number(rowSum(picture.matrix, row))}`;
+  const text = `${names}: ${number(at(picture.matrix, row, column))}`;
+  return picture.sums === false ? text : `${text} · row sums to ${number(rowSum(picture.matrix, row))}`;
 }
 
 export function rowSum(matrix: Matrix, row: number): number {
@@ -204,7 +204,7 @@ function onCanvas(picture: MatrixPicture): Drawn {
   }
   image.getContext("2d")!.putImageData(pixels, 0, 0);
   const left = 96, top = 24;
-  let zoom = 0, panX = 0, panY = 0, marked: [number, number] | null = null, dragged = 0, asked = 0;
+  let zoom = 0, panX = 0, panY = 0, marked: [number, number] | null = null, dragged = 0, request = 0;
   let from: { x: number; y: number; panX: number; panY: number } | null = null;
   const view = () => ({ width: canvas.clientWidth || 640, height: canvas.clientHeight || 480 });
   const least = () => Math.min((view().width - left) / columns, (view().height - top) / rows);
@@ -252,8 +252,8 @@ function onCanvas(picture: MatrixPicture): Drawn {
     }
   };
   const redraw = () => {
-    cancelAnimationFrame(asked);
-    asked = requestAnimationFrame(draw);
+    cancelAnimationFrame(request);
+    request = requestAnimationFrame(draw);
   };
   const rescale = (factor: number, atX: number, atY: number) => {
     const before = zoom;

@@ -1,5 +1,5 @@
-// Weights over the places of a picture: the picture in pale gray, ink where it was looked at. Pointing or the arrow keys
-// give the number of a place.
+// Weights over the positions of a picture: the picture in pale gray, ink where it is attended to. Pointing or the arrow keys
+// give the number of a position.
 
 import { h, s, unique } from "../dom.ts";
 import { at, number, type Matrix } from "../tensor.ts";
@@ -17,9 +17,9 @@ export interface Overlay {
   signed?: boolean;
   /** What the picture is, for those who do not see it. */
   label: string;
-  /** The place that is marked first. */
-  place?: [number, number] | null;
-  /** The cursor came to a place. */
+  /** The position that is marked first. */
+  position?: [number, number] | null;
+  /** The cursor came to a position. */
   onpoint?: (row: number, column: number) => void;
 }
 
@@ -30,16 +30,16 @@ const SIDE = 384;
 /** Draw it: the plain picture and the map beside each other, a sentence, a scale and, folded, all numbers. */
 export function overlay(map: Overlay): HTMLElement {
   const { rows, columns } = map.matrix;
-  const says = h("output", { class: "readout", "aria-live": "polite" }, "Point at a position, or use the arrow keys.");
-  const cursor = { row: map.place?.[0] ?? 0, column: map.place?.[1] ?? 0 };
+  const readout = h("output", { class: "readout", "aria-live": "polite" }, "Point at a position, or use the arrow keys.");
+  const cursor = { row: map.position?.[0] ?? 0, column: map.position?.[1] ?? 0 };
   const plain = frame(map, paintPlain(map.picture)), over = frame(map, paintOver(map));
-  const point = (row: number, column: number, tell = true) => {
+  const point = (row: number, column: number, describe = true) => {
     if (row < 0 || column < 0 || row >= rows || column >= columns) return;
     cursor.row = row;
     cursor.column = column;
     for (const one of [plain, over]) one.mark(row, column);
-    says.textContent = describePlace(map.matrix, row, column, map.signed);
-    if (tell) map.onpoint?.(row, column);
+    readout.textContent = describePosition(map.matrix, row, column, map.signed);
+    if (describe) map.onpoint?.(row, column);
   };
   const stage = h("div", {
     class: "picture-stage", tabindex: 0, role: "application", id: unique("overlay"), "aria-roledescription": "map over a picture",
@@ -57,35 +57,35 @@ export function overlay(map: Overlay): HTMLElement {
     },
     onpointermove: (event: PointerEvent) => {
       for (const one of [plain, over]) {
-        const place = one.find(event);
-        if (place) point(...place);
+        const position = one.find(event);
+        if (position) point(...position);
       }
     },
   }, h("div", { class: "picture-half" }, plain.element, h("span", { class: "dim small" }, "the picture, as the model reads it")),
-  h("div", { class: "picture-half" }, over.element, h("span", { class: "dim small" }, "where it looks")));
-  if (map.place) point(...map.place, false);
-  return h("figure", { class: "overlay" }, stage, says, legend(map), table(map));
+  h("div", { class: "picture-half" }, over.element, h("span", { class: "dim small" }, "where it attends")));
+  if (map.position) point(...map.position, false);
+  return h("figure", { class: "overlay" }, stage, readout, legend(map), table(map));
 }
 
 /** "row 3 of 8, column 5 of 8 (upper right): 0.1234, 7.9 × uniform". */
-export function describePlace(matrix: Matrix, row: number, column: number, signed = false): string {
+export function describePosition(matrix: Matrix, row: number, column: number, signed = false): string {
   const value = at(matrix, row, column), count = matrix.rows * matrix.columns;
   const times = signed || count < 2 ? "" : ` · ${(value * count).toFixed(1)} × uniform`;
   return `Row ${row + 1}, column ${column + 1} (${whereabouts(matrix, row, column)}): ${number(value)}${times}`;
 }
 
 function whereabouts({ rows, columns }: Matrix, row: number, column: number): string {
-  const third = (place: number, count: number) => Math.min(2, Math.floor((3 * (place + 0.5)) / count));
+  const third = (position: number, count: number) => Math.min(2, Math.floor((3 * (position + 0.5)) / count));
   const name = `${["top", "", "bottom"][third(row, rows)]} ${["left", "", "right"][third(column, columns)]}`.trim();
   return name || "middle";
 }
 
-/** The heaviest places in words. */
+/** The heaviest positions in words. */
 export function summary(matrix: Matrix, signed = false): string {
-  const places = Array.from({ length: matrix.rows * matrix.columns }, (_, place) => place)
+  const positions = Array.from({ length: matrix.rows * matrix.columns }, (_, position) => position)
     .sort((a, b) => Math.abs(matrix.data[b]!) - Math.abs(matrix.data[a]!)).slice(0, 3)
-    .map((place) => describePlace(matrix, Math.floor(place / matrix.columns), place % matrix.columns, signed));
-  return places.length ? `Largest: ${places.join("; ")}.` : "";
+    .map((position) => describePosition(matrix, Math.floor(position / matrix.columns), position % matrix.columns, signed));
+  return positions.length ? `Largest: ${positions.join("; ")}.` : "";
 }
 
 interface Frame {
@@ -95,7 +95,7 @@ interface Frame {
 }
 
 function frame({ matrix: { rows, columns } }: Overlay, canvas: HTMLCanvasElement): Frame {
-  const mark = h("i", { class: "place-mark", hidden: true, style: { width: `${100 / columns}%`, height: `${100 / rows}%` } });
+  const mark = h("i", { class: "position-mark", hidden: true, style: { width: `${100 / columns}%`, height: `${100 / rows}%` } });
   const element = h("div", { class: "picture-frame" }, canvas, mark);
   return {
     element,
@@ -126,12 +126,12 @@ export function paintOver({ picture, matrix, maximum, signed }: Pick<Overlay, "p
   for (let y = 0; y < canvas.height; y++) {
     const row = Math.floor((y * matrix.rows) / canvas.height);
     for (let x = 0; x < canvas.width; x++) {
-      const place = 4 * (y * canvas.width + x), data = pixels.data;
-      const light = (data[place]! + data[place + 1]! + data[place + 2]!) / 3;
+      const position = 4 * (y * canvas.width + x), data = pixels.data;
+      const light = (data[position]! + data[position + 1]! + data[position + 2]!) / 3;
       const gray = dark ? 0.55 * light : 102 + 0.6 * light;
       const value = at(matrix, row, Math.floor((x * matrix.columns) / canvas.width)) / maximum;
       const share = Math.min(Math.abs(value), 1), ink = signed && value < 0 ? OTHER : INK;
-      for (let i = 0; i < 3; i++) data[place + i] = gray * (1 - share) + ink[i]! * share;
+      for (let i = 0; i < 3; i++) data[position + i] = gray * (1 - share) + ink[i]! * share;
     }
   }
   pen.putImageData(pixels, 0, 0);

@@ -14,7 +14,7 @@ export interface Strip {
   /** A feature that is marked. */
   marked?: number | null;
   /** The pointer is at a feature. */
-  onpoint?: (feature: number, says: string) => void;
+  onpoint?: (feature: number, readout: string) => void;
   onpick?: (feature: number) => void;
 }
 
@@ -31,9 +31,9 @@ export function strip({ values, label, maximum, marked, onpoint, onpick }: Strip
     return Math.min(Math.max(Math.floor(((event.clientX - box.left) / box.width) * values.length), 0), values.length - 1);
   };
   canvas.addEventListener("pointermove", (event) => {
-    const feature = find(event), says = `${label}, feature ${feature}: ${number(values[feature]!, 6)}`;
-    canvas.title = says;
-    onpoint?.(feature, says);
+    const feature = find(event), readout = `${label}, feature ${feature}: ${number(values[feature]!, 6)}`;
+    canvas.title = readout;
+    onpoint?.(feature, readout);
   });
   if (onpick) canvas.addEventListener("click", (event) => onpick(find(event as PointerEvent)));
   const mark = marked === undefined || marked === null || marked >= values.length ? null

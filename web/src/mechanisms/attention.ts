@@ -33,13 +33,13 @@ interface Answer {
   code: string;
 }
 
-const MASKS: Record<string, { title: string; says: string }> = {
-  Causal: { title: "Causal", says: "A query sees its own position and those before; the last query stands at the last key." },
-  Window: { title: "Window", says: "A query sees so many positions before and after its own." },
-  Padding: { title: "Padding", says: "Keys behind the end of the sentence are not seen." },
-  Documents: { title: "Documents", says: "A query sees the keys of its own document only." },
+const MASKS: Record<string, { title: string; text: string }> = {
+  Causal: { title: "Causal", text: "A query sees its own position and those before; the last query stands at the last key." },
+  Window: { title: "Window", text: "A query sees so many positions before and after its own." },
+  Padding: { title: "Padding", text: "Keys behind the end of the sentence are masked." },
+  Documents: { title: "Documents", text: "A query sees the keys of its own document only." },
 };
-const TITLES: Record<Part, Record<string, { title: string; says: string }>> = { score: SCORES, normalizer: NORMALIZERS, mask: MASKS, position: POSITIONS };
+const TITLES: Record<Part, Record<string, { title: string; text: string }>> = { score: SCORES, normalizer: NORMALIZERS, mask: MASKS, position: POSITIONS };
 const TABLES = [["q", "Queries"], ["k", "Keys"], ["v", "Values"]] as const;
 const LETTER = { q: "q", k: "k", v: "v" } as const;
 
@@ -52,7 +52,7 @@ export class AttentionExplorer {
   private parts = h("div", { class: "mechanism-parts" });
   private results = h("div", { class: "stack" });
   private status = h("p", { role: "status", class: "hidden-caption" });
-  private asked = 0;
+  private requests = 0;
   private answer: Answer | null = null;
   private chosen: Chosen;
 
@@ -70,7 +70,7 @@ export class AttentionExplorer {
   }
 
   end(): void {
-    this.asked = -1;
+    this.requests = -1;
   }
 
   recolor(): void {
@@ -137,8 +137,8 @@ export class AttentionExplorer {
   /** Keep what was typed and compute; while something is no number, say so instead. */
   private edited(key: string, now: Table): void {
     if (now.some((row) => row.some((value) => !Number.isFinite(value)))) {
-      this.asked++;
-      this.alert.say("A field holds no number. Type one.");
+      this.requests++;
+      this.alert.show("A field holds no number. Type one.");
       return;
     }
     this.state.set({ [key]: writeTable(now) });
@@ -151,15 +151,15 @@ export class AttentionExplorer {
       const optional = part === "mask" || part === "position";
       const choices = [...(optional ? [{ value: "", text: "None" }] : []), ...KINDS[part].map((one) => ({ value: one.kind, text: TITLES[part][one.kind]!.title }))];
       const below = h("div", { class: "settings" });
-      const says = h("p", { class: "dim small" });
+      const readout = h("p", { class: "dim small" });
       const describe = () => {
         const own = this.chosen.kind(part);
-        says.textContent = !own ? "" : part === "score" ? scoreText(own.kind, this.state.get("activation")).says : TITLES[part][own.kind]!.says;
+        readout.textContent = !own ? "" : part === "score" ? scoreText(own.kind, this.state.get("activation")).text : TITLES[part][own.kind]!.text;
       };
       const draw = () => {
         const own = this.chosen.kind(part);
         describe();
-        fill(below, own ? [says, own.settings.map((setting) => this.field(setting, describe))] : null);
+        fill(below, own ? [readout, own.settings.map((setting) => this.field(setting, describe))] : null);
       };
       draw();
       return h("div", { class: "mechanism-part", "data-part": part }, select(labels[part], choices, this.chosen.kind(part)?.kind ?? "", (kind) => {
@@ -189,24 +189,24 @@ export class AttentionExplorer {
     }
     const table = this.chosen.settingTable(setting);
     return tableField({
-      label, table, whole: setting.kind === "places", rowNames: table.map((_, row) => setting.rowName!(row, sizes)), columnNames: table[0]!.map((_, column) => setting.columnName!(column, sizes)),
+      label, table, whole: setting.kind === "positions", rowNames: table.map((_, row) => setting.rowName!(row, sizes)), columnNames: table[0]!.map((_, column) => setting.columnName!(column, sizes)),
       onchange: (now) => this.edited(key, now),
     });
   }
 
   private async ask(): Promise<void> {
-    const number = ++this.asked, { verb, body } = this.chosen.question;
+    const number = ++this.requests, { verb, body } = this.chosen.question;
     this.close();
     try {
       const answer = await this.host.ask<Answer>(verb, body);
-      if (number !== this.asked) return;
-      this.alert.say("");
+      if (number !== this.requests) return;
+      this.alert.show("");
       this.answer = answer;
       this.results.removeAttribute("aria-busy");
       this.draw();
     } catch (error) {
-      if (number !== this.asked) return;
-      this.alert.say((error as Error).message);
+      if (number !== this.requests) return;
+      this.alert.show((error as Error).message);
       this.results.setAttribute("aria-busy", "true"); // what is shown is not of these numbers
     }
   }
@@ -255,8 +255,8 @@ export class AttentionExplorer {
   /** The chosen score with its numbers. */
   private pairPanel(answer: Answer, row: number, column: number): HTMLElement {
     const keys = build(answer.key.length, answer.key[0]!.length, (r, c) => answer.key[r]![c]!);
-    const pair = pairs(answer.score[row]!, answer.query[row]!, keys)(column), worked = work(pair), place = this.chosen.kind("position");
-    return panel(`The score of q${row + 1} and k${column + 1}`, h("div", null, scoreEquation(pair.kind, pair.activation), worked ? filled(pair, worked).slice(1) : null, place && !answer.factors ? positionEquation(place.kind) : null,
+    const pair = pairs(answer.score[row]!, answer.query[row]!, keys)(column), worked = work(pair), position = this.chosen.kind("position");
+    return panel(`The score of q${row + 1} and k${column + 1}`, h("div", null, scoreEquation(pair.kind, pair.activation), worked ? filled(pair, worked).slice(1) : null, position && !answer.factors ? positionEquation(position.kind) : null,
       answer.added ? h("p", { class: "figures-line" }, `with what the position adds: ${number(answer.compared[row]![column]!)} + ${number(answer.added[row]![column]!)} = ${number(answer.scores[row]![column]!)}`) : null,
       answer.mask && !answer.mask[row]![column] ? h("p", { class: "note" }, "Masked: not attended to.") : null));
   }

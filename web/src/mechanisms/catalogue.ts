@@ -12,7 +12,7 @@ export interface Setting {
   name: string;
   key: string;
   label: string;
-  kind: "number" | "whole" | "row" | "table" | "places" | "choice" | "limit";
+  kind: "number" | "whole" | "row" | "table" | "positions" | "choice" | "limit";
   /** Rows and columns of a table; of a row, 1 and its length. */
   shape?: (sizes: Sizes) => [number, number];
   initial: (row: number, column: number) => number;
@@ -66,8 +66,8 @@ export const MASK_KINDS: Mechanism[] = [
     { name: "right", key: "right", label: "Positions after (empty: all)", kind: "limit", initial: () => 0, min: 0, step: 1 }] },
   { kind: "Padding", settings: [{ name: "lengths", key: "length", label: "Keys that are no padding", kind: "whole", initial: () => 2, min: 0, step: 1 }] },
   { kind: "Documents", settings: [
-    { name: "ids", key: "documents", label: "Document of each query", kind: "places", shape: (s) => [1, s.queries], initial: (_, column) => Math.floor(column / 2), rowName: () => "document", columnName: feature("q") },
-    { name: "key_ids", key: "keydocuments", label: "Document of each key", kind: "places", shape: (s) => [1, s.keys], initial: (_, column) => Math.floor(column / 2), rowName: () => "document", columnName: feature("k") }] },
+    { name: "ids", key: "documents", label: "Document of each query", kind: "positions", shape: (s) => [1, s.queries], initial: (_, column) => Math.floor(column / 2), rowName: () => "document", columnName: feature("q") },
+    { name: "key_ids", key: "keydocuments", label: "Document of each key", kind: "positions", shape: (s) => [1, s.keys], initial: (_, column) => Math.floor(column / 2), rowName: () => "document", columnName: feature("k") }] },
 ];
 
 export const POSITION_KINDS: Mechanism[] = [

@@ -38,14 +38,14 @@ function entriesOf(state: Readable): [string, string][] {
 
 function question(state: Readable): Question {
   const entries = entriesOf(state), temperature = Math.min(Math.max(10 ** state.number("soft", -1), 0.001), 1000);
-  return { verb: "mechanisms/lookup", body: { query: state.get("look", "Klara"), keys: entries.map(([key]) => key), values: entries.map(([, value]) => value), temperature } };
+  return { verb: "mechanisms/lookup", body: { query: state.get("query", "Klara"), keys: entries.map(([key]) => key), values: entries.map(([, value]) => value), temperature } };
 }
 
 /** For a file: this look-up from hard to soft, and the examples. */
 export function likelyLookups(state: Readable): Question[] {
   const count = Math.round((SOFT.max - SOFT.min) / SOFT.step);
   const degrees = Array.from({ length: count + 1 }, (_, index) => ({ soft: String(Number((SOFT.min + SOFT.step * index).toFixed(2))) }));
-  const examples = EXAMPLES.map(({ query, entries, soft }) => ({ look: query, entries, soft }));
+  const examples = EXAMPLES.map(({ query, entries, soft }) => ({ query, entries, soft }));
   return [{}, ...examples, ...degrees].map((values) => question(changed(state, values)));
 }
 
@@ -55,13 +55,13 @@ export class SoftDictionary {
   private form = h("div", { class: "dictionary" });
   private results = h("div", { class: "stack" });
   private status = h("p", { role: "status", class: "hidden-caption" });
-  private asked = 0;
+  private requests = 0;
 
   constructor(private host: Host, private state: State) {
     this.element.append(panel("A dictionary", h("p", { class: "dim small meaning" }, "A dictionary gives the value of the key that equals the query, or nothing. Attention compares the query with every key and gives a mixture. Words are compared by their letters (cosine), numbers by nearness (Gaussian)."),
       host.live ? null : h("p", { class: "note" }, "A recording: this lookup, from hard to soft, and the examples. For other entries, run `regard studio`."),
-      h("div", { class: "chips", role: "group", "aria-label": "Examples" }, EXAMPLES.map((one) => h("button", { type: "button", class: "chip", disabled: !this.knows({ look: one.query, entries: one.entries, soft: one.soft }), onclick: () => {
-        this.state.set({ look: one.query, entries: one.entries, soft: one.soft });
+      h("div", { class: "chips", role: "group", "aria-label": "Examples" }, EXAMPLES.map((one) => h("button", { type: "button", class: "chip", disabled: !this.knows({ query: one.query, entries: one.entries, soft: one.soft }), onclick: () => {
+        this.state.set({ query: one.query, entries: one.entries, soft: one.soft });
         this.draw();
         void this.ask();
       } }, one.title))), this.form), this.alert.element, this.status, this.results);
@@ -70,7 +70,7 @@ export class SoftDictionary {
   }
 
   end(): void {
-    this.asked = -1;
+    this.requests = -1;
   }
 
   private get entries(): [string, string][] {
@@ -87,9 +87,9 @@ export class SoftDictionary {
   }
 
   private draw(): void {
-    const id = unique("look"), entries = this.entries;
-    const query = h("input", { id, type: "text", value: this.state.get("look", "Klara"), spellcheck: "false", maxlength: 60, oninput: () => {
-      this.state.set({ look: query.value });
+    const id = unique("query"), entries = this.entries;
+    const query = h("input", { id, type: "text", value: this.state.get("query", "Klara"), spellcheck: "false", maxlength: 60, oninput: () => {
+      this.state.set({ query: query.value });
       void this.ask();
     } });
     const cell = (row: number, side: 0 | 1) => {
@@ -121,24 +121,24 @@ export class SoftDictionary {
   }
 
   private async ask(): Promise<void> {
-    const number = ++this.asked, entries = this.entries, query = this.state.get("look", "Klara"), { verb, body } = question(this.state);
+    const number = ++this.requests, entries = this.entries, query = this.state.get("query", "Klara"), { verb, body } = question(this.state);
     try {
       const answer = await this.host.ask<Answer>(verb, body);
-      if (number !== this.asked) return;
-      this.alert.say("");
+      if (number !== this.requests) return;
+      this.alert.show("");
       this.show(answer, entries, query);
     } catch (error) {
-      if (number === this.asked) this.alert.say((error as Error).message);
+      if (number === this.requests) this.alert.show((error as Error).message);
     }
   }
 
   private show(answer: Answer, entries: [string, string][], query: string): void {
-    const told = (value: string | number) => (typeof value === "number" ? number(value) : visible(value));
-    this.status.textContent = `“${visible(query)}” gives ${told(answer.value)}`;
+    const text = (value: string | number) => (typeof value === "number" ? number(value) : visible(value));
+    this.status.textContent = `“${visible(query)}” gives ${text(answer.value)}`;
     const best = answer.weights.indexOf(Math.max(...answer.weights));
     fill(this.results, panel("What it gives",
-      h("dl", { class: "facts found" }, h("dt", null, "Exactly, as a dictionary"), h("dd", null, answer.exact === null ? `nothing: no key equals “${visible(query)}”` : told(answer.exact)),
-        h("dt", null, "Approximately, as attention"), h("dd", null, h("b", { class: "soft-value" }, told(answer.value)),
+      h("dl", { class: "facts lookup" }, h("dt", null, "Exactly, as a dictionary"), h("dd", null, answer.exact === null ? `nothing: no key equals “${visible(query)}”` : text(answer.exact)),
+        h("dt", null, "Approximately, as attention"), h("dd", null, h("b", { class: "soft-value" }, text(answer.value)),
           h("span", { class: "dim" }, answer.mixes ? " the values, mixed by the weights" : " the value of the heaviest key: words cannot be mixed"))),
       h("h3", null, `Weights of the keys (${answer.by === "Cosine" ? "cosine of letters" : "Gaussian of the distance"})`),
       bars(entries.map(([key, value], index) => ({ label: `${visible(key)} → ${visible(value)}`, value: answer.weights[index]!, mark: 1 / entries.length, chosen: index === best })), { label: "Weights of the keys" }),

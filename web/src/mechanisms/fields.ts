@@ -10,9 +10,9 @@ export function writeTable(table: Table): string {
 
 /** Read a table and make it fit: what is missing, or no number, comes from `initial`. */
 export function readTable(text: string, rows: number, columns: number, initial: (row: number, column: number) => number): Table {
-  const given = text ? text.split(";").map((row) => row.split(",").map((one) => (one.trim() === "" ? NaN : Number(one)))) : [];
+  const entered = text ? text.split(";").map((row) => row.split(",").map((one) => (one.trim() === "" ? NaN : Number(one)))) : [];
   return Array.from({ length: rows }, (_, row) => Array.from({ length: columns }, (_, column) => {
-    const value = given[row]?.[column];
+    const value = entered[row]?.[column];
     return value !== undefined && Number.isFinite(value) ? value : initial(row, column);
   }));
 }

@@ -37,7 +37,7 @@ export class Waves {
   private map = h("div");
   private clocks = h("div");
   private table: number[][] | null = null;
-  private asked = 0;
+  private requests = 0;
 
   constructor(private host: Host, private state: State) {
     this.drawControls();
@@ -49,7 +49,7 @@ export class Waves {
   }
 
   end(): void {
-    this.asked = -1;
+    this.requests = -1;
   }
 
   recolor(): void {
@@ -91,16 +91,16 @@ export class Waves {
   }
 
   private async ask(): Promise<void> {
-    const number = ++this.asked, { verb, body } = question(chosen(this.state));
+    const number = ++this.requests, { verb, body } = question(chosen(this.state));
     try {
       const answer = await this.host.ask<{ table: number[][] }>(verb, body);
-      if (number !== this.asked) return;
-      this.alert.say("");
+      if (number !== this.requests) return;
+      this.alert.show("");
       this.table = answer.table;
       this.drawMap();
       this.drawClocks();
     } catch (error) {
-      if (number === this.asked) this.alert.say((error as Error).message);
+      if (number === this.requests) this.alert.show((error as Error).message);
     }
   }
 

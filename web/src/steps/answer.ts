@@ -8,7 +8,7 @@ import { weigh, type NormalizerInfo, type Weighed } from "../weighing.ts";
 export interface Reading {
   model: string;
   /** Whether it says something that can be forced. */
-  says: boolean;
+  generates: boolean;
   text: string;
   read_as: ReadAs;
   target: string | null;
@@ -48,7 +48,7 @@ export interface ApartAnswer {
   weights: Packed;
   extra: Packed | null;
   context: Packed;
-  given: Packed;
+  output: Packed;
   code: { find: string; again: string };
 }
 
@@ -73,7 +73,7 @@ export interface Apart {
   weights: Float32Array;
   extra: Float32Array | null;
   context: Float32Array;
-  given: Float32Array;
+  output: Float32Array;
   code: { find: string; again: string };
   weighed: Weighed | null;
   pair(key: number): Pair;
@@ -92,7 +92,7 @@ export function readApart(answer: ApartAnswer): Apart {
     query, keys, values: table(answer.values), unturned: unturned ? [list(unturned[0]), table(unturned[1])] : null,
     compared: list(answer.compared), bias: maybe(answer.bias), added: maybe(answer.added), scores, allowed,
     normalized: list(answer.normalized), factors: maybe(answer.factors), weights: list(answer.weights),
-    extra: maybe(answer.extra), context: list(answer.context), given: list(answer.given), code: answer.code,
+    extra: maybe(answer.extra), context: list(answer.context), output: list(answer.output), code: answer.code,
     weighed: weigh(answer.normalizer, Array.from(scores), allowed),
     pair: pairs(answer.score, query, keys),
   };
@@ -101,9 +101,9 @@ export function readApart(answer: ApartAnswer): Apart {
 /** Lay out for each key what its score is computed from. */
 export function pairs(score: ScoreAnswer, query: ArrayLike<number>, keys: Matrix): (key: number) => Pair {
   const { projected_query, projected_keys, columns, vector, ...plain } = score;
-  const asked = projected_query ? list(projected_query) : query, told = projected_keys ? table(projected_keys) : keys;
-  const places = columns ? table(columns) : null, weighing = vector ? list(vector) : undefined;
-  return (key) => ({ ...plain, query: asked, key: rowOf(told, key), vector: weighing, column: places ? rowOf(places, key) : undefined });
+  const request = projected_query ? list(projected_query) : query, text = projected_keys ? table(projected_keys) : keys;
+  const positions = columns ? table(columns) : null, weighing = vector ? list(vector) : undefined;
+  return (key) => ({ ...plain, query: request, key: rowOf(text, key), vector: weighing, column: positions ? rowOf(positions, key) : undefined });
 }
 
 /** The largest differences between what the model's layer has and what is computed here from its vectors. */
@@ -120,6 +120,6 @@ export function check(apart: Apart): { name: string; difference: number | null }
   return [
     { name: "scores", difference: worked[0] ? far(apart.compared, (key) => worked[key]!.score) : null },
     { name: "weights", difference: weights ? far(apart.weights, (key) => weights[key]!) : null },
-    { name: "context", difference: far(apart.given, (feature) => mixed[feature]!) },
+    { name: "context", difference: far(apart.output, (feature) => mixed[feature]!) },
   ];
 }

@@ -26,23 +26,23 @@ const MOST_KEYS = 40;
 
 export function comparePanel(apart: Apart, choosing: Choosing): HTMLElement {
   const known = scoreText(apart.score.kind, apart.score.activation);
-  const place = apart.position ? POSITIONS[apart.position] : null;
+  const position = apart.position ? POSITIONS[apart.position] : null;
   const most = largest(apart.query, apart.keys.data);
-  const says = readout("Point at a strip to read its numbers; choose a key to see its score computed.");
-  const onpoint = (_: number, text: string) => (says.textContent = text);
+  const status = readout("Point at a strip to read its numbers; choose a key to see its score computed.");
+  const onpoint = (_: number, text: string) => (status.textContent = text);
   const parts: [string, Float32Array | null][] = [["bias", apart.bias], ["position", apart.added]];
   const added = parts.filter(([, one]) => one !== null) as [string, Float32Array][];
   const heads = ["Key", "Vector", added.length ? "Score alone" : "Score e", ...added.map(([name]) => `+ ${name}`), ...(added.length ? ["Score e"] : [])];
   return panel("1 · Compare",
-    h("p", { class: "dim small meaning" }, h("b", null, known.title), `. ${known.says}`), scoreEquation(apart.score.kind, apart.score.activation),
-    place && apart.position && !apart.factors ? [h("p", { class: "dim small meaning" }, h("b", null, place.title), `. ${place.says}`), positionEquation(apart.position)] : null,
+    h("p", { class: "dim small meaning" }, h("b", null, known.title), `. ${known.text}`), scoreEquation(apart.score.kind, apart.score.activation),
+    position && apart.position && !apart.factors ? [h("p", { class: "dim small meaning" }, h("b", null, position.title), `. ${position.text}`), positionEquation(apart.position)] : null,
     keyTable("Scores of the keys", heads, apart, choosing, (key) => [
       h("td", { class: "wide" }, strip({ values: rowOf(apart.keys, key), label: `key ${visible(apart.keyLabels[key]!)}`, maximum: most, onpoint })),
       h("td", null, number(apart.compared[key]!)), ...added.map(([, one]) => h("td", null, number(one[key]!))),
       added.length ? h("td", null, number(apart.scores[key]!)) : null,
     ], { first: h("tr", { class: "query-line" }, h("th", { scope: "row", class: "text" }, h("span", { class: "dim small" }, "query "), visible(apart.queryLabel)),
       h("td", { class: "wide" }, strip({ values: apart.query, label: `query ${visible(apart.queryLabel)}`, maximum: most, onpoint })), heads.slice(2).map(() => h("td"))) }),
-    says, scaleNote(most), onePair(apart, choosing.key));
+    status, scaleNote(most), onePair(apart, choosing.key));
 }
 
 /** How the score of one pair comes about. */
@@ -66,14 +66,14 @@ function runningSums(rows: number[][]): [number[], number][] {
 }
 
 export function weighPanel(apart: Apart, choosing: Choosing): HTMLElement {
-  const known = NORMALIZERS[apart.normalizer.kind], place = apart.position ? POSITIONS[apart.position] : null;
+  const known = NORMALIZERS[apart.normalizer.kind], position = apart.position ? POSITIONS[apart.position] : null;
   const weighed = apart.weighed;
   const heads = ["Key", "Score e", ...(weighed?.heads ?? []), ...(apart.factors ? ["α before", "× window"] : []), "Weight α", ""];
   const sum = apart.weights.reduce((all, one) => all + one, 0);
   const notes = weighed?.notes.map((one) => `${one.name} = ${number(one.value, Number.isInteger(one.value) ? 0 : 4)}`).join(" · ");
   return panel("2 · Weigh",
-    h("p", { class: "dim small meaning" }, h("b", null, known?.title ?? apart.normalizer.kind), known ? `. ${known.says}` : "."), normalizerEquation(apart.normalizer.kind),
-    place && apart.position && apart.factors ? [h("p", { class: "dim small meaning" }, h("b", null, place.title), `. ${place.says}`), positionEquation(apart.position)] : null,
+    h("p", { class: "dim small meaning" }, h("b", null, known?.title ?? apart.normalizer.kind), known ? `. ${known.text}` : "."), normalizerEquation(apart.normalizer.kind),
+    position && apart.position && apart.factors ? [h("p", { class: "dim small meaning" }, h("b", null, position.title), `. ${position.text}`), positionEquation(apart.position)] : null,
     notes ? h("p", { class: "figures-line" }, notes) : null,
     keyTable("From scores to weights", heads, apart, choosing, (key) => {
       const row = weighed?.rows[key], masked = !apart.allowed(key), columns = weighed?.heads.length ?? 0;
@@ -91,7 +91,7 @@ export function weighPanel(apart: Apart, choosing: Choosing): HTMLElement {
 export function addPanel(apart: Apart, choosing: Choosing): HTMLElement {
   const weighted = (key: number) => rowOf(apart.values, key).map((value) => value * apart.weights[key]!);
   const most = largest(apart.values.data), few = largest(...apart.keyLabels.map((_, key) => weighted(key)), apart.context);
-  const says = readout("Point at a strip; click it, or move the slider, to choose a feature.");
+  const status = readout("Point at a strip; click it, or move the slider, to choose a feature.");
   const chosen = h("div", { "aria-live": "polite", class: "feature-sum" });
   const size = apart.context.length;
   const control = slider("Feature", { min: 0, max: size - 1, value: choosing.feature }, (feature) => show(feature));
@@ -100,7 +100,7 @@ export function addPanel(apart: Apart, choosing: Choosing): HTMLElement {
     input.value = String(feature);
     input.dispatchEvent(new Event("input"));
   };
-  const shared = { onpoint: (_: number, text: string) => (says.textContent = text), marked: choosing.feature, onpick: pick };
+  const shared = { onpoint: (_: number, text: string) => (status.textContent = text), marked: choosing.feature, onpick: pick };
   const line = (name: string, values: ArrayLike<number>, label: string, total = false) => h("tr", { class: total ? "total" : "" }, h("th", { scope: "row", class: "text" }, name), h("td"), h("td"),
     h("td", { class: "wide" }, strip({ values, label, maximum: few, ...shared })));
   const built = panel("3 · Add up",
@@ -110,7 +110,7 @@ export function addPanel(apart: Apart, choosing: Choosing): HTMLElement {
       h("td", { class: "wide" }, strip({ values: rowOf(apart.values, key), label: `value ${visible(apart.keyLabels[key]!)}`, maximum: most, ...shared })),
       h("td", { class: "wide" }, strip({ values: weighted(key), label: `weighted value ${visible(apart.keyLabels[key]!)}`, maximum: few, ...shared })),
     ], { last: [apart.extra ? line("+ position", apart.extra, "what the position adds") : null, line("context c", apart.context, "context", true)] }),
-    says, h("p", { class: "dim small" }, `Colors: values from −${number(most, 2)} to ${number(most, 2)}, weighted values and context from −${number(few, 2)} to ${number(few, 2)}.`),
+    status, h("p", { class: "dim small" }, `Colors: values from −${number(most, 2)} to ${number(most, 2)}, weighted values and context from −${number(few, 2)} to ${number(few, 2)}.`),
     h("div", { class: "one-pair" }, control, chosen),
     folded(`All ${size} numbers of the context`, () => h("table", null,
       h("thead", null, h("tr", null, h("th", { scope: "col" }, "feature"), h("th", { scope: "col" }, "context"))),
@@ -135,12 +135,12 @@ function featureSum(apart: Apart, feature: number): Child[] {
 }
 
 export function checkPanel(apart: Apart): HTMLElement {
-  const found = check(apart), numbers = found.flatMap((one) => (one.difference === null ? [] : [one.difference]));
-  const parts = found.map((one) => (one.difference === null ? `${one.name} not: this function is unknown here` : `${one.name} ${scientific(one.difference)}`)).join(", ");
+  const result = check(apart), numbers = result.flatMap((one) => (one.difference === null ? [] : [one.difference]));
+  const parts = result.map((one) => (one.difference === null ? `${one.name} not: this function is unknown here` : `${one.name} ${scientific(one.difference)}`)).join(", ");
   return panel("Check and code",
     h("p", { class: "check-line", "data-largest": String(Math.max(...numbers)) }, "Computed again here, from the query, keys and values above: largest difference ", h("b", null, scientific(Math.max(...numbers))), h("span", { class: "dim" }, ` (${parts}).`)),
     h("p", { class: "dim small" }, "The model's numbers have 32 bits; this page computes with 64. The context is compared with what the layer really gave, perhaps by a fused kernel."),
-    h("p", { class: "caution" }, "These are the numbers of one head of one layer; what the model says is made of many, and of what follows. A weight says how much of a value is taken, not how much it matters."),
+    h("p", { class: "caution" }, "These are the numbers of one head of one layer; the output is made of many, and of what follows. A weight says how much of a value is taken, not how much it matters."),
     code(apart.code.find, "Python: the same numbers"), code(apart.code.again, "Python: computed again from them"));
 }
 

@@ -1,13 +1,13 @@
-// What the weights of a row are checked against, for the honesty panel.
+// What the weights of a row are checked against, for the panel of checks.
 
-import { honesty, uniformFacts, type Fact } from "../honesty.ts";
+import { factsPanel, uniformFacts, type Fact } from "../facts.ts";
 import { h, visible } from "../dom.ts";
-import { isExact, isMasked, stepMatrix, type Choice, type Look } from "../looking.ts";
+import { isExact, isMasked, stepMatrix, type Choice, type Attention } from "../attention.ts";
 import { notRecorded } from "../recording.ts";
 import { at, kendall, number, rowOf, slice, unpack, unpackExact, type Matrix, type Packed, type Tensor } from "../tensor.ts";
 
-export interface HonestyAnswer {
-  removal: Packed | null;
+export interface ChecksAnswer {
+  occlusion: Packed | null;
   gradient: Packed | null;
   uniform: number[] | null;
   skipped: string;
@@ -15,17 +15,17 @@ export interface HonestyAnswer {
 }
 
 export interface Checks {
-  removal: Matrix | null;
+  occlusion: Matrix | null;
   gradient: Matrix | null;
   uniform: number[] | null;
   skipped: string;
   others: { name: string; weights: Tensor }[];
 }
 
-export async function readChecks(answer: HonestyAnswer): Promise<Checks> {
+export async function readChecks(answer: ChecksAnswer): Promise<Checks> {
   const matrix = (packed: Packed | null) => (packed ? slice(unpackExact(packed)) : null);
   return {
-    ...answer, removal: matrix(answer.removal), gradient: matrix(answer.gradient),
+    ...answer, occlusion: matrix(answer.occlusion), gradient: matrix(answer.gradient),
     others: await Promise.all(answer.others.map(async (one) => ({ name: one.name, weights: await unpack(one.weights) }))),
   };
 }
@@ -37,24 +37,24 @@ export function correlations(steps: Matrix, shift: number, check: Matrix): numbe
 }
 
 /** Draw the panel for token number `step` of the translation. `checks` is null while it is being measured, if `coming`. */
-export function checksPanel(look: Look, choice: Choice, step: number, checks: Checks | null, coming: boolean): HTMLElement {
-  const steps = stepMatrix(look, choice);
+export function checksPanel(attention: Attention, choice: Choice, step: number, checks: Checks | null, coming: boolean): HTMLElement {
+  const steps = stepMatrix(attention, choice);
   const shift = choice.map === "cross" && choice.when === "read" ? 1 : 0;
   const at_ = Math.min(step + shift, steps.rows - 1);
   const row = rowOf(steps, at_);
-  const word = visible(choice.map === "cross" ? look.target.tokens[Math.min(step, look.target.tokens.length - 1)] ?? "" : "");
-  const facts = uniformFacts(row, (place) => isMasked(look, choice, at_, place));
+  const word = visible(choice.map === "cross" ? attention.target.tokens[Math.min(step, attention.target.tokens.length - 1)] ?? "" : "");
+  const facts = uniformFacts(row, (position) => isMasked(attention, choice, at_, position));
   // Of very many weights the page has rounded ones, and says so.
-  if (!isExact(look, choice)) for (const fact of facts.slice(1)) fact.value = `about ${fact.value}`;
+  if (!isExact(attention, choice)) for (const fact of facts.slice(1)) fact.value = `about ${fact.value}`;
   if (choice.map !== "cross") {
-    return honesty(facts, h("p", { class: "dim small" }, "Leave-one-out and gradients are measured for the attention from the translation to the source."));
+    return factsPanel(facts, h("p", { class: "dim small" }, "Leave-one-out and gradients are measured for the attention from the translation to the source."));
   }
   facts.push(...endFacts(row));
-  if (!checks) return honesty(facts, coming ? h("p", { class: "dim", role: "status" }, "Measuring leave-one-out and gradients…") : h("p", { class: "dim small" }, notRecorded("translate/honesty")));
-  if (checks.uniform && look.log_probabilities[step] !== undefined) {
+  if (!checks) return factsPanel(facts, coming ? h("p", { class: "dim", role: "status" }, "Measuring leave-one-out and gradients…") : h("p", { class: "dim small" }, notRecorded("translate/checks")));
+  if (checks.uniform && attention.log_probabilities[step] !== undefined) {
     facts.push({
       name: `If all weights were uniform`, value: number(Math.exp(checks.uniform[step]!)),
-      note: `probability of “${word}”; with its own weights ${number(Math.exp(look.log_probabilities[step]!))}`,
+      note: `probability of “${word}”; with its own weights ${number(Math.exp(attention.log_probabilities[step]!))}`,
     });
   }
   const tau = (name: string, check: Matrix | null) => {
@@ -67,10 +67,10 @@ export function checksPanel(look: Look, choice: Choice, step: number, checks: Ch
       note: `for “${word}”; mean of ${known.length} rows ${known.length ? number(mean, 2) : "none"}`,
     });
   };
-  tau("Rank correlation with leave-one-out", checks.removal);
+  tau("Rank correlation with leave-one-out", checks.occlusion);
   tau("Rank correlation with gradient × input", checks.gradient);
-  facts.push(seedFact(look, choice, checks, at_));
-  return honesty(facts, checks.skipped ? h("p", { class: "dim small" }, checks.skipped) : comparison(look, row, step, checks));
+  facts.push(seedFact(attention, choice, checks, at_));
+  return factsPanel(facts, checks.skipped ? h("p", { class: "dim small" }, checks.skipped) : comparison(attention, row, step, checks));
 }
 
 function endFacts(row: number[]): Fact[] {
@@ -79,33 +79,33 @@ function endFacts(row: number[]): Fact[] {
   return [{ name: "Weight on </s>", value: number(end), note }];
 }
 
-function seedFact(look: Look, choice: Choice, checks: Checks, row: number): Fact {
-  const same = checks.others.filter((one) => one.weights.shape.join() === look.maps[0]!.weights.shape.join());
+function seedFact(attention: Attention, choice: Choice, checks: Checks, row: number): Fact {
+  const same = checks.others.filter((one) => one.weights.shape.join() === attention.maps[0]!.weights.shape.join());
   if (!same.length || choice.measure !== "weights") {
     return {
       name: "Seed-to-seed band", value: "none",
       note: choice.measure === "weights" ? "one such model is open; open several of one vocabulary: regard studio A B C" : "shown for plain weights",
     };
   }
-  const others = same.map((one) => rowOf(stepMatrix({ ...look, maps: [{ ...look.maps[0]!, weights: one.weights }] }, choice), row));
-  const own = rowOf(stepMatrix(look, choice), row);
+  const others = same.map((one) => rowOf(stepMatrix({ ...attention, maps: [{ ...attention.maps[0]!, weights: one.weights }] }, choice), row));
+  const own = rowOf(stepMatrix(attention, choice), row);
   const heaviest = own.indexOf(Math.max(...own));
   const values = [own[heaviest]!, ...others.map((one) => one[heaviest]!)];
   return {
     name: "Seed-to-seed band", value: `${number(Math.min(...values), 2)} to ${number(Math.max(...values), 2)}`,
-    note: `weight on “${visible(look.source.tokens[heaviest]!)}” in ${values.length} models`,
+    note: `weight on “${visible(attention.source.tokens[heaviest]!)}” in ${values.length} models`,
   };
 }
 
 /** The three measures of one row side by side. */
-function comparison(look: Look, row: number[], step: number, checks: Checks): HTMLElement | null {
-  if (!checks.removal || !checks.gradient || step >= checks.removal.rows) return null;
-  const columns: [string, (place: number) => number][] = [
-    ["weight", (place) => row[place]!], ["left out", (place) => at(checks.removal!, step, place)], ["gradient", (place) => at(checks.gradient!, step, place)],
+function comparison(attention: Attention, row: number[], step: number, checks: Checks): HTMLElement | null {
+  if (!checks.occlusion || !checks.gradient || step >= checks.occlusion.rows) return null;
+  const columns: [string, (position: number) => number][] = [
+    ["weight", (position) => row[position]!], ["left out", (position) => at(checks.occlusion!, step, position)], ["gradient", (position) => at(checks.gradient!, step, position)],
   ];
   return h("details", { class: "numbers" }, h("summary", null, "These measures, token by token"),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Measures, token by token" }, h("table", null,
       h("thead", null, h("tr", null, h("th", { class: "text" }, "token"), columns.map(([name]) => h("th", { scope: "col" }, name)))),
-      h("tbody", null, look.source.tokens.map((token, place) => h("tr", null, h("th", { scope: "row" }, visible(token)),
-        columns.map(([name, value]) => h("td", null, name === "left out" && place === look.source.tokens.length - 1 ? "–" : number(value(place), 3)))))))));
+      h("tbody", null, attention.source.tokens.map((token, position) => h("tr", null, h("th", { scope: "row" }, visible(token)),
+        columns.map(([name, value]) => h("td", null, name === "left out" && position === attention.source.tokens.length - 1 ? "–" : number(value(position), 3)))))))));
 }

@@ -2,7 +2,7 @@
 
 import { checkbox, segmented, select } from "../controls.ts";
 import { h } from "../dom.ts";
-import { usualLayer, type Choice, type Look, type MapName, type Weights } from "../looking.ts";
+import { usualLayer, type Choice, type Attention, type MapName, type Weights } from "../attention.ts";
 import type { State } from "../state.ts";
 import { entropy, rowOf, slice } from "../tensor.ts";
 
@@ -11,9 +11,9 @@ const MAPS: Record<MapName, string> = {
 };
 
 /** Read the choice from the address; what a model does not have falls back to what it has. */
-export function readChoice(look: Look, state: State): Choice {
-  const map = (look.maps.find((one) => one.id === state.get("map")) ?? look.maps[0]!);
-  const measures = measuresOf(look, map);
+export function readChoice(attention: Attention, state: State): Choice {
+  const map = (attention.maps.find((one) => one.id === state.get("map")) ?? attention.maps[0]!);
+  const measures = measuresOf(attention, map);
   const measure = measures.find((one) => one.value === state.get("measure")) ?? measures[0]!;
   const within = (value: number, most: number, otherwise: number) => (Number.isInteger(value) && value >= -1 && value < most ? value : otherwise);
   return {
@@ -28,8 +28,8 @@ export function readChoice(look: Look, state: State): Choice {
 }
 
 /** Draw the controls; `change` is called after the address has changed. */
-export function choiceControls(look: Look, choice: Choice, state: State, change: () => void): HTMLElement {
-  const map = look.maps.find((one) => one.id === choice.map)!;
+export function choiceControls(attention: Attention, choice: Choice, state: State, change: () => void): HTMLElement {
+  const map = attention.maps.find((one) => one.id === choice.map)!;
   const put = (name: string) => (value: string) => {
     state.set({ [name]: value });
     change();
@@ -39,11 +39,11 @@ export function choiceControls(look: Look, choice: Choice, state: State, change:
   return h("div", { class: "row choices" },
     segmented("Picture", [{ value: "matrix", text: "Matrix" }, { value: "lines", text: "Lines" }], state.get("picture", "matrix"), put("picture")),
     segmented("Rows and columns", [{ value: "words", text: "Words" }, { value: "tokens", text: "Tokens" }], choice.unit, put("unit")),
-    look.maps.length > 1 ? select("Which attention", look.maps.map((one) => ({ value: one.id, text: MAPS[one.id] })), choice.map, put("map")) : null,
+    attention.maps.length > 1 ? select("Which attention", attention.maps.map((one) => ({ value: one.id, text: MAPS[one.id] })), choice.map, put("map")) : null,
     map.layers.length > 1 && !rolled
       ? select("Layer", map.layers.map((name, index) => ({ value: String(index), text: `${index + 1} of ${map.layers.length}`, title: name })), String(choice.layer), put("layer")) : null,
     heads > 1 && !rolled ? select("Head", headChoices(map, choice.layer), String(choice.head), put("head")) : null,
-    measuresOf(look, map).length > 1 ? select("Measure", measuresOf(look, map), choice.measure, put("measure")) : null,
+    measuresOf(attention, map).length > 1 ? select("Measure", measuresOf(attention, map), choice.measure, put("measure")) : null,
     choice.map === "cross" ? segmented("Weights of a word", [
       { value: "produced", text: "when produced", title: "What the model attended to as it was about to generate the word" },
       { value: "read", text: "when read", title: "What it attended to one step later, when the word was its newest input" }], choice.when, put("when")) : null,
@@ -52,14 +52,14 @@ export function choiceControls(look: Look, choice: Choice, state: State, change:
       ? checkbox("colors up to the largest weight, not to 1", state.get("scale") === "largest", (on) => put("scale")(on ? "largest" : "")) : null);
 }
 
-function measuresOf(look: Look, map: Weights): { value: string; text: string }[] {
-  const found = [{ value: "weights", text: "weights" }];
-  if (map.id === "cross" && look.norms) found.push({ value: "norms", text: "weight × value norm" });
-  if (map.id === "cross" && look.rollout) found.push({ value: "rollout", text: "rollout of all layers" });
-  return found;
+function measuresOf(attention: Attention, map: Weights): { value: string; text: string }[] {
+  const result = [{ value: "weights", text: "weights" }];
+  if (map.id === "cross" && attention.norms) result.push({ value: "norms", text: "weight × value norm" });
+  if (map.id === "cross" && attention.rollout) result.push({ value: "rollout", text: "rollout of all layers" });
+  return result;
 }
 
-/** All heads, and which of them looks at the fewest places: none has to be useful, so say how they differ. */
+/** All heads, and which of them attends to the fewest positions: none has to be useful, so show how they differ. */
 function headChoices(map: Weights, layer: number): { value: string; text: string }[] {
   const spread = Array.from({ length: map.weights.shape[1]! }, (_, head) => {
     const own = slice(map.weights, layer, head);
@@ -73,8 +73,8 @@ function headChoices(map: Weights, layer: number): { value: string; text: string
 }
 
 /** The row of the uniform average, used where a mean over heads must be marked as one. */
-export function isMean(look: Look, choice: Choice): boolean {
-  const map = look.maps.find((one) => one.id === choice.map)!;
+export function isMean(attention: Attention, choice: Choice): boolean {
+  const map = attention.maps.find((one) => one.id === choice.map)!;
   return choice.head < 0 && map.weights.shape[1]! > 1 && choice.measure !== "rollout";
 }
 

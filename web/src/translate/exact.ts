@@ -10,18 +10,18 @@ export class ExactRows {
   private timer = 0;
   private pointed = 0;
 
-  /** `ask` gives the weights of one row: (layers, heads, places), or null where they cannot be had. */
+  /** `ask` gives the weights of one row: (layers, heads, positions), or null where they cannot be had. */
   constructor(private ask: (row: number) => Promise<Tensor | null>) {}
 
-  /** The mean of some rows at each place; a head of −1 is the mean over heads. Null where a row is not known yet. */
+  /** The mean of some rows at each position; a head of −1 is the mean over heads. Null where a row is not known yet. */
   read(rows: number[], layer: number, head: number): number[] | null {
-    const found = rows.map((row) => this.known.get(row));
-    if (!found.length || found.some((one) => !one)) return null;
-    const [, heads, places] = found[0]!.shape as [number, number, number];
+    const result = rows.map((row) => this.known.get(row));
+    if (!result.length || result.some((one) => !one)) return null;
+    const [, heads, positions] = result[0]!.shape as [number, number, number];
     const own = head < 0 ? Array.from({ length: heads }, (_, one) => one) : [head];
-    const matrices = found.map((one) => slice(one!, layer));
-    const sum = (place: number) => matrices.reduce((all, one) => all + own.reduce((some, each) => some + at(one, each, place), 0), 0);
-    return Array.from({ length: places }, (_, place) => sum(place) / (own.length * rows.length));
+    const matrices = result.map((one) => slice(one!, layer));
+    const sum = (position: number) => matrices.reduce((all, one) => all + own.reduce((some, each) => some + at(one, each, position), 0), 0);
+    return Array.from({ length: positions }, (_, position) => sum(position) / (own.length * rows.length));
   }
 
   /** Ask for rows after a rest, then call `then`; unless something else is pointed at meanwhile. */

@@ -12,7 +12,7 @@ import { number } from "../tensor.ts";
 import type { View, Wanted } from "../view.ts";
 
 /** Looks that are taken apart for a file, as `studio/steps_page.py` has it. */
-const MOST_LOOKS = 256;
+const MOST_QUERIES = 256;
 const FIRST_TEXT: Record<string, string> = { language: "The cat sat on the", classifier: "A good book, though too long." };
 
 export const view: View = {
@@ -44,10 +44,10 @@ class Steps {
   private model: ModelInfo;
   /** What was read: what is typed since then counts once it is submitted. */
   private sentence: { model: string; text: string };
-  private given: string | null;
+  private typed: string | null;
   private reading: Reading | null = null;
   private apart: Apart | null = null;
-  private asked = 0;
+  private requests = 0;
 
   constructor(private host: Host, private state: State, private models: ModelInfo[], private replaced: (again: Steps) => void) {
     this.model = models.find((one) => one.name === state.get("model")) ?? models[0]!;
@@ -58,14 +58,14 @@ class Steps {
       this.submit();
     } });
     this.text.value = state.get("text") || this.model.examples[0]?.text || FIRST_TEXT[this.model.kind] || "";
-    this.target = h("input", { id: ids.target, type: "text", spellcheck: "false", disabled: !host.live, placeholder: "What the model itself says" });
+    this.target = h("input", { id: ids.target, type: "text", spellcheck: "false", disabled: !host.live, placeholder: "What the model itself outputs" });
     this.target.value = state.get("target");
     this.sentence = { model: this.model.name, text: this.text.value };
-    this.given = this.target.value.trim() || null;
-    const says = this.model.kind === "translator";
+    this.typed = this.target.value.trim() || null;
+    const readout = this.model.kind === "translator";
     const form = h("form", { class: "ask", onsubmit: (event: Event) => (event.preventDefault(), this.submit()) },
       h("label", { for: ids.text, class: "small dim" }, "Text"), this.text,
-      says ? h("div", { class: "field" }, h("label", { for: ids.target }, "Translation it is made to say (may be left empty)"), this.target) : null,
+      readout ? h("div", { class: "field" }, h("label", { for: ids.target }, "Translation it is forced to (may be left empty)"), this.target) : null,
       h("div", { class: "row" }, h("button", { type: "submit", class: "primary", disabled: !host.live }, "Read"),
         models.length > 1 && host.live ? select("Model", models.map((one) => ({ value: one.name, text: one.name })), this.model.name, (name) => this.change(name)) : null,
         h("p", { class: "dim small about" }, this.model.about)),
@@ -80,7 +80,7 @@ class Steps {
   }
 
   end(): void {
-    this.asked = -1;
+    this.requests = -1;
   }
 
   recolor(): void {
@@ -89,12 +89,12 @@ class Steps {
 
   /** For a file: every query of the layer that is shown, this head first. */
   wanted(): Wanted {
-    const { text } = this.sentence, read = { verb: "steps/read", body: { ...this.sentence, target: this.given } };
+    const { text } = this.sentence, read = { verb: "steps/read", body: { ...this.sentence, target: this.typed } };
     if (!this.reading) return { shown: text.trim() ? [read] : [], likely: [] };
     const layer = this.layer, own = this.whole("head", layer.heads), apart = (body: object) => ({ verb: "steps/apart", body });
-    const passage = this.model.kind !== "translator" && hasPronoun(text) ? [{ verb: "passage/look", body: this.sentence }] : [];
+    const passage = this.model.kind !== "translator" && hasPronoun(text) ? [{ verb: "passage/attention", body: this.sentence }] : [];
     const heads = [own, ...Array.from({ length: layer.heads }, (_, head) => head).filter((head) => head !== own)];
-    return { shown: [read, apart(this.body()), ...passage], likely: heads.flatMap((head) => layer.queries.map((_, query) => apart(this.body(layer, head, query)))).slice(0, MOST_LOOKS) };
+    return { shown: [read, apart(this.body()), ...passage], likely: heads.flatMap((head) => layer.queries.map((_, query) => apart(this.body(layer, head, query)))).slice(0, MOST_QUERIES) };
   }
 
   /** Another model has another form; the address says which, and the view begins anew. */
@@ -118,16 +118,16 @@ class Steps {
   async read(): Promise<void> {
     const sentence = { model: this.model.name, text: this.text.value }, target = this.target.value.trim() || null;
     if (!sentence.text.trim()) return this.text.focus();
-    const number = ++this.asked;
-    this.alert.say("");
+    const number = ++this.requests;
+    this.alert.show("");
     this.wait(true);
     const reading = await this.host.ask<Reading>("steps/read", { ...sentence, target }).catch((error: Error) => error);
-    if (number !== this.asked) return;
+    if (number !== this.requests) return;
     this.wait(false);
-    [this.sentence, this.given] = [sentence, target];
+    [this.sentence, this.typed] = [sentence, target];
     this.reading = reading instanceof Error ? null : reading;
-    if (this.reading) return void (await Promise.all([this.take(), this.tellPassage()]));
-    this.alert.say((reading as Error).message);
+    if (this.reading) return void (await Promise.all([this.take(), this.drawPassage()]));
+    this.alert.show((reading as Error).message);
     for (const part of [this.choices, this.passage, this.results]) fill(part);
     this.apart = null;
   }
@@ -140,9 +140,9 @@ class Steps {
   }
 
   /** Say what the model does with pronouns, where it reads without translating. */
-  private async tellPassage(): Promise<void> {
-    const asked = this.sentence, made = this.model.kind === "translator" ? null : await askPassage(this.host, asked);
-    if (asked === this.sentence) fill(this.passage, made);
+  private async drawPassage(): Promise<void> {
+    const request = this.sentence, made = this.model.kind === "translator" ? null : await askPassage(this.host, request);
+    if (request === this.sentence) fill(this.passage, made);
   }
 
   private get layer(): Reading["layers"][number] {
@@ -159,23 +159,23 @@ class Steps {
   }
 
   private async take(): Promise<void> {
-    const number = ++this.asked;
+    const number = ++this.requests;
     this.drawChoices();
     try {
       const answer = await this.host.ask<ApartAnswer>("steps/apart", this.body());
-      if (number !== this.asked) return;
-      this.alert.say("");
+      if (number !== this.requests) return;
+      this.alert.show("");
       this.apart = readApart(answer);
       this.draw();
     } catch (error) {
-      if (number !== this.asked) return;
-      this.alert.say((error as Error).message);
+      if (number !== this.requests) return;
+      this.alert.show((error as Error).message);
       fill(this.results);
     }
   }
 
   private drawChoices(): void {
-    const reading = this.reading!, layer = this.layer, focused = place(this.choices);
+    const reading = this.reading!, layer = this.layer, focused = position(this.choices);
     const known = (one: typeof layer, index: number) => this.host.live || one.queries.some((_, query) => this.host.knows("steps/apart", this.body(one, index, query)));
     const layers = reading.layers.filter((one) => known(one, 0)), heads = Array.from({ length: layer.heads }, (_, index) => index).filter((index) => known(layer, index));
     const query = this.whole("query", layer.queries.length, 1), head = this.whole("head", layer.heads);
@@ -184,7 +184,7 @@ class Steps {
       void this.take();
     };
     fill(this.choices, panel("Which attention",
-      reading.says && reading.target !== null ? h("p", { class: "said-line" }, h("span", { class: "dim small" }, "It says "), visible(reading.target) || "(nothing)") : null,
+      reading.generates && reading.target !== null ? h("p", { class: "result-line" }, h("span", { class: "dim small" }, "Output: "), visible(reading.target) || "(nothing)") : null,
       respelledNote(reading.read_as),
       h("div", { class: "row" },
         layers.length > 1 ? select("Layer", layers.map((one) => ({ value: one.name, text: one.name })), layer.name, (name) => set({ layer: name })) : h("p", { class: "dim small" }, `Layer ${layer.name}`),
@@ -204,7 +204,7 @@ class Steps {
 
   /** Draw all stages; what had the focus before has it again. */
   private draw(): void {
-    const apart = this.apart!, focused = place(this.results);
+    const apart = this.apart!, focused = position(this.results);
     const heavy = apart.weights.reduce((best, weight, key) => (weight > apart.weights[best]! ? key : best), 0);
     const choosing = {
       key: this.whole("key", apart.keyLabels.length, heavy), feature: this.whole("feature", apart.context.length),
@@ -229,7 +229,7 @@ class Steps {
 const FOCUSABLE = "button, select, input, summary, [tabindex='0']";
 
 /** Which of the controls inside has the focus; −1 where none has. */
-function place(element: HTMLElement): number {
+function position(element: HTMLElement): number {
   return [...element.querySelectorAll<HTMLElement>(FOCUSABLE)].indexOf(document.activeElement as HTMLElement);
 }
 

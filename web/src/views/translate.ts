@@ -1,4 +1,4 @@
-// Type a sentence, see what the model says and where it looks.
+// Type a sentence: the model's output and its attention.
 
 import { alertBox, panel, select } from "../controls.ts";
 import { fill, h, visible } from "../dom.ts";
@@ -6,12 +6,12 @@ import { lines } from "../draw/lines.ts";
 import { matrix } from "../draw/matrix.ts";
 import { keptPaths, tree, type Node } from "../draw/tree.ts";
 import type { Host } from "../host.ts";
-import { choose, isExact, readLook, type Choice, type Chosen, type Look, type LookAnswer, type MapName, type Side } from "../looking.ts";
+import { choose, isExact, readAttention, type Choice, type Chosen, type Attention, type AttentionAnswer, type MapName, type Side } from "../attention.ts";
 import { respelledNote } from "../respelled.ts";
 import type { State } from "../state.ts";
 import { number, rowOf, unpackExact, type Matrix, type Packed } from "../tensor.ts";
 import { choiceControls, isMean, readChoice } from "../translate/choice.ts";
-import { checksPanel, readChecks, type Checks, type HonestyAnswer } from "../translate/checks.ts";
+import { checksPanel, readChecks, type Checks, type ChecksAnswer } from "../translate/checks.ts";
 import { ExactRows } from "../translate/exact.ts";
 import { stepPanel } from "../translate/steps.ts";
 import type { View, Wanted } from "../view.ts";
@@ -45,14 +45,14 @@ class Translate {
   private text: HTMLTextAreaElement;
   /** What was read: what is typed since then counts once it is submitted. */
   private read: { model: string; text: string };
-  private asked = 0;
-  private found: SearchAnswer | null = null;
-  private look: Look | null = null;
+  private requests = 0;
+  private result: SearchAnswer | null = null;
+  private attention: Attention | null = null;
   private checks: Checks | null = null;
   private picked: number[] = [];
   private exact = new Map<MapName, ExactRows>();
-  private said = h("div");
-  private parts = { best: h("div"), map: h("div"), honesty: h("div"), steps: h("div"), tree: h("div") };
+  private output = h("div");
+  private parts = { best: h("div"), map: h("div"), checks: h("div"), steps: h("div"), tree: h("div") };
 
   constructor(private host: Host, private state: State) {
     const models = host.overview.models.filter((model) => model.kind === "translator");
@@ -80,7 +80,7 @@ class Translate {
           this.submit();
         } }, one.text, h("span", { class: "dim" }, ` · ${one.about}`)))) : null);
     if (!host.live) for (const control of form.querySelectorAll("select")) control.disabled = true;
-    this.element.append(h("section", { class: "panel", "aria-label": "Sentence and translation" }, form, this.said), this.alert.element, this.results);
+    this.element.append(h("section", { class: "panel", "aria-label": "Sentence and translation" }, form, this.output), this.alert.element, this.results);
   }
 
   begin(): void {
@@ -89,26 +89,26 @@ class Translate {
   }
 
   end(): void {
-    this.asked = -1;
+    this.requests = -1;
     this.forget();
   }
 
   recolor(): void {
-    if (this.look) this.draw();
+    if (this.attention) this.draw();
   }
 
   /** For a file: every output, exact rows of what is shown rounded, and the hypotheses on the way. */
   wanted(): Wanted {
-    const asked = (verb: string, more: object) => ({ verb, body: { ...this.read, ...more } });
+    const request = (verb: string, more: object) => ({ verb, body: { ...this.read, ...more } });
     if (!this.read.text.trim()) return { shown: [], likely: [] };
-    const search = asked("translate/search", { beam: this.beam });
-    if (!this.found || !this.look) return { shown: [search], likely: [] };
-    const attends = this.look.maps.length > 0;
-    const both = (tokens: number[]) => [asked("translate/look", { tokens }), ...(attends && tokens.length ? [asked("translate/honesty", { tokens })] : [])];
-    const rounded = this.look.maps.filter((one) => !one.weights.exact && one.id === this.choice()!.map);
-    const rows = rounded.flatMap(({ id, weights }) => Array.from({ length: weights.shape[2]! }, (_, row) => asked("translate/row", { tokens: this.picked, map: id, row })));
-    const paths = keptPaths(this.found.tree).map((tokens) => asked("translate/look", { tokens }));
-    return { shown: [search, ...both(this.picked)], likely: [...this.found.outputs.flatMap((one) => both(one.tokens)), ...rows, ...paths] };
+    const search = request("translate/search", { beam: this.beam });
+    if (!this.result || !this.attention) return { shown: [search], likely: [] };
+    const attends = this.attention.maps.length > 0;
+    const both = (tokens: number[]) => [request("translate/attention", { tokens }), ...(attends && tokens.length ? [request("translate/checks", { tokens })] : [])];
+    const rounded = this.attention.maps.filter((one) => !one.weights.exact && one.id === this.choice()!.map);
+    const rows = rounded.flatMap(({ id, weights }) => Array.from({ length: weights.shape[2]! }, (_, row) => request("translate/row", { tokens: this.picked, map: id, row })));
+    const paths = keptPaths(this.result.tree).map((tokens) => request("translate/attention", { tokens }));
+    return { shown: [search, ...both(this.picked)], likely: [...this.result.outputs.flatMap((one) => both(one.tokens)), ...rows, ...paths] };
   }
 
   private forget(): void {
@@ -131,28 +131,28 @@ class Translate {
   }
 
   /** Ask the model, unless something newer was asked meanwhile. */
-  private async search(asked = this.read, push = false): Promise<void> {
-    const number = ++this.asked;
-    if (asked !== this.read) this.state.set({ text: asked.text, pick: null, path: null, step: null }, { push });
-    this.alert.say("");
+  private async search(request = this.read, push = false): Promise<void> {
+    const number = ++this.requests;
+    if (request !== this.read) this.state.set({ text: request.text, pick: null, path: null, step: null }, { push });
+    this.alert.show("");
     this.wait(true);
     try {
-      const found = await this.host.ask<SearchAnswer>("translate/search", { ...asked, beam: this.beam });
-      if (number !== this.asked) return;
+      const result = await this.host.ask<SearchAnswer>("translate/search", { ...request, beam: this.beam });
+      if (number !== this.requests) return;
       this.wait(false);
-      this.read = asked;
-      this.found = found;
-      const path = this.state.get("path"), first = found.outputs[0]?.tokens ?? [];
-      const wanted = path ? path.split(".").map(Number) : found.outputs[this.state.number("pick", 0)]?.tokens ?? first;
+      this.read = request;
+      this.result = result;
+      const path = this.state.get("path"), first = result.outputs[0]?.tokens ?? [];
+      const wanted = path ? path.split(".").map(Number) : result.outputs[this.state.number("pick", 0)]?.tokens ?? first;
       await this.show(this.knows(wanted) ? wanted : first);
     } catch (error) {
-      if (number !== this.asked) return;
-      this.alert.say((error as Error).message);
+      if (number !== this.requests) return;
+      this.alert.show((error as Error).message);
       this.wait(false);
-      this.read = asked;
-      this.found = this.look = null;
+      this.read = request;
+      this.result = this.attention = null;
       fill(this.results);
-      fill(this.said);
+      fill(this.output);
     }
   }
 
@@ -164,66 +164,66 @@ class Translate {
   }
 
   private knows(tokens: number[]): boolean {
-    return this.host.knows("translate/look", { ...this.read, tokens });
+    return this.host.knows("translate/attention", { ...this.read, tokens });
   }
 
   /** Look at one hypothesis, and measure what its weights are checked against once it is drawn. */
   private async show(tokens: number[]): Promise<void> {
-    const number = ++this.asked;
+    const number = ++this.requests;
     try {
-      const look = await readLook(await this.host.ask<LookAnswer>("translate/look", { ...this.read, tokens }));
-      if (number !== this.asked) return;
-      this.look = look;
+      const attention = await readAttention(await this.host.ask<AttentionAnswer>("translate/attention", { ...this.read, tokens }));
+      if (number !== this.requests) return;
+      this.attention = attention;
       this.checks = null;
       this.picked = tokens;
       this.forget();
-      for (const { id } of look.maps) this.exact.set(id, this.exactRows(id, tokens));
+      for (const { id } of attention.maps) this.exact.set(id, this.exactRows(id, tokens));
       this.draw();
-      const asked = { ...this.read, tokens };
-      if (!look.maps.length || !tokens.length || !this.host.knows("translate/honesty", asked)) return;
-      const checks = await readChecks(await this.host.ask<HonestyAnswer>("translate/honesty", asked));
-      if (number !== this.asked) return;
+      const request = { ...this.read, tokens };
+      if (!attention.maps.length || !tokens.length || !this.host.knows("translate/checks", request)) return;
+      const checks = await readChecks(await this.host.ask<ChecksAnswer>("translate/checks", request));
+      if (number !== this.requests) return;
       this.checks = checks;
-      this.drawHonesty();
+      this.drawChecks();
     } catch (error) {
-      if (number === this.asked) this.alert.say((error as Error).message);
+      if (number === this.requests) this.alert.show((error as Error).message);
     }
   }
 
   private get step(): number {
-    const most = this.look!.candidates.length - 1;
+    const most = this.attention!.candidates.length - 1;
     return Math.min(Math.max(Math.round(this.state.number("step", 0)), 0), most);
   }
 
   private choice(): Choice | null {
-    return this.look!.maps.length ? readChoice(this.look!, this.state) : null;
+    return this.attention!.maps.length ? readChoice(this.attention!, this.state) : null;
   }
 
   /** Draw all of it anew; where a hypothesis was chosen, that place keeps the focus and stays where it was. */
   private draw(): void {
     const chosen = (["best", "tree"] as const).find((name) => this.parts[name].contains(document.activeElement));
     const top = chosen ? this.parts[chosen].getBoundingClientRect().top : 0;
-    this.parts = { best: h("div"), map: h("div", { class: "map" }), honesty: h("div"), steps: h("div"), tree: h("div") };
+    this.parts = { best: h("div"), map: h("div", { class: "map" }), checks: h("div"), steps: h("div"), tree: h("div") };
     this.drawOutput();
     this.drawMap();
-    this.drawHonesty();
+    this.drawChecks();
     this.drawSteps();
     this.drawTree();
     fill(this.results, h("div", { class: "columns" }, h("div", { class: "stack" }, this.parts.map, this.parts.steps),
-      h("div", { class: "stack" }, this.parts.honesty, this.parts.best)), this.parts.tree);
+      h("div", { class: "stack" }, this.parts.checks, this.parts.best)), this.parts.tree);
     if (!chosen) return;
     this.parts[chosen].querySelector<HTMLElement>('[aria-pressed="true"]')?.focus({ preventScroll: true });
     scrollBy(0, this.parts[chosen].getBoundingClientRect().top - top);
   }
 
   private drawOutput(): void {
-    const { outputs, cut, read, source } = this.found!;
+    const { outputs, cut, read, source } = this.result!;
     const own = this.picked.join();
     const shown = outputs.find((one) => one.tokens.join() === own);
-    const said = shown?.text ?? this.look!.target.tokens.map(visible).join(" ");
-    fill(this.said,
-      h("p", { class: "said", role: "status", lang: "und" }, visible(said) || h("span", { class: "dim" }, "(nothing)"),
-        shown || !this.look!.target.tokens.length || this.look!.finished ? null : h("span", { class: "dim" }, " … a hypothesis that search had")),
+    const output = shown?.text ?? this.attention!.target.tokens.map(visible).join(" ");
+    fill(this.output,
+      h("p", { class: "result", role: "status", lang: "und" }, visible(output) || h("span", { class: "dim" }, "(nothing)"),
+        shown || !this.attention!.target.tokens.length || this.attention!.finished ? null : h("span", { class: "dim" }, " … a hypothesis that search had")),
       respelledNote(source.read_as),
       cut ? h("p", { class: "note" }, `The sentence is too long: the first ${read - 1} tokens were read, ${cut} were left out.`) : null,
       shown && !shown.finished ? h("p", { class: "note" }, "The longest length came before the end of the sentence.") : null);
@@ -244,14 +244,14 @@ class Translate {
       fill(this.parts.map, panel("Attention", h("p", null, "This model has no attention: it reads the sentence into one fixed vector, so there are no weights to show. Open one that attends: regard studio runs/demo/bahdanau.")));
       return;
     }
-    const look = this.look!, chosen = choose(look, choice);
+    const attention = this.attention!, chosen = choose(attention, choice);
     const redraw = () => {
       this.drawMap();
-      this.drawHonesty();
+      this.drawChecks();
       this.drawSteps();
     };
     const picture = this.state.get("picture", "matrix");
-    const controls = choiceControls(look, choice, this.state, () => {
+    const controls = choiceControls(attention, choice, this.state, () => {
       const focused = document.activeElement?.closest(".choices") ? labelOf(document.activeElement as HTMLInputElement) : null;
       redraw();
       if (focused) this.parts.map.querySelector<HTMLElement>(focused)?.focus();
@@ -262,28 +262,28 @@ class Translate {
     const shared = { matrix: chosen.matrix, rows: chosen.rows, columns: chosen.columns, rowTitle: chosen.rowTitle, columnTitle: chosen.columnTitle, label, selectedRow: own ?? null, apart: chosen.end === null ? [] : [chosen.end] };
     const drawn = picture === "lines"
       ? lines({ ...shared, onpick: pick })
-      : matrix({ ...shared, maximum: this.state.get("scale") === "largest" ? largest(chosen.matrix) : 1, masked: chosen.masked, rounded: !isExact(look, choice), onpick: (row) => pick(row), exact: (row) => this.exactRow(chosen, choice, row), describe: (row, column, again) => this.describe(chosen, choice, row, column, again) });
-    fill(this.parts.map, panel(title(choice), controls, h("p", { class: "dim small meaning" }, meaning(look, choice)), drawn));
+      : matrix({ ...shared, maximum: this.state.get("scale") === "largest" ? largest(chosen.matrix) : 1, masked: chosen.masked, rounded: !isExact(attention, choice), onpick: (row) => pick(row), exact: (row) => this.exactRow(chosen, choice, row), describe: (row, column, again) => this.describe(chosen, choice, row, column, again) });
+    fill(this.parts.map, panel(title(choice), controls, h("p", { class: "dim small meaning" }, meaning(attention, choice)), drawn));
   }
 
   private describe(chosen: Chosen, choice: Choice, row: number, column: number, again: () => void): string {
-    const names = `${chosen.rows[row]} → ${chosen.columns[column]}`, asked = this.exact.get(choice.map)!;
-    asked.leave();
+    const names = `${chosen.rows[row]} → ${chosen.columns[column]}`, request = this.exact.get(choice.map)!;
+    request.leave();
     if (chosen.masked?.(row, column)) return `${names}: masked, could not be attended to`;
     const exact = this.exactRow(chosen, choice, row), values = exact ?? rowOf(chosen.matrix, row);
-    if (!exact && this.canBeExact(choice)) asked.later(chosen.rowPlaces[row]!, again);
+    if (!exact && this.canBeExact(choice)) request.later(chosen.rowPositions[row]!, again);
     const end = column === chosen.end ? " · the end of the source, no word" : "";
-    return `${names}: ${isExact(this.look!, choice) || exact ? "" : "about "}${number(values[column]!)} · row sums to ${number(total(values))}${end}`;
+    return `${names}: ${isExact(this.attention!, choice) || exact ? "" : "about "}${number(values[column]!)} · row sums to ${number(total(values))}${end}`;
   }
 
   /** Whether rounded numbers can be had exactly: the server has plain weights of whole rows, what is made of them here stays rounded. */
   private canBeExact(choice: Choice): boolean {
-    return !isExact(this.look!, choice) && choice.measure === "weights" && !choice.hideEnd;
+    return !isExact(this.attention!, choice) && choice.measure === "weights" && !choice.hideEnd;
   }
 
   private exactRow(chosen: Chosen, choice: Choice, row: number): number[] | null {
-    const found = this.canBeExact(choice) ? this.exact.get(choice.map)!.read(chosen.rowPlaces[row]!, choice.layer, choice.head) : null;
-    return found && chosen.columnPlaces.map((places) => total(places.map((place) => found[place]!)));
+    const result = this.canBeExact(choice) ? this.exact.get(choice.map)!.read(chosen.rowPositions[row]!, choice.layer, choice.head) : null;
+    return result && chosen.columnPositions.map((positions) => total(positions.map((position) => result[position]!)));
   }
 
   private exactRows(map: MapName, tokens: number[]): ExactRows {
@@ -296,30 +296,30 @@ class Translate {
     this.state.set({ step });
     const inside = this.parts.map.contains(document.activeElement);
     this.drawMap();
-    this.drawHonesty();
+    this.drawChecks();
     this.drawSteps();
     if (inside) this.parts.map.querySelector<HTMLElement>(".stage")?.focus();
   }
 
-  private drawHonesty(): void {
+  private drawChecks(): void {
     const choice = this.choice();
-    fill(this.parts.honesty, choice ? checksPanel(this.look!, choice, this.step, this.checks, this.host.knows("translate/honesty", { ...this.read, tokens: this.picked })) : null);
+    fill(this.parts.checks, choice ? checksPanel(this.attention!, choice, this.step, this.checks, this.host.knows("translate/checks", { ...this.read, tokens: this.picked })) : null);
   }
 
   private drawSteps(): void {
-    fill(this.parts.steps, stepPanel(this.look!, this.choice(), this.step, (step) => {
+    fill(this.parts.steps, stepPanel(this.attention!, this.choice(), this.step, (step) => {
       this.state.set({ step });
       this.drawMap();
-      this.drawHonesty();
+      this.drawChecks();
     }));
   }
 
   private drawTree(): void {
-    const steps = this.found!.tree;
+    const steps = this.result!.tree;
     fill(this.parts.tree, steps.length ? panel("What search considered", h("p", { class: "dim small" },
       "Beam search keeps the best hypotheses of each step and cuts the others off. Choose one to see what the model attended to for it."),
       tree(steps, this.picked, (path) => this.knows(path), (path) => {
-        const output = this.found!.outputs.findIndex((one) => one.tokens.join() === path.join());
+        const output = this.result!.outputs.findIndex((one) => one.tokens.join() === path.join());
         this.state.set({ path: output >= 0 ? null : path.join("."), pick: output > 0 ? output : null, step: Math.max(0, path.length - 1) });
         void this.show(path);
       })) : null);
@@ -332,11 +332,11 @@ function title(choice: Choice): string {
 }
 
 /** Say in words what the numbers are. */
-function meaning(look: Look, choice: Choice): string {
-  const map = look.maps.find((one) => one.id === choice.map)!;
+function meaning(attention: Attention, choice: Choice): string {
+  const map = attention.maps.find((one) => one.id === choice.map)!;
   if (choice.measure === "rollout") return "Rollout: the weights of all layers multiplied, half of each state carried along. What a row lacks to one lies on the translation itself.";
-  const which = [map.layers.length > 1 ? `layer ${choice.layer + 1}` : "", isMean(look, choice) ? `average of ${map.weights.shape[1]} heads` : map.weights.shape[1]! > 1 ? `head ${choice.head + 1}` : ""].filter(Boolean).join(", ");
-  const when = choice.map !== "cross" ? "" : choice.when === "produced" ? "Each row: when the model was about to say the word." : "Each row: one step later, when the word was the model's newest input.";
+  const which = [map.layers.length > 1 ? `layer ${choice.layer + 1}` : "", isMean(attention, choice) ? `average of ${map.weights.shape[1]} heads` : map.weights.shape[1]! > 1 ? `head ${choice.head + 1}` : ""].filter(Boolean).join(", ");
+  const when = choice.map !== "cross" ? "" : choice.when === "produced" ? "Each row: when the model was about to output the word." : "Each row: one step later, when the word was the model's newest input.";
   const unit = choice.unit === "words" ? "Of a word in several tokens: sums over the source, means over the translation." : "";
   const norms = choice.measure === "norms" ? "Weights times the length of what they carry, rows made to sum to one." : "";
   const end = choice.hideEnd ? "The column </s> is left out and rows are made to sum to one again." : "";

@@ -1,8 +1,8 @@
-// What if: pull at the weights of a step, hide or replace source words, and see what the model says instead.
+// What if: pull at the weights of a step, hide or replace source words, and show what the model outputs instead.
 
 import { alertBox, panel, segmented, select } from "../controls.ts";
 import { fill, h, unique, visible } from "../dom.ts";
-import { honesty, uniformFacts } from "../honesty.ts";
+import { factsPanel, uniformFacts } from "../facts.ts";
 import type { Host } from "../host.ts";
 import { notRecorded } from "../recording.ts";
 import { respelledNote } from "../respelled.ts";
@@ -10,7 +10,7 @@ import type { State } from "../state.ts";
 import { at, number, slice, unpackExact } from "../tensor.ts";
 import type { View, Wanted } from "../view.ts";
 import { anotherPanel } from "../whatif/another.ts";
-import { asked, foreseen, meanRow, only, readMeddling, tried, writeMeddling, type Begun, type Changed, type Meddling } from "../whatif/answer.ts";
+import { requests, expected, meanRow, only, readMeddling, tried, writeMeddling, type Begun, type Changed, type Meddling } from "../whatif/answer.ts";
 import { modelChoice, WhatIfLabel } from "../whatif/label.ts";
 import { beforeAfter, likeliest, translations } from "../whatif/outcome.ts";
 import { oneAtATime } from "../whatif/turns.ts";
@@ -40,13 +40,13 @@ class WhatIf {
   private text: HTMLTextAreaElement;
   /** What was read: what is typed since then counts once it is submitted. */
   private sentence: { model: string; text: string };
-  private asked = 0;
+  private requests = 0;
   private begun: Begun | null = null;
   private changed: Changed | null = null;
   private own: Meddling | null = null;
   private selected = 0;
   private bars: Bars | null = null;
-  private parts = { tools: h("div"), outcome: h("div"), honesty: h("div"), live: h("p", { class: "hidden-caption", role: "status" }) };
+  private parts = { tools: h("div"), outcome: h("div"), checks: h("div"), live: h("p", { class: "hidden-caption", role: "status" }) };
 
   constructor(private host: Host, private state: State) {
     const models = host.overview.models.filter((model) => model.kind === "translator");
@@ -78,24 +78,24 @@ class WhatIf {
   }
 
   end(): void {
-    this.asked = -1;
+    this.requests = -1;
   }
 
   /** For a file: each word masked, each weight forced to zero and to one, every step undisturbed, and the search. */
   wanted(): Wanted {
     const begun = this.begun, own = this.own, begin = { verb: "whatif/begin", body: this.sentence };
-    if (!begun?.look.maps.length || !own) return { shown: this.sentence.text.trim() ? [begin] : [], likely: [] };
-    const { word_of, tokens, words } = begun.look.source, base = only(own);
-    const forced = (share: number) => tokens.map((_, place) => only(base, { pinned: new Map([[place, share]]) }));
-    const asked = (change: Meddling) => ({ verb: "whatif/change", body: this.body(change) });
-    const changes = [...words.map((_, word) => only(base, { hidden: new Set(word_of.flatMap((one, place) => (one === word ? [place] : []))) })), ...forced(0),
+    if (!begun?.attention.maps.length || !own) return { shown: this.sentence.text.trim() ? [begin] : [], likely: [] };
+    const { word_of, tokens, words } = begun.attention.source, base = only(own);
+    const forced = (share: number) => tokens.map((_, position) => only(base, { pinned: new Map([[position, share]]) }));
+    const request = (change: Meddling) => ({ verb: "whatif/change", body: this.body(change) });
+    const changes = [...words.map((_, word) => only(base, { hidden: new Set(word_of.flatMap((one, position) => (one === word ? [position] : []))) })), ...forced(0),
       ...begun.tokens.map((_, step) => only(base, { step })), ...forced(1)];
     const search = { verb: "whatif/another", body: { ...this.searched, tolerance: Number(this.state.get("tolerance", "0.01")) } };
-    return { shown: [begin, asked(own), asked(base)], likely: [...changes.map(asked), search] };
+    return { shown: [begin, request(own), request(base)], likely: [...changes.map(request), search] };
   }
 
   private body(own: Meddling): object {
-    return { ...this.sentence, tokens: this.begun!.tokens, ...asked(own) };
+    return { ...this.sentence, tokens: this.begun!.tokens, ...requests(own) };
   }
 
   private get searched(): object {
@@ -110,49 +110,49 @@ class WhatIf {
 
   /** Translate undisturbed, then do what the address says. */
   private async read(sentence: { model: string; text: string }): Promise<void> {
-    const number = ++this.asked;
-    this.alert.say("");
+    const number = ++this.requests;
+    this.alert.show("");
     this.results.setAttribute("aria-busy", "true");
     this.results.inert = true; // what is shown is not of this sentence
     const begun = await this.host.ask<Begun>("whatif/begin", sentence).catch((error: Error) => error);
-    if (number !== this.asked) return;
-    this.asked++; // nor is what was asked of the sentence before
+    if (number !== this.requests) return;
+    this.requests++; // nor is what was asked of the sentence before
     this.sentence = sentence;
     this.results.removeAttribute("aria-busy");
     this.results.inert = false;
     this.begun = begun instanceof Error ? null : begun;
     if (begun instanceof Error) {
-      this.alert.say(begun.message);
+      this.alert.show(begun.message);
       return fill(this.results);
     }
-    const map = begun.look.maps[0];
+    const map = begun.attention.maps[0];
     if (map) return this.meddle(begun, map.weights.shape as [number, number]);
     fill(this.results, panel("Attention", h("p", null, "This model has no attention: it reads the sentence into one fixed vector, so there is nothing to pull at. Open one that attends: regard studio runs/demo/bahdanau.")));
   }
 
   /** Do what the address says; where a file does not hold that, say so and show the step undisturbed. */
   private async meddle(begun: Begun, [layers, heads]: [number, number]): Promise<void> {
-    const own = readMeddling(this.state, { steps: begun.tokens.length, layers, heads, places: begun.look.source.tokens.length });
+    const own = readMeddling(this.state, { steps: begun.tokens.length, layers, heads, positions: begun.attention.source.tokens.length });
     const held = this.host.knows("whatif/change", this.body(own));
     this.own = held ? own : only(own);
     this.selected = [...own.pinned.keys(), ...own.replaced.keys(), ...own.hidden][0] ?? 0;
     this.draw();
     await this.change();
-    if (!held) this.alert.say(notRecorded("whatif/change"));
+    if (!held) this.alert.show(notRecorded("whatif/change"));
   }
 
   /** Ask what comes of it, as soon as the last answer is there. */
   private change = oneAtATime(async (overtaken) => {
-    const number = this.asked;
+    const number = this.requests;
     if (number < 0) return;
     try {
       const answer = await this.host.ask<Changed>("whatif/change", this.body(this.own!));
-      if (number !== this.asked) return;
-      this.alert.say("");
+      if (number !== this.requests) return;
+      this.alert.show("");
       this.changed = answer;
       if (!overtaken()) this.show();
     } catch (error) {
-      if (number === this.asked) this.alert.say((error as Error).message);
+      if (number === this.requests) this.alert.show((error as Error).message);
     }
   });
 
@@ -163,7 +163,7 @@ class WhatIf {
   private act(change: (own: Meddling) => void): boolean {
     const next = this.tried(change);
     if (!next) {
-      this.alert.say(notRecorded("whatif/change"));
+      this.alert.show(notRecorded("whatif/change"));
       return false;
     }
     this.own = next;
@@ -172,41 +172,41 @@ class WhatIf {
     return true;
   }
 
-  /** Force a share of the weight on a place; a file has zero and one alone, whichever it was pulled toward. */
-  private pin(place: number, share: number | null): void {
-    const far = share === null || share === 0 || share === 1 || this.host.live ? share : Number(share > (this.changed ? meanRow(this.changed.own, this.own!.layer, this.own!.head)[place]! : 0));
-    if (this.act((now) => void (far === null ? now.pinned.delete(place) : now.pinned.set(place, far)))) this.foresee();
+  /** Force a share of the weight on a position; a file has zero and one alone, whichever it was pulled toward. */
+  private pin(position: number, share: number | null): void {
+    const far = share === null || share === 0 || share === 1 || this.host.live ? share : Number(share > (this.changed ? meanRow(this.changed.own, this.own!.layer, this.own!.head)[position]! : 0));
+    if (this.act((now) => void (far === null ? now.pinned.delete(position) : now.pinned.set(position, far)))) this.foresee();
   }
 
   /** Choosing another step or layer draws everything anew; what is being pulled at is only updated. */
   private again(change: (own: Meddling) => void): void {
     if (!this.act(change)) return;
     const focused = this.results.querySelectorAll(FOCUSABLE);
-    const place = [...focused].indexOf(document.activeElement!);
+    const position = [...focused].indexOf(document.activeElement!);
     this.draw();
-    [...this.results.querySelectorAll<HTMLElement>(FOCUSABLE)][place]?.focus({ preventScroll: true });
+    [...this.results.querySelectorAll<HTMLElement>(FOCUSABLE)][position]?.focus({ preventScroll: true });
   }
 
   private draw(): void {
-    const { look, tokens, text, cut } = this.begun!, own = this.own!;
-    const [layers, heads] = look.maps[0]!.weights.shape as [number, number];
-    this.parts = { ...this.parts, tools: h("div", { class: "tools" }), outcome: h("div", { class: "outcome" }), honesty: h("div") };
-    this.bars = pullableBars(look.source.tokens.length, "Weights on the source tokens; arrow keys pull, 0 and 1 force, Delete lets go, M masks the word", {
-      pull: (place, share) => {
-        this.selected = place;
-        this.pin(place, share);
+    const { attention: attention, tokens, text, cut } = this.begun!, own = this.own!;
+    const [layers, heads] = attention.maps[0]!.weights.shape as [number, number];
+    this.parts = { ...this.parts, tools: h("div", { class: "tools" }), outcome: h("div", { class: "outcome" }), checks: h("div") };
+    this.bars = pullableBars(attention.source.tokens.length, "Weights on the source tokens; arrow keys pull, 0 and 1 force, Delete lets go, M masks the word", {
+      pull: (position, share) => {
+        this.selected = position;
+        this.pin(position, share);
       },
-      mask: (place) => this.mask(place),
-      select: (place) => {
-        if (place === this.selected) return;
-        this.selected = place;
+      mask: (position) => this.mask(position),
+      select: (position) => {
+        if (position === this.selected) return;
+        this.selected = position;
         this.refresh();
         this.drawTools();
       },
     });
     const steps = h("div", { class: "chips steps-of", role: "group", "aria-label": "Word about to be generated" }, tokens.map((_, step) => h("button", {
       type: "button", class: "chip", "aria-pressed": String(step === own.step), disabled: !this.tried((now) => (now.step = step)), onclick: () => this.again((now) => (now.step = step)),
-    }, visible(look.target.tokens[step]!))));
+    }, visible(attention.target.tokens[step]!))));
     const choices = (part: "layer" | "head", count: number) => [{ value: "-1", text: `all ${part}s` }, ...names(count)].map((one) => ({ ...one, disabled: !this.tried((now) => (now[part] = Number(one.value))) }));
     const controls = h("div", { class: "row choices" },
       layers > 1 ? select("Layer", choices("layer", layers), String(own.layer), (value) => this.again((now) => (now.layer = Number(value)))) : null,
@@ -215,24 +215,24 @@ class WhatIf {
         (value) => void this.act((now) => (now.onward = value === "onward"))));
     const averaged = (layers > 1 && own.layer < 0) || (heads > 1 && own.head < 0);
     fill(this.results,
-      panel("Translation, undisturbed", h("p", { class: "said", lang: "und" }, visible(text) || h("span", { class: "dim" }, "(nothing)")),
-        respelledNote(look.source.read_as),
+      panel("Translation, undisturbed", h("p", { class: "result", lang: "und" }, visible(text) || h("span", { class: "dim" }, "(nothing)")),
+        respelledNote(attention.source.read_as),
         cut ? h("p", { class: "note" }, `The sentence is too long: ${cut} tokens were left out.`) : null,
         h("p", { class: "dim small" }, "Greedy decoding, the likeliest token each time, so that what differs comes from what you change. Choose the word that is about to be generated:"), steps),
       h("div", { class: "columns" },
         h("div", { class: "sides" },
-          panel(`What it attends to for “${visible(look.target.tokens[own.step] ?? "")}”`, controls,
+          panel(`What it attends to for “${visible(attention.target.tokens[own.step] ?? "")}”`, controls,
             this.bars.element,
             h("p", { class: "dim small" }, h("i", { class: "tick-key", "aria-hidden": "true" }), ` the model's own weight${averaged ? "; bars are averages of the layers and heads chosen, and a pinned weight is forced on each" : ""}`),
             this.parts.tools),
-          panel("What it says then", this.parts.outcome)),
-        this.parts.honesty),
+          panel("Its output then", this.parts.outcome)),
+        this.parts.checks),
       anotherPanel({
-        host: this.host, body: this.searched, tokens: this.begun!.look.source.tokens,
+        host: this.host, body: this.searched, tokens: this.begun!.attention.source.tokens,
         masked: this.masked, layerName: (layer) => (layers > 1 ? `layer ${layer + 1} of ${layers}` : ""), tolerance: this.state.get("tolerance", "0.01"),
         chose: (tolerance) => this.state.set({ tolerance: tolerance === "0.01" ? null : tolerance }),
         take: layers === 1 && heads === 1 ? (weights) => {
-          this.act((now) => weights.forEach((weight, place) => now.pinned.set(place, Number(weight.toFixed(4)))));
+          this.act((now) => weights.forEach((weight, position) => now.pinned.set(position, Number(weight.toFixed(4)))));
           this.bars!.element.scrollIntoView({ block: "nearest" });
         } : null,
       }));
@@ -241,50 +241,50 @@ class WhatIf {
     this.drawTools();
   }
 
-  /** Where the model itself cannot look at this step. */
-  private get masked(): (place: number) => boolean {
-    const packed = this.begun!.look.maps[0]?.mask, { step } = this.own!;
+  /** What the model itself cannot attend to at this step. */
+  private get masked(): (position: number) => boolean {
+    const packed = this.begun!.attention.maps[0]?.mask, { step } = this.own!;
     if (!packed) return () => false;
     const mask = slice(unpackExact(packed));
-    return (place) => at(mask, step, place) === 0;
+    return (position) => at(mask, step, position) === 0;
   }
 
   private get row(): number[] {
-    const { look } = this.begun!, own = this.own!;
-    return this.changed ? meanRow(this.changed.weights, own.layer, own.head) : look.source.tokens.map(() => 0);
+    const { attention: attention } = this.begun!, own = this.own!;
+    return this.changed ? meanRow(this.changed.weights, own.layer, own.head) : attention.source.tokens.map(() => 0);
   }
 
   /** Bars follow the pointer before the model has answered: the others share what is left. */
   private foresee(): void {
-    if (this.changed) this.refresh(foreseen(this.row, this.own!.pinned));
+    if (this.changed) this.refresh(expected(this.row, this.own!.pinned));
   }
 
   private refresh(row = this.row): void {
-    const { look } = this.begun!, own = this.own!;
+    const { attention: attention } = this.begun!, own = this.own!;
     const undisturbed = this.changed ? meanRow(this.changed.own, own.layer, own.head) : row;
-    this.bars!.show(look.source.tokens.map((token, place) => ({
-      token, weight: row[place]!, own: undisturbed[place]!, pinned: own.pinned.has(place), hidden: own.hidden.has(place),
-      instead: own.replaced.has(place) ? this.changed?.source.tokens[place] ?? own.replaced.get(place)! : null,
+    this.bars!.show(attention.source.tokens.map((token, position) => ({
+      token, weight: row[position]!, own: undisturbed[position]!, pinned: own.pinned.has(position), hidden: own.hidden.has(position),
+      instead: own.replaced.has(position) ? this.changed?.source.tokens[position] ?? own.replaced.get(position)! : null,
     })), this.selected);
   }
 
-  private mask(place: number): void {
-    const places = this.wordAt(place);
-    this.act(this.masking(places));
+  private mask(position: number): void {
+    const positions = this.wordAt(position);
+    this.act(this.masking(positions));
     this.refresh();
     this.drawTools();
   }
 
-  /** The places of the word that a place is part of. */
-  private wordAt(place: number): number[] {
-    const wordOf = this.begun!.look.source.word_of;
-    return wordOf.flatMap((word, one) => (word === wordOf[place] ? [one] : []));
+  /** The positions of the word that a position is part of. */
+  private wordAt(position: number): number[] {
+    const wordOf = this.begun!.attention.source.word_of;
+    return wordOf.flatMap((word, one) => (word === wordOf[position] ? [one] : []));
   }
 
-  private masking(places: number[]): (own: Meddling) => void {
+  private masking(positions: number[]): (own: Meddling) => void {
     return ({ hidden, pinned }) => {
-      const on = !hidden.has(places[0]!);
-      for (const one of places) {
+      const on = !hidden.has(positions[0]!);
+      for (const one of positions) {
         if (on) hidden.add(one);
         else hidden.delete(one);
         if (on) pinned.delete(one);
@@ -294,39 +294,39 @@ class WhatIf {
 
   /** What can be done to the token that is selected. */
   private drawTools(): void {
-    const { look } = this.begun!, own = this.own!, place = this.selected;
+    const { attention: attention } = this.begun!, own = this.own!, position = this.selected;
     const button = (text: string, change: (own: Meddling) => void, act: () => void, pressed?: boolean) => h("button", {
       type: "button", class: "button small", disabled: !this.tried(change), "aria-pressed": pressed === undefined ? null : String(pressed), onclick: act,
     }, text);
-    const pin = (text: string, share: number | null) => button(text, (now) => void (share === null ? now.pinned.delete(place) : now.pinned.set(place, share)), () => {
-      this.pin(place, share);
+    const pin = (text: string, share: number | null) => button(text, (now) => void (share === null ? now.pinned.delete(position) : now.pinned.set(position, share)), () => {
+      this.pin(position, share);
       this.drawTools();
-    }, share === null ? undefined : own.pinned.get(place) === share);
+    }, share === null ? undefined : own.pinned.get(position) === share);
     const clear = (now: Meddling) => [now.pinned, now.hidden, now.replaced].forEach((one) => one.clear());
-    const end = place === look.source.tokens.length - 1;
+    const end = position === attention.source.tokens.length - 1;
     const focused = [...this.parts.tools.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement!);
     fill(this.parts.tools,
-      h("div", { class: "row tool-row", role: "group", "aria-label": `Do to ${visible(this.begun!.look.source.tokens[place]!)}` },
-        h("b", { class: "token-name" }, visible(this.begun!.look.source.tokens[place]!)),
+      h("div", { class: "row tool-row", role: "group", "aria-label": `Do to ${visible(this.begun!.attention.source.tokens[position]!)}` },
+        h("b", { class: "token-name" }, visible(this.begun!.attention.source.tokens[position]!)),
         pin("Zero", 0), pin("Force to 1", 1), pin("Let go", null),
-        button("Mask the word", this.masking(this.wordAt(place)), () => this.mask(place), own.hidden.has(place)),
+        button("Mask the word", this.masking(this.wordAt(position)), () => this.mask(position), own.hidden.has(position)),
         button("Reset all", clear, () => this.again(clear))),
-      end ? h("p", { class: "dim small" }, "</s> is the end of the source: it can be pulled at and masked, not replaced.") : this.swapping(place));
+      end ? h("p", { class: "dim small" }, "</s> is the end of the source: it can be pulled at and masked, not replaced.") : this.swapping(position));
     [...this.parts.tools.querySelectorAll<HTMLElement>(FOCUSABLE)][focused]?.focus({ preventScroll: true });
   }
 
-  private swapping(place: number): HTMLElement {
+  private swapping(position: number): HTMLElement {
     const id = unique("swap"), list = h("datalist", { id: unique("tokens") });
-    const input = h("input", { id, type: "text", list: list.id, autocomplete: "off", spellcheck: "false", disabled: !this.host.live, value: this.own!.replaced.get(place) ?? "", oninput: async () => {
-      const found = await this.host.ask<{ tokens: string[] }>("whatif/tokens", { model: this.sentence.model, text: input.value.slice(0, 100) }).catch(() => null);
-      if (found) fill(list, found.tokens.map((token) => h("option", { value: token.replace(/^▁/, "") })));
+    const input = h("input", { id, type: "text", list: list.id, autocomplete: "off", spellcheck: "false", disabled: !this.host.live, value: this.own!.replaced.get(position) ?? "", oninput: async () => {
+      const result = await this.host.ask<{ tokens: string[] }>("whatif/tokens", { model: this.sentence.model, text: input.value.slice(0, 100) }).catch(() => null);
+      if (result) fill(list, result.tokens.map((token) => h("option", { value: token.replace(/^▁/, "") })));
     } });
     return h("form", { class: "row swap", onsubmit: (event: Event) => {
       event.preventDefault();
       const text = input.value.trim();
       this.act((now) => {
-        if (text) now.replaced.set(place, text);
-        else now.replaced.delete(place);
+        if (text) now.replaced.set(position, text);
+        else now.replaced.delete(position);
       });
     } }, h("div", { class: "field" }, h("label", { for: id }, "Read another token instead"), input, list),
       h("button", { type: "submit", class: "button", disabled: !this.host.live }, "Replace"));
@@ -350,12 +350,12 @@ class WhatIf {
       own.replaced.size ? "A replaced token is read by the model from the start; what was generated before this step is kept." : "",
       sum < 1e-6 ? "Nothing is left to attend to: the context is zero." : "",
     ].filter(Boolean);
-    fill(this.parts.honesty, honesty([
+    fill(this.parts.checks, factsPanel([
       { name: "Row as it is used now", value: `sums to ${number(sum)}` },
-      ...uniformFacts(row, (place) => own.hidden.has(place) || masked(place)),
+      ...uniformFacts(row, (position) => own.hidden.has(position) || masked(position)),
       { name: "Change of the prediction", value: number(changed.change), note: "0: none, 1: no word in common" },
     ], notes.map((note) => h("p", { class: "small" }, note))));
-    this.parts.live.textContent = `Prediction moved by ${number(changed.change, 2)}; ${word}. It says: ${changed.after.text || "nothing"}.`;
+    this.parts.live.textContent = `Prediction moved by ${number(changed.change, 2)}; ${word}. Output: ${changed.after.text || "nothing"}.`;
   }
 }
 

@@ -1,11 +1,11 @@
 // What the verbs of What if answer, and what is done to a step.
 
-import type { LookAnswer, Side } from "../looking.ts";
+import type { AttentionAnswer, Side } from "../attention.ts";
 import type { State } from "../state.ts";
 import { at, build, slice, unpackExact, type Matrix, type Packed } from "../tensor.ts";
 
 export interface Begun {
-  look: LookAnswer;
+  attention: AttentionAnswer;
   tokens: number[];
   text: string;
   cut: number;
@@ -18,7 +18,7 @@ export interface Candidate {
   after: number;
 }
 
-export interface Said {
+export interface Output {
   tokens: string[];
   ids: number[];
   text: string;
@@ -30,8 +30,8 @@ export interface Changed {
   change: number;
   own: Packed;
   weights: Packed;
-  before: Said;
-  after: Said;
+  before: Output;
+  after: Output;
 }
 
 export interface Another {
@@ -44,8 +44,8 @@ export interface Another {
   divergence: number;
   change: number;
   tolerance: number;
-  found: boolean;
-  uniform: { divergence: number; change: number; found: boolean };
+  within_tolerance: boolean;
+  uniform: { divergence: number; change: number; within_tolerance: boolean };
 }
 
 /** What the visitor has done; it stands in the address. */
@@ -78,20 +78,20 @@ export function tried(own: Meddling, change: (own: Meddling) => void, known: (ow
   return null;
 }
 
-/** Read it from the address; places that the sentence does not have are left out. */
-export function readMeddling(state: State, { steps, layers, heads, places }: { steps: number; layers: number; heads: number; places: number }): Meddling {
+/** Read it from the address; positions that the sentence does not have are left out. */
+export function readMeddling(state: State, { steps, layers, heads, positions: indices }: { steps: number; layers: number; heads: number; positions: number }): Meddling {
   const entries = (name: string) => state.get(name).split(",").filter(Boolean).map((one) => one.split(/:(.*)/s) as [string, string | undefined]);
-  const inside = (place: number, most: number) => Number.isInteger(place) && place >= 0 && place < most;
+  const inside = (position: number, most: number) => Number.isInteger(position) && position >= 0 && position < most;
   const whole = (name: string, most: number) => {
     const value = state.number(name, -1);
     return inside(value, most) ? value : -1;
   };
   const pinned = new Map<number, number>(), hidden = new Set<number>(), replaced = new Map<number, string>();
-  for (const [place, share] of entries("pin")) {
-    if (inside(Number(place), places) && Number(share) >= 0 && Number(share) <= 1) pinned.set(Number(place), Number(share));
+  for (const [position, share] of entries("pin")) {
+    if (inside(Number(position), indices) && Number(share) >= 0 && Number(share) <= 1) pinned.set(Number(position), Number(share));
   }
-  for (const [place] of entries("mask")) if (inside(Number(place), places)) hidden.add(Number(place));
-  for (const [place, text] of entries("swap")) if (inside(Number(place), places - 1) && text) replaced.set(Number(place), decodeURIComponent(text));
+  for (const [position] of entries("mask")) if (inside(Number(position), indices)) hidden.add(Number(position));
+  for (const [position, text] of entries("swap")) if (inside(Number(position), indices - 1) && text) replaced.set(Number(position), decodeURIComponent(text));
   return {
     step: Math.max(0, whole("step", steps)), layer: layers > 1 ? whole("layer", layers) : -1, head: heads > 1 ? whole("head", heads) : -1,
     pinned, hidden, replaced, onward: state.get("when") === "onward",
@@ -102,36 +102,36 @@ export function readMeddling(state: State, { steps, layers, heads, places }: { s
 export function writeMeddling(state: State, own: Meddling): void {
   state.set({
     step: own.step, layer: own.layer < 0 ? null : own.layer, head: own.head < 0 ? null : own.head, when: own.onward ? "onward" : null,
-    pin: [...own.pinned].map(([place, share]) => `${place}:${Number(share.toFixed(4))}`).join(","),
+    pin: [...own.pinned].map(([position, share]) => `${position}:${Number(share.toFixed(4))}`).join(","),
     mask: [...own.hidden].join(","),
-    swap: [...own.replaced].map(([place, text]) => `${place}:${encodeURIComponent(text)}`).join(","),
+    swap: [...own.replaced].map(([position, text]) => `${position}:${encodeURIComponent(text)}`).join(","),
   });
 }
 
 /** The same as the server wants it. */
-export function asked(own: Meddling): object {
+export function requests(own: Meddling): object {
   return {
     step: own.step, layer: own.layer, head: own.head, onward: own.onward, hidden: [...own.hidden],
-    pinned: [...own.pinned].map(([place, share]) => ({ place, share })),
-    replaced: [...own.replaced].map(([place, text]) => ({ place, text })),
+    pinned: [...own.pinned].map(([position, share]) => ({ position: position, share })),
+    replaced: [...own.replaced].map(([position, text]) => ({ position: position, text })),
   };
 }
 
 /** The row that is to be expected before the model has answered: the others share what is left. */
-export function foreseen(row: number[], pinned: Map<number, number>): number[] {
+export function expected(row: number[], pinned: Map<number, number>): number[] {
   const taken = Math.min([...pinned.values()].reduce((sum, one) => sum + one, 0), 1);
-  const rest = row.reduce((sum, weight, place) => (pinned.has(place) ? sum : sum + weight), 0);
-  return row.map((weight, place) => pinned.get(place) ?? (rest > 0 ? (weight / rest) * (1 - taken) : 0));
+  const rest = row.reduce((sum, weight, position) => (pinned.has(position) ? sum : sum + weight), 0);
+  return row.map((weight, position) => pinned.get(position) ?? (rest > 0 ? (weight / rest) * (1 - taken) : 0));
 }
 
 /** The row of the chosen layers and heads: their mean, where there are several. `packed` is (layers, heads, source). */
 export function meanRow(packed: Packed, layer: number, head: number): number[] {
   const tensor = unpackExact(packed);
-  const [layers, heads, places] = tensor.shape as [number, number, number];
+  const [layers, heads, positions] = tensor.shape as [number, number, number];
   const all = (most: number, chosen: number) => (chosen < 0 ? Array.from({ length: most }, (_, index) => index) : [Math.min(chosen, most - 1)]);
   const rows: Matrix[] = all(layers, layer).map((one) => {
     const own = slice(tensor, one);
-    return build(1, places, (_, place) => all(heads, head).reduce((sum, index) => sum + at(own, index, place), 0) / all(heads, head).length);
+    return build(1, positions, (_, position) => all(heads, head).reduce((sum, index) => sum + at(own, index, position), 0) / all(heads, head).length);
   });
-  return Array.from({ length: places }, (_, place) => rows.reduce((sum, row) => sum + at(row, 0, place), 0) / rows.length);
+  return Array.from({ length: positions }, (_, position) => rows.reduce((sum, row) => sum + at(row, 0, position), 0) / rows.length);
 }

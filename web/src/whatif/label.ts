@@ -2,13 +2,13 @@
 
 import { alertBox, panel, select } from "../controls.ts";
 import { fill, h, unique, visible } from "../dom.ts";
-import { honesty, uniformFacts } from "../honesty.ts";
+import { factsPanel, uniformFacts } from "../facts.ts";
 import type { Host, ModelInfo } from "../host.ts";
 import { notRecorded } from "../recording.ts";
 import type { State } from "../state.ts";
 import { number } from "../tensor.ts";
 import type { Wanted } from "../view.ts";
-import { foreseen, only, readMeddling, tried, writeMeddling, type Candidate, type Meddling } from "./answer.ts";
+import { expected, only, readMeddling, tried, writeMeddling, type Candidate, type Meddling } from "./answer.ts";
 import { beforeAfter, likeliest } from "./outcome.ts";
 import { oneAtATime } from "./turns.ts";
 import { pullableBars, type Bars } from "./weights.ts";
@@ -38,17 +38,17 @@ export class WhatIfLabel {
   readonly element = h("div", { class: "stack" });
   private alert = alertBox();
   private results = h("div", { class: "stack" });
-  private parts = { tools: h("div", { class: "tools" }), outcome: h("div", { class: "outcome" }), honesty: h("div") };
+  private parts = { tools: h("div", { class: "tools" }), outcome: h("div", { class: "outcome" }), checks: h("div") };
   private live = h("p", { class: "hidden-caption", role: "status" });
   private text: HTMLTextAreaElement;
   private model: ModelInfo;
   /** The text that was read: what is typed since then counts once it is submitted. */
   private sentence: string;
   private own: Meddling | null = null;
-  private found: Relabeled | null = null;
+  private result: Relabeled | null = null;
   private bars: Bars | null = null;
   private selected = 0;
-  private asked = 0;
+  private requests = 0;
 
   constructor(private host: Host, private state: State) {
     const models = host.overview.models.filter((one) => one.kind === "classifier");
@@ -75,16 +75,16 @@ export class WhatIfLabel {
   }
 
   end(): void {
-    this.asked = -1;
+    this.requests = -1;
   }
 
   /** For a file: each token masked, each weight forced to zero and to one. */
   wanted(): Wanted {
-    const asked = (own: Meddling | null) => ({ verb: VERB, body: this.body(own) });
-    if (!this.found || !this.own) return { shown: this.sentence.trim() ? [asked(null)] : [], likely: [] };
-    const base = only(this.own), tokens = this.found.tokens;
-    const forced = (share: number) => tokens.map((_, place) => only(base, { pinned: new Map([[place, share]]) }));
-    return { shown: [asked(base), asked(this.own)], likely: [...tokens.map((_, place) => only(base, { hidden: new Set([place]) })), ...forced(0), ...forced(1)].map(asked) };
+    const request = (own: Meddling | null) => ({ verb: VERB, body: this.body(own) });
+    if (!this.result || !this.own) return { shown: this.sentence.trim() ? [request(null)] : [], likely: [] };
+    const base = only(this.own), tokens = this.result.tokens;
+    const forced = (share: number) => tokens.map((_, position) => only(base, { pinned: new Map([[position, share]]) }));
+    return { shown: [request(base), request(this.own)], likely: [...tokens.map((_, position) => only(base, { hidden: new Set([position]) })), ...forced(0), ...forced(1)].map(request) };
   }
 
   private submit(): void {
@@ -96,49 +96,49 @@ export class WhatIfLabel {
   private body(own: Meddling | null, text = this.sentence): object {
     return {
       model: this.model.name, text, hidden: own ? [...own.hidden] : [],
-      pinned: own ? [...own.pinned].map(([place, share]) => ({ place, share })) : [],
+      pinned: own ? [...own.pinned].map(([position, share]) => ({ position: position, share })) : [],
     };
   }
 
   /** Read undisturbed, to know the tokens, then do what the address says; where a file does not hold that, say so. */
   private async read(text: string): Promise<void> {
-    const number = ++this.asked;
-    this.alert.say("");
+    const number = ++this.requests;
+    this.alert.show("");
     this.results.setAttribute("aria-busy", "true");
     this.results.inert = true; // what is shown is not of this text
-    const found = await this.host.ask<Relabeled>(VERB, this.body(null, text)).catch((error: Error) => error);
-    if (number !== this.asked) return;
-    this.asked++; // nor is what was asked of the text before
+    const result = await this.host.ask<Relabeled>(VERB, this.body(null, text)).catch((error: Error) => error);
+    if (number !== this.requests) return;
+    this.requests++; // nor is what was asked of the text before
     this.sentence = text;
     this.results.removeAttribute("aria-busy");
     this.results.inert = false;
-    this.found = found instanceof Error ? null : found;
-    if (found instanceof Error) {
-      this.alert.say(found.message);
+    this.result = result instanceof Error ? null : result;
+    if (result instanceof Error) {
+      this.alert.show(result.message);
       return fill(this.results);
     }
-    const own = readMeddling(this.state, { steps: 1, layers: 1, heads: 1, places: found.tokens.length });
+    const own = readMeddling(this.state, { steps: 1, layers: 1, heads: 1, positions: result.tokens.length });
     const held = this.host.knows(VERB, this.body(own));
     this.own = held ? own : only(own);
     this.selected = [...own.pinned.keys(), ...own.hidden][0] ?? 0;
     this.draw();
     this.show();
     if (this.own.pinned.size || this.own.hidden.size) await this.change();
-    if (!held) this.alert.say(notRecorded(VERB));
+    if (!held) this.alert.show(notRecorded(VERB));
   }
 
   /** Ask what comes of what is done. */
   private change = oneAtATime(async (overtaken) => {
-    const number = this.asked;
+    const number = this.requests;
     if (number < 0) return;
     try {
-      const found = await this.host.ask<Relabeled>(VERB, this.body(this.own));
-      if (number !== this.asked) return;
-      this.alert.say("");
-      this.found = found;
+      const result = await this.host.ask<Relabeled>(VERB, this.body(this.own));
+      if (number !== this.requests) return;
+      this.alert.show("");
+      this.result = result;
       if (!overtaken()) this.show();
     } catch (error) {
-      if (number === this.asked) this.alert.say((error as Error).message);
+      if (number === this.requests) this.alert.show((error as Error).message);
     }
   });
 
@@ -148,79 +148,79 @@ export class WhatIfLabel {
 
   private act(change: (own: Meddling) => void): void {
     const next = this.tried(change);
-    if (!next) return this.alert.say(notRecorded(VERB));
+    if (!next) return this.alert.show(notRecorded(VERB));
     this.own = next;
     writeMeddling(this.state, next);
     void this.change();
   }
 
-  private pin(place: number, share: number | null): void {
+  private pin(position: number, share: number | null): void {
     // A file has zero and one alone, whichever it was pulled toward.
-    const far = share === null || share === 0 || share === 1 || this.host.live ? share : Number(share > this.found!.own[place]!);
-    this.act((now) => void (far === null ? now.pinned.delete(place) : now.pinned.set(place, far)));
-    this.drawBars(foreseen(this.found!.weights, this.own!.pinned));
+    const far = share === null || share === 0 || share === 1 || this.host.live ? share : Number(share > this.result!.own[position]!);
+    this.act((now) => void (far === null ? now.pinned.delete(position) : now.pinned.set(position, far)));
+    this.drawBars(expected(this.result!.weights, this.own!.pinned));
   }
 
   private drawBars(weights: number[]): void {
-    const { tokens, own } = this.found!, { pinned, hidden } = this.own!;
-    this.bars!.show(tokens.map((token, place) => ({ token, instead: null, weight: weights[place]!, own: own[place]!, pinned: pinned.has(place), hidden: hidden.has(place) })), this.selected);
+    const { tokens, own } = this.result!, { pinned, hidden } = this.own!;
+    this.bars!.show(tokens.map((token, position) => ({ token, instead: null, weight: weights[position]!, own: own[position]!, pinned: pinned.has(position), hidden: hidden.has(position) })), this.selected);
   }
 
-  private mask(place: number): (own: Meddling) => void {
+  private mask(position: number): (own: Meddling) => void {
     return ({ hidden, pinned }) => {
-      if (!hidden.delete(place)) hidden.add(place);
-      pinned.delete(place);
+      if (!hidden.delete(position)) hidden.add(position);
+      pinned.delete(position);
     };
   }
 
   private draw(): void {
-    this.bars = pullableBars(this.found!.tokens.length, "Weights on the tokens; arrow keys pull, 0 and 1 force, Delete lets go, M masks the token", {
-      pull: (place, share) => {
-        this.selected = place;
-        this.pin(place, share);
+    this.bars = pullableBars(this.result!.tokens.length, "Weights on the tokens; arrow keys pull, 0 and 1 force, Delete lets go, M masks the token", {
+      pull: (position, share) => {
+        this.selected = position;
+        this.pin(position, share);
       },
-      mask: (place) => this.act(this.mask(place)),
-      select: (place) => {
-        if (place === this.selected) return;
-        this.selected = place;
+      mask: (position) => this.act(this.mask(position)),
+      select: (position) => {
+        if (position === this.selected) return;
+        this.selected = position;
         this.show();
       },
     });
     fill(this.results, h("div", { class: "columns" }, h("div", { class: "sides" },
       panel("How the text is summed up", this.bars.element, h("p", { class: "dim small" }, h("i", { class: "tick-key", "aria-hidden": "true" }), " the model's own weight; where there are several poolings, their mean, and a pinned weight is forced on each"), this.parts.tools),
-      panel("What it says then", this.parts.outcome)), this.parts.honesty));
+      panel("Its output then", this.parts.outcome)), this.parts.checks));
   }
 
   private drawTools(): void {
-    const own = this.own!, place = this.selected, name = visible(this.found!.tokens[place]!);
+    const own = this.own!, position = this.selected, name = visible(this.result!.tokens[position]!);
     const focused = [...this.parts.tools.querySelectorAll("button")].indexOf(document.activeElement as HTMLButtonElement);
     const button = (text: string, change: (own: Meddling) => void, pressed?: boolean) => h("button", {
       type: "button", class: "button small", disabled: !this.tried(change), "aria-pressed": pressed === undefined ? null : String(pressed), onclick: () => this.act(change),
     }, text);
-    const force = (share: number) => (now: Meddling) => void now.pinned.set(place, share);
+    const force = (share: number) => (now: Meddling) => void now.pinned.set(position, share);
     fill(this.parts.tools, h("div", { class: "row tool-row", role: "group", "aria-label": `Do to ${name}` }, h("b", { class: "token-name" }, name),
-      button("Zero", force(0), own.pinned.get(place) === 0), button("Force to 1", force(1), own.pinned.get(place) === 1), button("Let go", (now) => void now.pinned.delete(place)),
-      button("Mask the token", this.mask(place), own.hidden.has(place)), button("Reset all", (now) => [now.pinned, now.hidden].forEach((one) => one.clear()))));
+      button("Zero", force(0), own.pinned.get(position) === 0), button("Force to 1", force(1), own.pinned.get(position) === 1), button("Let go", (now) => void now.pinned.delete(position)),
+      button("Mask the token", this.mask(position), own.hidden.has(position)), button("Reset all", (now) => [now.pinned, now.hidden].forEach((one) => one.clear()))));
     this.parts.tools.querySelectorAll("button")[focused]?.focus({ preventScroll: true });
   }
 
   private show(): void {
-    const found = this.found!, own = this.own!, { weights, candidates } = found;
+    const result = this.result!, own = this.own!, { weights, candidates } = result;
     this.drawBars(weights);
     this.drawTools();
     const first = likeliest(candidates, "before"), second = likeliest(candidates, "after");
     const word = first === second ? `“${visible(first.token)}” stays the label` : `“${visible(first.token)}” gives way to “${visible(second.token)}”`;
-    fill(this.parts.outcome, h("p", { class: "moved" }, h("b", null, number(found.change)), h("span", { class: "dim" }, " total variation distance of the labels' probabilities · "), word),
+    fill(this.parts.outcome, h("p", { class: "moved" }, h("b", null, number(result.change)), h("span", { class: "dim" }, " total variation distance of the labels' probabilities · "), word),
       beforeAfter(candidates, "Probabilities of the labels, before and after"));
     const notes = [
       own.pinned.size ? "Pinned weights are forced; the others keep their proportions and share what is left." : "",
       own.hidden.size ? "A masked token is hidden from every layer that attends. A recurrent reader has still read it, so its neighbors' states may tell of it." : "",
     ].filter(Boolean);
-    fill(this.parts.honesty, honesty([
+    fill(this.parts.checks, factsPanel([
       { name: "Row as it is used now", value: `sums to ${number(weights.reduce((sum, one) => sum + one, 0))}` },
-      ...uniformFacts(weights, (place) => own.hidden.has(place)),
-      { name: "Change of the prediction", value: number(found.change), note: "0: none, 1: no label in common" },
+      ...uniformFacts(weights, (position) => own.hidden.has(position)),
+      { name: "Change of the prediction", value: number(result.change), note: "0: none, 1: no label in common" },
     ], notes.map((note) => h("p", { class: "small" }, note))));
-    this.live.textContent = `Prediction moved by ${number(found.change, 2)}; ${word}.`;
+    this.live.textContent = `Prediction moved by ${number(result.change, 2)}; ${word}.`;
   }
 }

@@ -2,7 +2,7 @@
 
 import { h, visible, type Child } from "../dom.ts";
 import { number } from "../tensor.ts";
-import type { Candidate, Said } from "./answer.ts";
+import type { Candidate, Output } from "./answer.ts";
 
 const MOST = 8;
 
@@ -23,13 +23,13 @@ export function likeliest(candidates: Candidate[], when: "before" | "after"): Ca
 }
 
 /** Both translations, with what only one of them has marked. */
-export function translations(before: Said, after: Said): HTMLElement {
+export function translations(before: Output, after: Output): HTMLElement {
   const first = words(before.text), second = words(after.text);
   const [kept, same] = common(first, second);
   const line = (all: string[], stays: Set<number>, tag: "del" | "ins"): Child[] => all.length
-    ? all.flatMap((word, place) => [place ? " " : "", stays.has(place) ? visible(word) : h(tag, null, visible(word))])
+    ? all.flatMap((word, position) => [position ? " " : "", stays.has(position) ? visible(word) : h(tag, null, visible(word))])
     : [h("span", { class: "dim" }, "(nothing)")];
-  return h("dl", { class: "says" },
+  return h("dl", { class: "outputs" },
     h("dt", null, "Before"), h("dd", { lang: "und" }, line(first, kept, "del")),
     h("dt", null, "After"), h("dd", { lang: "und", class: "after" }, line(second, same, "ins"),
       before.text === after.text ? h("span", { class: "dim small" }, " · the same words") : null));
@@ -39,7 +39,7 @@ function words(text: string): string[] {
   return text.split(" ").filter(Boolean);
 }
 
-/** The places of a longest common subsequence, in both. */
+/** The positions of a longest common subsequence, in both. */
 export function common(first: string[], second: string[]): [Set<number>, Set<number>] {
   const width = second.length + 1;
   const lengths = new Uint16Array((first.length + 1) * width);

@@ -3,7 +3,7 @@
 import { h, visible } from "../dom.ts";
 import { number } from "../tensor.ts";
 
-export interface Place {
+export interface Position {
   token: string;
   /** What is read there instead. */
   instead: string | null;
@@ -16,34 +16,34 @@ export interface Place {
 
 export interface Pulling {
   /** `share` from 0 to 1, or null to let go. */
-  pull(place: number, share: number | null): void;
-  mask(place: number): void;
-  select(place: number): void;
+  pull(position: number, share: number | null): void;
+  mask(position: number): void;
+  select(position: number): void;
 }
 
 export interface Bars {
   element: HTMLElement;
   /** Show other numbers, without losing the focus or what is being dragged. */
-  show(places: Place[], selected: number): void;
-  focus(place: number): void;
+  show(positions: Position[], selected: number): void;
+  focus(position: number): void;
 }
 
 /** Draw a row for each source token. */
 export function pullableBars(count: number, label: string, pulling: Pulling): Bars {
-  const rows = Array.from({ length: count }, (_, place) => bar(place, pulling));
+  const rows = Array.from({ length: count }, (_, position) => bar(position, pulling));
   return {
     element: h("ol", { class: "pulls", "aria-label": label }, rows.map((row) => row.element)),
-    show: (places, selected) => rows.forEach((row, place) => row.show(places[place]!, place === selected)),
-    focus: (place) => rows[place]?.track.focus(),
+    show: (positions, selected) => rows.forEach((row, position) => row.show(positions[position]!, position === selected)),
+    focus: (position) => rows[position]?.track.focus(),
   };
 }
 
-function bar(place: number, pulling: Pulling) {
+function bar(position: number, pulling: Pulling) {
   const name = h("span", { class: "name" }), value = h("span", { class: "number" });
   const filled = h("span", { class: "bar" }), own = h("span", { class: "tick" }), thumb = h("span", { class: "thumb" });
   let now = 0, hidden = false;
   const set = (share: number) => {
-    if (!hidden) pulling.pull(place, Math.min(Math.max(share, 0), 1));
+    if (!hidden) pulling.pull(position, Math.min(Math.max(share, 0), 1));
   };
   const at = (event: PointerEvent) => {
     const box = track.getBoundingClientRect();
@@ -51,7 +51,7 @@ function bar(place: number, pulling: Pulling) {
   };
   const track = h("div", {
     class: "track", role: "slider", tabindex: 0, "aria-valuemin": 0, "aria-valuemax": 1,
-    onfocus: () => pulling.select(place),
+    onfocus: () => pulling.select(position),
     onpointerdown: (event: PointerEvent) => {
       if (event.button !== 0) return;
       track.setPointerCapture(event.pointerId);
@@ -65,25 +65,25 @@ function bar(place: number, pulling: Pulling) {
       if (event.key in steps) set(Math.round((now + steps[event.key]!) * 100) / 100);
       else if (event.key === "Home" || event.key === "0") set(0);
       else if (event.key === "End" || event.key === "1") set(1);
-      else if (event.key === "Delete" || event.key === "Backspace") pulling.pull(place, null);
-      else if (event.key === "m") pulling.mask(place);
+      else if (event.key === "Delete" || event.key === "Backspace") pulling.pull(position, null);
+      else if (event.key === "m") pulling.mask(position);
       else return;
       event.preventDefault();
     },
   }, filled, own, thumb);
-  const element = h("li", { onclick: () => pulling.select(place) }, name, track, value);
+  const element = h("li", { onclick: () => pulling.select(position) }, name, track, value);
   return {
     element, track,
-    show(shown: Place, selected: boolean): void {
+    show(shown: Position, selected: boolean): void {
       now = shown.weight;
       hidden = shown.hidden;
-      const told = shown.instead === null ? visible(shown.token) : `${visible(shown.token)} → ${visible(shown.instead)}`;
+      const text = shown.instead === null ? visible(shown.token) : `${visible(shown.token)} → ${visible(shown.instead)}`;
       element.className = [selected ? "selected" : "", shown.pinned ? "pinned" : "", shown.hidden ? "masked" : "", shown.instead === null ? "" : "swapped"].join(" ");
-      name.textContent = told;
+      name.textContent = text;
       value.textContent = shown.hidden ? "masked" : number(shown.weight);
       filled.style.width = thumb.style.left = `${Math.min(100 * shown.weight, 100)}%`;
       own.style.left = `${Math.min(100 * shown.own, 100)}%`;
-      track.setAttribute("aria-label", `Weight on ${told}`);
+      track.setAttribute("aria-label", `Weight on ${text}`);
       track.setAttribute("aria-valuenow", String(Number(shown.weight.toFixed(4))));
       track.setAttribute("aria-valuetext", shown.hidden ? "masked" : `${number(shown.weight)}${shown.pinned ? ", pinned" : ""}; the model's own ${number(shown.own)}`);
       track.setAttribute("aria-disabled", String(shown.hidden));

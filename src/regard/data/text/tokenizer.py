@@ -33,6 +33,7 @@ from regard.data.batches.ragged import Ragged
 from regard.data.corpora.pair import words as divide_words
 from regard.data.text.detokenize import join_words
 from regard.data.text.special import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
+from regard.data.text.words_of_tokens import spans_of, words_at
 from regard.errors import DataError, brief
 from regard.files import LARGE, Entry, parse_json, read_text, write_text
 
@@ -87,7 +88,8 @@ class Tokenizer:
         numbers = [number or 0 for number in encoding.word_ids]
         words = divide_words(text)
         if numbers and numbers[-1] + 1 != len(words):
-            numbers = _by_offset(text, words, encoding.offsets)
+            # for scripts in which `words` and `tokenizers` see other borders
+            numbers = words_at([max(start, end - 1) for start, end in encoding.offsets], spans_of(text, words))
         ids: list[int] = encoding.ids if self._readable is None else self._readable[encoding.ids].tolist()
         return Encoded(ids, numbers)
 
@@ -315,14 +317,3 @@ def _kind(model: dict[str, object]) -> Kind:
         case {"type": "BPE"}:
             return "bpe"
     raise DataError(f"A tokenizer must be WordLevel, BPE or Unigram; received {model.get('type')}.")
-
-
-def _by_offset(text: str, words: Sequence[str], offsets: Sequence[tuple[int, int]]) -> list[int]:
-    """Number pieces by where they stand, for scripts in which `words` and `tokenizers` see other borders."""
-    starts, position = [], 0
-    for word in words:
-        position = text.index(word, position)
-        starts.append(position)
-        position += len(word)
-    first = [start + (text[start:end].startswith(" ") and end - start > 0) for start, end in offsets]
-    return np.maximum(np.searchsorted(starts, first, side="right") - 1, 0).tolist() if starts else [0] * len(first)

@@ -3,23 +3,15 @@
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
-
-import numpy as np
+from typing import Literal, TypeAlias
 
 from regard.data.corpora.pair import words
 from regard.data.text.tokenizer import Tokenizer
+from regard.data.text.words_of_tokens import Span, spans_of, words_at
 
 Division: TypeAlias = Literal["whitespace", "marks"]
 """How words are counted: by the white space between them, as files of links do, or as
 `regard.data.corpora.pair.words` does, where every mark stands alone."""
-
-
-class Span(NamedTuple):
-    """A word of a text: `text[start:end]`."""
-
-    start: int
-    end: int
 
 
 def divide(text: str, by: Division) -> list[str]:
@@ -33,11 +25,7 @@ def divide(text: str, by: Division) -> list[str]:
 
 def word_spans(text: str, by: Division) -> list[Span]:
     """Find the words that links count in `text`, which must be composed (see `compose`)."""
-    result: list[Span] = []
-    for word in divide(text, by):
-        start = text.index(word, result[-1].end if result else 0)
-        result.append(Span(start, start + len(word)))
-    return result
+    return spans_of(text, divide(text, by))
 
 
 def whitespace_words(text: str) -> list[int]:
@@ -61,8 +49,4 @@ def token_words(tokenizer: Tokenizer, text: str, spans: Sequence[Span]) -> list[
 
     A space belongs to the word after it. No token crosses the border of a word, since none crosses that of a mark.
     """
-    ends = np.array([span.end for span in spans], dtype=np.int64)
-    last = np.array([end - 1 for _, end in tokenizer.backend.encode(text).offsets], dtype=np.int64)
-    result = np.searchsorted(ends, last, side="right")
-    numbers: list[int] = np.minimum(result, max(len(spans) - 1, 0)).tolist()
-    return numbers
+    return words_at([end - 1 for _, end in tokenizer.backend.encode(text).offsets], spans)

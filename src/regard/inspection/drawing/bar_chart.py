@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.errors import ArgumentError
 from regard.inspection.drawing.map import Map
 from regard.inspection.drawing.panels import FAINT, INK, MUTED, PALETTE, WordTicks, panels
-from regard.inspection.drawing.picture import Picture, Spot, show, told
+from regard.inspection.drawing.picture import Picture, Spot, show, write_number
 from regard.inspection.drawing.words import check_labels, inches
 
 HATCHED = "#b4bac3"
@@ -34,18 +34,18 @@ def draw_bars(
     numbers = _numbers(values, limits)
     count = len(numbers)
     words = check_labels(axis, labels, count)
-    open_places = [True] * count if mask is None else mask.tolist()
+    allowed = [True] * count if mask is None else mask.tolist()
     low, high = limits
-    for index, (number, open_place) in enumerate(zip(numbers.tolist(), open_places, strict=True)):
+    for index, (number, is_allowed) in enumerate(zip(numbers.tolist(), allowed, strict=True)):
         middle = index + 0.5
-        if not open_place:
+        if not is_allowed:
             axes.barh(
                 middle, high - low, left=low, height=0.72, color="white", edgecolor=HATCHED, hatch="//////", linewidth=0
             )
         elif number == number:  # not NaN
             axes.barh(middle, number, height=0.72, color=PALETTE[0] if number >= 0 else PALETTE[1])
         if count <= 40:
-            text = "masked" if not open_place else _written(number)
+            text = "masked" if not is_allowed else _written(number)
             spot = (high, middle)
             axes.annotate(text, spot, xytext=(5, 0), textcoords="offset points", va="center", fontsize=8, color=MUTED)
     WordTicks(words).put_on(axes.yaxis)
@@ -95,7 +95,7 @@ def _show(
         for index, (word, number) in enumerate(zip(words, numbers.tolist(), strict=True)):
             corners = ((limits[0], index), (limits[1], index), (limits[1], index + 1), (limits[0], index + 1))
             closed = mask is not None and not bool(mask[index])
-            yield Spot(corners, f"{word}: {'masked' if closed else told(number)}")
+            yield Spot(corners, f"{word}: {'masked' if closed else write_number(number)}")
 
     show(axes, map, spots)
 

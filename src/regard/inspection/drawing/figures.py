@@ -2,7 +2,7 @@
 
 The color scale is fixed, from zero to one unless said otherwise; masked cells are hatched, not shown as zero; rows of
 weights that do not sum to one say what they sum to; labels are turned or thinned out rather than overlap. Weights say
-where a layer looked, not what mattered: `intervene` tests that.
+what a layer attended to, not what mattered: `intervene` tests that.
 
 `heatmap`, `head_grid`, `alignment_lines`, `image_overlay`, `bars`, `computation_figure` and `figure_of` give a
 `Picture`: `picture.save("x.png")`, or .svg, .pdf and .html, writes it. The `draw_…` functions put the same into axes of
@@ -18,14 +18,14 @@ from torch import Tensor
 from regard.attention import Mask
 from regard.errors import ArgumentError
 from regard.inspection.drawing.bar_chart import bars, draw_bars
+from regard.inspection.drawing.heatmap import WEIGHTS, color_bar, draw_heatmap
 from regard.inspection.drawing.lines import alignment_lines, draw_lines
-from regard.inspection.drawing.map import LOOKED, words_of
+from regard.inspection.drawing.map import WEIGHTS_CAVEAT, words_of
 from regard.inspection.drawing.overlay import OVERLAY, draw_overlay, image_overlay
 from regard.inspection.drawing.panels import panels
 from regard.inspection.drawing.picture import Picture
 from regard.inspection.drawing.step_by_step import computation_figure
 from regard.inspection.drawing.words import check_labels, inches
-from regard.inspection.readings.heat import WEIGHTS, color_bar, draw_heatmap
 from regard.inspection.trace.trace import Call
 
 __all__ = [
@@ -70,7 +70,7 @@ def heatmap(
     figure, [axes] = panels(size=_map_size(weights, query_labels, key_labels), titles=[] if title is None else [title])
     mesh = draw_heatmap(axes, weights, query_labels=query_labels, key_labels=key_labels, mask=mask, limits=limits)
     color_bar(mesh, axes, label=label)
-    figure.caveat = LOOKED
+    figure.caveat = WEIGHTS_CAVEAT
     return figure
 
 
@@ -120,7 +120,7 @@ def head_grid(
         each.yaxis.set_visible(number % columns == 0)  # the words are the same all along a row, and down a column
         each.xaxis.set_visible(number < columns)
     color_bar(mesh, axes)
-    figure.caveat = LOOKED
+    figure.caveat = WEIGHTS_CAVEAT
     return figure
 
 

@@ -10,11 +10,11 @@ from matplotlib.path import Path
 from torch import Tensor
 
 from regard.attention import Mask
-from regard.inspection.drawing.map import LOOKED, Map
+from regard.inspection.drawing.heatmap import allowed_of, table_of
+from regard.inspection.drawing.map import WEIGHTS_CAVEAT, Map
 from regard.inspection.drawing.panels import INK, MUTED, PALETTE, panels
-from regard.inspection.drawing.picture import Picture, Spot, show, told
+from regard.inspection.drawing.picture import Picture, Spot, show, write_number
 from regard.inspection.drawing.words import check_labels, families, inches, short
-from regard.inspection.readings.heat import allowed_of, table_of
 
 LEAST = 0.01
 """Below this weight there is no line."""
@@ -52,11 +52,11 @@ def draw_lines(
         path = Path(list(points), [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
         axes.add_patch(PathPatch(path, fill=False, edgecolor=PALETTE[0], alpha=weight, linewidth=0.6 + 4.4 * weight))
     open_keys, every = allowed.any(0).tolist(), _every(axes, longest)
-    for index, words, heights, name, open_places in (
+    for index, words, heights, name, is_allowed in (
         (-0.03, sides[0], left, names[0], [True] * rows),
         (1.03, sides[1], right, names[1], open_keys),
     ):
-        _write(axes, index, words, heights, open_places, every=every)
+        _write(axes, index, words, heights, is_allowed, every=every)
         axes.text(index, -every, name, ha="right" if index < 0 else "left", va="center", fontsize=9, color=MUTED)
     axes.set(xlim=(0, 1), ylim=(longest - 0.4, -0.4 - every))
     axes.axis("off")
@@ -75,12 +75,14 @@ def _every(axes: Axes, count: int) -> int:
 
 
 def _write(
-    axes: Axes, place: float, words: list[str], heights: list[float], open_places: list[bool], *, every: int
+    axes: Axes, position: float, words: list[str], heights: list[float], allowed: list[bool], *, every: int
 ) -> None:
     fonts = families(words)
-    for word, height, open_place in list(zip(words, heights, open_places, strict=True))[::every]:
-        side, color = "right" if place < 0 else "left", INK if open_place else MUTED
-        text = axes.text(place, height, short(word), ha=side, va="center", fontsize=10, color=color, parse_math=False)
+    for word, height, is_allowed in list(zip(words, heights, allowed, strict=True))[::every]:
+        side, color = "right" if position < 0 else "left", INK if is_allowed else MUTED
+        text = axes.text(
+            position, height, short(word), ha=side, va="center", fontsize=10, color=color, parse_math=False
+        )
         text.set_fontfamily(fonts)
 
 
@@ -97,13 +99,13 @@ def _show(
         values=table,
         axes=("query", "key"),
         labels=(tuple(sides[0]), tuple(sides[1])),
-        caveat=LOOKED,
+        caveat=WEIGHTS_CAVEAT,
         mask=None if bool(allowed.all()) else allowed,
     )
 
     def spots() -> Iterator[Spot]:
-        for row, column in sorted(curves, key=lambda place: -float(table[place])):
-            text = f"{sides[0][row]} → {sides[1][column]}: {told(float(table[row, column]))}"
+        for row, column in sorted(curves, key=lambda position: -float(table[position])):
+            text = f"{sides[0][row]} → {sides[1][column]}: {write_number(float(table[row, column]))}"
             yield Spot(curves[row, column], text, curve=True)
 
     show(axes, map, spots)
@@ -126,5 +128,5 @@ def alignment_lines(
     size = (min(2.2 + words, 12.0), min(0.8 + 0.3 * max(weights.shape), _TALLEST))
     figure, [axes] = panels(size=size, titles=[] if title is None else [title])
     draw_lines(axes, weights, query_labels=query_labels, key_labels=key_labels, mask=mask)
-    figure.caveat = LOOKED
+    figure.caveat = WEIGHTS_CAVEAT
     return figure

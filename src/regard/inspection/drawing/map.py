@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Axis = Literal["query", "key"]
 
-LOOKED = "Weights say where a layer looked, not what mattered."
+WEIGHTS_CAVEAT = "Weights say what a layer attended to, not what mattered."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -134,7 +134,7 @@ def weights_of(call: Call, *, head: int | None = None, example: int = 0) -> Map:
     >>> weights_of(Call(layer="a", step=0, scores=weights.log(), weights=weights, value_norms=weights[0], mask=None))
     Map('a, head 0': 1 query × 2 key)
     """
-    return map_of(call, call.weights, name=call.layer, caveat=LOOKED, head=head, example=example)
+    return map_of(call, call.weights, name=call.layer, caveat=WEIGHTS_CAVEAT, head=head, example=example)
 
 
 def map_of(
@@ -171,11 +171,11 @@ def one_head(
     values: Float[Tensor, "batch heads query key"], *, head: int | None, example: int
 ) -> tuple[Float[Tensor, "query key"], str]:
     """Take one head of one example, or the mean over heads, to the CPU; say which."""
-    check_place("example", example, values.size(0))
+    check_index("example", example, values.size(0))
     own, count = values[example].detach().cpu(), values.size(1)
     if head is None and count > 1:
         return own.mean(0), f"mean of {count} heads"
-    check_place("head", head or 0, count)
+    check_index("head", head or 0, count)
     return own[head or 0], f"head {head or 0}"
 
 
@@ -194,8 +194,8 @@ def words_of(labels: Labels | None, example: int) -> list[str] | None:
     return list(labels[example])
 
 
-def check_place(name: str, number: int, count: int) -> None:
-    """Raise unless a place counted from 0 is there."""
+def check_index(name: str, number: int, count: int) -> None:
+    """Raise unless there is such an index, counted from 0."""
     if not 0 <= number < count:
         raise ArgumentError(f"`{name}` must be from 0 to {count - 1}; received {number}.")
 

@@ -10,10 +10,10 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap
 from torch import Tensor
 
-from regard.inspection.drawing.map import LOOKED, Map, numbered
+from regard.inspection.drawing.heatmap import color_bar, table_of
+from regard.inspection.drawing.map import WEIGHTS_CAVEAT, Map, numbered
 from regard.inspection.drawing.panels import FAINT, panels
-from regard.inspection.drawing.picture import Picture, Spot, show, told
-from regard.inspection.readings.heat import color_bar, table_of
+from regard.inspection.drawing.picture import Picture, Spot, show, write_number
 
 #: From transparent to strong, to lie on a picture.
 OVERLAY = LinearSegmentedColormap.from_list("regard_overlay", [(0.84, 0.37, 0.0, 0.0), (0.84, 0.2, 0.0, 0.85)])
@@ -54,7 +54,7 @@ def _show(axes: Axes, table: Tensor, width: int, height: int, limit: float) -> N
         values=table,
         axes=("query", "key"),
         labels=(numbered(None, rows), numbered(None, columns)),
-        caveat=LOOKED,
+        caveat=WEIGHTS_CAVEAT,
         limits=(0.0, limit),
     )
 
@@ -64,7 +64,7 @@ def _show(axes: Axes, table: Tensor, width: int, height: int, limit: float) -> N
             row, column = divmod(index, columns)
             left, top = column * across, row * down
             corners = ((left, top), (left + across, top), (left + across, top + down), (left, top + down))
-            yield Spot(corners, f"row {row}, column {column}: {told(float(table[row, column]))}")
+            yield Spot(corners, f"row {row}, column {column}: {write_number(float(table[row, column]))}")
 
     show(axes, map, spots)
 
@@ -82,5 +82,5 @@ def image_overlay(
     """
     figure, [axes] = panels(size=(4.2, 3.6), titles=[] if title is None else [title])
     color_bar(draw_overlay(axes, image, weights, limit=limit), axes)
-    figure.caveat = LOOKED
+    figure.caveat = WEIGHTS_CAVEAT
     return figure

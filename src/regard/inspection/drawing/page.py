@@ -14,7 +14,7 @@ import torch
 from matplotlib.transforms import Transform
 
 from regard.inspection.drawing.map import Map
-from regard.inspection.drawing.picture import Picture, Shown, Spot, told
+from regard.inspection.drawing.picture import Picture, Shown, Spot, write_number
 from regard.inspection.drawing.words import readable
 
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
@@ -133,12 +133,12 @@ def _rename(tree: ElementTree.Element, prefix: str) -> None:
 
 def _table(map: Map) -> str:
     """Write the numbers out, for whoever reads them by ear or wants to copy them."""
-    open_places = torch.ones_like(map.values, dtype=torch.bool) if map.mask is None else map.mask
+    allowed = torch.ones_like(map.values, dtype=torch.bool) if map.mask is None else map.mask
     columns = map.labels[1] if len(map.axes) == 2 else ("value",)
     cells = [
-        [told(value) if open_ else "masked" for value, open_ in zip(row, allowed, strict=True)]
+        [write_number(value) if open_ else "masked" for value, open_ in zip(row, allowed, strict=True)]
         for row, allowed in zip(
-            map.values.reshape(-1, len(columns)).tolist(), open_places.reshape(-1, len(columns)).tolist(), strict=True
+            map.values.reshape(-1, len(columns)).tolist(), allowed.reshape(-1, len(columns)).tolist(), strict=True
         )
     ]
     head = "".join(f'<th scope="col">{_text(word)}</th>' for word in columns)

@@ -128,7 +128,7 @@ class Picture(Figure):
         return written.getvalue()
 
 
-def told(value: float) -> str:
+def write_number(value: float) -> str:
     """Write a number as it is told: six digits, or none for what is no number.
 
     >>> told(0.123456789), told(0.0), told(float("nan"))

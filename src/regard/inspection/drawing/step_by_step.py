@@ -5,10 +5,10 @@ from matplotlib.axes import Axes
 
 from regard.attention.tensors import name_of
 from regard.inspection.drawing.bar_chart import draw_bars
+from regard.inspection.drawing.heatmap import color_bar, draw_heatmap
 from regard.inspection.drawing.panels import INK, WordTicks, panels
 from regard.inspection.drawing.picture import Picture
 from regard.inspection.drawing.words import inches, short
-from regard.inspection.readings.heat import color_bar, draw_heatmap
 from regard.inspection.trace.computation import Computation
 
 MOST_FEATURES = 24

@@ -1,4 +1,4 @@
-"""One call of an attention function of `transformers`, said in the words of the operator."""
+"""One call of an attention function of `transformers`, in the words of the operator."""
 
 from collections.abc import Mapping
 from typing import Any

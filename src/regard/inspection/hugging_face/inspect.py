@@ -1,4 +1,4 @@
-"""Run a Hugging Face model on a text, and gather where it looked. Nothing is downloaded here."""
+"""Run a Hugging Face model on a text, and gather what it attended to. Nothing is downloaded here."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from regard.inspection.trace.trace import Call
 SHOWN = 10
 """Tokens listed as likely."""
 _CROSS = ("cross", "encoder_attn", "encdec")
-"""What the names of layers that look at a source have in them, in small letters."""
+"""What the names of layers that attend to a source have in them, in small letters."""
 
 
 def inspect_hugging_face(model: nn.Module, tokenizer: Any, text: str, *, target: str | None = None) -> Inspection:
@@ -76,7 +76,7 @@ def _inspect_one(model: Any, tokenizer: Any, text: str, target: str | None) -> I
     tokens = side.tokens
     trace.label(query=tokens, key=tokens)
     logits = getattr(output, "logits", None)
-    said = ids[0, read:]
+    output_ids = ids[0, read:]
     return Inspection(
         text=text,
         tokens=tuple(tokens),
@@ -84,7 +84,9 @@ def _inspect_one(model: Any, tokenizer: Any, text: str, target: str | None) -> I
         layer=main_layer([], trace.layers),
         target=target,
         target_tokens=tuple(tokens[read:]),
-        target_probabilities=() if logits is None or not len(said) else _chances(logits[0, read - 1 : -1], said),
+        target_probabilities=()
+        if logits is None or not len(output_ids)
+        else _chances(logits[0, read - 1 : -1], output_ids),
         likely=() if logits is None else _likely(model, tokenizer, ids[0], logits[0]),
         model=_name(model),
         spellings=dict.fromkeys(trace.layers, (side, side)),
@@ -92,7 +94,7 @@ def _inspect_one(model: Any, tokenizer: Any, text: str, target: str | None) -> I
 
 
 def _inspect_both(model: Any, tokenizer: Any, text: str, target: str | None) -> Inspection:
-    """Run an encoder with its decoder: let it say the target, found by itself or given, as in training."""
+    """Run an encoder with its decoder: force it to the target, its own or another, as in training."""
     if not _generates(model):
         raise ArgumentError(
             "`model` must be able to say tokens; received "
@@ -102,14 +104,14 @@ def _inspect_both(model: Any, tokenizer: Any, text: str, target: str | None) -> 
     _check_length("text", model, received["input_ids"])
     if target is None:
         generated = model.generate(**received)
-        before, said = generated[:, :-1], generated[:, 1:]
+        before, output_ids = generated[:, :-1], generated[:, 1:]
     else:
-        said = tokenizer(text_target=target, return_tensors="pt").to(_device(model))["input_ids"]
-        _check_length("target", model, said)
-        before = model.prepare_decoder_input_ids_from_labels(said)
+        output_ids = tokenizer(text_target=target, return_tensors="pt").to(_device(model))["input_ids"]
+        _check_length("target", model, output_ids)
+        before = model.prepare_decoder_input_ids_from_labels(output_ids)
     with record(model) as trace:
         output = model(**received, decoder_input_ids=before)
-    source, read, spoken = (_spelling(tokenizer, ids[0]) for ids in (received["input_ids"], before, said))
+    source, read, spoken = (_spelling(tokenizer, ids[0]) for ids in (received["input_ids"], before, output_ids))
     crossing, spellings = [], {}
     for call in trace:
         query = key = source if "encoder" in call.layer.split(".") else read
@@ -123,9 +125,9 @@ def _inspect_both(model: Any, tokenizer: Any, text: str, target: str | None) -> 
         tokens=tuple(source.tokens),
         trace=trace,
         layer=main_layer(crossing, trace.layers),
-        target=target if target is not None else tokenizer.decode(said[0], skip_special_tokens=True),
+        target=target if target is not None else tokenizer.decode(output_ids[0], skip_special_tokens=True),
         target_tokens=tuple(spoken.tokens),
-        target_probabilities=_chances(output.logits[0], said[0]),
+        target_probabilities=_chances(output.logits[0], output_ids[0]),
         likely=_best(tokenizer, output.logits[0, -1]),
         model=_name(model),
         spellings=spellings,
@@ -139,7 +141,7 @@ def _name(model: Any) -> str:
 
 
 def _crosses(call: Call, source: int, target: int) -> bool:
-    """Say whether a layer of the decoder looks at the source: by the lengths, or the name where they are the same."""
+    """Say whether a layer of the decoder attends to the source: by the lengths, or the name where they are the same."""
     queries, keys = call.weights.shape[2:]
     if source != target:
         return (queries, keys) == (target, source)
@@ -164,9 +166,9 @@ def _best(tokenizer: Any, logits: Tensor) -> tuple[Likely, ...]:
     return tuple(map(Likely, _pieces(tokenizer, best.indices), best.values.tolist()))
 
 
-def _chances(logits: Tensor, said: Tensor) -> tuple[float, ...]:
+def _chances(logits: Tensor, output_ids: Tensor) -> tuple[float, ...]:
     """Give how likely each token was."""
-    return tuple(logits.float().softmax(-1).gather(-1, said.unsqueeze(-1)).squeeze(-1).tolist())
+    return tuple(logits.float().softmax(-1).gather(-1, output_ids.unsqueeze(-1)).squeeze(-1).tolist())
 
 
 def _pieces(tokenizer: Any, ids: Tensor) -> list[str]:

@@ -1,6 +1,6 @@
-"""Hugging Face models: `regard` as an attention implementation of `transformers`, for as long as somebody looks on.
+"""Hugging Face models: `regard` as an attention implementation of `transformers`, for as long as a recorder is open.
 
-`record` and `intervene` put a `StandIn` in the place of every attention module that asks `transformers` for its
+`record` and `intervene` put a `StandIn` instead of every attention module that asks `transformers` for its
 attention function. Unless a weight is changed, the stand-in answers with the very function the model had, so that the
 model's result stays that of the fused kernel, bit for bit; scores and weights are computed beside it.
 
@@ -59,7 +59,7 @@ class _Turn(NamedTuple):
 
     own: Callable[[], tuple[Tensor, Any]]
     """What the model would do."""
-    given: dict[str, Any]
+    arguments: dict[str, Any]
     """The same as arguments of `Attend`."""
     normalize: NormalizeFunction | None
     dropout: float
@@ -76,19 +76,19 @@ class StandIn(Attend):
         self.name = name
         self._checked = False
         self._turn: _Turn | None = None
-        self._said: tuple[Tensor, Any] | None = None
+        self._output: tuple[Tensor, Any] | None = None
 
     def answer(self, turn: _Turn) -> tuple[Tensor, Any]:
         """Give what the module's attention function should: context (batch, query, heads, size), and its weights."""
         if not (self._forward_hooks or self._forward_pre_hooks):
             return turn.own()
-        self._turn, self._said = turn, None
+        self._turn, self._output = turn, None
         self.normalize, self.dropout = turn.normalize or SOFTMAX, turn.dropout
         try:
-            context = self(**turn.given)
-            return (context.transpose(1, 2).contiguous(), None) if self._said is None else self._said
+            context = self(**turn.arguments)
+            return (context.transpose(1, 2).contiguous(), None) if self._output is None else self._output
         finally:
-            self._turn, self._said = None, None
+            self._turn, self._output = None, None
 
     def forward(
         self,
@@ -108,12 +108,12 @@ class StandIn(Attend):
         assert turn is not None
         attend = partial(super().forward, query, key, value, score=score, bias=bias, grouped=grouped)
         if not self._checked and not turn.dropout:
-            self._check(turn.own()[0].transpose(1, 2), attend(mask=turn.given["mask"]), turn.given["mask"])
+            self._check(turn.own()[0].transpose(1, 2), attend(mask=turn.arguments["mask"]), turn.arguments["mask"])
             self._checked = True
-        if position is not None or mask is not turn.given["mask"]:
+        if position is not None or mask is not turn.arguments["mask"]:
             return attend(mask=mask, position=position, return_weights=return_weights)
-        self._said = turn.own()
-        return self._said[0].transpose(1, 2)
+        self._output = turn.own()
+        return self._output[0].transpose(1, 2)
 
     @torch.no_grad()
     def _check(self, own: Tensor, ours: Any, mask: Tensor | None) -> None:

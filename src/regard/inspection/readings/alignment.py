@@ -20,7 +20,7 @@ class Reading:
     """Which of a model's weights are read as an alignment, and how."""
 
     step: Step = "produced"
-    """When the model's look counts: as it is about to say a word, or one step on, when the word is its input."""
+    """When the model's weights count: as it is about to predict a word, or one step on, when the word is its input."""
     layer: int | None = None
     """From 0; none: the only one, or the last but one of several."""
     head: int | None = None
@@ -67,7 +67,7 @@ def word_weights(
     $$\bar\alpha_{vw} = \frac{1}{|v|} \sum_{i \in v} \sum_{j \in w} \alpha_{r(i)\,j}, \qquad
     r(i) = i \text{ (produced)}, \quad r(i) = i + 1 \text{ (read)}$$
 
-    Row $i$ of `weights` is where the model looked when about to say token $i$, `</s>` last, and has read the tokens
+    Row $i$ of `weights` are those with which the model predicts token $i$, `</s>` last, and has read the tokens
     before it alone; so in row $i + 1$ token $i$ is its newest input. The last column is what fell on `</s>`: no word.
     `source_words` and `target_words` say for each token but `</s>` which of the `num_words` it is part of.
 
@@ -93,9 +93,9 @@ def choose_weights(
     """Take the layer and head of a reading; rows of scaled weights are made to sum to one again."""
     layers, heads = weights.shape[:2]
     layer = max(layers - 2, 0) if reading.layer is None else reading.layer
-    _check_place("layer", layer, layers)
+    _check_index("layer", layer, layers)
     if reading.head is not None:
-        _check_place("head", reading.head, heads)
+        _check_index("head", reading.head, heads)
     chosen = weights[layer].mean(0) if reading.head is None else weights[layer, reading.head]
     if not reading.norms:
         return chosen
@@ -107,7 +107,7 @@ def link_matrix(
 ) -> Bool[Tensor, "*batch target source"]:
     """Mark for every target word its heaviest source word, or all that weigh at least `threshold`.
 
-    The last column, `</s>`, is left out: without a threshold a word that looked there is still linked, to the heaviest
+    The last column, `</s>`, is left out: without a threshold a word that attends to it is still linked, to the heaviest
     of the words. A row of zeros has no link.
 
     >>> link_matrix(torch.tensor([[0.1, 0.3, 0.6], [0.7, 0.2, 0.1]]))
@@ -145,6 +145,6 @@ def diagonal_links(num_source: int, num_target: int) -> tuple[Link, ...]:
     )
 
 
-def _check_place(name: str, number: int, count: int) -> None:
+def _check_index(name: str, number: int, count: int) -> None:
     if number >= count:
         raise ArgumentError(f"`{name}` must be from 0 to {count - 1}; received {number}.")

@@ -12,7 +12,7 @@ from regard.inspection.drawing.map import Map, weights_of
 from regard.inspection.readings.rank import kendall_tau
 from regard.inspection.trace.trace import Trace
 
-CAVEAT = "Two models that look elsewhere may say the same, and two that look alike may not."
+CAVEAT = "Two models with other weights may predict the same, and two with like weights may not."
 
 
 def divergence(first: Float[Tensor, "*rows key"], second: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows"]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import torch
 
-from regard.inspection.drawing.map import Map, check_place
+from regard.inspection.drawing.map import Map, check_index
 from regard.inspection.readings.max_flow import Network
 from regard.inspection.readings.mixing import Mixing, mixing
 from regard.inspection.trace.trace import Trace
@@ -37,7 +37,7 @@ def flow(
     size, first = len(result.tokens), result.first_query
     rows = list(range(size - first)) if queries is None else list(queries)
     for row in rows:
-        check_place("queries", row, size - first)
+        check_index("queries", row, size - first)
     network = _network(result)
     top = size * len(result.matrices)
     values = [[network.max_flow(top + first + row, key) for key in range(size)] for row in rows]
@@ -50,11 +50,11 @@ def flow(
     )
 
 
-def _network(found: Mixing) -> Network:
+def _network(mixing: Mixing) -> Network:
     """Lead pipes from the states above a layer to those below it; the first states have the numbers of their tokens."""
-    size = len(found.tokens)
-    network = Network(size * (len(found.matrices) + 1))
-    for level, matrix in enumerate(found.matrices):
+    size = len(mixing.tokens)
+    network = Network(size * (len(mixing.matrices) + 1))
+    for level, matrix in enumerate(mixing.matrices):
         for above, below in (matrix > 0).nonzero().tolist():
             network.add(size * (level + 1) + above, size * level + below, float(matrix[above, below]))
     return network

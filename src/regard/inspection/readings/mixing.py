@@ -5,8 +5,8 @@ $$\tilde A_l = \tfrac12 A_l + \tfrac12 I$$
 where $A_l$ is the mean over the heads of layer $l$, its rows summing to one, and $I$ the residual connection. `rollout`
 multiplies these matrices, `flow` sends water through them.
 
-A block of a decoder that looks at a source mixes twice: its own tokens, then the source's in. Source and target tokens
-stand in one row, so that a square matrix says either, and those of the encoder leave the target as it is.
+A block of a decoder that attends to a source mixes twice: its own tokens, then the source's in. Source and target
+tokens stand in one row, so that a square matrix says either, and those of the encoder leave the target as it is.
 
 Reference: Abnar and Zuidema (2020), section 3, arXiv:2005.00928.
 Differs: the paper has encoders alone; for decoders the same rule is carried on.
@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ArgumentError
-from regard.inspection.drawing.map import check_place, numbered, words_of
+from regard.inspection.drawing.map import check_index, numbered, words_of
 from regard.inspection.trace.trace import Call, Trace
 
 
@@ -36,7 +36,7 @@ class Mixing:
 def mixing(
     trace: Trace, *, decoder: Trace | None = None, cross: Trace | None = None, example: int = 0, carried: float = 0.5
 ) -> Mixing:
-    """Give the matrices of a stack of self-attention layers, or of an encoder and a decoder that looks at it.
+    """Give the matrices of a stack of self-attention layers, or of an encoder and a decoder that attends to it.
 
     `trace` has one call per layer, in order; so have, for an encoder with a decoder, `decoder` (its self-attention) and
     `cross`. `joined` makes such traces of word by word decoding. `carried` is the share of the residual connection.
@@ -54,9 +54,9 @@ def mixing(
     encoder, source = _stack("trace", trace, example)
     own, target = _stack("decoder", decoder, example)
     size = (len(source), len(target))
-    matrices = [_place(size, top=_carry(item, carried)) for item in encoder]
+    matrices = [_embed(size, top=_carry(item, carried)) for item in encoder]
     for inner, call in zip(own, cross, strict=True):
-        matrices += [_place(size, bottom=_carry(inner, carried)), _across(_mean(call, example), size, call, carried)]
+        matrices += [_embed(size, bottom=_carry(inner, carried)), _across(_mean(call, example), size, call, carried)]
     return Mixing(matrices=tuple(matrices), tokens=source + target, first_query=len(source))
 
 
@@ -80,20 +80,20 @@ def _stack(name: str, trace: Trace, example: int) -> tuple[list[Tensor], tuple[s
 
 
 def _mean(call: Call, example: int) -> Float[Tensor, "query key"]:
-    """Give the mean over heads, its rows made to sum to one; a row with nothing to look at stays zero."""
-    check_place("example", example, call.weights.size(0))
+    """Give the mean over heads, its rows made to sum to one; a row with nothing to attend to stays zero."""
+    check_index("example", example, call.weights.size(0))
     mean = call.weights[example].detach().double().cpu().mean(0)
     return mean / mean.sum(-1, keepdim=True).clamp_min(torch.finfo(mean.dtype).tiny)
 
 
 def _carry(weights: Tensor, carried: float) -> Tensor:
-    """Add the residual connection; a token that looked at nothing is carried whole."""
+    """Add the residual connection; a token that attended to nothing is carried whole."""
     own = torch.eye(len(weights), dtype=weights.dtype)
     mixed = carried * own + (1 - carried) * weights
     return torch.where(weights.sum(-1, keepdim=True) > 0, mixed / mixed.sum(-1, keepdim=True), own)
 
 
-def _place(size: tuple[int, int], *, top: Tensor | None = None, bottom: Tensor | None = None) -> Tensor:
+def _embed(size: tuple[int, int], *, top: Tensor | None = None, bottom: Tensor | None = None) -> Tensor:
     """Put a matrix of source or target tokens among both."""
     source, target = size
     blocks = [

@@ -1,4 +1,4 @@
-"""Other distributions: would the model have said the same, had it looked elsewhere?"""
+"""Other distributions: would the model predict the same with other weights?"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from regard.errors import ArgumentError
 from regard.inspection.drawing.map import Map, weights_of
 from regard.inspection.readings.compare import divergence
 from regard.inspection.readings.distance import total_variation
-from regard.inspection.readings.uniform import distribution, uniform
+from regard.inspection.trace.distribution import distribution, uniform_weights
 from regard.inspection.trace.intervene import intervene
 from regard.inspection.trace.record import record
 from regard.inspection.trace.trace import Call
@@ -39,7 +39,7 @@ class Other:
     tolerance: float
 
     @property
-    def found(self) -> bool:
+    def within_tolerance(self) -> bool:
         """Tell whether the prediction stayed within the tolerance."""
         return self.change <= self.tolerance
 
@@ -60,7 +60,8 @@ def another_distribution(
 
     by Adam on $-\mathrm{JSD} + \lambda \max(0, \mathrm{TVD} - \varepsilon)$, from random logits. `run` calls the model
     on one example, and `layer` once, and gives logits or log-probabilities; $\varepsilon$ is `tolerance`. Of all steps
-    within the tolerance the farthest is given; where none was, the one that changed least, and `found` is False.
+    within the tolerance the farthest is given; where none was, the one that changed least, and `within_tolerance` is
+    False.
 
     Reference: Jain and Wallace (2019), section 4.2.2, arXiv:1902.10186.
     Differs: one distribution is sought and not several at once; every head and query of the layer has its own.
@@ -75,7 +76,7 @@ def another_distribution(
     optimizer = torch.optim.Adam([logits], lr=0.1)
     best: tuple[tuple[bool, float], Tensor, float, float] | None = None
     for _ in range(steps):
-        forced = distribution(logits, allowed, own)
+        forced = distribution(logits, allowed) * own.sum(-1, keepdim=True)
         with torch.enable_grad(), without_cudnn, intervene(model, weights={layer: forced}):
             change = total_variation(before, run()).max()
         if not change.requires_grad:
@@ -105,7 +106,7 @@ def uniform_distribution(model: nn.Module, run: Callable[[], Tensor], *, layer: 
     """
     call, before = _own(model, run, layer)
     own = call.weights[:1]
-    forced = uniform(own, None if call.mask is None else call.mask[:1])
+    forced = uniform_weights(own, None if call.mask is None else call.mask[:1])
     return _measured(model, run, layer, call, forced, before, tolerance)
 
 
@@ -123,7 +124,7 @@ def shuffled_distributions(
 
 
 def _own(model: nn.Module, run: Callable[[], Tensor], layer: str) -> tuple[Call, Tensor]:
-    """Run the model undisturbed; give its one look and its predictions."""
+    """Run the model undisturbed; give its one call and its predictions."""
     with torch.no_grad(), record(model, layers=layer) as trace:
         before = run()
     if len(trace) != 1 or trace[0].weights.size(0) != 1:

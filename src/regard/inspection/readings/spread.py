@@ -1,4 +1,4 @@
-"""Spread: how widely each query looks, and how much each key is looked at."""
+"""Spread: how widely each query attends, and how much each key is attended to."""
 
 import math
 from dataclasses import replace
@@ -8,12 +8,12 @@ import torch
 from regard.inspection.drawing.map import Map, weights_of
 from regard.inspection.trace.trace import Call
 
-ENTROPY = "A low entropy says that a layer looked at few places, not that it was sure, nor that these places mattered."
-COVERAGE = "Coverage adds up looks; a key that is never looked at can still act through its neighbors' states."
+ENTROPY = "A low entropy says that a layer attended to few keys, not that it was sure, nor that these keys mattered."
+COVERAGE = "Coverage adds up weights; a key that is never attended to can still act through its neighbors' states."
 
 
 def entropy(call: Call, *, head: int | None = None, example: int = 0) -> Map:
-    r"""Give the entropy of each query's weights, in nats: 0 where it looks at one key, $\log n$ where at n alike.
+    r"""Give the entropy of each query's weights, in nats: 0 where it attends to one key, $\log n$ where at n alike.
 
     $$H_i = - \sum_j \alpha_{ij} \log \alpha_{ij}$$
 
@@ -54,16 +54,3 @@ def coverage(call: Call, *, head: int | None = None, example: int = 0) -> Map:
     sums = map.values.sum(0)
     made = Map(name=f"{map.name}: coverage", values=sums, axes=("key",), labels=map.labels[1:], caveat=COVERAGE)
     return replace(made, limits=(0.0, max(float(sums.max()) if sums.numel() else 0.0, 1.0)))
-
-
-def uniform(call: Call, *, head: int | None = None, example: int = 0) -> Map:
-    """Give every key that may be attended to the same weight: the baseline that a map must differ from to say anything.
-
-    Reference: Wiegreffe and Pinter (2019), section 3.2, arXiv:1908.04626.
-    """
-    map = weights_of(call, head=head, example=example)
-    allowed = torch.ones_like(map.values) if map.mask is None else map.mask.to(map.values.dtype)
-    shares = allowed / allowed.sum(-1, keepdim=True).clamp_min(1.0)
-    return replace(
-        map, name=f"{map.name}: uniform", values=shares, caveat="No model has looked here: all keys count alike."
-    )

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, assert_never
 from regard.data.corpora.pair import Link
 
 Join: TypeAlias = Literal["intersection", "union", "grow-diag", "grow-diag-final"]
-Place: TypeAlias = tuple[int, int]
+Cell: TypeAlias = tuple[int, int]
 
 _NEIGHBORS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
@@ -29,7 +29,7 @@ def symmetrize(forward: Collection[Link], backward: Collection[Link], join: Join
     >>> print(*symmetrize(one, other, "intersection"), "|", *symmetrize(one, other, "grow-diag"))
     0-0 | 0-0 0-1 1-1
     """
-    item, other = _places(forward), _places(backward)
+    item, other = _cells(forward), _cells(backward)
     match join:
         case "intersection":
             result = item & other
@@ -46,36 +46,36 @@ def symmetrize(forward: Collection[Link], backward: Collection[Link], join: Join
     return tuple(Link(source, target, sure=True) for source, target in sorted(result))
 
 
-def _places(links: Collection[Link]) -> set[Place]:
+def _cells(links: Collection[Link]) -> set[Cell]:
     return {(link.source, link.target) for link in links}
 
 
-def _grow(found: set[Place], allowed: set[Place]) -> set[Place]:
+def _grow(links: set[Cell], allowed: set[Cell]) -> set[Cell]:
     """Add neighbors until none can be added, target word by target word; what is added counts at once."""
-    found = set(found)
-    sources, targets = {source for source, _ in found}, {target for _, target in found}
-    in_order = sorted(allowed, key=lambda place: (place[1], place[0]))
+    links = set(links)
+    sources, targets = {source for source, _ in links}, {target for _, target in links}
+    in_order = sorted(allowed, key=lambda cell: (cell[1], cell[0]))
     count = -1
-    while count != len(found):
-        count = len(found)
+    while count != len(links):
+        count = len(links)
         for source, target in in_order:
-            if (source, target) not in found:
+            if (source, target) not in links:
                 continue
             for down, right in _NEIGHBORS:
-                place = source + right, target + down
-                if place in allowed and place not in found and not (place[0] in sources and place[1] in targets):
-                    found.add(place)
-                    sources.add(place[0])
-                    targets.add(place[1])
-    return found
+                cell = source + right, target + down
+                if cell in allowed and cell not in links and not (cell[0] in sources and cell[1] in targets):
+                    links.add(cell)
+                    sources.add(cell[0])
+                    targets.add(cell[1])
+    return links
 
 
-def _fill(found: set[Place], side: set[Place]) -> set[Place]:
-    found = set(found)
-    sources, targets = {source for source, _ in found}, {target for _, target in found}
-    for source, target in sorted(side, key=lambda place: (place[1], place[0])):
+def _fill(links: set[Cell], side: set[Cell]) -> set[Cell]:
+    links = set(links)
+    sources, targets = {source for source, _ in links}, {target for _, target in links}
+    for source, target in sorted(side, key=lambda cell: (cell[1], cell[0])):
         if not (source in sources and target in targets):
-            found.add((source, target))
+            links.add((source, target))
             sources.add(source)
             targets.add(target)
-    return found
+    return links

@@ -1,4 +1,4 @@
-"""How much a memory can move what looks at it: the norms of what attention really adds up."""
+"""How much a memory can move what attends to it: the norms of what attention really adds up."""
 
 from typing import cast
 
@@ -18,7 +18,7 @@ from regard.models.sequence.transformer import TransformerMemory, TransformerMod
 def value_norms(
     model: nn.Module, memory: TransformerMemory | RecurrentMemory
 ) -> Float[Tensor, "batch layers heads source"]:
-    r"""Measure what a weight of one on each source token would add, for every layer and head that looks at the source.
+    r"""Measure what a weight of one on each source token would add, for each layer and head that attends to the source.
 
     $$\lVert \alpha_{ij} f(x_j) \rVert = \alpha_{ij} \lVert f(x_j) \rVert, \qquad f(x) = (x W^V + b^V) W^O_h$$
 

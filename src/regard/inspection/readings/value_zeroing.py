@@ -71,10 +71,10 @@ def value_zeroing(
     )
 
 
-def _zeroing(place: int) -> Callable[[Tensor], Tensor]:
+def _zeroing(index: int) -> Callable[[Tensor], Tensor]:
     def change(weights: Tensor) -> Tensor:
         kept = torch.ones(weights.size(-1), dtype=weights.dtype, device=weights.device)
-        kept[place] = 0.0
+        kept[index] = 0.0
         return weights * kept
 
     return change

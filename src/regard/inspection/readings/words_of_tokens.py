@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Real
 from torch import Tensor
 
 from regard.data.corpora.pair import words as divide
+from regard.data.text.words_of_tokens import spans_of, words_at
 from regard.errors import ArgumentError
 from regard.inspection.drawing.map import Map
 
@@ -50,7 +50,7 @@ class Spelling:
         """
         names: list[str] = []
         numbers: list[int] = []
-        for alone, run in groupby(range(len(self.ids)), key=lambda place: self.ids[place] in self.special):
+        for alone, run in groupby(range(len(self.ids)), key=lambda index: self.ids[index] in self.special):
             indices = list(run)
             own = Words(tuple(self.tokens[item] for item in indices), tuple(range(len(indices))))
             result = own if alone else self._divide(indices)
@@ -58,21 +58,18 @@ class Spelling:
             names += result.names
         return Words(tuple(names), tuple(numbers))
 
-    def _divide(self, places: list[int]) -> Words:
+    def _divide(self, positions: list[int]) -> Words:
         """Find the words of a run of tokens, none of them special."""
-        text, ends = _spell([self.ids[place] for place in places], self.decode)
-        borders: list[int] = []
-        for word in divide(text):
-            borders.append(text.index(word, borders[-1] if borders else 0) + len(word))
-        of_word = np.searchsorted(borders, np.array(ends) - 1, side="right").clip(max=max(len(borders) - 1, 0))
+        text, ends = _spell([self.ids[index] for index in positions], self.decode)
+        of_word = words_at([end - 1 for end in ends], spans_of(text, divide(text)))
         names: list[str] = []
         numbers: list[int] = []
         start = 0
-        for _, cluster in groupby(range(len(places)), key=lambda place: of_word[place]):
+        for _, cluster in groupby(range(len(positions)), key=lambda index: of_word[index]):
             members = list(cluster)
             end = ends[members[-1]]
             numbers += [len(names)] * len(members)
-            names.append(text[start:end].strip() or "".join(self.tokens[places[item]] for item in members))
+            names.append(text[start:end].strip() or "".join(self.tokens[positions[item]] for item in members))
             start = end
         return Words(tuple(names), tuple(numbers))
 
@@ -122,7 +119,7 @@ def _spell_in_blocks(ids: list[int], decode: Callable[[list[int]], str], *, size
 
 
 def merge_words(map: Map, *, query: Words | None = None, key: Words | None = None) -> Map:
-    r"""Merge the tokens of words: sums over a word that is looked at, means over one that looks.
+    r"""Merge the tokens of words: sums over a word that is attended to, means over one that attends.
 
     $$\bar\alpha_{vw} = \frac{1}{|v|} \sum_{i \in v} \sum_{j \in w} \alpha_{ij}$$
 

@@ -17,7 +17,7 @@ Change = Callable[[Tensor], Tensor]
 
 
 def attention_layers(model: nn.Module) -> dict[str, nn.Module]:
-    """Find every attention layer of a model by its dotted path, where recording and intervening take place.
+    """Find every attention layer of a model by its dotted path, where recording and intervening act.
 
     It is an `Attend`, or an attention module of a Hugging Face model. A model that is itself a layer goes by the name
     of its class.
@@ -35,6 +35,15 @@ def attention_layers(model: nn.Module) -> dict[str, nn.Module]:
             f"{type(unwrapped(model)).__name__}, which holds none."
         )
     return result
+
+
+def layers_with(model: nn.Module, part: str = "") -> list[str]:
+    """Name the attention layers of a model whose name holds `part`: none for a model that does not attend.
+
+    >>> layers_with(nn.Linear(2, 2))
+    []
+    """
+    return [name for name in _find_layers(model) if part in name]
 
 
 def _find_layers(model: nn.Module) -> dict[str, nn.Module]:

@@ -16,9 +16,9 @@ from regard.attention.normalize import NormalizeFunction, normalize
 from regard.attention.score import ScoreFunction
 from regard.attention.tensors import widened
 from regard.errors import ArgumentError
-from regard.inspection.drawing.map import check_place, numbered
+from regard.inspection.drawing.map import check_index, numbered
 from regard.inspection.trace.attention_layers import Wrapped, open_layers
-from regard.inspection.trace.query import Place
+from regard.inspection.trace.query import QueryIndex
 from regard.inspection.trace.trace import matching
 from regard.layers.attend import Attend
 from regard.layers.process_switches import eager
@@ -64,7 +64,7 @@ class Computation:
     extra: Float[Tensor, " value_size"] | None
     """What the position adds to the context."""
     context: Float[Tensor, " value_size"]
-    given: Float[Tensor, " value_size"]
+    output: Float[Tensor, " value_size"]
     """What the layer really gave, before any output matrix, perhaps by a fused kernel."""
 
     @property
@@ -75,7 +75,7 @@ class Computation:
     @property
     def error(self) -> float:
         """How far the context made here is from the layer's own: rounding, or dropout, or something is wrong."""
-        return float((self.context - self.given).abs().max()) if self.context.numel() else 0.0
+        return float((self.context - self.output).abs().max()) if self.context.numel() else 0.0
 
 
 @torch.no_grad()
@@ -100,16 +100,16 @@ def computation(
 
     >>> from regard.layers import SelfAttention
     >>> layer, x = SelfAttention(), torch.eye(2)[None]
-    >>> found = computation(layer, lambda: layer(x), layer="SelfAttention", query=0)
-    >>> found.scores, found.weights, found.context
+    >>> steps = computation(layer, lambda: layer(x), layer="SelfAttention", query=0)
+    >>> steps.scores, steps.weights, steps.context
     (tensor([1., 0.]), tensor([0.7311, 0.2689]), tensor([0.7311, 0.2689]))
-    >>> found.score, found.normalizer, found.error
+    >>> steps.score, steps.normalizer, steps.error
     (Dot(), Softmax(), 0.0)
     """
     shapes: list[torch.Size] = []  # (*batch, query) of each call
     result: list[Computation] = []
 
-    def look(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+    def take_apart(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         assert isinstance(module, Attend)
         context = output.context if isinstance(output, Attended) else output
         row = query - sum(shape[-1] for shape in shapes) if step is None else query
@@ -117,7 +117,7 @@ def computation(
         shapes.append(context.shape[:-1])
         if wanted:
             inputs = _read(module, dict(zip(("query", "key", "value"), args, strict=False)) | kwargs)
-            result.append(_take_apart(inputs, context, Place(inputs.shape, example, head, row), names[0]))
+            result.append(_take_apart(inputs, context, QueryIndex(inputs.shape, example, head, row), names[0]))
 
     with ExitStack() as stack:
         stack.enter_context(eager)
@@ -125,17 +125,17 @@ def computation(
         names = matching(layer, layers)
         if len(names) != 1:
             raise ArgumentError(f"`layer` must match one layer; received {layer}, which matches {', '.join(names)}.")
-        stack.callback(layers[names[0]].register_forward_hook(look, with_kwargs=True).remove)
+        stack.callback(layers[names[0]].register_forward_hook(take_apart, with_kwargs=True).remove)
         run()
     if not shapes:
         raise ArgumentError(f"`run` must call {names[0]}; received one that does not.")
     counts = [shape[-1] for shape in shapes]
     if step is not None:
-        check_place("step", step, len(counts))
+        check_index("step", step, len(counts))
     else:
         if query >= counts[0]:
             _check_growing(names[0], shapes)
-        check_place("query", query, sum(counts))
+        check_index("query", query, sum(counts))
     words = numbered(query_labels, sum(counts) if step is None else counts[step], name="query_labels")
     keys = len(result[0].weights)
     named = numbered(key_labels, keys, name="key_labels")
@@ -158,16 +158,16 @@ def _check_growing(layer: str, shapes: Sequence[torch.Size]) -> None:
             )
 
 
-def _read(attend: Attend, given: dict[str, Any]) -> Inputs:
+def _read(attend: Attend, output: dict[str, Any]) -> Inputs:
     """Read the arguments of a call as the operator reads them, without dropout."""
-    own = {"value": None, "mask": None, "bias": None, "position": None, "grouped": False} | given
+    own = {"value": None, "mask": None, "bias": None, "position": None, "grouped": False} | output
     own.pop("return_weights", None)
     return read_inputs(**own, normalize=attend.normalize, dropout=0.0, generator=None)
 
 
 @torch.inference_mode(False)  # so that the numbers may take part in training, wherever the call was made
 @torch.no_grad()
-def _take_apart(inputs: Inputs, given: Tensor, place: Place, layer: str) -> Computation:
+def _take_apart(inputs: Inputs, output: Tensor, at: QueryIndex, layer: str) -> Computation:
     """Compute one call part by part, as the specification does, and take one row of each."""
     position, shape, mask = _own_position(inputs.position), inputs.shape, inputs.dense_mask()
     finite = all(bool(item.isfinite().all()) for item in (inputs.query, inputs.key, inputs.value))
@@ -182,29 +182,29 @@ def _take_apart(inputs: Inputs, given: Tensor, place: Place, layer: str) -> Comp
     normalized = normalize(scores, mask, inputs.normalize)
     weights = normalized if inputs.position is None else inputs.position.reweight(normalized)
     extra = None if position is None else position.context(weights)
-    mixed = place.row(weights) @ place.table(widened(value))
+    mixed = at.row(weights) @ at.table(widened(value))
     return Computation(
         layer=layer,
         query_label="",
         key_labels=(),
-        score=place.score(inputs.score),
+        score=at.score(inputs.score),
         normalizer=inputs.normalize,
         position=position,
-        query=place.row(turned.query),
-        keys=place.table(key),
-        values=place.table(value),
-        unturned=(place.row(inputs.query), place.table(own_key)) if _turns(position) else None,
-        compared=place.row(compared),
-        bias=None if inputs.bias is None else place.row(inputs.bias.expand(shape)),
-        added=None if added is None else place.row(added.expand(shape)),
-        scores=place.row(scores),
-        mask=None if mask is None else place.row(mask.expand(shape)),
-        normalized=place.row(normalized),
-        factors=_factors(position, place, normalized, mask),
-        weights=place.row(weights),
-        extra=None if extra is None else place.row(extra),
-        context=mixed if extra is None else mixed + place.row(extra),
-        given=place.row(given),
+        query=at.row(turned.query),
+        keys=at.table(key),
+        values=at.table(value),
+        unturned=(at.row(inputs.query), at.table(own_key)) if _turns(position) else None,
+        compared=at.row(compared),
+        bias=None if inputs.bias is None else at.row(inputs.bias.expand(shape)),
+        added=None if added is None else at.row(added.expand(shape)),
+        scores=at.row(scores),
+        mask=None if mask is None else at.row(mask.expand(shape)),
+        normalized=at.row(normalized),
+        factors=_factors(position, at, normalized, mask),
+        weights=at.row(weights),
+        extra=None if extra is None else at.row(extra),
+        context=mixed if extra is None else mixed + at.row(extra),
+        output=at.row(output),
     )
 
 
@@ -217,9 +217,9 @@ def _turns(position: Position | None) -> bool:
     return position is not None and type(position).rotate is not Position.rotate
 
 
-def _factors(position: Position | None, place: Place, like: Tensor, mask: Tensor | None) -> Tensor | None:
+def _factors(position: Position | None, at: QueryIndex, like: Tensor, mask: Tensor | None) -> Tensor | None:
     """Ask the position what it makes of weights of one; what is masked counts zero."""
     if position is None or type(position).reweight is Position.reweight:
         return None
     changed = position.reweight(torch.ones_like(like))
-    return place.row(changed if mask is None else changed.masked_fill(~mask, 0.0))
+    return at.row(changed if mask is None else changed.masked_fill(~mask, 0.0))

@@ -1,4 +1,4 @@
-"""Inspect: one call that runs a model on a text and shows where all its layers looked."""
+"""Inspect: one call that runs a model on a text and shows what all its layers attended to."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,21 +25,21 @@ class Likely(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Inspection:
-    """What a model read and said, and where it looked meanwhile."""
+    """What a model read and output, and what it attended to."""
 
     text: str
     """As it was given."""
     tokens: tuple[str, ...]
     """As the model read them."""
     trace: Trace
-    """One call for each layer, with the tokens as labels. Where a decoder looks at its source, a query is named by the
-    token that it is about to say; elsewhere by the token that it is."""
+    """One call for each layer, with the tokens as labels. Where a decoder attends to its source, a query is named by
+    the token that it predicts; elsewhere by the token that it is."""
     spellings: Mapping[str, tuple[Spelling, Spelling]]
-    """For each layer, the tokens that look and those that are looked at, from which words are made."""
+    """For each layer, the tokens that attend and those attended to, from which words are made."""
     layer: str
     """The layer that is shown where none is named."""
     target: str | None = None
-    """What the model said, or was made to say."""
+    """What the model output, or was forced to."""
     target_tokens: tuple[str, ...] = ()
     target_probabilities: tuple[float, ...] = ()
     """Of each target token, given those before it."""
@@ -63,11 +63,11 @@ class Inspection:
         return weights_of(self.call(layer), head=head)
 
     def words(self, layer: str | None = None, *, head: int | None = None) -> Map:
-        """Give the same by words: sums over the tokens of a word that is looked at, means over one that looks."""
+        """Give the same by words: sums over the tokens of a word that is attended to, means over one that attends."""
         call = self.call(layer)
-        looking, looked_at = self.spellings[call.layer]
-        query = looking.words()
-        key = query if looked_at is looking else looked_at.words()
+        query_spelling, key_spelling = self.spellings[call.layer]
+        query = query_spelling.words()
+        key = query if key_spelling is query_spelling else key_spelling.words()
         return merge_words(weights_of(call, head=head), query=query, key=key)
 
     def figure(self, layer: str | None = None, *, head: int | None = None) -> "Picture":
@@ -136,7 +136,7 @@ def inspect(model: nn.Module, tokenizer: Any, text: str, /, *, target: str | Non
 @overload
 def inspect(model: Inspectable, /, *inputs: Any, target: str | None = None) -> Inspection: ...
 def inspect(model: Any, /, *inputs: Any, target: str | None = None) -> Inspection:
-    """Run a model on a text, and give what it read, what it said and where its layers looked.
+    """Run a model on a text, and give what it read, its output and what its layers attended to.
 
     - `inspect(loaded, text)`, with what `regard.load` gives, is `loaded.inspect(text)`.
     - `inspect(model, tokenizer, text)` is for models of Hugging Face: encoders, decoders and both together.
@@ -174,7 +174,7 @@ def only_reads(model: object) -> ArgumentError:
 
 
 def main_layer(crossing: list[str], every: list[str]) -> str:
-    """Choose the layer to show: of those that look at a source the last but one, as alignments do; else the last.
+    """Choose the layer to show: of those that attend to a source the last but one, as alignments do; else the last.
 
     Reference: Garg et al. (2019), arXiv:1909.02074 (the last layer but one aligns best).
     """

@@ -1,4 +1,4 @@
-"""Intervene: what would the model do if it looked elsewhere?"""
+"""Intervene: what would the model do with other weights?"""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -11,8 +11,8 @@ from torch.utils.hooks import RemovableHandle
 from regard.attention import Mask, Position
 from regard.attention.mask import as_mask
 from regard.errors import ArgumentError
-from regard.inspection.readings.uniform import uniform
 from regard.inspection.trace.attention_layers import Change, four_axes, open_layers, wrap
+from regard.inspection.trace.distribution import uniform_weights
 from regard.inspection.trace.trace import matching
 from regard.layers.attend import Attend
 from regard.layers.process_switches import eager
@@ -88,14 +88,14 @@ def _force(attend: Attend, forced: Forced) -> RemovableHandle:
 
 
 def _changing(forced: Forced, mask: Mask | None, position: Position | None) -> Change:
-    """Make a function of one call's weights, which leaves masked keys at zero; who records asks again and is told."""
+    """Make a function of one call's weights, which leaves masked keys at zero; a recorder gets the same."""
     answer: list[Tensor] = []
 
     def change(weights: Tensor) -> Tensor:
         if not answer:
             allowed = _allowed(weights, mask, position)
             if isinstance(forced, str):
-                new = uniform(weights, allowed)
+                new = uniform_weights(weights, allowed)
             else:
                 new = _fitting(forced if isinstance(forced, Tensor) else forced(four_axes(weights)), weights)
             answer.append(new if allowed is None else new.masked_fill(~allowed, 0.0))

@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.errors import ArgumentError, DataError
-from regard.inspection.drawing.map import check_place, words_of
+from regard.inspection.drawing.map import check_index, words_of
 from regard.inspection.trace.trace import Call
 
 LEVELS = 255
@@ -55,7 +55,7 @@ def pack(call: Call, *, example: int = 0) -> Packed:
     >>> unpack(pack(call))
     tensor([[[0.2510, 0.7490]]])
     """
-    check_place("example", example, call.weights.size(0))
+    check_index("example", example, call.weights.size(0))
     weights = call.weights[example].detach().float().cpu()
     low, high = (float(weights.min()), float(weights.max())) if weights.numel() else (0.0, 1.0)
     if not (low >= 0 and high <= 1 + 1e-4):
@@ -104,7 +104,7 @@ def exact_row(call: Call, *, head: int, query: int, example: int = 0) -> Float[T
     for name, number, count in zip(
         ("example", "head", "query"), (example, head, query), call.weights.shape, strict=False
     ):
-        check_place(name, number, count)
+        check_index(name, number, count)
     return call.weights[example, head, query].detach().float().cpu()
 
 

@@ -1,4 +1,4 @@
-"""Place: one query of one head of one example, and what lies there in the tensors of a call."""
+"""One query of one head of one example, and what lies there in the tensors of a call."""
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -9,21 +9,21 @@ from torch import Tensor
 
 from regard.attention import Score
 from regard.attention.score import ScoreFunction
-from regard.inspection.drawing.map import check_place
+from regard.inspection.drawing.map import check_index
 from regard.inspection.trace.attention_layers import four_axes
 
 #: Axes that a score's parameter has for one head.
 _AXES = {"matrix": 2, "vector": 1}
 
 
-class Place:
+class QueryIndex:
     """One query of one head of one example, in tensors that may share heads or examples; all it gives are copies."""
 
     def __init__(self, shape: Sequence[int], example: int, head: int, query: int) -> None:
         self.shape, self.lead = tuple(shape), tuple(shape[:-2])
         counts = four_axes(torch.empty(self.shape, device="meta")).shape
         for name, number, count in zip(("example", "head", "query"), (example, head, query), counts, strict=False):
-            check_place(name, number, count)
+            check_index(name, number, count)
         self.example, self.head, self.query = example, head, query
 
     def row(self, tensor: Tensor) -> Tensor:

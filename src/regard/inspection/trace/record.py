@@ -129,15 +129,15 @@ class _Recorder:
         self.name, self.trace, self.step = name, trace, 0
         self.query_labels, self.key_labels = query_labels, key_labels
 
-    def add(self, seen: "Seen", kept: Tensor | None = None) -> None:
+    def add(self, computed: "Computed", kept: Tensor | None = None) -> None:
         """Add a call, with the weights kept on their way to the context, or else a copy."""
         call = Call(
             layer=self.name,
             step=self.step,
-            scores=four_axes(seen.scores),
-            weights=four_axes(seen.weights) if kept is None else kept,
-            value_norms=seen.value_norms,
-            mask=None if seen.mask is None else four_axes(seen.mask),
+            scores=four_axes(computed.scores),
+            weights=four_axes(computed.weights) if kept is None else kept,
+            value_norms=computed.value_norms,
+            mask=None if computed.mask is None else four_axes(computed.mask),
         )
         call.label(query=self.query_labels, key=self.key_labels)
         self.step += 1
@@ -147,10 +147,10 @@ class _Recorder:
 def _watch(attend: Attend, recorder: _Recorder) -> list[RemovableHandle]:
     """Look on after each call."""
 
-    def look(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+    def keep(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         recorder.add(see(attend.normalize, *args, **kwargs))
 
-    return [attend.register_forward_hook(look, with_kwargs=True)]
+    return [attend.register_forward_hook(keep, with_kwargs=True)]
 
 
 def _watch_kept(attend: Attend, recorder: _Recorder) -> list[RemovableHandle]:
@@ -183,7 +183,7 @@ def _retained(weights: Tensor) -> Tensor:
     return kept
 
 
-class Seen(NamedTuple):
+class Computed(NamedTuple):
     """What one call computed, with the axes it was given in."""
 
     scores: Tensor
@@ -205,7 +205,7 @@ def see(
     position: Position | None = None,
     grouped: bool = False,
     return_weights: bool = False,
-) -> Seen:
+) -> Computed:
     """Compute a call once more, without dropout, through a normalizer that shows what it was given."""
     shown: list[tuple[Tensor, Tensor | None]] = []
 
@@ -230,7 +230,7 @@ def see(
     if allowed is not None:
         allowed = allowed.expand(scores.shape).clone()
         scores = scores.masked_fill(~allowed, -torch.inf)
-    return Seen(scores.clone(), weights.clone(), _norms(key if value is None else value, weights, allowed), allowed)
+    return Computed(scores.clone(), weights.clone(), _norms(key if value is None else value, weights, allowed), allowed)
 
 
 def _norms(value: Tensor, weights: Tensor, allowed: Tensor | None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Traces: what every attention layer looked at, in one format for all of them."""
+"""Traces: what every attention layer attended to, in one format for all of them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,9 +32,9 @@ class Call:
     mask: Bool[Tensor, "batch heads query key"] | None
     """True where a query could attend; None where it could everywhere."""
     query_labels: Labels | None = None
-    """The words that looked."""
+    """The words that attend."""
     key_labels: Labels | None = None
-    """The words looked at."""
+    """The words attended to."""
 
     def __repr__(self) -> str:
         batch, heads, query, key = self.weights.shape

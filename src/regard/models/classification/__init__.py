@@ -2,8 +2,6 @@
 
 from regard.models.classification.build import build_classifier
 from regard.models.classification.network import Classified, Network, Sentence, Summary
-from regard.models.classification.removal import removal_shares
-from regard.models.classification.saliency import gradient_shares
 from regard.models.classification.tf_idf import TfIdfClassifier, fit_tf_idf
 
 __all__ = [
@@ -14,6 +12,4 @@ __all__ = [
     "TfIdfClassifier",
     "build_classifier",
     "fit_tf_idf",
-    "gradient_shares",
-    "removal_shares",
 ]

@@ -1,4 +1,4 @@
-"""Ask an image as one file: the picture, what a model says of it and where it looks, without a model."""
+"""Ask an image as one file: the picture, what a model answers and attends to, without a model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +9,8 @@ from regard.data.images.picture import picture_size
 from regard.errors import ArgumentError
 from regard.studio.models import open_one
 from regard.studio.single_file import Answer, Recorded, Watch, make_page, watch_nothing
-from regard.studio.views.ask import check, say_of, size_of, tell_checks, tell_seen
-from regard.studio.views.ask_read import Seen
+from regard.studio.views.ask import answer_about, check, size_of, write_checks, write_picture
+from regard.studio.views.ask_picture import Picture
 from regard.tasks.captions.model import Captioner
 from regard.tasks.images.model import ImageClassifier
 from regard.tasks.picture_input import read_any_picture
@@ -24,7 +24,7 @@ def picture_page(
     *,
     watch: Watch = watch_nothing,
 ) -> str:
-    """Give a page of a picture and what a model says of it, as the view Ask an image does."""
+    """Give a page of a picture and what a model answers, as the view Ask an image does."""
     return make_page(record_picture(model, picture, questions, watch=watch))
 
 
@@ -35,20 +35,22 @@ def record_picture(
     *,
     watch: Watch = watch_nothing,
 ) -> Recorded:
-    """Ask every question and measure its checks; a model that describes or labels is asked nothing."""
+    """Ask every question and measure its checks; a model that describes or labels takes none."""
     asks = isinstance(model, QuestionAnswerer)
     if asks != bool(questions):
-        wanted = "at least one for a model that answers questions" if asks else "none for a model that is asked nothing"
+        wanted = (
+            "at least one for a model that answers questions" if asks else "none for a model that takes no question"
+        )
         raise ArgumentError(f"`questions` must be {wanted}; received {len(questions)}.")
     opened = open_one(model)
-    known = _read(model, picture)
+    read = _read(model, picture)
     request: dict[str, Any] = {"model": opened.name, "file": f"picture {_readable(picture.name)}"}
-    answers = [Answer("ask/see", request, tell_seen(opened, known))]
+    answers = [Answer("ask/picture", request, write_picture(opened, read))]
     for done, question in enumerate(questions or [""]):
-        watch("covering places", done, len(questions) or 1)
+        watch("covering cells", done, len(questions) or 1)
         body = request | {"question": question}
-        answers.append(Answer("ask/say", body, say_of(model, known, question)))
-        answers.append(Answer("ask/checks", body, tell_checks(check(model, known, question))))
+        answers.append(Answer("ask/answer", body, answer_about(model, read, question)))
+        answers.append(Answer("ask/checks", body, write_checks(check(model, read, question))))
     state = {"own": request["file"]} | ({"question": questions[0]} if questions else {})
     return Recorded("ask", f"ask?{urlencode(state)}", [opened.about], answers)
 
@@ -58,8 +60,8 @@ def _readable(name: str) -> str:
     return name.encode("utf-8", "replace").decode()
 
 
-def _read(model: QuestionAnswerer | Captioner | ImageClassifier, picture: Path) -> Seen:
+def _read(model: QuestionAnswerer | Captioner | ImageClassifier, picture: Path) -> Picture:
     """Read a picture as the command line does, which takes more kinds of files than the studio."""
     size, channels = size_of(model)
     pixels = read_any_picture(picture, size=size, channels=channels).numpy()
-    return Seen(pixels=pixels, original=picture_size(picture))
+    return Picture(pixels=pixels, original=picture_size(picture))

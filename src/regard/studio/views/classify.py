@@ -2,15 +2,14 @@
 
 from typing import Any
 
-import torch
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from regard.errors import ArgumentError
-from regard.inspection.trace.intervene import intervene
+from regard.inspection.trace.attention_layers import layers_with
 from regard.studio.models import Models
-from regard.studio.recording import attending
 from regard.studio.tensors import EXACT, pack
+from regard.tasks.attribution import label_with_uniform_weights
 from regard.tasks.classification.model import By, Classifier, Decision
 from regard.tasks.classification.page import MEANING
 
@@ -35,20 +34,20 @@ def router(models: Models) -> APIRouter:
     made = APIRouter(prefix="/classify")
 
     @made.post("/read")
-    async def read(asked: Text, request: Request) -> dict[str, Any]:
-        opened = models.find(asked.model, Classifier)
-        description = await opened.ask(request, lambda classifier: tell_decision(classifier, asked.text))
-        return description | {"others": await others(models, asked, description["words"], request)}
+    async def read(body: Text, request: Request) -> dict[str, Any]:
+        opened = models.find(body.model, Classifier)
+        decision = await opened.ask(request, lambda classifier: write_decision(classifier, body.text))
+        return decision | {"others": await others(models, body, decision["words"], request)}
 
     @made.post("/maps")
-    async def maps(asked: Text, request: Request) -> dict[str, Any]:
-        opened = models.find(asked.model, Classifier)
-        return await opened.ask(request, lambda classifier: tell_maps(classifier, asked.text))
+    async def maps(body: Text, request: Request) -> dict[str, Any]:
+        opened = models.find(body.model, Classifier)
+        return await opened.ask(request, lambda classifier: write_maps(classifier, body.text))
 
     return made
 
 
-def tell_decision(classifier: Classifier, text: str) -> dict[str, Any]:
+def write_decision(classifier: Classifier, text: str) -> dict[str, Any]:
     """Write the label, and the shares of the words by the model, by gradient and by removal."""
     _check(classifier, text)
     own = _decide(classifier, text, "model")
@@ -70,40 +69,28 @@ def tell_decision(classifier: Classifier, text: str) -> dict[str, Any]:
             "removal": None if removed is None else list(removed.weights),
         },
         "skipped": f"Not measured for more than {MAX_REMOVED} words." if removed is None else "",
-        "uniform": uniform(classifier, text, own.label),
+        "uniform": label_with_uniform_weights(classifier, text, own.label),
     }
 
 
-@torch.no_grad()
-def uniform(classifier: Classifier, text: str, label: str) -> float | None:
-    """Give the probability of the label if every look of every layer were uniform; none where nothing looks."""
-    names = attending(classifier.model)
-    if not names:
-        return None
-    ids = torch.tensor([classifier.encode([text])[0].tolist()], device=classifier.device)
-    with intervene(classifier.model, weights=dict.fromkeys(names, "uniform")):
-        logits = classifier.model(ids, torch.tensor([ids.size(1)])).logits[0]
-    return float(logits.double().softmax(-1)[classifier.labels.index(label)])
-
-
-async def others(models: Models, asked: Text, words: list[str], request: Request) -> list[dict[str, Any]]:
+async def others(models: Models, body: Text, words: list[str], request: Request) -> list[dict[str, Any]]:
     """Give the shares by the other open classifiers of the same kind, labels and words: the same with other seeds."""
-    chosen = models.find(asked.model, Classifier)
+    chosen = models.find(body.model, Classifier)
     result = []
     for item in models.all("classifier"):
         if item.name == chosen.name or item.thing.spec != chosen.thing.spec or item.thing.labels != chosen.thing.labels:
             continue
-        decision = await item.ask(request, lambda classifier: _decide(classifier, asked.text, "model"))
+        decision = await item.ask(request, lambda classifier: _decide(classifier, body.text, "model"))
         if list(decision.words) == words:
             result.append({"name": item.name, "label": decision.label, "shares": list(decision.weights)})
     return result
 
 
-def tell_maps(classifier: Classifier, text: str) -> dict[str, Any]:
-    """Write where every token, and every look that sums the text up, looks."""
+def write_maps(classifier: Classifier, text: str) -> dict[str, Any]:
+    """Write what every token, and every query that sums the text up, attends to."""
     _check(classifier, text)
     count = len(classifier.encode([text])[0])
-    if not attending(classifier.model):
+    if not layers_with(classifier.model):
         return {"maps": [], "skipped": "This model has no attention: there is no map of it."}
     if count > MAX_MAPPED:
         return {"maps": [], "skipped": f"Not drawn for more than {MAX_MAPPED} tokens; these are {count}."}

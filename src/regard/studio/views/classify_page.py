@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 from regard.errors import ArgumentError
 from regard.studio.models import open_one
 from regard.studio.single_file import Answer, Recorded, Watch, make_page, watch_nothing
-from regard.studio.views.classify import tell_decision, tell_maps
-from regard.studio.views.passage import look_from_pronouns
+from regard.studio.views.classify import write_decision, write_maps
+from regard.studio.views.passage import attend_to_pronouns
 from regard.tasks.classification.model import Classifier
 
 
@@ -26,8 +26,8 @@ def record_classification(classifier: Classifier, texts: Sequence[str], *, watch
         watch("classifying", done, len(texts))
         wanted = {"model": opened.name, "text": text}
         answers += [
-            Answer("classify/read", wanted, tell_decision(classifier, text) | {"others": []}),
-            Answer("classify/maps", wanted, tell_maps(classifier, text)),
-            Answer("passage/look", wanted, look_from_pronouns(opened, text)),
+            Answer("classify/read", wanted, write_decision(classifier, text) | {"others": []}),
+            Answer("classify/maps", wanted, write_maps(classifier, text)),
+            Answer("passage/attention", wanted, attend_to_pronouns(opened, text)),
         ]
     return Recorded("classify", f"classify?{urlencode({'text': texts[0]})}", [opened.about], answers)

@@ -29,7 +29,7 @@ class Lengths:
 
     def __init__(self, models: Models) -> None:
         self._models, self._lock = models, threading.Lock()
-        self._found: dict[str, dict[str, dict[str, Any]]] = {}  # by name and by the sentences, the latest last
+        self._results: dict[str, dict[str, dict[str, Any]]] = {}  # by name and by the sentences, the latest last
         self._progress: dict[str, Any] | None = None
         self._failed: tuple[set[str], str] = (set(), "")
 
@@ -49,7 +49,7 @@ class Lengths:
             self._progress, self._failed = _beginning(names[0]), (set(), "")
         threading.Thread(target=self._run, args=(list(names),), daemon=True).start()
 
-    def tell(self, names: Sequence[str]) -> dict[str, Any]:
+    def answer(self, names: Sequence[str]) -> dict[str, Any]:
         """Give what is known of these models on the same sentences, and how far the measuring is.
 
         What was measured on other sentences than the first model cannot be compared, and counts as not measured.
@@ -71,7 +71,7 @@ class Lengths:
         self._models.find(name, Translator)
         before = read_results(self._models, name)
         with self._lock:
-            return ({before["fingerprint"]: before} if before else {}) | self._found.get(name, {})
+            return ({before["fingerprint"]: before} if before else {}) | self._results.get(name, {})
 
     def _run(self, names: list[str]) -> None:
         try:
@@ -80,7 +80,7 @@ class Lengths:
             held_out = thinned(common.held_out)
             settings = Evaluating(search=Search(), bins=edges_of(held_out), samples=SAMPLES)
             for name, path in folders.items():
-                result = self._found.get(name, {}).get(held_out.fingerprint)
+                result = self._results.get(name, {}).get(held_out.fingerprint)
                 if result is None:
                     measured = evaluate(
                         load(path),
@@ -89,20 +89,20 @@ class Lengths:
                         name=name,
                         watch=lambda stage, done, total, name=name: self._watch(name, stage, done, total),  # type: ignore[misc]
                     )
-                    result = tell_results(measured.table(), source=common.source(name))
+                    result = write_results(measured.table(), source=common.source(name))
                 self._keep(name, result)
-        except Exception as error:  # in a thread nobody would hear of it otherwise
+        except Exception as error:  # in a thread it would be lost otherwise
             self._failed = set(names), f"{reason(error)}."
         finally:
             with self._lock:
                 self._progress = None
 
-    def _keep(self, name: str, found: dict[str, Any]) -> None:
+    def _keep(self, name: str, result: dict[str, Any]) -> None:
         """Keep what was measured as the latest."""
         with self._lock:
-            kept = self._found.setdefault(name, {})
-            kept.pop(found["fingerprint"], None)
-            kept[found["fingerprint"]] = found
+            kept = self._results.setdefault(name, {})
+            kept.pop(result["fingerprint"], None)
+            kept[result["fingerprint"]] = result
 
     def _watch(self, name: str, stage: str, done: int, total: int) -> None:
         with self._lock:
@@ -136,12 +136,12 @@ def read_results(models: Models, name: str) -> dict[str, Any] | None:
     if run is None:
         return None
     try:
-        return tell_results(read_json(run.evaluation).table(), source=run.evaluation.name)
+        return write_results(read_json(run.evaluation).table(), source=run.evaluation.name)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return None
 
 
-def tell_results(table: dict[str, Any], *, source: str) -> dict[str, Any]:
+def write_results(table: dict[str, Any], *, source: str) -> dict[str, Any]:
     """Write the figures by length for the page, from the table of an evaluation."""
     return {
         "test_set": str(table["test_set"]),

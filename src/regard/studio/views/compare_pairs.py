@@ -15,7 +15,7 @@ _SPLITS = ("test", "valid")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Common:
-    """Pairs that several models can be measured on, and what has to be said of each."""
+    """Pairs that several models can be measured on, and what is known of each."""
 
     held_out: HeldOut
     owner: str = ""
@@ -49,7 +49,7 @@ def find_common(folders: Mapping[str, Path]) -> Common:
         if len(result) == len(folders) and len({item.fingerprint for item in result.values()}) == 1:
             return Common(held_out=next(iter(result.values())))
         for owner, held_out in result.items():
-            common = _unseen(owner, held_out, {name: path for name, path in folders.items() if name != owner})
+            common = _without_training(owner, held_out, {name: path for name, path in folders.items() if name != owner})
             if common.held_out.pairs:
                 return common
     raise DataError(
@@ -59,7 +59,7 @@ def find_common(folders: Mapping[str, Path]) -> Common:
     )
 
 
-def _unseen(owner: str, held_out: HeldOut, others: Mapping[str, Path]) -> Common:
+def _without_training(owner: str, held_out: HeldOut, others: Mapping[str, Path]) -> Common:
     """Leave out the pairs of one model that others were trained on."""
     wanted, known, unsure = set(held_out.sources), set[str](), []
     for name, path in others.items():

@@ -27,7 +27,7 @@ Table = Annotated[
     Field(min_length=1, max_length=13),
     AfterValidator(_rectangular),
 ]
-Place = Annotated[int, Field(ge=-1, le=99)]
+Index = Annotated[int, Field(ge=-1, le=99)]
 
 
 class Choice(BaseModel):
@@ -172,7 +172,7 @@ class PaddingChoice(Choice):
     """`Padding`."""
 
     kind: Literal["Padding"]
-    lengths: Place
+    lengths: Index
     tensors = frozenset({"lengths"})
 
 
@@ -180,8 +180,8 @@ class DocumentsChoice(Choice):
     """`Documents`."""
 
     kind: Literal["Documents"]
-    ids: list[Place] = Field(min_length=1, max_length=8)
-    key_ids: list[Place] | None = Field(None, min_length=1, max_length=8)
+    ids: list[Index] = Field(min_length=1, max_length=8)
+    key_ids: list[Index] | None = Field(None, min_length=1, max_length=8)
 
 
 class RotaryChoice(Choice):

@@ -12,13 +12,13 @@ from regard.layers.attend import Attend
 from regard.layers.position.sinusoidal import SinusoidalPositions
 from regard.studio.models import Models
 from regard.studio.views.mechanism_choices import Masking, Normalizing, Positioning, Scoring, Table, as_tensor
-from regard.studio.views.steps import tell_score
+from regard.studio.views.steps import write_score
 
 Word = Annotated[str, Field(max_length=60)]
 
 
-class Attending(BaseModel):
-    """Small tables, and how to compare, mask, place and normalize."""
+class AttendRequest(BaseModel):
+    """Small tables, and how to compare, mask, position and normalize."""
 
     model_config = ConfigDict(extra="forbid")
     query: Table
@@ -39,7 +39,7 @@ class Waves(BaseModel):
     base: float = Field(10000.0, le=1e9)
 
 
-class Looking(BaseModel):
+class LookupRequest(BaseModel):
     """A dictionary of words or numbers, and what to look up; `temperature` says how soft."""
 
     model_config = ConfigDict(extra="forbid")
@@ -55,33 +55,33 @@ def router(models: Models) -> APIRouter:
     made = APIRouter(prefix="/mechanisms")
 
     @made.post("/attend")
-    def attend(asked: Attending) -> dict[str, Any]:
-        return attend_small(asked)
+    def attend(body: AttendRequest) -> dict[str, Any]:
+        return attend_small(body)
 
     @made.post("/waves")
-    def waves(asked: Waves) -> dict[str, Any]:
-        positions = SinusoidalPositions(asked.size, base=asked.base)
-        return {"table": positions.table(asked.length).tolist()}
+    def waves(body: Waves) -> dict[str, Any]:
+        positions = SinusoidalPositions(body.size, base=body.base)
+        return {"table": positions.table(body.length).tolist()}
 
     @made.post("/lookup")
-    def look_up(asked: Looking) -> dict[str, Any]:
-        return look_up_word(asked)
+    def lookup_word(body: LookupRequest) -> dict[str, Any]:
+        return lookup_both(body)
 
     return made
 
 
-def attend_small(asked: Attending) -> dict[str, Any]:
+def attend_small(body: AttendRequest) -> dict[str, Any]:
     """Compute the call by the operator, and each row's steps, which agree with it."""
-    query, key, value = (torch.tensor(table) for table in (asked.query, asked.key, asked.value))
-    attend = Attend(normalize=asked.normalizer.build()).eval()
-    received = {
-        "score": asked.score.build(),
-        "mask": None if asked.mask is None else asked.mask.build(),
-        "position": None if asked.position is None else asked.position.build(),
+    query, key, value = (torch.tensor(table) for table in (body.query, body.key, body.value))
+    attend = Attend(normalize=body.normalizer.build()).eval()
+    settings = {
+        "score": body.score.build(),
+        "mask": None if body.mask is None else body.mask.build(),
+        "position": None if body.position is None else body.position.build(),
     }
-    result = attention(query, key, value, **received, normalize=attend.normalize, return_weights=True)
+    result = attention(query, key, value, **settings, normalize=attend.normalize, return_weights=True)
     rows = [
-        computation(attend, lambda: attend(query, key, value, **received), layer="Attend", query=row)
+        computation(attend, lambda: attend(query, key, value, **settings), layer="Attend", query=row)
         for row in range(len(query))
     ]
 
@@ -95,17 +95,17 @@ def attend_small(asked: Attending) -> dict[str, Any]:
         "weights": result.weights.tolist(),
         "context": result.context.tolist(),
         "turned": rows[0].unturned is not None,
-        "score": [tell_score(item) for item in rows],
-        "code": code_of(asked),
+        "score": [write_score(item) for item in rows],
+        "code": code_of(body),
     }
 
 
-def code_of(asked: Attending) -> str:
+def code_of(body: AttendRequest) -> str:
     """Write the call as Python that can be run."""
-    named = {"score": asked.score, "mask": asked.mask, "position": asked.position, "normalize": asked.normalizer}
+    named = {"score": body.score, "mask": body.mask, "position": body.position, "normalize": body.normalizer}
     chosen = {name: item for name, item in named.items() if item is not None}
     imports = sorted({item.name for item in chosen.values()})
-    tables = [f"{name} = {as_tensor(getattr(asked, name))}" for name in ("query", "key", "value")]
+    tables = [f"{name} = {as_tensor(getattr(body, name))}" for name in ("query", "key", "value")]
     arguments = [f"    {name}={item.code()}," for name, item in chosen.items()]
     return "\n".join(
         [
@@ -123,13 +123,13 @@ def code_of(asked: Attending) -> str:
     )
 
 
-def look_up_word(asked: Looking) -> dict[str, Any]:
+def lookup_both(body: LookupRequest) -> dict[str, Any]:
     """Look a word up in a dictionary exactly and softly; numbers are compared by nearness, words by their letters."""
-    points, values = _numbers([asked.query, *asked.keys]), _numbers(asked.values)
-    table: Any = asked.values if values is None else torch.tensor(values)
-    query: Any = asked.query if points is None else torch.tensor(points[:1])
-    keys: Any = asked.keys if points is None else torch.tensor(points[1:])[:, None]
-    score = Cosine(asked.temperature) if points is None else Gaussian(asked.temperature)
+    points, values = _numbers([body.query, *body.keys]), _numbers(body.values)
+    table: Any = body.values if values is None else torch.tensor(values)
+    query: Any = body.query if points is None else torch.tensor(points[:1])
+    keys: Any = body.keys if points is None else torch.tensor(points[1:])[:, None]
+    score = Cosine(body.temperature) if points is None else Gaussian(body.temperature)
     result = lookup(query, keys, table, exact=False, score=score)
     try:
         exact = lookup(query, keys, table)
@@ -144,10 +144,10 @@ def look_up_word(asked: Looking) -> dict[str, Any]:
         "code": f"""import torch
 from regard import {score}, lookup
 
-query = {repr(asked.query) if points is None else as_tensor(points[:1])}
-keys = {repr(asked.keys) if points is None else f"{as_tensor(points[1:])}[:, None]"}
-values = {repr(asked.values) if values is None else as_tensor(values)}
-value, weights = lookup(query, keys, values, exact=False, score={score}({asked.temperature!r}))
+query = {repr(body.query) if points is None else as_tensor(points[:1])}
+keys = {repr(body.keys) if points is None else f"{as_tensor(points[1:])}[:, None]"}
+values = {repr(body.values) if values is None else as_tensor(values)}
+value, weights = lookup(query, keys, values, exact=False, score={score}({body.temperature!r}))
 """,
     }
 

@@ -1,4 +1,4 @@
-"""Which words "it" and "their" attend to, as the page asks for it."""
+"""Which words "it" and "their" attend to, for the page."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import nn
 
 from regard.errors import ArgumentError, with_article
+from regard.inspection.trace.attention_layers import layers_with
 from regard.studio.models import Models, Opened
-from regard.studio.recording import attending
 from regard.studio.views.steps import MAX_TOKENS, find_reader
 from regard.tasks.classification.model import Classifier
 from regard.tasks.language.model import LanguageModel
@@ -27,15 +27,15 @@ def router(models: Models) -> APIRouter:
     """Give its verb."""
     made = APIRouter(prefix="/passage")
 
-    @made.post("/look")
-    async def look(asked: Text, request: Request) -> dict[str, Any]:
-        opened = find_reader(models, asked.model)
-        return await opened.ask(request, lambda _: look_from_pronouns(opened, asked.text))
+    @made.post("/attention")
+    async def attention(body: Text, request: Request) -> dict[str, Any]:
+        opened = find_reader(models, body.model)
+        return await opened.ask(request, lambda _: attend_to_pronouns(opened, body.text))
 
     return made
 
 
-def look_from_pronouns(opened: Opened, text: str) -> dict[str, Any]:
+def attend_to_pronouns(opened: Opened, text: str) -> dict[str, Any]:
     """Give what the pronouns of a text attend to, or why there is nothing to give."""
     thing = opened.thing
     if not isinstance(thing, Classifier | LanguageModel):
@@ -47,7 +47,7 @@ def look_from_pronouns(opened: Opened, text: str) -> dict[str, Any]:
         return _as_answer(Pronouns([], 0, "no pronoun"))
     if len(divided.word_of) > MAX_TOKENS:
         return _as_answer(Pronouns([], 0, f"Not measured for more than {MAX_TOKENS} tokens."))
-    if not isinstance(thing.model, nn.Module) or not attending(thing.model):
+    if not isinstance(thing.model, nn.Module) or not layers_with(thing.model):
         return _as_answer(Pronouns([], 0, "This model does not attend."))
     return _as_answer(attend_from_pronouns(thing, thing.inspect(text).trace, divided))
 

@@ -21,7 +21,7 @@ from regard.attention import (
 )
 from regard.attention.tensors import name_of
 from regard.errors import ArgumentError, nearest
-from regard.inspection.drawing.map import check_place
+from regard.inspection.drawing.map import check_index
 from regard.inspection.trace.computation import Computation, computation
 from regard.inspection.trace.inspected import Inspection
 from regard.studio.models import Models, Opened
@@ -37,8 +37,8 @@ MAX_TOKENS = 256
 _READERS = (Translator, LanguageModel, Classifier)
 
 
-class Reading(BaseModel):
-    """A text for a model, the first that reads where none is named, and what it is made to say."""
+class ReadRequest(BaseModel):
+    """A text for a model, the first that reads where none is named, and what it is forced to output."""
 
     model_config = ConfigDict(extra="forbid")
     model: str = Field("", max_length=200)
@@ -46,7 +46,7 @@ class Reading(BaseModel):
     target: str | None = Field(None, max_length=MAX_LETTERS)
 
 
-class Apart(Reading):
+class QueryRequest(ReadRequest):
     """One query of one head of a layer."""
 
     layer: str = Field(max_length=200)
@@ -59,25 +59,25 @@ def router(models: Models) -> APIRouter:
     made = APIRouter(prefix="/steps")
 
     @made.post("/read")
-    async def read(asked: Reading, request: Request) -> dict[str, Any]:
-        opened = find_reader(models, asked.model)
-        return await opened.ask(request, lambda _: read_text(opened, asked))
+    async def read(body: ReadRequest, request: Request) -> dict[str, Any]:
+        opened = find_reader(models, body.model)
+        return await opened.ask(request, lambda _: read_text(opened, body))
 
     @made.post("/apart")
-    async def apart(asked: Apart, request: Request) -> dict[str, Any]:
-        opened = find_reader(models, asked.model)
-        return await opened.ask(request, lambda _: take_apart(opened, asked))
+    async def apart(body: QueryRequest, request: Request) -> dict[str, Any]:
+        opened = find_reader(models, body.model)
+        return await opened.ask(request, lambda _: take_apart(opened, body))
 
     return made
 
 
-def read_text(opened: Opened, asked: Reading) -> dict[str, Any]:
-    """Let a model read a text, and tell what there is to choose from."""
-    result = inspect_text(opened.thing, asked)
-    if asked.target is None and result.target is not None:
-        # `apart` will make it say this text: with the same tokens, and an end where search came to none.
-        result = inspect_text(opened.thing, asked.model_copy(update={"target": result.target}))
-    return tell_reading(result, opened)
+def read_text(opened: Opened, body: ReadRequest) -> dict[str, Any]:
+    """Let a model read a text, and write what there is to choose from."""
+    result = inspect_text(opened.thing, body)
+    if body.target is None and result.target is not None:
+        # `apart` will force it to this text: with the same tokens, and an end where search came to none.
+        result = inspect_text(opened.thing, body.model_copy(update={"target": result.target}))
+    return write_reading(result, opened)
 
 
 def find_reader(models: Models, name: str) -> Opened:
@@ -93,28 +93,28 @@ def find_reader(models: Models, name: str) -> Opened:
     return fitting[name] if name else next(iter(fitting.values()))
 
 
-def inspect_text(thing: Any, asked: Reading) -> Inspection:
-    """Let a model read the text, and say the target where it says something."""
-    if not asked.text.strip():
+def inspect_text(thing: Any, body: ReadRequest) -> Inspection:
+    """Let a model read the text, and output the target where it generates."""
+    if not body.text.strip():
         raise ArgumentError("`text` must be a text; received nothing to read. Type one.")
-    _check_length("text", thing, asked.text)
+    _check_length("text", thing, body.text)
     if isinstance(thing, Classifier):
-        return thing.inspect(asked.text)
-    if asked.target is not None:
-        _check_length("target", thing, asked.target)
-    result: Inspection = thing.inspect(asked.text, target=asked.target)
+        return thing.inspect(body.text)
+    if body.target is not None:
+        _check_length("target", thing, body.target)
+    result: Inspection = thing.inspect(body.text, target=body.target)
     return result
 
 
-def tell_reading(found: Inspection, opened: Opened) -> dict[str, Any]:
-    """Write what was read and said, and what there is to choose from."""
+def write_reading(result: Inspection, opened: Opened) -> dict[str, Any]:
+    """Write what was read and output, and what there is to choose from."""
     return {
         "model": opened.name,
-        "says": isinstance(opened.thing, Translator),
-        "text": found.text,
-        "read_as": dict(found.read_as),
-        "target": found.target,
-        "layer": found.layer,
+        "generates": isinstance(opened.thing, Translator),
+        "text": result.text,
+        "read_as": dict(result.read_as),
+        "target": result.target,
+        "layer": result.layer,
         "layers": [
             {
                 "name": call.layer,
@@ -122,70 +122,70 @@ def tell_reading(found: Inspection, opened: Opened) -> dict[str, Any]:
                 "queries": [str(item) for item in _labels(call.query_labels, call.weights.size(2))],
                 "keys": [str(item) for item in _labels(call.key_labels, call.weights.size(3))],
             }
-            for call in found.trace
+            for call in result.trace
         ],
     }
 
 
-def take_apart(opened: Opened, asked: Apart) -> dict[str, Any]:
-    """Let the model read again, look on at the layer, and write every stage."""
-    if asked.target is None and isinstance(opened.thing, Translator):  # a search would call the layer too
-        asked = asked.model_copy(update={"target": inspect_text(opened.thing, asked).target})
+def take_apart(opened: Opened, body: QueryRequest) -> dict[str, Any]:
+    """Let the model read again, record the layer, and write every stage."""
+    if body.target is None and isinstance(opened.thing, Translator):  # a search would call the layer too
+        body = body.model_copy(update={"target": inspect_text(opened.thing, body).target})
     readings: list[Inspection] = []
 
     def read_again() -> None:
-        readings.append(inspect_text(opened.thing, asked))
-        check_place("query", asked.query, readings[0].call(asked.layer).weights.size(2))
+        readings.append(inspect_text(opened.thing, body))
+        check_index("query", body.query, readings[0].call(body.layer).weights.size(2))
 
-    known = computation(opened.thing.model, read_again, layer=asked.layer, query=asked.query, head=asked.head)
+    steps = computation(opened.thing.model, read_again, layer=body.layer, query=body.query, head=body.head)
     result = readings[0]
-    read = result.call(asked.layer)
+    read = result.call(body.layer)
     names = [str(item) for item in _labels(read.key_labels, read.weights.size(3))]
-    first = max(len(known.weights) - len(names), 0)  # places of a memory that nothing was put in yet
-    description = tell_stages(known, first)
+    first = max(len(steps.weights) - len(names), 0)  # positions of a memory that are still empty
+    description = write_stages(steps, first)
     description |= {
-        "query_label": str(_labels(read.query_labels, read.weights.size(2))[asked.query]),
-        "key_labels": names[: len(known.weights) - first],
-        "weights_recorded": pack(read.weights[0, asked.head, asked.query, : len(known.weights) - first]),
-        "code": steps_code(opened.thing, asked.text, result.target, str(opened.folder), read, asked.head, asked.query),
+        "query_label": str(_labels(read.query_labels, read.weights.size(2))[body.query]),
+        "key_labels": names[: len(steps.weights) - first],
+        "weights_recorded": pack(read.weights[0, body.head, body.query, : len(steps.weights) - first]),
+        "code": steps_code(opened.thing, body.text, result.target, str(opened.folder), read, body.head, body.query),
     }
     return description
 
 
-def tell_stages(seen: Computation, first: int = 0) -> dict[str, Any]:
+def write_stages(steps: Computation, first: int = 0) -> dict[str, Any]:
     """Write the stages for the page, from the key `first` on."""
 
     def keys(tensor: Tensor | None) -> Any:
         return None if tensor is None else pack(tensor[first:].float())
 
     return {
-        "score": tell_score(seen, first),
-        "normalizer": tell_normalizer(seen),
-        "position": None if seen.position is None else name_of(seen.position),
-        "query": pack(seen.query),
-        "keys": keys(seen.keys),
-        "values": keys(seen.values),
-        "unturned": None if seen.unturned is None else [pack(seen.unturned[0]), keys(seen.unturned[1])],
-        "compared": keys(seen.compared),
-        "bias": keys(seen.bias),
-        "added": keys(seen.added),
-        "scores": keys(seen.scores),
-        "mask": keys(seen.mask),
-        "normalized": keys(seen.normalized),
-        "factors": keys(seen.factors),
-        "weights": keys(seen.weights),
-        "extra": None if seen.extra is None else pack(seen.extra),
-        "context": pack(seen.context),
-        "given": pack(seen.given),
+        "score": write_score(steps, first),
+        "normalizer": write_normalizer(steps),
+        "position": None if steps.position is None else name_of(steps.position),
+        "query": pack(steps.query),
+        "keys": keys(steps.keys),
+        "values": keys(steps.values),
+        "unturned": None if steps.unturned is None else [pack(steps.unturned[0]), keys(steps.unturned[1])],
+        "compared": keys(steps.compared),
+        "bias": keys(steps.bias),
+        "added": keys(steps.added),
+        "scores": keys(steps.scores),
+        "mask": keys(steps.mask),
+        "normalized": keys(steps.normalized),
+        "factors": keys(steps.factors),
+        "weights": keys(steps.weights),
+        "extra": None if steps.extra is None else pack(steps.extra),
+        "context": pack(steps.context),
+        "output": pack(steps.output),
     }
 
 
-def tell_score(seen: Computation, first: int = 0) -> dict[str, Any]:
+def write_score(steps: Computation, first: int = 0) -> dict[str, Any]:
     """Write a score with what the page needs to compute it once more from two vectors.
 
     A matrix is not sent but applied: to the query (general), or to both sides (concat), or cut to the keys (location).
     """
-    score, query, keys = seen.score, seen.query.float(), seen.keys[first:].float()
+    score, query, keys = steps.score, steps.query.float(), steps.keys[first:].float()
     text: dict[str, Any] = {"kind": name_of(score)}
     match score:
         case ScaledDot():
@@ -211,10 +211,10 @@ def tell_score(seen: Computation, first: int = 0) -> dict[str, Any]:
     return text
 
 
-def tell_normalizer(seen: Computation) -> dict[str, Any]:
+def write_normalizer(steps: Computation) -> dict[str, Any]:
     """Write a normalizer with its settings."""
-    text: dict[str, Any] = {"kind": name_of(seen.normalizer)}
-    match seen.normalizer:
+    text: dict[str, Any] = {"kind": name_of(steps.normalizer)}
+    match steps.normalizer:
         case Entmax(alpha=alpha):
             text["alpha"] = alpha
         case Sigmoid(bias=bias):

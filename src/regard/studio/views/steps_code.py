@@ -16,24 +16,24 @@ def steps_code(
 from regard.inspection import computation
 
 model = regard.load({folder!r})
-found = computation(
+steps = computation(
     model.model,
     lambda: model.inspect({text!r}{output}),
     layer={call.layer!r}, head={head}, query={query},
 )
-found.scores, found.weights, found.context
+steps.scores, steps.weights, steps.context
 """,
         "again": """from regard import attention
 
-mask = None if found.mask is None else found.mask[None]
-parts = [part for part in (found.bias, found.added) if part is not None]
+mask = None if steps.mask is None else steps.mask[None]
+parts = [part for part in (steps.bias, steps.added) if part is not None]
 bias = sum(parts)[None] if parts else None
 again = attention(
-    found.query[None], found.keys, found.values,
-    score=found.score, mask=mask, bias=bias, normalize=found.normalizer, return_weights=True,
+    steps.query[None], steps.keys, steps.values,
+    score=steps.score, mask=mask, bias=bias, normalize=steps.normalizer, return_weights=True,
 )
-weights = again.weights[0] if found.factors is None else again.weights[0] * found.factors
-context = weights @ found.values if found.extra is None else weights @ found.values + found.extra
-(weights - found.weights).abs().max(), (context - found.context).abs().max()
+weights = again.weights[0] if steps.factors is None else again.weights[0] * steps.factors
+context = weights @ steps.values if steps.extra is None else weights @ steps.values + steps.extra
+(weights - steps.weights).abs().max(), (context - steps.context).abs().max()
 """,
     }

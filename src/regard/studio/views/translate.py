@@ -1,36 +1,42 @@
-"""The view Translate: search, and a look at any hypothesis."""
+"""The view Translate: search, and the attention of any hypothesis."""
 
 import math
-from dataclasses import replace
 from typing import Annotated, Any
 
-import torch
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from regard.data.text.special import END, START
 from regard.decoding.search import Search
-from regard.decoding.tree import BeamTree, beam_tree
+from regard.decoding.tree import BeamTree
 from regard.errors import ArgumentError
-from regard.studio.attention import MAX_TOKENS, Look, Side, Weights, look, looking_at_source, read_source, read_target
 from regard.studio.models import Models
 from regard.studio.tensors import pack, pack_weights
-from regard.studio.views.translate_checks import Honesty, measure
+from regard.tasks.attribution import attribute_translation
 from regard.tasks.translation.model import Translator
+from regard.tasks.translation_attention import (
+    MAX_TOKENS,
+    AttentionMaps,
+    TranslationAttention,
+    attention_of,
+    read_source,
+    read_target,
+    source_layers,
+)
+from regard.tasks.what_if import MAX_OUTPUT, max_length
 
 MAX_LETTERS = 50_000
-MAX_OUTPUT = 640
-"""Tokens that search says at most."""
 CANDIDATES = 8
 PRUNED = 3
 MAX_TREE = 64
 """Steps of a tree that are sent."""
+MAX_CHECKED = 64
+"""Tokens of a side up to which weights are checked: it takes as many readings as there are tokens."""
 MAX_NUMBER = 2**31 - 1
-"""The largest number of a token or a place that is looked at; tensors hold none above 2⁶³."""
+"""The largest number of a token or a position that is read; tensors hold none above 2⁶³."""
 
 
-Place = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
+Index = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
 Token = Annotated[int, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 
 
@@ -42,23 +48,23 @@ class Sentence(BaseModel):
     text: str = Field(max_length=MAX_LETTERS)
 
 
-class Searching(Sentence):
+class SearchRequest(Sentence):
     """A sentence to translate."""
 
     beam: int = Field(5, ge=1, le=12)
 
 
-class Looking(Sentence):
-    """A hypothesis to look at, by its tokens."""
+class OutputRequest(Sentence):
+    """A hypothesis, by its tokens."""
 
     tokens: list[Token] = Field(max_length=MAX_OUTPUT)
 
 
-class Row(Looking):
+class RowRequest(OutputRequest):
     """One row of a map whose numbers were sent rounded."""
 
     map: str = Field(max_length=20)
-    row: Place
+    row: Index
 
 
 def router(models: Models) -> APIRouter:
@@ -66,63 +72,50 @@ def router(models: Models) -> APIRouter:
     made = APIRouter(prefix="/translate")
 
     @made.post("/search")
-    async def search(asked: Searching, request: Request) -> dict[str, Any]:
-        opened = models.find(asked.model, Translator)
-        return await opened.ask(request, lambda translator: find(translator, asked.text, beam=asked.beam))
+    async def search(body: SearchRequest, request: Request) -> dict[str, Any]:
+        opened = models.find(body.model, Translator)
+        return await opened.ask(request, lambda translator: search_sentence(translator, body.text, beam=body.beam))
 
-    @made.post("/look")
-    async def look_at(asked: Looking, request: Request) -> dict[str, Any]:
-        opened = models.find(asked.model, Translator)
-        return await opened.ask(request, lambda translator: tell(_look(translator, asked), translator))
+    @made.post("/attention")
+    async def attention(body: OutputRequest, request: Request) -> dict[str, Any]:
+        opened = models.find(body.model, Translator)
+        return await opened.ask(request, lambda translator: write_attention(_record(translator, body), translator))
 
     @made.post("/row")
-    async def exact(asked: Row, request: Request) -> dict[str, Any]:
-        opened = models.find(asked.model, Translator)
-        known = await opened.ask(request, lambda translator: _look(translator, asked))
-        chosen = [item for item in known.maps if item.id == asked.map]
-        if not chosen or asked.row >= chosen[0].weights.size(-2):
-            raise ArgumentError(f'`map` and `row` must name a row that there is; received "{asked.map}", {asked.row}.')
-        return {"weights": pack(chosen[0].weights[:, :, asked.row])}
+    async def exact(body: RowRequest, request: Request) -> dict[str, Any]:
+        opened = models.find(body.model, Translator)
+        recorded = await opened.ask(request, lambda translator: _record(translator, body))
+        chosen = [item for item in recorded.maps if item.id == body.map]
+        if not chosen or body.row >= chosen[0].weights.size(-2):
+            raise ArgumentError(f'`map` and `row` must name a row that there is; received "{body.map}", {body.row}.')
+        return {"weights": pack(chosen[0].weights[:, :, body.row])}
 
-    @made.post("/honesty")
-    async def honesty(asked: Looking, request: Request) -> dict[str, Any]:
-        opened = models.find(asked.model, Translator)
-        checked = await opened.ask(request, lambda translator: check(translator, asked))
-        return checked | {"others": await others(models, asked, request)}
+    @made.post("/checks")
+    async def checks(body: OutputRequest, request: Request) -> dict[str, Any]:
+        opened = models.find(body.model, Translator)
+        checked = await opened.ask(request, lambda translator: check_output(translator, body.text, body.tokens))
+        return checked | {"others": await others(models, body, request)}
 
     return made
 
 
-def _look(translator: Translator, asked: Looking) -> Look:
-    source, _ = read_source(translator, asked.text)
-    return look(translator, source, asked.tokens)
+def _record(translator: Translator, body: OutputRequest) -> TranslationAttention:
+    source, _ = read_source(translator, body.text)
+    return attention_of(translator, source, body.tokens)
 
 
-def check(translator: Translator, asked: Looking) -> dict[str, Any]:
-    """Check weights against what else could be measured, and write it for the page."""
-    source, _ = read_source(translator, asked.text)
-    read_target(translator, asked.tokens)  # which refuses what is no translation
-    return tell_honesty(measure(translator, source, asked.tokens))
-
-
-def find(translator: Translator, text: str, *, beam: int) -> dict[str, Any]:
-    """Search, and give the n-best outputs and the tree."""
+def search_sentence(translator: Translator, text: str, *, beam: int) -> dict[str, Any]:
+    """Search once, and give the n-best outputs and the tree."""
     source, cut = read_source(translator, text)
-    longest = min(2 * len(source.ids) + 20, MAX_OUTPUT, translator.reach.target or MAX_OUTPUT)
-    search = Search(beam=beam, n_best=beam, max_length=longest)
-    # What is read is cut here already, so that tree, outputs and look speak of the same tokens.
-    ids = torch.tensor([source.ids], device=translator.device)
-    with torch.inference_mode():
-        tree = beam_tree(translator.model, ids, search=replace(search, n_best=1), start=START, end=END, pruned=PRUNED)[
-            0
-        ]
-    outputs = translator.search([text], search, max_source_length=len(source.ids))[0]
+    search = Search(beam=beam, n_best=beam, max_length=max_length(translator, len(source.ids)))
+    # What is read is cut here already, so that tree, outputs and attention are of the same tokens.
+    outputs, tree = translator.search_tree(text, search, pruned=PRUNED, max_source_length=len(source.ids))
     return {
-        "source": side(source),
+        "source": source._asdict(),
         "cut": cut,
         "read": len(source.ids),
         "limit": min(MAX_TOKENS, translator.reach.source),
-        "attends": looking_at_source(translator.model) != [],
+        "attends": source_layers(translator.model) != [],
         "outputs": [
             {
                 "text": item.text,
@@ -134,20 +127,20 @@ def find(translator: Translator, text: str, *, beam: int) -> dict[str, Any]:
             for item in outputs
             if item.hypothesis.tokens
         ],
-        "tree": tell_tree(tree, translator),
+        "tree": write_tree(tree, translator),
     }
 
 
-def tell(seen: Look, translator: Translator) -> dict[str, Any]:
-    """Write a look for the page."""
-    rows = seen.log_probabilities
+def write_attention(recorded: TranslationAttention, translator: Translator) -> dict[str, Any]:
+    """Write the attention of an output for the page."""
+    rows = recorded.log_probabilities
     likeliest = rows.topk(min(CANDIDATES, rows.size(-1)), dim=-1)
     pieces = translator.tokenizers.target.pieces
-    output = [float(rows[index, token]) for index, token in enumerate(seen.target.ids)]
+    output = [float(rows[index, token]) for index, token in enumerate(recorded.target.ids)]
     return {
-        "source": side(seen.source),
-        "target": side(seen.target),
-        "finished": seen.finished,
+        "source": recorded.source._asdict(),
+        "target": recorded.target._asdict(),
+        "finished": recorded.finished,
         "log_probabilities": output,
         "candidates": [
             [
@@ -156,28 +149,23 @@ def tell(seen: Look, translator: Translator) -> dict[str, Any]:
             ]
             for ids, values in zip(likeliest.indices.tolist(), likeliest.values.tolist(), strict=True)
         ],
-        "maps": [tell_map(item) for item in seen.maps],
-        "norms": None if seen.norms is None else pack(seen.norms),
-        "rollout": None if seen.rollout is None else pack(seen.rollout),
+        "maps": [write_map(item) for item in recorded.maps],
+        "norms": None if recorded.norms is None else pack(recorded.norms),
+        "rollout": None if recorded.rollout is None else pack(recorded.rollout),
     }
 
 
-def side(one: Side) -> dict[str, Any]:
-    """Write one side for the page."""
-    return one._asdict()
-
-
-def tell_map(one: Weights) -> dict[str, Any]:
+def write_map(maps: AttentionMaps) -> dict[str, Any]:
     """Write the weights of one kind of attention for the page."""
     return {
-        "id": one.id,
-        "layers": one.layers,
-        "weights": pack_weights(one.weights),
-        "mask": None if one.mask is None else pack(one.mask.float()),
+        "id": maps.id,
+        "layers": maps.layers,
+        "weights": pack_weights(maps.weights),
+        "mask": None if maps.mask is None else pack(maps.mask.float()),
     }
 
 
-def tell_tree(tree: BeamTree, translator: Translator) -> list[list[dict[str, Any]]]:
+def write_tree(tree: BeamTree, translator: Translator) -> list[list[dict[str, Any]]]:
     """Write a beam tree for the page, without what the rules forbade."""
     pieces = translator.tokenizers.target.pieces
     return [
@@ -198,34 +186,41 @@ def tell_tree(tree: BeamTree, translator: Translator) -> list[list[dict[str, Any
     ]
 
 
-def tell_honesty(found: Honesty) -> dict[str, Any]:
-    """Write what weights were checked against."""
+def check_output(translator: Translator, text: str, tokens: list[int]) -> dict[str, Any]:
+    """Measure what the weights of an output are checked against, and write it for the page."""
+    source, _ = read_source(translator, text)
+    read_target(translator, tokens)  # which refuses what is no translation
+    longest = max(len(source.ids), len(tokens))
+    if longest > MAX_CHECKED or len(source.ids) < 3 or not tokens:
+        reason = f"more than {MAX_CHECKED} tokens" if longest > MAX_CHECKED else "a single word"
+        return {"occlusion": None, "gradient": None, "uniform": None, "skipped": f"Not measured for {reason}."}
+    result = attribute_translation(translator, source.ids, tokens)
     return {
-        "removal": None if found.removal is None else pack(found.removal),
-        "gradient": None if found.gradient is None else pack(found.gradient),
-        "uniform": found.uniform,
-        "skipped": found.skipped,
+        "occlusion": pack(result.occlusion),
+        "gradient": pack(result.gradient),
+        "uniform": result.uniform,
+        "skipped": "",
     }
 
 
-async def others(models: Models, asked: Looking, request: Request) -> list[dict[str, Any]]:
-    """Let the other open translators of the same design and vocabulary say the same, and give where they looked.
+async def others(models: Models, body: OutputRequest, request: Request) -> list[dict[str, Any]]:
+    """Force the other open translators of the same design and vocabulary to the same output, and give their weights.
 
-    Such models differ by their seeds alone, or by their data; others would look elsewhere for other reasons.
+    Such models differ by their seeds alone, or by their data; others would attend elsewhere for other reasons.
     """
-    chosen = models.find(asked.model, Translator)
+    chosen = models.find(body.model, Translator)
     result = []
     for item in models.all("translator"):
         if item.name == chosen.name or not await run_in_threadpool(_alike, item.thing, chosen.thing):
             continue
-        known = await item.ask(request, lambda translator: _look(translator, asked))
-        if known.maps:
-            result.append({"name": item.name, "weights": pack_weights(known.maps[0].weights)})
+        recorded = await item.ask(request, lambda translator: _record(translator, body))
+        if recorded.maps:
+            result.append({"name": item.name, "weights": pack_weights(recorded.maps[0].weights)})
     return result
 
 
-def _alike(one: Translator, other: Translator) -> bool:
+def _alike(translator: Translator, other: Translator) -> bool:
     """Tell whether two translators are of one design and read and write the same tokens."""
-    if one.config is None or other.config is None or one.config.model != other.config.model:
+    if translator.config is None or other.config is None or translator.config.model != other.config.model:
         return False
-    return one.tokenizers.to_json() == other.tokenizers.to_json()
+    return translator.tokenizers.to_json() == other.tokenizers.to_json()

@@ -6,13 +6,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from regard.data.text.special import END
-from regard.studio.attention import Look, look, read_source
 from regard.studio.models import describe
 from regard.studio.single_file import MAX_BYTES, Answer, Recorded, Watch, make_page, watch_nothing
 from regard.studio.tensors import EXACT, pack
-from regard.studio.views.translate import find, tell, tell_honesty
-from regard.studio.views.translate_checks import measure
+from regard.studio.views.translate import check_output, search_sentence, write_attention
 from regard.tasks.translation.model import Translator
+from regard.tasks.translation_attention import TranslationAttention, attention_of, read_source
 
 MAX_PATHS = 4 * 2**20
 """Letters of answers on hypotheses that search had on its way; the others are there in any case."""
@@ -31,7 +30,7 @@ def record_translation(translator: Translator, text: str, *, beam: int = 5, watc
     """
     wanted = {"model": "", "text": text}
     source, _ = read_source(translator, text)
-    result = find(translator, text, beam=beam)
+    result = search_sentence(translator, text, beam=beam)
     answers = [Answer("translate/search", wanted | {"beam": beam}, result)]
     outputs = [item["tokens"] for item in result["outputs"]]
     paths = outputs + [path for path in _paths(result["tree"]) if path not in outputs]
@@ -41,16 +40,16 @@ def record_translation(translator: Translator, text: str, *, beam: int = 5, watc
         if on_the_way > MAX_PATHS and tokens not in outputs:
             left_out = len(paths) - done
             break
-        watch("looking at hypotheses", done, len(paths))
+        watch("recording hypotheses", done, len(paths))
         body = wanted | {"tokens": tokens}
-        known = look(translator, source, tokens)
-        answers.append(Answer("translate/look", body, tell(known, translator)))
+        recorded = attention_of(translator, source, tokens)
+        answers.append(Answer("translate/attention", body, write_attention(recorded, translator)))
         letters = len(json.dumps(answers[-1].answer))
         size, on_the_way = size + letters, on_the_way + letters
         if tokens in outputs:
-            checks = tell_honesty(measure(translator, source, tokens)) | {"others": []}
-            answers.append(Answer("translate/honesty", body, checks))
-        rows = _rounded_rows(known, body) if done == 0 else rows
+            checks = check_output(translator, text, tokens) | {"others": []}
+            answers.append(Answer("translate/checks", body, checks))
+        rows = _rounded_rows(recorded, body) if done == 0 else rows
     for row in rows:
         size += len(json.dumps(row.answer))
         if size > MAX_BYTES:
@@ -60,9 +59,9 @@ def record_translation(translator: Translator, text: str, *, beam: int = 5, watc
     return Recorded("translate", address, [describe("model", translator)], answers, left_out)
 
 
-def _rounded_rows(seen: Look, body: dict[str, Any]) -> Iterator[Answer]:
+def _rounded_rows(recorded: TranslationAttention, body: dict[str, Any]) -> Iterator[Answer]:
     """Give the exact rows of maps whose weights the page gets rounded."""
-    for item in seen.maps:
+    for item in recorded.maps:
         for row in range(item.weights.size(2) if item.weights.numel() > EXACT else 0):
             weights = pack(item.weights[:, :, row])
             yield Answer("translate/row", body | {"map": item.id, "row": row}, {"weights": weights})

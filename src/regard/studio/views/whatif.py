@@ -1,4 +1,4 @@
-"""The view What if: force weights, hide or replace source words, and see what the model would say instead."""
+"""The view What if: force weights, hide or replace source words, and show what the model would output instead."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,14 +15,14 @@ from regard.inspection.readings.distance import total_variation
 from regard.inspection.readings.other_distributions import CAVEAT, Other, another_distribution, uniform_distribution
 from regard.inspection.trace.intervene import intervene
 from regard.models.sequence.protocol import AnyModel
-from regard.studio.attention import Side, look, looking_at_source, read_source, read_target
 from regard.studio.models import Models
 from regard.studio.tensors import pack
-from regard.studio.views.translate import MAX_OUTPUT, Place, Sentence, Token, side, tell
-from regard.studio.views.whatif_decoding import Meddling, decode, read_prefix
+from regard.studio.views.translate import Index, Sentence, Token, write_attention
 from regard.tasks.token_labels import name_tokens
 from regard.tasks.translation.model import Translator
 from regard.tasks.translation.result import as_line
+from regard.tasks.translation_attention import Side, attention_of, read_source, read_target, source_layers
+from regard.tasks.what_if import MAX_OUTPUT, Intervention, decode_prefix, decode_step
 
 CANDIDATES = 6
 """Likeliest tokens that are shown, before and after."""
@@ -31,31 +31,31 @@ SUGGESTIONS = 20
 
 
 class Pin(BaseModel):
-    """The share of a row's weight that a source place gets."""
+    """The share of a row's weight that a source position gets."""
 
     model_config = ConfigDict(extra="forbid")
-    place: Place
+    position: Index
     share: float = Field(ge=0, le=1)
 
 
 class Replacement(BaseModel):
-    """What is read at a source place instead."""
+    """What is read at a source position instead."""
 
     model_config = ConfigDict(extra="forbid")
-    place: Place
+    position: Index
     text: str = Field(min_length=1, max_length=200)
 
 
-class Step(Sentence):
-    """A step of decoding: the place of the token that is about to be said."""
+class StepRequest(Sentence):
+    """A step of decoding: the position of the token that is to be predicted."""
 
     tokens: list[Token] = Field(max_length=MAX_OUTPUT)
-    step: Place
+    step: Index
     layer: Token = -1
-    """Which of the layers that look at the source; −1 for all."""
+    """Which of the layers that attend to the source; −1 for all."""
 
 
-class Change(Step):
+class ChangeRequest(StepRequest):
     """What is done to it."""
 
     head: Token = -1
@@ -66,14 +66,10 @@ class Change(Step):
     onward: bool = False
 
 
-class Searching(Step):
-    """How far the prediction may move while other weights are looked for."""
+class WeightsRequest(StepRequest):
+    """How far the prediction may move while other weights are searched for."""
 
     tolerance: float = Field(0.01, gt=0, le=1)
-
-
-class Beginning(Sentence):
-    """The beginning of a token."""
 
 
 def router(models: Models) -> APIRouter:
@@ -81,73 +77,73 @@ def router(models: Models) -> APIRouter:
     made = APIRouter(prefix="/whatif")
 
     @made.post("/begin")
-    async def begin_with(asked: Sentence, request: Request) -> dict[str, Any]:
-        opened = models.find(asked.model, Translator)
-        return await opened.ask(request, lambda translator: begin(translator, asked.text))
+    async def begin_with(body: Sentence, request: Request) -> dict[str, Any]:
+        opened = models.find(body.model, Translator)
+        return await opened.ask(request, lambda translator: begin(translator, body.text))
 
     @made.post("/change")
-    async def change(asked: Change, request: Request) -> dict[str, Any]:
-        opened = models.find(asked.model, Translator)
-        return await opened.ask(request, lambda translator: meddle(translator, asked))
+    async def change(body: ChangeRequest, request: Request) -> dict[str, Any]:
+        opened = models.find(body.model, Translator)
+        return await opened.ask(request, lambda translator: change_step(translator, body))
 
     @made.post("/another")
-    async def another(asked: Searching, request: Request) -> dict[str, Any]:
-        opened = models.find(asked.model, Translator)
-        return await opened.ask(request, lambda translator: search(translator, asked))
+    async def another(body: WeightsRequest, request: Request) -> dict[str, Any]:
+        opened = models.find(body.model, Translator)
+        return await opened.ask(request, lambda translator: search_weights(translator, body))
 
     @made.post("/tokens")
-    async def tokens(asked: Beginning, request: Request) -> dict[str, Any]:
-        opened = models.find(asked.model, Translator)
-        return await opened.ask(request, lambda translator: {"tokens": suggest(translator, asked.text)})
+    async def tokens(body: Sentence, request: Request) -> dict[str, Any]:
+        opened = models.find(body.model, Translator)
+        return await opened.ask(request, lambda translator: {"tokens": suggest(translator, body.text)})
 
     return made
 
 
 def begin(translator: Translator, text: str) -> dict[str, Any]:
-    """Translate greedily and undisturbed, and write where the model looked."""
+    """Translate greedily and undisturbed, and write what the model attended to."""
     source, cut = read_source(translator, text)
-    tokens = decode(translator, source.ids, []).tokens
-    description = tell(look(translator, source, tokens), translator)
-    return {"look": description, "tokens": tokens, "text": write(translator, tokens), "cut": cut}
+    tokens = decode_step(translator, source.ids, []).tokens
+    attention = write_attention(attention_of(translator, source, tokens), translator)
+    return {"attention": attention, "tokens": tokens, "text": write(translator, tokens), "cut": cut}
 
 
-def meddle(translator: Translator, asked: Change) -> dict[str, Any]:
-    """Decode from the step on, once undisturbed and once as asked, and write both."""
-    source, prefix = _read(translator, asked)
-    names = _layers(translator, asked.layer)
-    for name, indices in (("pinned", [item.place for item in asked.pinned]), ("hidden", asked.hidden)):
-        _check_places(name, indices, len(source.ids))
-    read = replace_tokens(translator, source, asked.replaced)
-    meddling = Meddling(
-        pinned={item.place: item.share for item in asked.pinned},
-        hidden=tuple(asked.hidden),
+def change_step(translator: Translator, body: ChangeRequest) -> dict[str, Any]:
+    """Decode from the step on, once undisturbed and once as requested, and write both."""
+    source, prefix = _read(translator, body)
+    names = _layers(translator, body.layer)
+    for name, indices in (("pinned", [item.position for item in body.pinned]), ("hidden", body.hidden)):
+        _check_positions(name, indices, len(source.ids))
+    read = replace_tokens(translator, source, body.replaced)
+    intervention = Intervention(
+        pinned={item.position: item.share for item in body.pinned},
+        hidden=tuple(body.hidden),
         layers=tuple(names),
-        head=None if asked.head < 0 else asked.head,
-        onward=asked.onward,
+        head=None if body.head < 0 else body.head,
+        onward=body.onward,
     )
-    before = decode(translator, source.ids, prefix, to_end=False)
-    if before.weights is not None and asked.head >= before.weights.size(1):
-        raise ArgumentError(f"`head` must be from 0 to {before.weights.size(1) - 1}, or −1; received {asked.head}.")
-    after = decode(translator, read.ids, prefix, meddling)
+    before = decode_step(translator, source.ids, prefix, to_end=False)
+    if before.weights is not None and body.head >= before.weights.size(1):
+        raise ArgumentError(f"`head` must be from 0 to {before.weights.size(1) - 1}, or −1; received {body.head}.")
+    after = decode_step(translator, read.ids, prefix, intervention)
     return {
-        "source": side(read),
+        "source": read._asdict(),
         "candidates": _candidates(translator, before.log_probabilities, after.log_probabilities),
         "change": float(total_variation(before.log_probabilities, after.log_probabilities)),
         "own": None if before.weights is None else pack(before.weights),
         "weights": None if after.weights is None else pack(after.weights),
-        "before": _said(translator, asked.tokens),
-        "after": _said(translator, after.tokens),
+        "before": _output(translator, body.tokens),
+        "after": _output(translator, after.tokens),
     }
 
 
-def search(translator: Translator, asked: Searching) -> dict[str, Any]:
-    """Look for weights far from the model's own that leave its prediction as it is; and try uniform ones."""
-    source, prefix = _read(translator, asked)
-    names = _layers(translator, asked.layer)
+def search_weights(translator: Translator, body: WeightsRequest) -> dict[str, Any]:
+    """Search for weights far from the model's own that leave its prediction as it is; and try uniform ones."""
+    source, prefix = _read(translator, body)
+    names = _layers(translator, body.layer)
     layer = names[max(len(names) - 2, 0)]  # where several are chosen, the one an alignment is read from
     model: AnyModel = translator.model
     with torch.no_grad():
-        memory, state = read_prefix(translator, source.ids, prefix)
+        memory, state = decode_prefix(translator, source.ids, prefix)
     last = torch.tensor([[START, *prefix][-1:]], device=translator.device)
 
     def run() -> Tensor:
@@ -158,13 +154,13 @@ def search(translator: Translator, asked: Searching) -> dict[str, Any]:
         weights = model.step(last, state, memory, weights=True)[2]
         before = run()[-1].cpu()
     assert weights is not None
-    position = looking_at_source(translator.model).index(layer)
+    position = source_layers(translator.model).index(layer)
     outcome = another_distribution(
-        translator.model, run, layer=layer, tolerance=asked.tolerance, steps=SEARCH_STEPS, seed=0
+        translator.model, run, layer=layer, tolerance=body.tolerance, steps=SEARCH_STEPS, seed=0
     )
     with torch.no_grad(), intervene(translator.model, weights={layer: outcome.forced}):
         after = run()[-1].cpu()
-    flat = uniform_distribution(translator.model, run, layer=layer, tolerance=asked.tolerance)
+    flat = uniform_distribution(translator.model, run, layer=layer, tolerance=body.tolerance)
     return {
         "layer": position,
         "own": pack(weights[0, position, :, -1]),
@@ -182,24 +178,24 @@ def write(translator: Translator, tokens: Sequence[int]) -> str:
 
 
 def replace_tokens(translator: Translator, source: Side, replaced: Sequence[Replacement]) -> Side:
-    """Put other tokens at some places; each text must be one token, in a sentence or in the vocabulary."""
-    _check_places("replaced", [item.place for item in replaced], len(source.ids) - 1)
+    """Put other tokens at some positions; each text must be one token, in a sentence or in the vocabulary."""
+    _check_positions("replaced", [item.position for item in replaced], len(source.ids) - 1)
     ids, tokens, tokenizer = list(source.ids), list(source.tokens), translator.tokenizers.source
     for item in replaced:
         text = translator.read([item.text])[0].text
         exact = tokenizer.backend.token_to_id(text)
         encoded = tokenizer.encode(text).ids
         if len(encoded) == 1:
-            ids[item.place] = encoded[0]
+            ids[item.position] = encoded[0]
         elif exact is not None:
-            ids[item.place] = UNKNOWN if exact in tokenizer.untrained else exact
+            ids[item.position] = UNKNOWN if exact in tokenizer.untrained else exact
         else:
             parts = ", ".join(tokenizer.pieces(encoded[:8])) or "nothing"
             raise ArgumentError(
                 f'`replaced` must be one token of the model; received "{item.text[:40]}", which is {len(encoded)}: '
                 f"{parts}. Take one that is suggested."
             )
-        tokens[item.place] = name_tokens(tokenizer, text, [ids[item.place]])[0]
+        tokens[item.position] = name_tokens(tokenizer, text, [ids[item.position]])[0]
     return source._replace(ids=ids, tokens=tokens)
 
 
@@ -212,23 +208,23 @@ def suggest(translator: Translator, begun: str) -> list[str]:
     return sorted(outcome, key=lambda name: (len(name), name))[:SUGGESTIONS]
 
 
-def _read(translator: Translator, asked: Step) -> tuple[Side, list[int]]:
-    """Give the source and what was said before the step."""
-    source, _ = read_source(translator, asked.text)
-    read_target(translator, asked.tokens)  # which refuses what is no translation
-    if asked.step > len(asked.tokens) or asked.tokens[: asked.step][-1:] == [END]:
+def _read(translator: Translator, body: StepRequest) -> tuple[Side, list[int]]:
+    """Give the source and what comes before the step."""
+    source, _ = read_source(translator, body.text)
+    read_target(translator, body.tokens)  # which refuses what is no translation
+    if body.step > len(body.tokens) or body.tokens[: body.step][-1:] == [END]:
         raise ArgumentError(
-            f"`step` must be one of the {len(asked.tokens)} steps of the translation; received {asked.step}."
+            f"`step` must be one of the {len(body.tokens)} steps of the translation; received {body.step}."
         )
     longest = translator.reach.target
-    if longest is not None and asked.step >= longest:
-        raise ArgumentError(f"`step` must be below {longest}, as many as the model can say; received {asked.step}.")
-    return source, asked.tokens[: asked.step]
+    if longest is not None and body.step >= longest:
+        raise ArgumentError(f"`step` must be below {longest}, as many as the model can output; received {body.step}.")
+    return source, body.tokens[: body.step]
 
 
 def _layers(translator: Translator, layer: int) -> list[str]:
     """Name the layers that are meant."""
-    names = looking_at_source(translator.model)
+    names = source_layers(translator.model)
     if not names:
         raise ArgumentError("`model` must attend to its source; received one that reads it into a fixed vector.")
     if layer >= len(names):
@@ -236,10 +232,10 @@ def _layers(translator: Translator, layer: int) -> list[str]:
     return names if layer < 0 else [names[layer]]
 
 
-def _check_places(name: str, places: Sequence[int], length: int) -> None:
-    wrong = [index for index in places if not 0 <= index < length]
+def _check_positions(name: str, positions: Sequence[int], length: int) -> None:
+    wrong = [index for index in positions if not 0 <= index < length]
     if wrong:
-        raise ArgumentError(f"`{name}` must be source places from 0 to {length - 1}; received {wrong[0]}.")
+        raise ArgumentError(f"`{name}` must be source positions from 0 to {length - 1}; received {wrong[0]}.")
 
 
 def _candidates(
@@ -257,14 +253,14 @@ def _candidates(
     ]
 
 
-def _said(translator: Translator, tokens: list[int]) -> dict[str, Any]:
+def _output(translator: Translator, tokens: list[int]) -> dict[str, Any]:
     return {"tokens": translator.tokenizers.target.pieces(tokens), "ids": tokens, "text": write(translator, tokens)}
 
 
-def _figures(found: Other) -> dict[str, Any]:
+def _figures(other: Other) -> dict[str, Any]:
     return {
-        "divergence": found.divergence,
-        "change": found.change,
-        "tolerance": found.tolerance,
-        "found": found.found,
+        "divergence": other.divergence,
+        "change": other.change,
+        "tolerance": other.tolerance,
+        "within_tolerance": other.within_tolerance,
     }

@@ -18,8 +18,9 @@ from regard.data.corpora.pair import words as divide_words
 from regard.data.text.tokenizer import Encoded, Tokenizer
 from regard.data.text.word_spans import compose
 from regard.errors import ArgumentError, ArgumentTypeError
+from regard.inspection.readings.word_shares import gradient_shares, removal_shares
 from regard.inspection.trace.inspected import Inspection
-from regard.models.classification import Network, build_classifier, gradient_shares, removal_shares
+from regard.models.classification import Network, build_classifier
 from regard.models.sequence.build import count_parameters
 from regard.tasks.classification.job import AnyClassifier, make_labeled_batch
 from regard.tasks.finite_output import check_output

@@ -17,13 +17,14 @@ from regard.data.batches.pairs import Examples
 from regard.data.batches.ragged import Ragged
 from regard.data.corpora.pair import Pair
 from regard.data.respelling import Respelled, Respeller
-from regard.data.text.special import UNKNOWN
+from regard.data.text.special import END, START, UNKNOWN
 from regard.data.text.tokenizer import TokenizerPair
 from regard.data.text.word_spans import Division
 from regard.data.untrained import Untrained
 from regard.decoding.ensemble import Ensemble
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.search import Search
+from regard.decoding.tree import BeamTree, decode_with_tree
 from regard.errors import ArgumentError, ArgumentTypeError, DataError
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.trace.inspected import Inspection
@@ -175,16 +176,35 @@ class Translator:
             tokens=batch_tokens,
             device=self.device,
         )
+        return self._translations(texts, read, source, cut, outcome, weights=weights)
+
+    def search_tree(
+        self, text: str, search: Search, *, pruned: int = 0, max_source_length: int | None = None
+    ) -> tuple[list[Translation], BeamTree]:
+        """Give the outputs of one sentence, which must have tokens, with the tree of their search: `beam_tree`."""
+        read = self.read([text])
+        source, cut = self._encode(read, max_source_length)
+        ids = torch.tensor([[*source[0].tolist(), END]], device=self.device)
+        with torch.inference_mode():
+            [(outputs, tree)] = decode_with_tree(self._speaker, ids, search=search, start=START, end=END, pruned=pruned)
+        return self._translations([text], read, source, cut, [outputs], weights=False)[0], tree
+
+    def _translations(
+        self,
+        texts: Sequence[str],
+        read: Sequence[Respelled],
+        source: Ragged,
+        cut: Sequence[int],
+        outcome: list[list[Hypothesis]],
+        *,
+        weights: bool,
+    ) -> list[list[Translation]]:
+        """Write the hypotheses of each sentence as text; with weights where they are wanted."""
         for index, outputs in enumerate(outcome):
             check_output((one.score for one in outputs), of=texts[index])
         if weights or self.replaces_unknown:
-            outcome = add_weights(
-                self._speaker,
-                source,
-                outcome,
-                wanted=lambda one: weights or UNKNOWN in one.tokens,
-                device=self.device,
-            )
+            wanted = (lambda one: True) if weights else (lambda one: UNKNOWN in one.tokens)
+            outcome = add_weights(self._speaker, source, outcome, wanted=wanted, device=self.device)
         return [
             [
                 self._describe(

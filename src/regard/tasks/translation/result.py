@@ -16,6 +16,7 @@ from regard.data.respelling import Respelled
 from regard.data.text.special import END, SPECIAL_TOKENS, UNKNOWN
 from regard.data.text.tokenizer import BYTES, SPACE, Tokenizer, TokenizerPair
 from regard.data.text.word_spans import Division, whitespace_words
+from regard.data.text.words_of_tokens import spans_of, words_at
 from regard.decoding.hypothesis import Hypothesis
 from regard.inspection.readings.alignment import Reading, choose_weights, link_matrix, links_of, word_weights
 from regard.tasks.token_labels import name_tokens
@@ -149,14 +150,9 @@ def word_numbers(tokenizer: Tokenizer, ids: list[int], text: str) -> tuple[int, 
     spelled = [_BYTE.get(piece) or piece.replace(SPACE, " ").encode() for piece in tokenizer.pieces(ids)]
     ends = list(accumulate(map(len, spelled)))
     whole = b"".join(spelled).decode("utf-8", errors="surrogateescape")  # one character for each byte that is none
-    starts, position = [], 0
-    for word in words(whole):
-        position = whole.index(word, position)
-        starts.append(len(whole[:position].encode("utf-8", errors="surrogateescape")))
-        position += len(word)
-    # A token belongs to the word its last byte is in: its first may be the space before.
-    result = np.searchsorted(starts, np.array(ends) - 1, side="right") - 1
-    return tuple(np.clip(result, 0, max(0, len(starts) - 1)).tolist())
+    size = [len(letter.encode("utf-8", errors="surrogateescape")) for letter in whole]
+    letter_of = np.repeat(np.arange(len(whole)), size)  # of each byte
+    return tuple(words_at(letter_of[np.array(ends) - 1].tolist(), spans_of(whole, words(whole))))
 
 
 def _between_neighbors(pieces: list[str], names: list[str]) -> tuple[int, ...]:

@@ -294,7 +294,7 @@ def test_every_picture_is_opened_in_one_place():
     homes = [path for path in package.rglob("*.py") if re.search(r"Image\.open\(", path.read_text(encoding="utf-8"))]
     assert {path.relative_to(package).as_posix() for path in homes} == {
         "data/images/picture.py",
-        "studio/views/ask_read.py",  # of what a page sends, in three formats and of fewer pixels
+        "studio/views/ask_picture.py",  # of what a page sends, in three formats and of fewer pixels
     }
     assert all(re.search(r"Image\.open\([^\n]*formats=FORMATS\)", path.read_text(encoding="utf-8")) for path in homes)
 

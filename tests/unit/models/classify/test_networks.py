@@ -11,8 +11,9 @@ from torch import nn
 
 from regard.config.classify import SavedClassifier, TransformerEncoderSpec
 from regard.errors import ArgumentError, MissingExtraError
+from regard.inspection.readings.word_shares import gradient_shares
 from regard.layers.mechanisms.structured import StructuredSelfAttention
-from regard.models.classification import Network, TfIdfClassifier, build_classifier, fit_tf_idf, gradient_shares
+from regard.models.classification import Network, TfIdfClassifier, build_classifier, fit_tf_idf
 from regard.tasks.classification.settings import CLASSIFIERS, LabeledSize, compose_classifier
 
 TRAINED = [name for name in CLASSIFIERS if name != "tf-idf"]

@@ -1,4 +1,4 @@
-// What `translate/look` answers, and which matrix of it the visitor has chosen.
+// What `translate/attention` answers, and which matrix of it the visitor has chosen.
 
 import { visible } from "./dom.ts";
 import type { ReadAs } from "./respelled.ts";
@@ -8,13 +8,13 @@ export interface Side {
   ids: number[];
   tokens: string[];
   words: string[];
-  /** For each token the place of its word; `</s>` is a word of its own. */
+  /** For each token the index of its word; `</s>` is a word of its own. */
   word_of: number[];
   /** Words typed without their accents or case, and how they are read. */
   read_as?: ReadAs;
 }
 
-export interface LookAnswer {
+export interface AttentionAnswer {
   source: Side;
   target: Side;
   finished: boolean;
@@ -34,7 +34,7 @@ export interface Weights {
   mask: Matrix | null;
 }
 
-export interface Look extends Omit<LookAnswer, "maps" | "norms" | "rollout"> {
+export interface Attention extends Omit<AttentionAnswer, "maps" | "norms" | "rollout"> {
   maps: Weights[];
   norms: Tensor | null;
   rollout: Matrix | null;
@@ -61,14 +61,14 @@ export interface Chosen {
   end: number | null;
   /** Of each row of tokens, the row it became. */
   rowOfToken: number[];
-  /** Of each row and each column, the places in the model's own tensor. */
-  rowPlaces: number[][];
-  columnPlaces: number[][];
+  /** Of each row and each column, the positions in the model's own tensor. */
+  rowPositions: number[][];
+  columnPositions: number[][];
   rowTitle: string;
   columnTitle: string;
 }
 
-export async function readLook(answer: LookAnswer): Promise<Look> {
+export async function readAttention(answer: AttentionAnswer): Promise<Attention> {
   const maps = await Promise.all(answer.maps.map(async (one) => ({
     id: one.id, layers: one.layers, weights: await unpack(one.weights), mask: one.mask ? slice(unpackExact(one.mask)) : null,
   })));
@@ -84,12 +84,12 @@ export function usualLayer(weights: Weights): number {
 }
 
 /** The chosen weights over tokens as the model has them: a row for each step. */
-export function stepMatrix(look: Look, choice: Choice): Matrix {
-  const own = look.maps.find((one) => one.id === choice.map)!;
-  if (choice.measure === "rollout" && choice.map === "cross" && look.rollout) return look.rollout;
+export function stepMatrix(attention: Attention, choice: Choice): Matrix {
+  const own = attention.maps.find((one) => one.id === choice.map)!;
+  if (choice.measure === "rollout" && choice.map === "cross" && attention.rollout) return attention.rollout;
   const heads = own.weights.shape[1]!;
   const layer = Math.min(choice.layer, own.layers.length - 1);
-  const scale = choice.measure === "norms" && choice.map === "cross" ? look.norms : null;
+  const scale = choice.measure === "norms" && choice.map === "cross" ? attention.norms : null;
   const wanted = choice.head < 0 ? Array.from({ length: heads }, (_, head) => head) : [Math.min(choice.head, heads - 1)];
   const matrices = wanted.map((head) => {
     const plain = slice(own.weights, layer, head);
@@ -102,32 +102,32 @@ export function stepMatrix(look: Look, choice: Choice): Matrix {
 }
 
 /** False where the numbers shown were rounded on the way; a rollout never is. */
-export function isExact(look: Look, choice: Choice): boolean {
-  return choice.measure === "rollout" || look.maps.find((one) => one.id === choice.map)!.weights.exact;
+export function isExact(attention: Attention, choice: Choice): boolean {
+  return choice.measure === "rollout" || attention.maps.find((one) => one.id === choice.map)!.weights.exact;
 }
 
-/** Whether a step could not look at a place. A rollout goes through all layers, so that no single mask holds for it. */
-export function isMasked(look: Look, choice: Choice, row: number, place: number): boolean {
-  const { mask } = look.maps.find((one) => one.id === choice.map)!;
-  return mask !== null && choice.measure !== "rollout" && at(mask, row, place) === 0;
+/** Whether a step could not attend to a position. A rollout goes through all layers, so that no single mask holds for it. */
+export function isMasked(attention: Attention, choice: Choice, row: number, position: number): boolean {
+  const { mask } = attention.maps.find((one) => one.id === choice.map)!;
+  return mask !== null && choice.measure !== "rollout" && at(mask, row, position) === 0;
 }
 
 /** What is to be drawn: rows for tokens or words, at the chosen moment. */
-export function choose(look: Look, choice: Choice): Chosen {
-  const own = look.maps.find((one) => one.id === choice.map)!;
-  const steps = stepMatrix(look, choice);
-  const inputs = inputsOf(look);
+export function choose(attention: Attention, choice: Choice): Chosen {
+  const own = attention.maps.find((one) => one.id === choice.map)!;
+  const steps = stepMatrix(attention, choice);
+  const inputs = inputsOf(attention);
   const read = choice.when === "read";
   const target: Side = read
     ? { ids: [], tokens: inputs.tokens.slice(1), words: inputs.words.slice(1), word_of: inputs.word_of.slice(1).map((word) => word - 1) }
-    : look.target;
-  const rows = choice.map === "cross" ? target : choice.map === "source" ? look.source : inputs;
-  const columns = choice.map === "target" ? inputs : look.source;
+    : attention.target;
+  const rows = choice.map === "cross" ? target : choice.map === "source" ? attention.source : inputs;
+  const columns = choice.map === "target" ? inputs : attention.source;
   const shift = choice.map === "cross" && read ? 1 : 0;
   const tokens = build(rows.tokens.length, columns.tokens.length, (row, column) => at(steps, row + shift, column));
   const hidden = (row: number, column: number) => own.mask !== null && at(own.mask, row + shift, column) === 0;
   const byWords = choice.unit === "words";
-  const groups = (side: Side) => byWords ? side.words.map((_, word) => places(side.word_of, word)) : side.tokens.map((_, token) => [token]);
+  const groups = (side: Side) => byWords ? side.words.map((_, word) => positions(side.word_of, word)) : side.tokens.map((_, token) => [token]);
   const rowGroups = groups(rows), columnGroups = groups(columns);
   let matrix = build(rowGroups.length, columnGroups.length, (row, column) => {
     let sum = 0;
@@ -147,20 +147,20 @@ export function choose(look: Look, choice: Choice): Chosen {
     masked: own.mask ? (row, column) => rowGroups[row]!.every((token) => columnGroups[column]!.every((other) => hidden(token, other))) : undefined,
     end: hasEnd && !choice.hideEnd ? columnGroups.length - 1 : null,
     rowOfToken: rows.tokens.map((_, token) => (byWords ? rows.word_of[token]! : token)),
-    rowPlaces: rowGroups.map((tokens) => tokens.map((token) => token + shift)), columnPlaces: columnGroups, rowTitle: titles[0]!, columnTitle: titles[1]!,
+    rowPositions: rowGroups.map((tokens) => tokens.map((token) => token + shift)), columnPositions: columnGroups, rowTitle: titles[0]!, columnTitle: titles[1]!,
   };
 }
 
-/** What the decoder has heard, a token for each row: `<s>`, then all that was said but what no row follows. */
-function inputsOf(look: Look): Side {
-  const count = look.candidates.length - 1;
-  const wordOf = look.target.word_of.slice(0, count);
+/** What the decoder has read, a token for each row: `<s>`, then the output but for what no row follows. */
+function inputsOf(attention: Attention): Side {
+  const count = attention.candidates.length - 1;
+  const wordOf = attention.target.word_of.slice(0, count);
   return {
-    ids: [], tokens: ["<s>", ...look.target.tokens.slice(0, count)],
-    words: ["<s>", ...look.target.words.slice(0, Math.max(-1, ...wordOf) + 1)], word_of: [0, ...wordOf.map((word) => word + 1)],
+    ids: [], tokens: ["<s>", ...attention.target.tokens.slice(0, count)],
+    words: ["<s>", ...attention.target.words.slice(0, Math.max(-1, ...wordOf) + 1)], word_of: [0, ...wordOf.map((word) => word + 1)],
   };
 }
 
-function places(list: number[], wanted: number): number[] {
-  return list.flatMap((one, place) => (one === wanted ? [place] : []));
+function positions(list: number[], wanted: number): number[] {
+  return list.flatMap((one, position) => (one === wanted ? [position] : []));
 }

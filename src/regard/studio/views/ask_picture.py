@@ -1,4 +1,4 @@
-"""A picture for the studio: a scene drawn from a seed, or a file that a visitor sends, which is kept nowhere."""
+"""A picture for the studio: a scene drawn from a seed, or a file in base64, which is kept nowhere."""
 
 import base64
 import binascii
@@ -20,20 +20,20 @@ from regard.errors import ArgumentError
 MAX_FILE = 4 * 2**20
 """Bytes of a file."""
 MAX_ENCODED = 8 * 2**20
-"""Letters of one in base64 that are looked at; `MAX_FILE` says how many may be meant."""
+"""Letters of a file in base64, at most."""
 MAX_PIXELS = 25_000_000
 """A picture of more is refused before it is unpacked."""
 READERS = threading.BoundedSemaphore(2)
 """Pictures that are unpacked at once: one of 25 million pixels takes 75 MB and more."""
 SPARE = 4
-"""How much larger than wanted a JPEG is unpacked, in each direction; a camera's picture need not be whole."""
+"""How much larger than needed a JPEG is unpacked, in each direction; a camera's picture need not be whole."""
 FORMATS = ("PNG", "JPEG", "WEBP")
 ROUNDS = 2
-"""Questions of each kind that are asked of a scene."""
+"""Questions of each kind about a scene."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Seen:
+class Picture:
     """A picture as a model reads it, and what is known of it."""
 
     pixels: UInt8[np.ndarray, "channels height width"]
@@ -57,18 +57,18 @@ class Seen:
         return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
-def read_seen(*, seed: int | None, file: str | None, size: tuple[int, int], channels: int) -> Seen:
+def read_picture(*, seed: int | None, file: str | None, size: tuple[int, int], channels: int) -> Picture:
     """Draw the scene of a seed, or read a file in base64; one of the two."""
     if (seed is None) == (file is None):
         received = "neither" if seed is None else "both"
-        raise ArgumentError(f"`seed` or `file` must be given, and one alone; received {received}. Choose a picture.")
-    return read_file(file, size=size, channels=channels) if file is not None else draw_seen(seed, size, channels)
+        raise ArgumentError(f"Either `seed` or `file` must name the picture; received {received}. Choose a picture.")
+    return read_file(file, size=size, channels=channels) if file is not None else draw_picture(seed, size, channels)
 
 
-def draw_seen(seed: int | None, size: tuple[int, int], channels: int) -> Seen:
+def draw_picture(seed: int | None, size: tuple[int, int], channels: int) -> Picture:
     """Draw a scene, with questions that it answers: of `builtin:simple-shapes` for models of that size.
 
-    >>> draw_seen(2, (64, 64), 3).caption == draw_seen(2, (64, 64), 3).caption
+    >>> draw_picture(2, (64, 64), 3).caption == draw_picture(2, (64, 64), 3).caption
     True
     """
     from PIL import Image
@@ -82,7 +82,7 @@ def draw_seen(seed: int | None, size: tuple[int, int], channels: int) -> Seen:
         pixels = fit_picture(Image.fromarray(painted.transpose(1, 2, 0)), size=size, channels=1)
     else:
         pixels = resize_images(painted[None], size)[0]
-    return Seen(
+    return Picture(
         pixels=pixels,
         original=(painted.shape[1], painted.shape[2]),
         questions=tuple({item.text: item for item in wanted}.values()),
@@ -90,7 +90,7 @@ def draw_seen(seed: int | None, size: tuple[int, int], channels: int) -> Seen:
     )
 
 
-def read_file(file: str, *, size: tuple[int, int], channels: int) -> Seen:
+def read_file(file: str, *, size: tuple[int, int], channels: int) -> Picture:
     """Read a PNG, JPEG or WebP picture that travels in base64."""
     from PIL import Image, UnidentifiedImageError
 
@@ -108,7 +108,7 @@ def read_file(file: str, *, size: tuple[int, int], channels: int) -> Seen:
             if width * height <= MAX_PIXELS:
                 opened.draft(None, (SPARE * max(size),) * 2)  # of JPEG alone; a picture lying on its side, too
                 opened.load()
-                return Seen(pixels=fit_picture(opened, size=size, channels=channels), original=(height, width))
+                return Picture(pixels=fit_picture(opened, size=size, channels=channels), original=(height, width))
     except MemoryError:
         raise
     except Exception as error:  # Pillow's decoders raise whatever they meet

@@ -15,9 +15,9 @@ from torch import Tensor
 from regard.attention import Mask
 from regard.attention.mask import as_mask
 from regard.errors import ArgumentError
-from regard.inspection.drawing.map import LOOKED, Map
+from regard.inspection.drawing.map import WEIGHTS_CAVEAT, Map
 from regard.inspection.drawing.panels import FAINT, INK, MUTED, WordTicks
-from regard.inspection.drawing.picture import Spot, show, told
+from regard.inspection.drawing.picture import Spot, show, write_number
 from regard.inspection.drawing.words import check_labels
 
 #: White for zero, then ever darker: also in gray the order stays.
@@ -86,7 +86,7 @@ def _show(
         values=table,
         axes=("query", "key"),
         labels=(tuple(labels[0]), tuple(labels[1])),
-        caveat=LOOKED,
+        caveat=WEIGHTS_CAVEAT,
         mask=None if bool(allowed.all()) else allowed,
         limits=limits,
     )
@@ -96,7 +96,7 @@ def _show(
         for index in table.flatten().argsort(descending=True, stable=True).tolist():
             row, column = divmod(index, columns)
             corners = ((column, row), (column + 1, row), (column + 1, row + 1), (column, row + 1))
-            number = told(float(table[row, column])) if allowed[row, column] else "masked"
+            number = write_number(float(table[row, column])) if allowed[row, column] else "masked"
             yield Spot(corners, f"{labels[0][row]} → {labels[1][column]}: {number}")
 
     show(axes, map, spots)

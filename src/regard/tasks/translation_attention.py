@@ -1,4 +1,4 @@
-"""The attention of a forced output: all weights of a model, for the views to draw."""
+"""The attention of a translation that the model is made to output: all weights, with the words of both sides."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -14,10 +14,9 @@ from regard.errors import ArgumentError
 from regard.inspection.readings.joined import joined
 from regard.inspection.readings.rollout import rollout
 from regard.inspection.readings.value_norms import value_norms
-from regard.inspection.trace.attention_layers import attention_layers
+from regard.inspection.trace.attention_layers import layers_with
 from regard.inspection.trace.record import record
 from regard.inspection.trace.trace import Trace
-from regard.layers.attend import Attend
 from regard.models.sequence.protocol import AnyModel
 from regard.models.sequence.transformer import TransformerModel
 from regard.tasks.token_labels import name_tokens
@@ -25,7 +24,7 @@ from regard.tasks.translation.model import Translator
 from regard.tasks.translation.result import as_line, word_numbers
 
 MAX_TOKENS = 512
-"""Source tokens that the studio reads, `</s>` included: its pictures have room for so many."""
+"""Source tokens that are read, `</s>` included: maps of more cannot be drawn."""
 _END = SPECIAL_TOKENS[END]
 
 
@@ -40,27 +39,27 @@ class Side(NamedTuple):
     """Words that were typed without their accents or case, and how they are read."""
 
 
-class Weights(NamedTuple):
+class AttentionMaps(NamedTuple):
     """The weights of one kind of attention, all layers of it."""
 
     id: str
-    """cross: the translation looks at the source; source, target: a side looks at itself."""
+    """cross: the translation attends to the source; source, target: a side attends to itself."""
     layers: list[str]
     """Their names in the model."""
     weights: Float[Tensor, "layers heads query key"]
     mask: Bool[Tensor, "query key"] | None
-    """True = could attend; none where all could."""
+    """True = could attend; None where all could."""
 
 
-class Look(NamedTuple):
-    """What was seen. Row i of a map that starts from the translation is from when its token i was about to be said."""
+class TranslationAttention(NamedTuple):
+    """What was recorded. Row i of a map that starts from the translation is from when token i was to be predicted."""
 
     source: Side
     target: Side
     finished: bool
     log_probabilities: Float[Tensor, "query vocabulary"]
     """Of every token after each prefix."""
-    maps: list[Weights]
+    maps: list[AttentionMaps]
     norms: Float[Tensor, "layers heads source"] | None
     """Of what a weight of one would add, for the map `cross`."""
     rollout: Float[Tensor, "query source"] | None
@@ -101,11 +100,11 @@ def read_target(translator: Translator, tokens: Sequence[int]) -> Side:
     return Side(list(tokens), tokenizer.pieces(list(tokens)), named + [_END] * len(end), word_of + end, {})
 
 
-def look(translator: Translator, source: Side, tokens: Sequence[int]) -> Look:
-    """Let the model say the tokens, and see where every layer looks meanwhile.
+def attention_of(translator: Translator, source: Side, tokens: Sequence[int]) -> TranslationAttention:
+    """Force the model to output the tokens, and record what every layer attends to meanwhile.
 
     A translation that is not finished has one row more than tokens, what may follow and when its last token is read,
-    unless the model can say no more.
+    unless the model can output no more.
     """
     target = read_target(translator, tokens)
     finished = bool(tokens) and tokens[-1] == END
@@ -113,48 +112,46 @@ def look(translator: Translator, source: Side, tokens: Sequence[int]) -> Look:
     longest = translator.reach.target
     if longest is not None and len(tokens) > longest:
         raise ArgumentError(
-            f"`tokens` must be at most {longest}, as many as the model can say; received {len(tokens)}."
+            f"`tokens` must be at most {longest}, as many as the model can output; received {len(tokens)}."
         )
     encoded = encoded[:longest]
-    wanted: AnyModel = translator.model
-    watching = record(translator.model) if looking_at_source(translator.model) else nullcontext(Trace())
-    with torch.inference_mode(), watching as trace:
-        memory = wanted.encode(torch.tensor([source.ids], device=translator.device))
-        state = wanted.start(memory, capacity=len(encoded))
-        words_in = torch.tensor([encoded], device=translator.device)
-        log_probabilities, _, weights = wanted.step(words_in, state, memory, weights=True)
+    model: AnyModel = translator.model
+    recorder = record(translator.model) if source_layers(translator.model) else nullcontext(Trace())
+    with torch.inference_mode(), recorder as trace:
+        memory = model.encode(torch.tensor([source.ids], device=translator.device))
+        state = model.start(memory, capacity=len(encoded))
+        inputs = torch.tensor([encoded], device=translator.device)
+        log_probabilities, _, weights = model.step(inputs, state, memory, weights=True)
         norms = None if weights is None else value_norms(translator.model, memory)[0].cpu()
     maps = [] if weights is None else [_cross(weights[0], trace)]
-    known = None
+    rolled = None
     if isinstance(translator.model, TransformerModel):
         maps += [_stacked("source", trace["encoder.*"]), _stacked("target", trace["decoder.*.self_attention"])]
         outcome = rollout(
             trace["encoder.*"], decoder=trace["decoder.*.self_attention"], cross=trace["decoder.*.cross_attention"]
         )
-        known = outcome.values[:, : len(source.ids)].float()
-    return Look(source, target, finished, log_probabilities[0].cpu(), maps, norms, known)
+        rolled = outcome.values[:, : len(source.ids)].float()
+    return TranslationAttention(source, target, finished, log_probabilities[0].cpu(), maps, norms, rolled)
 
 
-def looking_at_source(model: nn.Module) -> list[str]:
-    """Name the layers through which a decoder looks at the source; none where it has only a fixed vector."""
-    if not any(isinstance(part, Attend) for part in model.modules()):
-        return []
-    names = [name for name in attention_layers(model) if name.startswith("decoder")]
+def source_layers(model: nn.Module) -> list[str]:
+    """Name the layers through which a decoder attends to the source; none where it has only a fixed vector."""
+    names = [name for name in layers_with(model) if name.startswith("decoder")]
     return [name for name in names if "cross" in name] or names
 
 
-def _cross(weights: Float[Tensor, "layers heads query key"], trace: Trace) -> Weights:
+def _cross(weights: Float[Tensor, "layers heads query key"], trace: Trace) -> AttentionMaps:
     """Take the weights from the model itself, and from the trace what was masked."""
     calls = [call for call in joined(trace) if call.weights.size(-2) == weights.size(-2)]
     names = [call.layer for call in calls if call.weights.size(-1) == weights.size(-1)]
     across = [name for name in names if "cross" in name] or names[-1:]
     masks = [call.mask[0] for call in calls if call.layer in across and call.mask is not None]
     mask = masks[0].any(0).cpu() if masks else None  # heads share it
-    return Weights("cross", across, weights.cpu(), None if mask is None or bool(mask.all()) else mask)
+    return AttentionMaps("cross", across, weights.cpu(), None if mask is None or bool(mask.all()) else mask)
 
 
-def _stacked(name: str, trace: Trace) -> Weights:
+def _stacked(name: str, trace: Trace) -> AttentionMaps:
     weights = torch.stack([call.weights[0] for call in trace]).cpu()
     mask = trace[0].mask
     dense = None if mask is None else mask[0].any(0).cpu()
-    return Weights(name, trace.layers, weights, None if dense is None or bool(dense.all()) else dense)
+    return AttentionMaps(name, trace.layers, weights, None if dense is None or bool(dense.all()) else dense)
