@@ -39,11 +39,12 @@ def classify_images(
     if wanted.figure is not None:
         _check_figure(wanted.figure, pictures)
     check_summary(wanted.summary, measured=source is not None, needs="--input")
+    from regard.tasks.images.data import read_measured
     from regard.tasks.images.model import load_image_classifier
 
     classifier = load_image_classifier(model, device=device)
     if source is not None:
-        _measure(classifier, _read_set(classifier, source), wanted)
+        _measure(classifier, read_measured(source, classifier), wanted)
         return
     read = classifier.read(pictures)
     result = zip(pictures, classifier.inspect_pixels(read), [None] * len(pictures), strict=True)
@@ -58,25 +59,6 @@ def _check_figure(path: Path, pictures: list[str]) -> None:
             f"`--figure` must go with one picture; received {path} for {len(pictures)}. --html draws several."
         )
     check_file(path, option="--figure")
-
-
-def _read_set(classifier: "ImageClassifier", source: Path) -> "LabeledImages":
-    """Read labeled images at the size and in the colors the network knows."""
-    from regard.data.formats.paths import is_folder
-    from regard.data.images.labeled import rename_labels
-    from regard.data.images.read import read_images, rename_classes
-
-    height, width = classifier.image_size
-    images = read_images(str(source), size=height if is_folder(source) else 0, channels=classifier.channels)
-    if not is_folder(source) and not set(images.names) <= set(classifier.labels):
-        images = rename_classes(images, classifier.labels)  # numbers of labels that were given names
-    images = rename_labels(images, classifier.labels, side="measured")
-    if images.pixels.shape[1:] != (classifier.channels, height, width):
-        raise ArgumentError(
-            f"The images of {source} must be of shape {(classifier.channels, height, width)}, which the model was "
-            f"trained on; received {images.pixels.shape[1:]}."
-        )
-    return images
 
 
 def _measure(classifier: "ImageClassifier", images: "LabeledImages", wanted: Wanted) -> None:

@@ -123,14 +123,14 @@ def _open(
     from regard.tasks.classification.model import Classifier
     from regard.tasks.language.model import LanguageModel
     from regard.tasks.load import load
-    from regard.tasks.model_folder import find_device, find_model
-    from regard.tasks.model_kinds import check_kind
+    from regard.tasks.model_folder import check_kind, find_model
     from regard.tasks.translation.model import Translator
+    from regard.training.group import pick_device
 
     if is_hugging_face(model):
         if view is not None:
             check_view(view, None, target)
-        network, tokenizer = load_hugging_face(model, device=find_device(device))
+        network, tokenizer = load_hugging_face(model, device=pick_device(device, argument="device"))
 
         def look() -> "Inspection":
             with naming_errors(model, "hold a model that can read this text"):

@@ -39,7 +39,7 @@ def gather_captions(data: PictureData, *, count: Callable[[int], None] | None = 
     """Draw what `data` names; `count` is told how many pictures there are so far, of all sides."""
     if not is_builtin(data.corpus):
         received = data.corpus or "nothing"
-        raise ArgumentError(f"`--data` must be {BUILTIN}, whose pictures have captions; received {received}.")
+        raise ArgumentError(f"`data` must be {BUILTIN}, whose pictures have captions; received {received}.")
     style = check_style(data, "captions")
     counts = scene_counts(data)
     return CaptionCorpus(**draw_captions(counts, seed=data.seed, style=style, answers=data.answers, count=count))

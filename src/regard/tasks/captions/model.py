@@ -20,11 +20,12 @@ from regard.models.sequence.build import count_parameters
 from regard.models.vision.build_captions import build_caption_model
 from regard.models.vision.captions import CaptionModel, as_source
 from regard.tasks.finite_output import check_output
-from regard.tasks.model_folder import find_device, open_model
+from regard.tasks.model_folder import open_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
 from regard.tasks.questions.model import TOKENIZER
 from regard.tasks.saved_model import build_saved, check_vocabulary, read_saved, whole_folder, write_saved
 from regard.tasks.word_maps import WordMaps
+from regard.training.group import pick_device
 
 TASK: Literal["captions"] = "captions"
 
@@ -152,7 +153,7 @@ def load_captioner(path: str | Path, *, device: torch.device | str = "cpu") -> C
     """Load the model in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = open_model(path)
     config = read_saved(folder, TASK, SavedCaptions)
-    index = find_device(device)
+    index = pick_device(device, argument="device")
     size, most, words = config.image_size, config.max_length, config.vocabulary_size
     with whole_folder(folder, TASK):
         model = build_saved(lambda: build_caption_model(config.model, vocabulary_size=words, image_size=size), folder)

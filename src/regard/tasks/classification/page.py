@@ -65,7 +65,7 @@ def decisions_page(
         ]
     parts += [_explain(kind, by), *(decision_html(item, gold) for item, gold in decisions[:MOST_SHOWN])]
     if len(decisions) > MOST_SHOWN:
-        parts.append(f"<p>These are the first {MOST_SHOWN:,} of {len(decisions):,} texts; --json gives all.</p>")
+        parts.append(f"<p>These are the first {MOST_SHOWN:,} of {len(decisions):,} texts.</p>")
     return make_html(title, parts)
 
 

@@ -20,9 +20,10 @@ from regard.models.vision.build import ImageEncoder, build_image_encoder
 from regard.models.vision.features import ChannelWeights, Looked, PlaceWeights
 from regard.tasks.finite_output import check_output
 from regard.tasks.images.job import AT_ONCE, predict_images
-from regard.tasks.model_folder import find_device, open_model
+from regard.tasks.model_folder import open_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
 from regard.tasks.saved_model import build_saved, list_text, read_names, read_saved, whole_folder, write_saved
+from regard.training.group import pick_device
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -177,7 +178,7 @@ def load_image_classifier(path: str | Path, *, device: torch.device | str = "cpu
     """Load the image classifier in a model folder, or of the run in a run folder; "auto" takes a GPU if there is."""
     folder = open_model(path)
     config = read_saved(folder, TASK, SavedImageClassifier)
-    index = find_device(device)
+    index = pick_device(device, argument="device")
     size, channels, count = (config.height, config.width), config.channels, config.num_labels
     with whole_folder(folder, TASK):
         model = build_saved(

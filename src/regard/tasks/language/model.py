@@ -22,8 +22,8 @@ from regard.tasks.finite_output import check_output
 from regard.tasks.language.continuation import continue_tokens, device_of
 from regard.tasks.language.data import Text, encode_text
 from regard.tasks.language.job import TextMeasure
-from regard.tasks.model_folder import find_device, open_model
-from regard.tasks.model_kinds import check_kind
+from regard.tasks.model_folder import check_kind, open_model
+from regard.training.group import pick_device
 
 
 class NextToken(NamedTuple):
@@ -213,5 +213,5 @@ def load_language(path: str | Path, *, device: torch.device | str = "cpu") -> La
     """Load the language model in a model folder, or of the run in a run folder."""
     folder = open_model(path)
     check_kind(folder, "language")
-    model, config = load_language_model(folder, device=find_device(device))
+    model, config = load_language_model(folder, device=pick_device(device, argument="device"))
     return LanguageModel(model, TextTokenizer.load(folder), config)

@@ -49,7 +49,7 @@ def gather_questions(data: PictureData, *, count: Count | None = None) -> Questi
     """Draw or read what `data` names; `count` is told how many pictures there are so far, of all sides."""
     if not data.corpus:
         raise ArgumentError(
-            f"`--data` must be {BUILTIN}, a folder, or a JSON Lines file of questions about pictures; received nothing."
+            f"`data` must be {BUILTIN}, a folder, or a JSON Lines file of questions about pictures; received nothing."
         )
     if is_builtin(data.corpus):
         style = check_style(data, "questions")

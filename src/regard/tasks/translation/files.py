@@ -87,10 +87,10 @@ class OutputPlace:
         with self._writing(self.progress), suppress(FileNotFoundError, NotADirectoryError):
             os.stat(self.progress.with_name(f".{self.progress.name}.writing"))
         if os.path.isdir(self.path):
-            raise ArgumentError(f"`--output` must be a file; received the folder {self.path}. Name a file in it.")
+            raise ArgumentError(f"`output` must be a file; received the folder {self.path}. Name a file in it.")
         if not os.path.isdir(self.path.parent):
             raise ArgumentError(
-                f"`--output` must be in a folder that is there; received {self.path}. Make it: mkdir -p "
+                f"`output` must be in a folder that is there; received {self.path}. Make it: mkdir -p "
                 f"{self.path.parent}"
             )
 
@@ -102,7 +102,8 @@ class OutputPlace:
             return Journal.from_table(read_json(self.progress).value)
         except (OSError, ValueError) as error:
             raise DataError(
-                f"{self.progress} must be what `regard translate` wrote; received: {error} Begin anew with --overwrite."
+                f"{self.progress} must be what `regard translate` wrote; received: {error} Begin anew with "
+                "`overwrite=True`."
             ) from error
 
     def write(self, journal: Journal) -> None:
@@ -131,7 +132,7 @@ class OutputPlace:
                 pass
             except BlockingIOError as error:
                 raise ArgumentError(
-                    f"`--output` must be a file that no other process writes; {self.path} is being translated. Wait "
+                    f"`output` must be a file that no other process writes; {self.path} is being translated. Wait "
                     "for it, or name another."
                 ) from error
             yield file
@@ -145,7 +146,7 @@ class OutputPlace:
             if is_disk_full(error):
                 raise
             raise ArgumentError(
-                f"`--output` must be a file that can be written; {brief(str(path), letters=300)} cannot "
+                f"`output` must be a file that can be written; {brief(str(path), letters=300)} cannot "
                 f"({error.strerror}). Name another, in a folder of your own."
             ) from error
 
@@ -177,8 +178,8 @@ def translate_file(
         return
     if os.path.exists(target) and not overwrite:
         raise ArgumentError(
-            f"`--output` must be a file that is not there yet; {target} is. Name another, or replace it with "
-            "--overwrite."
+            f"`output` must be a file that is not there yet; {target} is. Name another, or replace it with "
+            "`overwrite=True`."
         )
     going = looking and os.path.exists(index.partial)
     with index.opened() as file:
@@ -260,21 +261,22 @@ def _check_same(place: OutputPlace, journal: Journal, settings: Mapping[str, str
     ]
     if changed:
         raise ArgumentError(
-            f"`--output` must be new, or that of the same command, which then goes on; {place.path} was begun with "
-            f"another: {brief('; '.join(changed), letters=800)}. Give that command, or begin anew with --overwrite."
+            f"`output` must be new, or that of the same command, which then goes on; {place.path} was begun with "
+            f"another: {brief('; '.join(changed), letters=800)}. Give that command, or begin anew with "
+            "`overwrite=True`."
         )
     size = place.partial.stat().st_size
     if size < journal.output_bytes:
         raise DataError(
             f"{place.partial} must have the {journal.output_bytes:,} bytes that were written; received {size:,}. Begin "
-            "anew with --overwrite."
+            "anew with `overwrite=True`."
         )
     lines, ended = _count_lines(place.partial, journal.output_bytes)
     if lines != journal.lines or not ended:
         raise DataError(
             f"{place.partial} must have the {journal.lines:,} lines that {place.progress.name} speaks of in its first "
             f"{journal.output_bytes:,} bytes; received {lines:,}{'' if ended else ' and a part of one'}. Begin anew "
-            "with --overwrite."
+            "with `overwrite=True`."
         )
 
 
@@ -339,8 +341,8 @@ def _skip(source: ByteStream, journal: Journal, place: OutputPlace) -> _Rest:
         left -= len(done)
     if left or (journal.lines and digest.hexdigest() != journal.digest):
         raise DataError(
-            f"`--input` must be as it was when {place.path} was begun; its first {journal.lines:,} lines have changed. "
-            "Put it back to go on, or begin anew with --overwrite."
+            f"The input must be as it was when {place.path} was begun; its first {journal.lines:,} lines have changed. "
+            "Put it back to go on, or begin anew with `overwrite=True`."
         )
     return _Rest(digest, size, itertools.chain([rest] if rest else [], lines))
 
