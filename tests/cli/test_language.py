@@ -137,8 +137,14 @@ def test_evaluate_refuses_what_does_not_fit(run, folder, tmp_path):
     text = folder.parent / "a.txt"
     code, _, error = run("evaluate", folder, "--source", "a.es", "--target", "a.en")
     assert code == 2
-    assert "`--source` must be left out for a language model, which is measured on plain text; received a.es" in error
-    assert "`--split` must be left out with text files" in run("evaluate", folder, text, "--split", "valid")[2]
+    assert (
+        "`--source` must be left out for a language model, which is measured on plain text, `--data`; received a.es"
+        in error
+    )
+    assert (
+        "`--split` must be left out with `--data`, which is read whole"
+        in run("evaluate", folder, text, "--split", "valid")[2]
+    )
     assert "strid: unknown key. Did you mean stride?" in run("evaluate", folder, text, "--set", "strid=3")[2]
     code, _, error = run("evaluate", "--hypotheses", "out.txt", "--source", "a", "--target", "b")
     assert "Text files" not in error

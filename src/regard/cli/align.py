@@ -11,7 +11,7 @@ import typer
 
 from regard.cli.flags import AsTyped
 from regard.cli.pair_files import read_base, read_division, read_gold, read_two_files
-from regard.cli.watching import Watching
+from regard.cli.progress import Watching
 from regard.errors import ArgumentError, near_miss
 from regard.files import json_text
 

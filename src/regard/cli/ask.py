@@ -97,7 +97,7 @@ def check_page(path: Path | None) -> None:
 
 def write_picture_page(path: Path, model: "QuestionAnswerer | Captioner", picture: Path, questions: list[str]) -> None:
     """Write the studio's view of a picture and what the model says of it, in one file."""
-    from regard.cli.watching import Watching
+    from regard.cli.progress import Watching
     from regard.studio.views.ask_page import picture_page
 
     with Watching() as watching:

@@ -176,7 +176,7 @@ def _note_unknown(classifier: "Classifier", texts: Sequence[str]) -> None:
 def _watched(classifier: "Classifier", texts: list[str], by: str) -> "Iterator[Decision]":
     from typing import cast
 
-    from regard.cli.watching import Watching
+    from regard.cli.progress import Watching
     from regard.tasks.classification.model import By
 
     decisions = classifier.stream(texts, by=cast(By, by))

@@ -77,7 +77,7 @@ def _show_all(
     quiet: bool = False,
 ) -> "list[ImageDecision]":
     """Write each decision as it comes, and the page and the figure at the end."""
-    from regard.cli.watching import Watching
+    from regard.cli.progress import Watching
 
     sections: list[str] = []
     decisions: list[ImageDecision] = []

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.evaluate import check_length_figure, chosen_settings, read_text, save_figure
+from regard.cli.progress import Watching
 from regard.cli.show_evaluation import show_lengths
 from regard.cli.tables import print_table
 from regard.cli.terminal import print_json, sanitize
-from regard.cli.watching import Watching
 
 if TYPE_CHECKING:
     from regard.tasks.evaluation.comparison import Comparison

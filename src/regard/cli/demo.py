@@ -58,7 +58,7 @@ def demo(
     console.print(Text(f"{len(data.train):,} training pairs of 3 to {plan.longest} words, such as"))
     console.print(Text(f"    {example.source}\n  = {example.target}\n"))
     _train(plan, out, console)
-    from regard.cli.watching import Watching
+    from regard.cli.progress import Watching
 
     with Watching() as watching:
         result = examine(out, plan, data, watch=watching)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.files import check_unicode
+from regard.cli.progress import Watching
 from regard.cli.show_evaluation import show_evaluation
 from regard.cli.terminal import print_json
-from regard.cli.watching import Watching
 from regard.errors import ArgumentError, brief
 from regard.files import json_text
 

@@ -12,8 +12,8 @@ import typer
 from regard.cli.files import check_file, check_unicode, write_file, write_page
 from regard.cli.flags import AsTyped
 from regard.cli.inspect_page import View, check_view, record_view, usual_view
+from regard.cli.progress import Watching
 from regard.cli.terminal import print_json
-from regard.cli.watching import Watching
 from regard.errors import ArgumentError, nearest
 
 if TYPE_CHECKING:

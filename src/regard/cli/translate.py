@@ -148,7 +148,7 @@ def _into_file(
     overwrite: bool,
     source: Path | None,
 ) -> None:
-    from regard.cli.line_progress import LineProgress
+    from regard.cli.progress import LineProgress
     from regard.data.formats.paths import PACKED
     from regard.tasks.translation.files import CHUNK_LINES, translate_file
     from regard.training.failure import is_disk_full

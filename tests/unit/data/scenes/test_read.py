@@ -12,7 +12,7 @@ from PIL import Image
 
 from regard.data.corpora.split import Fractions
 from regard.data.scenes.read import read_questions
-from regard.data.scenes.sides import Asked, drop_shared, split_questions
+from regard.data.scenes.sides import Asked, drop_shared, split_pictures
 from regard.errors import DataError
 
 
@@ -62,14 +62,14 @@ def test_equal_pictures_stay_on_one_side(own):
     with (own / "train.jsonl").open("a") as file:
         file.write(json.dumps({"image": "pictures/again.png", "question": "q?", "answer": "no"}) + "\n")
     side = read_questions(own, image_size=8)["train"]
-    parts = split_questions(side, Fractions(valid=0.3, test=0.3))
+    parts = split_pictures(side, Fractions(valid=0.3, test=0.3))
     assert sum(len(part) for part in parts) == len(side) == 61
     seen = [set(part.digests()) for part in parts]
     assert sum(map(len, seen)) == len(set.union(*seen))
     [home] = [part for part in parts if any(one.answer == "no" for one in part.questions)]
     assert any(one.answer == "10" for one in home.questions)
     with pytest.raises(DataError, match=r"`valid` = 0.0001 must hold out at least one picture; received none of 31\."):
-        split_questions(side, Fractions(valid=0.0001, test=0.3))
+        split_pictures(side, Fractions(valid=0.0001, test=0.3))
 
 
 @pytest.mark.parametrize(
