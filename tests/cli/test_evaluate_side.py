@@ -85,7 +85,7 @@ def test_the_figures_are_those_that_training_gave(run, runs, task):
             ["--data", "a.csv"],
             "`--data` must be left out for a question answerer, which is measured on what",
         ),
-        ("images", ["--bins", "3"], "bins: unknown key. Known here: device, text, label."),
+        ("images", ["--bins", "3"], "bins: unknown key. Choose one of device, text, label."),
         ("images", ["--figure", "a.png"], "must be the folder of a translator; "),
         ("questions", ["--split", "train"], "`--split` must be test or valid for this model; received train."),
         ("captions", ["--set", "devise=cpu"], "devise: unknown key. Did you mean device?"),
@@ -169,7 +169,7 @@ def test_language_models_are_compared_on_one_text(run, language):
         (
             ["counts", "network"],
             ["--bins", "3"],
-            "bins: unknown key. Known here: stride, device.",
+            "bins: unknown key. Choose one of stride, device.",
         ),
         (["counts", "network"], ["--data", "a", "--split", "test"], "`--split` must be left out with `--data`, which"),
         (["counts"], [], "`SYSTEMS` must be two or more; received 1. For one, evaluate it."),

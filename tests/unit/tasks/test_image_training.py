@@ -214,7 +214,7 @@ def test_held_out_files_are_kept_apart(tmp_path):
 
 def test_data_that_cannot_be_trained_on_is_refused(tmp_path):
     with pytest.raises(
-        ArgumentError, match=r"`--data` must be a folder with a sub-folder of pictures .* received nothing"
+        ArgumentError, match=r"`data` must be a folder with a sub-folder of pictures .* received nothing"
     ):
         gather_images(ImageData())
     (tmp_path / "one.bin").write_bytes(cifar([7, 7]))

@@ -385,7 +385,7 @@ def test_texts_that_cannot_be_used(tmp_path):
     (tmp_path / "latin.txt").write_bytes("é\n".encode("latin-1"))
     (tmp_path / "folder").mkdir()
     with pytest.raises(
-        DataError, match=r"`--data` must be a text file, a folder of them, or builtin:stories; received nothing"
+        DataError, match=r"`data` must be a text file, a folder of them, or builtin:stories; received nothing"
     ):
         gather_text(TextData())
     with pytest.raises(DataError, match="The text to train on must have at least one word; received none"):

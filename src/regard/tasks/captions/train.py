@@ -19,9 +19,8 @@ from regard.tasks.captions.data import CaptionCorpus
 from regard.tasks.captions.job import CaptionJob, CaptionScores, EncodedCaptions
 from regard.tasks.captions.model import Caption, Captioner
 from regard.tasks.card import Card, Use, write_card
-from regard.tasks.page import make_html
+from regard.tasks.page import Report, curves_html, make_html, make_report
 from regard.tasks.questions.train import SHOWN, TOKENS
-from regard.tasks.translation.page import curves_html
 from regard.tasks.word_maps import CAVEAT
 from regard.training.metrics import read_metrics
 from regard.training.run import Run, Trained
@@ -157,20 +156,18 @@ def _data(config: CaptionConfig, corpus: CaptionCorpus) -> str:
 def _page(
     config: CaptionConfig, corpus: CaptionCorpus, run: Run, captioner: Captioner, figures: dict[str, float]
 ) -> str:
-    rows = "".join(
-        f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>"
-        for name, text in describe_caption_figures(figures).items()
+    report = Report(
+        title=TITLE,
+        signature=describe_captions(config),
+        figures=describe_caption_figures(figures),
+        command=run.command,
+        config=show_settings(config, help=False),
+        data=_data(config, corpus),
     )
     curves = curves_html(read_metrics(run.folder.metrics), measure="exact", called="right word for word", unit="word")
-    parts = [
-        f"<h1>{escape(TITLE)}</h1><p><small>{escape(describe_captions(config))}</small></p>",
-        f"<p>{escape(_data(config, corpus))}</p><table>{rows}</table>",
-        f"<h2>Curves</h2>{curves}<h2>Pictures</h2><p><small>{escape(CAVEAT)}</small></p>",
-        *_examples(captioner, corpus.test if len(corpus.test) else corpus.valid),
-        f"<h2>Command</h2><pre>{escape(run.command)}</pre>",
-        f"<h2>Settings</h2><pre>{escape(show_settings(config, help=False))}</pre>",
-    ]
-    return make_html(TITLE, parts)
+    shown = _examples(captioner, corpus.test if len(corpus.test) else corpus.valid)
+    sections = [f"<h2>Curves</h2>{curves}<h2>Pictures</h2><p><small>{escape(CAVEAT)}</small></p>", *shown]
+    return make_report(report, sections)
 
 
 def _card(config: CaptionConfig, corpus: CaptionCorpus, run: Run, figures: dict[str, float]) -> str:
