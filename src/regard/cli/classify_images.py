@@ -70,7 +70,7 @@ def _measure(classifier: "ImageClassifier", images: "LabeledImages", wanted: Wan
 
 
 def _show_all(
-    found: "Iterator[tuple[str, ImageInspection, str | None]]",
+    result: "Iterator[tuple[str, ImageInspection, str | None]]",
     wanted: Wanted,
     *,
     total: int,
@@ -82,7 +82,7 @@ def _show_all(
     sections: list[str] = []
     decisions: list[ImageDecision] = []
     with Watching() as watching:
-        for number, (name, inspection, gold) in enumerate(found, start=1):
+        for number, (name, inspection, gold) in enumerate(result, start=1):
             decisions.append(inspection.decision)
             if wanted.as_json:
                 print_json({"picture": name, **as_table(inspection), "true_label": gold})
@@ -108,7 +108,7 @@ def as_table(inspection: "ImageInspection") -> dict[str, Any]:
     """Give an inspection as plain values: the last block of each stage, and its strongest channels."""
     indices = {
         item.name: [[round(weight, 4) for weight in row] for row in item.weights.tolist()]
-        for item in inspection.last_places()
+        for item in inspection.last_positions()
     }
     channels = {
         item.name: {str(channel): round(float(item.weights[channel]), 4) for channel in best}
@@ -118,7 +118,7 @@ def as_table(inspection: "ImageInspection") -> dict[str, Any]:
     return {
         "label": decision.label,
         "probabilities": decision.probabilities,
-        "places": indices,
+        "positions": indices,
         "channels": channels,
     }
 

@@ -109,13 +109,13 @@ def _run(
     dictionary: Path | None,
     device: str,
 ) -> None:
-    from regard.tasks.translation.files import OutputPlace
+    from regard.tasks.translation.files import OutputFile
     from regard.tasks.translation.lines import LineTranslator, translate_stream
     from regard.tasks.translation.model import load
     from regard.tasks.translation.unknown_words import read_dictionary
 
     if output is not None:
-        OutputPlace(output).check()
+        OutputFile(output).check()
     words = read_dictionary(dictionary) if dictionary else {}
     with _lines(texts, source) as stream:
         translator = load(

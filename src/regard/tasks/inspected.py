@@ -77,13 +77,13 @@ def inspect_translator(
 
 
 def _label_translation(
-    trace: Trace, source: Spelling, read: Spelling, said: Spelling
+    trace: Trace, source: Spelling, read: Spelling, output: Spelling
 ) -> tuple[list[str], dict[str, tuple[Spelling, Spelling]]]:
     """Name queries and keys, and give the layers that look at the source, and the words of all."""
     crossing, spellings = [], {}
     for call in trace:
         parts = call.layer.split(".")
-        query, key = said, source
+        query, key = output, source
         if parts[0] == "encoder":
             query = source
         elif "self_attention" in parts:
@@ -164,7 +164,7 @@ def inspect_classifier(classifier: Classifier, text: str) -> Inspection:
     with record(classifier.model) as trace:
         output = classifier.model(ids, torch.tensor([ids.size(1)]))
     read = _spelling(classifier.tokenizer, ids[0].tolist(), name_tokens(classifier.tokenizer, text, ids[0].tolist()))
-    spellings = {call.layer: (read if _reads(call) else _looks(call.weights.size(2)), read) for call in trace}
+    spellings = {call.layer: (read if _reads(call) else _summary_queries(call.weights.size(2)), read) for call in trace}
     for call in trace:
         query, key = spellings[call.layer]
         call.label(query=query.tokens, key=key.tokens)
@@ -186,7 +186,7 @@ def _reads(call: Call) -> bool:
     return call.layer.split(".")[0] == "reader"
 
 
-def _looks(count: int) -> Spelling:
+def _summary_queries(count: int) -> Spelling:
     """Name the queries that sum a text up."""
     names = ["text"] if count == 1 else [f"look {row}" for row in range(count)]
     return Spelling(ids=range(count), tokens=names, special=range(count), decode=str)

@@ -131,7 +131,7 @@ def _describe(
     }
 
 
-def _readings(index: int, words: list[str], names: list[str], weights: Tensor, seen: int) -> list[dict[str, Any]]:
+def _readings(index: int, words: list[str], names: list[str], weights: Tensor, attended: int) -> list[dict[str, Any]]:
     """List the words that a reader may take the pronoun for, where the text is our passage."""
     expected = [word.lower() for word in divide_words(PASSAGE)]
     first = len(words) - len(expected)
@@ -147,7 +147,7 @@ def _readings(index: int, words: list[str], names: list[str], weights: Tensor, s
                 "word": words[key],
                 "place": key,
                 "weight": float(row[key]),
-                "rank": 1 + int((row[:seen] > row[key]).sum()),
+                "rank": 1 + int((row[:attended] > row[key]).sum()),
                 "head": names[most],
                 "head_weight": float(weights[most, index, key]),
             }

@@ -77,15 +77,15 @@ def varying_tensors(first: nn.Module, second: nn.Module) -> frozenset[str]:
     return frozenset(name for name, item in saved_tensors(first).items() if shapes[name] != item.shape)
 
 
-def _copy(model: Path, place: Path) -> None:
-    aside = place.with_name(".start-writing")
+def _copy(model: Path, target: Path) -> None:
+    aside = target.with_name(".start-writing")
     remove(aside)
     aside.mkdir(parents=True)
     for path in model.iterdir():
         if path.is_file() and path.name not in _NOT_COPIED:
             shutil.copyfile(path, aside / path.name)
             flush(aside / path.name)
-    aside.rename(place)
+    aside.rename(target)
 
 
 def _check_architecture(config: Settings, folder: Path) -> None:

@@ -77,7 +77,7 @@ def test_evidence_lies_where_the_color_is(trained):
 def test_an_inspection_has_gates_channels_and_a_figure(trained, pictures, tmp_path):
     classifier = load_image_classifier(trained("resnet-both")[0].folder.path)
     [one] = classifier.inspect([pictures / "red" / "000.png"])
-    assert [place.name for place in one.last_places()] == ["stage 1, block 1", "stage 2, block 1"]
+    assert [place.name for place in one.last_positions()] == ["stage 1, block 1", "stage 2, block 1"]
     strongest = one.strongest(3)
     assert [(stage.name, len(best)) for stage, best in strongest] == [("stage 1, block 1", 3), ("stage 2, block 1", 3)]
     stage, best = strongest[1]
@@ -94,7 +94,7 @@ def test_an_inspection_has_gates_channels_and_a_figure(trained, pictures, tmp_pa
 def test_a_transformer_shows_where_its_token_looked(trained, pictures):
     classifier = load_image_classifier(trained("vit")[0].folder.path)
     [one] = classifier.inspect([pictures / "red" / "000.png"])
-    assert [place.name for place in one.last_places()] == ["block 1", "block 2", "rollout"]
+    assert [place.name for place in one.last_positions()] == ["block 1", "block 2", "rollout"]
     assert one.places[0].weights.shape == (4, 4)
     assert (one.channels, one.evidence) == ((), None)
     titles = [axes.get_title().replace("\n", " ") for axes in one.figure().axes]

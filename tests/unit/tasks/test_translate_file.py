@@ -14,7 +14,7 @@ import zstandard
 from regard.data.formats.compressed import open_decompressed
 from regard.decoding.search import Search
 from regard.errors import ArgumentError, DataError, NotFiniteError
-from regard.tasks.translation.files import OutputPlace, translate_file
+from regard.tasks.translation.files import OutputFile, translate_file
 from regard.tasks.translation.lines import LineTranslator, Translate, translate_stream
 from regard.tasks.translation.model import load
 from unit.tasks.translators import Upper, make_folder, pairs
@@ -101,7 +101,7 @@ def test_a_run_that_was_stopped_goes_on(translator, tmp_path, ending):
 def test_what_is_stopped_while_it_ends_is_complete(translator, tmp_path, monkeypatch):
     path = tmp_path / "out"
     with monkeypatch.context() as context:
-        context.setattr(OutputPlace, "complete", lambda place: None)
+        context.setattr(OutputFile, "complete", lambda place: None)
         run(translator, path)
     assert not path.exists()
     with pytest.raises(
@@ -121,7 +121,7 @@ def test_what_is_stopped_after_it_has_its_name_is_complete(translator, tmp_path,
 
     def leave(content=SOURCE):
         with monkeypatch.context() as context:
-            context.setattr(OutputPlace, "complete", half)
+            context.setattr(OutputFile, "complete", half)
             run(translator, path, content)
         assert sorted(one.name for one in tmp_path.iterdir()) == ["out", "out.progress"]
 
@@ -238,7 +238,7 @@ def test_damage_is_told(translator, tmp_path):
     with pytest.raises(ArgumentError, match=r"`output` must be in a folder that is there; received .*mkdir -p"):
         run(translator, tmp_path / "absent" / "out")
     with (
-        OutputPlace(path).opened(),
+        OutputFile(path).opened(),
         pytest.raises(ArgumentError, match=r"`output` must be a file that no other process writes; .*being translated"),
     ):
         run(translator, path)

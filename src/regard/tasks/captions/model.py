@@ -128,25 +128,25 @@ class Captioner:
         size, kind = count_parameters(self.model), self.spec.image.kind
         return f"Captioner({kind}, {size:,} parameters, {self.tokenizer.size} words, on {self.device})"
 
-    def _caption(self, found: Hypothesis, pixels: Tensor, start: int) -> Caption:
+    def _caption(self, result: Hypothesis, pixels: Tensor, start: int) -> Caption:
         """Read a caption from what was generated after the first `start` tokens."""
-        check_output(found.log_probabilities, of="a picture")
-        tokens = [token for token in found.tokens[start:] if token != END]
-        assert found.weights is not None
-        grid = self._grid(found.weights.size(-1))
-        weights = found.weights.float().cpu()[:, :, start : start + len(tokens)].unflatten(-1, grid)
+        check_output(result.log_probabilities, of="a picture")
+        tokens = [token for token in result.tokens[start:] if token != END]
+        assert result.weights is not None
+        grid = self._grid(result.weights.size(-1))
+        weights = result.weights.float().cpu()[:, :, start : start + len(tokens)].unflatten(-1, grid)
         return Caption(
             text=self.tokenizer.decode(tokens),
-            probabilities=tuple(exp(item) for item in found.log_probabilities[start:]),
+            probabilities=tuple(exp(item) for item in result.log_probabilities[start:]),
             attention=WordMaps(
                 image=pixels.cpu().float() / 255, words=tuple(self.tokenizer.pieces(tokens)), weights=weights
             ),
-            finished=found.finished,
+            finished=result.finished,
         )
 
-    def _grid(self, places: int) -> tuple[int, int]:
+    def _grid(self, positions: int) -> tuple[int, int]:
         rows = self.model.places.rows.table.size(0)
-        return rows, places // rows
+        return rows, positions // rows
 
 
 def load_captioner(path: str | Path, *, device: torch.device | str = "cpu") -> Captioner:

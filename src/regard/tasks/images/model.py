@@ -61,7 +61,7 @@ class ImageInspection:
     evidence: Tensor | None
     """What each place adds to the chosen label's logit, (rows, columns): of a residual network."""
 
-    def last_places(self) -> tuple[PlaceWeights, ...]:
+    def last_positions(self) -> tuple[PlaceWeights, ...]:
         """Give the last block of each stage; all blocks of a Vision Transformer."""
         return tuple({item.name.split(",")[0]: item for item in self.places}.values())
 
@@ -158,13 +158,13 @@ class ImageClassifier:
         check_output(probabilities.values(), of="a picture")
         return ImageDecision(label=self.labels[int(row.argmax())], probabilities=probabilities)
 
-    def _inspection(self, row: NDArray[np.float64], image: Tensor, looked: Looked, number: int) -> ImageInspection:
-        indices = (item._replace(weights=item.weights[number].float().cpu()) for item in looked.places)
+    def _inspection(self, row: NDArray[np.float64], image: Tensor, attended: Looked, number: int) -> ImageInspection:
+        indices = (item._replace(weights=item.weights[number].float().cpu()) for item in attended.places)
         channels = (
             item._replace(weights=item.weights[number].float().cpu(), maps=item.maps[number].float().cpu())
-            for item in looked.channels
+            for item in attended.channels
         )
-        evidence = None if looked.evidence is None else looked.evidence[number, int(row.argmax())].float().cpu()
+        evidence = None if attended.evidence is None else attended.evidence[number, int(row.argmax())].float().cpu()
         return ImageInspection(
             decision=self._decide(row),
             image=image,

@@ -274,17 +274,17 @@ class Translator:
                 )
         return outcome
 
-    def _write(self, source: str, found: Hypothesis) -> str:
-        if self.replaces_unknown and found.weights is not None and UNKNOWN in found.tokens:
-            return as_line(replace_unknown(found.tokens, found.weights, source, self.tokenizers, self.dictionary))
-        return as_line(self.tokenizers.target.decode(found.tokens))
+    def _write(self, source: str, result: Hypothesis) -> str:
+        if self.replaces_unknown and result.weights is not None and UNKNOWN in result.tokens:
+            return as_line(replace_unknown(result.tokens, result.weights, source, self.tokenizers, self.dictionary))
+        return as_line(self.tokenizers.target.decode(result.tokens))
 
     def _describe(
         self,
         source: str,
         read: Respelled,
         text: str,
-        found: Hypothesis,
+        result: Hypothesis,
         ids: NDArray[np.int32],
         cut: int,
         weights: bool,
@@ -293,7 +293,7 @@ class Translator:
             source=source,
             read=read,
             text=text,
-            hypothesis=found if weights or found.weights is None else replace(found, weights=None),
+            hypothesis=result if weights or result.weights is None else replace(result, weights=None),
             source_ids=ids,
             tokenizers=self.tokenizers,
             cut=cut,

@@ -32,19 +32,19 @@ def make_samples(
             pair.source,
             tokenizers.target.decode(item.tokens),
             pair.target,
-            find_looks(tokenizers, [*source[number].tolist(), END], item),
+            find_attention(tokenizers, [*source[number].tolist(), END], item),
         )
         for number, (pair, item) in enumerate(zip(pairs, result, strict=True))
     )
 
 
-def find_looks(tokenizers: TokenizerPair, source: Sequence[int], found: Hypothesis) -> Looks | None:
+def find_attention(tokenizers: TokenizerPair, source: Sequence[int], result: Hypothesis) -> Looks | None:
     """Name the tokens, and take the mean over the heads of the last layer."""
-    if found.weights is None:
+    if result.weights is None:
         return None
-    rows = found.weights[-1].float().mean(0).tolist()
+    rows = result.weights[-1].float().mean(0).tolist()
     return Looks(
         tuple(tokenizers.source.pieces(source)),
-        tuple(tokenizers.target.pieces(found.tokens)),
+        tuple(tokenizers.target.pieces(result.tokens)),
         tuple(tuple(round(weight, 3) for weight in row) for row in rows),
     )

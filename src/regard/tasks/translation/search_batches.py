@@ -90,7 +90,7 @@ def _plan(
 def look_again(
     model: AnyModel,
     source: Ragged,
-    found: Sequence[Sequence[Hypothesis]],
+    result: Sequence[Sequence[Hypothesis]],
     *,
     wanted: Callable[[Hypothesis], bool],
     device: torch.device,
@@ -101,17 +101,17 @@ def look_again(
     """
     chosen = [
         (row, rank)
-        for row, outputs in enumerate(found)
+        for row, outputs in enumerate(result)
         for rank, item in enumerate(outputs)
         if item.tokens and wanted(item)
     ]
-    outputs = [found[row][rank] for row, rank in chosen]
+    outputs = [result[row][rank] for row, rank in chosen]
     examples = Examples(
         source=Ragged.from_lists([source[row].tolist() for row, _ in chosen]),
         target=Ragged.from_lists([item.tokens[: len(item.tokens) - item.finished] for item in outputs]),
     )
     plan = plan_by_cells(examples.source.lengths + 1, examples.target.lengths + 1)
-    with_weights = [list(item) for item in found]
+    with_weights = [list(item) for item in result]
     for index, encoded in force_batches(model, examples, plan, weights=True, device=device):
         (row, rank), item = chosen[index], outputs[index]
         attended = None if encoded.weights is None else encoded.weights[..., : len(item.tokens), :]
