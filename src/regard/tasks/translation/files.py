@@ -275,8 +275,8 @@ def _check_same(output: OutputFile, journal: Journal, settings: Mapping[str, str
     if lines != journal.lines or not ended:
         raise DataError(
             f"{output.partial} must have the {journal.lines:,} lines that {output.progress.name} speaks of in its "
-            f"first {journal.output_bytes:,} bytes; received {lines:,}{'' if ended else ' and a part of one'}. Begin anew "
-            "with `overwrite=True`."
+            f"first {journal.output_bytes:,} bytes; received {lines:,}{'' if ended else ' and a part of one'}. Begin "
+            "anew with `overwrite=True`."
         )
 
 
