@@ -112,7 +112,7 @@ def test_long_lines_are_cut_and_named(run, models):
 @pytest.mark.parametrize("more", [(), ("--reverse", "back"), ("--reverse", "ibm-1")])
 def test_links_are_printed_as_they_are_found(run, models, monkeypatch, more):
     whole = run("align", "there", *BOTH, *more)
-    monkeypatch.setattr(sys.modules["regard.cli.align"], "AT_ONCE", 1)
+    monkeypatch.setattr("regard.tasks.alignment.aligner.AT_ONCE", 1)
     assert run("align", "there", *BOTH, *more).stdout == whole.stdout
     from regard.tasks.alignment import align as alignment
 

@@ -1,6 +1,6 @@
 """What `regard evaluate`, `compare` and `align` do, as calls: `regard.evaluate`, `regard.compare`, `regard.align`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
@@ -10,16 +10,7 @@ from regard.data.text.word_spans import Division
 from regard.errors import ArgumentError, ArgumentTypeError, near_miss, with_article
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.readings.symmetrize import Join
-from regard.tasks.alignment.align import (
-    PLAIN,
-    align_by_counting,
-    align_diagonally,
-    join_directions,
-    shorten,
-    turned_pairs,
-)
-from regard.tasks.alignment.align import align as align_pairs
-from regard.tasks.alignment.reading_choice import choose_by_agreement
+from regard.tasks.alignment.aligner import Aligner
 from regard.tasks.alignment.result import Alignment
 from regard.tasks.classification.model import Classifier
 from regard.tasks.evaluation.comparison import Comparison, evaluate_system, evaluate_systems, system_names
@@ -41,9 +32,6 @@ from regard.tasks.translation.model import Translator
 
 Model: TypeAlias = Any
 """A model that was loaded: what `regard.load` gives."""
-AGREE_ON = 500
-"""Pairs on which the agreement of two directions is measured, at most."""
-COUNTING, DIAGONAL = "ibm-1", "diagonal"
 
 
 def evaluate(
@@ -145,6 +133,8 @@ def align(
     reverse: str | Path | Translator | None = None,
     join: Join = "grow-diag",
     words: Division = "marks",
+    develop: Sequence[Pair] = (),
+    train: Sequence[Pair | tuple[str, str]] = (),
     settings: Mapping[str, Any] | None = None,
 ) -> list[Alignment]:
     """Link the words of sentence pairs by the attention of a translator that is made to output the target.
@@ -154,25 +144,30 @@ def align(
     - `reverse`: a model of the other direction, whose links are joined as `join` says: intersection, union, grow-diag
       or grow-diag-final.
     - `words`: what links count: "marks" counts punctuation apart, "whitespace" what stands between spaces.
-    - `settings`: which weights are read: step, layer, head, norms, threshold. Without them, two directions are read
-      where they agree most, and one by its last layers.
+    - `develop`: pairs with gold links (`Pair.links`), by which the layer, head and step are chosen.
+    - `train`: more pairs for "ibm-1" to learn from, beside those it aligns.
+    - `settings`: which weights are read: step, layer, head, norms, threshold. Without them and `develop`, two
+      directions are read where they agree most, and one by its last layers.
 
     >>> [alignment.links for alignment in align("diagonal", [("la casa", "the house")])]
     [(Link(source=0, target=0, sure=True), Link(source=1, target=1, sure=True))]
     """
     _check_choice("join", join, get_args(Join))
     _check_choice("words", words, get_args(Division))
-    forward, backward = _load_aligner(model), _load_aligner(reverse)
-    plain = [pair if isinstance(pair, Pair) else Pair(source=pair[0], target=pair[1]) for pair in pairs]
-    readings = [read_settings(Reading, read_keys(settings)) if settings else PLAIN] * 2
-    if settings is None and isinstance(forward, Translator) and isinstance(backward, Translator) and plain:
-        readings = [item.reading for item in choose_by_agreement(forward, backward, plain[:AGREE_ON], words=words)]
-    both = [item if isinstance(item, Translator) else None for item in (forward, backward)]
-    plain, _ = shorten(plain, *both, words=words)
-    links = _align_one(forward, plain, readings[0], words)
-    if backward is None:
-        return links
-    return join_directions(links, _align_one(backward, turned_pairs(plain), readings[1], words), join)
+    aligner = Aligner([model] if reverse is None else [model, reverse], words=words)
+    aligner.train_on += _as_pairs(train)
+    plain = _as_pairs(pairs)
+    if settings:
+        aligner.readings = [read_settings(Reading, read_keys(settings))] * len(aligner.readings)
+    elif develop:
+        aligner.choose_by_gold(develop)
+    else:
+        aligner.choose_by_agreement(plain)
+    return list(aligner.align(plain, join))
+
+
+def _as_pairs(pairs: Sequence[Pair | tuple[str, str]]) -> list[Pair]:
+    return [pair if isinstance(pair, Pair) else Pair(source=pair[0], target=pair[1]) for pair in pairs]
 
 
 def _evaluate_loaded(model: Model, request: Request, watch: Watch) -> Evaluation | TextEvaluation | SideEvaluation:
@@ -191,23 +186,6 @@ def _evaluate_loaded(model: Model, request: Request, watch: Watch) -> Evaluation
         "`model` must be a run folder, or a translator, a language model or a classifier that was loaded; received "
         f"{with_article(type(model).__name__)}. Give the run folder, whose data is measured on."
     )
-
-
-def _load_aligner(model: str | Path | Translator | None) -> str | Translator | None:
-    if model is None or isinstance(model, Translator) or model in (COUNTING, DIAGONAL):
-        return None if model is None else model if isinstance(model, Translator) else str(model)
-    check_kind(find_model(model), "translate")
-    translator: Translator = load(model)
-    return translator
-
-
-def _align_one(
-    model: str | Translator | None, pairs: Sequence[Pair], reading: Reading, words: Division
-) -> list[Alignment]:
-    if isinstance(model, Translator):
-        return align_pairs(model, pairs, reading=reading, words=words)
-    count: Callable[..., list[Alignment]] = align_by_counting if model == COUNTING else align_diagonally
-    return count(pairs, words=words)
 
 
 def _check_choice(name: str, value: str, known: Sequence[str]) -> None:

@@ -178,6 +178,22 @@ def test_baselines_link_words_too():
     assert errors["ibm-1"] < errors["diagonal"]
 
 
+def test_gold_links_choose_and_more_pairs_teach(folder):
+    pairs = corpus("builtin:hi-en", split="test", size=12)
+    gold = [pair.links for pair in pairs]
+    chosen, plain = (
+        alignment_error([item.links for item in regard.align(folder / "a", pairs, develop=known)], gold).error
+        for known in (pairs, ())
+    )
+    assert chosen <= plain
+    more = corpus("builtin:hi-en", split="train", size=200)
+    taught, alone = (
+        alignment_error([item.links for item in regard.align("ibm-1", pairs, train=known)], gold).error
+        for known in (more, ())
+    )
+    assert taught < alone
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
