@@ -112,7 +112,7 @@ def test_long_lines_are_cut_and_named(run, models):
 @pytest.mark.parametrize("more", [(), ("--reverse", "back"), ("--reverse", "ibm-1")])
 def test_links_are_printed_as_they_are_found(run, models, monkeypatch, more):
     whole = run("align", "there", *BOTH, *more)
-    monkeypatch.setattr(sys.modules["regard.cli.align"], "AT_ONCE", 1)
+    monkeypatch.setattr("regard.tasks.alignment.aligner.AT_ONCE", 1)
     assert run("align", "there", *BOTH, *more).stdout == whole.stdout
     from regard.tasks.alignment import align as alignment
 
@@ -123,7 +123,7 @@ def test_links_are_printed_as_they_are_found(run, models, monkeypatch, more):
             raise ArgumentError("broken")
         return kept(translator, pairs, **others)
 
-    monkeypatch.setattr(alignment, "align", breaks)
+    monkeypatch.setattr("regard.tasks.alignment.aligner.align", breaks)
     done = run("align", "there", *BOTH, *more)
     assert (done.returncode, done.stdout) == (2, "".join(whole.stdout.splitlines(keepends=True)[:3]))
 
@@ -201,7 +201,7 @@ def test_bad_files_are_refused(run, models):
     (models / "from-1").write_text("1-1 4-4\n1-1\n\n1-1\n")
     done = run("align", "there", *BOTH, "--develop", "a.es", "a.en", "from-1")
     assert done.returncode == 2
-    assert done.stderr.endswith("it looks as if it counts from 1. Say so: --base 1.\n")
+    assert done.stderr.endswith("it looks as if it counts from 1. Set `--base 1`.\n")
     assert run("align", "there", *BOTH, "--develop", "a.es", "a.en", "from-1", "--base", "1").returncode == 0
 
 

@@ -121,7 +121,7 @@ def test_words_are_painted_by_their_shares():
         (["x", "--label", "kind"], "`--label` must go with --input, whose column it is; received it alone."),
         (
             ["--input", "a.csv"],
-            "Did you mean txt? If that is a header, name its columns of text and label: --set data.text=…",
+            "Did you mean txt? If that is a header, name its columns of text and label: by data.text and",
         ),
         (["--input", "missing.csv"], "must be a file; received a path where there is none"),
         (["x", "--by", "magic"], '`--by` must be model, gradient or removal; received "magic"'),

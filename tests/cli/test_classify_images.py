@@ -56,8 +56,8 @@ def test_figures_for_machines(run, model, pictures):
     found = json.loads(run("classify", model, pictures / "red" / "001.png", "--json").stdout)
     assert found["label"] == "red"
     assert sum(found["probabilities"].values()) == pytest.approx(1)
-    assert list(found["places"]) == ["stage 1, block 1", "stage 2, block 1"]
-    assert len(found["places"]["stage 2, block 1"]) == 8
+    assert list(found["positions"]) == ["stage 1, block 1", "stage 2, block 1"]
+    assert len(found["positions"]["stage 2, block 1"]) == 8
     assert list(found["channels"]["stage 1, block 1"].values()) == sorted(
         found["channels"]["stage 1, block 1"].values(), reverse=True
     )
@@ -81,7 +81,7 @@ def test_a_folder_is_measured(run, model, pictures, tmp_path):
     done = run("classify", model, "--input", pictures, "--json", "--summary", summary)
     decisions, figures = [json.loads(line) for line in done.stdout.splitlines()], json.loads(summary.read_text())
     assert {tuple(one) for one in decisions} == {
-        ("picture", "label", "probabilities", "places", "channels", "true_label")
+        ("picture", "label", "probabilities", "positions", "channels", "true_label")
     }
     assert len(decisions) == 90
     assert decisions[0]["true_label"] == "blue"

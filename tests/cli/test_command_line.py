@@ -5,8 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from typer.main import get_command
 
 import regard
+from regard.cli import app
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -31,6 +33,17 @@ def test_torch_is_imported_when_it_is_needed_and_matplotlib_when_something_is_dr
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def test_every_command_shows_an_example() -> None:
+    commands, without = [get_command(app)], []
+    while commands:
+        command = commands.pop()
+        inner = getattr(command, "commands", {})
+        commands += inner.values()
+        if not inner and f"`regard {command.name}" not in (command.help or "").replace("regard bench ", "regard "):
+            without.append(command.name)
+    assert without == []
 
 
 def test_version() -> None:

@@ -17,6 +17,10 @@ from unit.tasks.small_run import make_run, write_files
 QUICK = ("--set", "search.beam=1", "--set", "samples=40")
 
 
+RUN = "RUN"
+"""Stands for the folder of a run."""
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
@@ -138,19 +142,19 @@ def test_runs_and_files_are_compared(run, runs, tmp_path):
             ["evaluate", "a", "--figure", "a.bmp"],
             "`--figure` must end in .png, .svg or .pdf; received a.bmp.",
         ),
-        (["evaluate", "a", "--set", "serach.beam=1"], "serach: unknown key. Did you mean search?"),
+        (["evaluate", RUN, "--set", "serach.beam=1"], "serach: unknown key. Did you mean search?"),
         (
-            ["evaluate", "a", "--tokenized", "word"],
+            ["evaluate", RUN, "--tokenized", "word"],
             'tokenized: must be one of no, words, given; received "word". Did you mean words?',
         ),
         (
             ["compare", "a"],
-            "`regard compare` must be given two systems or more; received 1. For one: regard evaluate.",
+            "`SYSTEMS` must be two or more; received 1. For one, evaluate it.",
         ),
     ],
 )
-def test_bad_input_is_one_paragraph(run, arguments, message):
-    done = run(*arguments)
+def test_bad_input_is_one_paragraph(run, runs, arguments, message):
+    done = run(*(runs[0] if word == RUN else word for word in arguments))
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"regard: {message}\n")
 
 

@@ -80,8 +80,13 @@ def test_the_figures_are_those_that_training_gave(run, runs, task):
 @pytest.mark.parametrize(
     ("task", "flags", "message"),
     [
-        ("classify", ["a.txt"], "`TEXT` must be left out for a model that is measured on what its run held out; rece"),
-        ("images", ["--bins", "3"], "`--bins` must be left out for a model that is measured on what its run held out"),
+        (
+            "questions",
+            ["--data", "a.csv"],
+            "`--data` must be left out for a question answerer, which is measured on what",
+        ),
+        ("images", ["--bins", "3"], "bins: unknown key. Choose one of device, text, label."),
+        ("images", ["--figure", "a.png"], "must be the folder of a translator; "),
         ("questions", ["--split", "train"], "`--split` must be test or valid for this model; received train."),
         ("captions", ["--set", "devise=cpu"], "devise: unknown key. Did you mean device?"),
         ("captions", ["--set", "device=tpu9"], "`device` must be cpu, auto, or cuda where torch sees a GPU"),
@@ -100,7 +105,9 @@ def test_data_that_is_changed_or_from_elsewhere_is_refused(run, runs, tmp_path):
     done = run("evaluate", tmp_path / "copy")
     assert done.returncode == 2
     assert "`--trust` must be given before what " in done.stderr
-    assert "regard classify MODEL --input test.csv --label label." in done.stderr
+    assert "A classifier can be measured on other data, `--data`." in done.stderr
+    other = run("evaluate", tmp_path / "copy", "--data", data, "--json")
+    assert (other.returncode, json.loads(other.stdout)["data"]) == (0, str(data))
     assert run("evaluate", tmp_path / "copy", "--trust").returncode == 0
     try:
         data.write_text(text + "one more,pet\n")
@@ -162,10 +169,10 @@ def test_language_models_are_compared_on_one_text(run, language):
         (
             ["counts", "network"],
             ["--bins", "3"],
-            "`--bins` must be left out for language models, which are compared on",
+            "bins: unknown key. Choose one of stride, device.",
         ),
-        (["counts", "network"], ["--data", "a", "--split", "test"], "`--split` must be left out with --data, which"),
-        (["counts"], [], "`regard compare` must be given two systems or more; received 1. For one: regard evaluate."),
+        (["counts", "network"], ["--data", "a", "--split", "test"], "`--split` must be left out with `--data`, which"),
+        (["counts"], [], "`SYSTEMS` must be two or more; received 1. For one, evaluate it."),
     ],
 )
 def test_a_comparison_that_does_not_fit_is_one_paragraph(run, language, systems, flags, message):

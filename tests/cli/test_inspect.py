@@ -271,7 +271,7 @@ def test_hugging_face_folders_are_read(run, tmp_path):
         ),
         (
             ["--view", "classify", "--out", "a.html"],
-            "`--view` must be steps for a translator that is told what to say; received classify.",
+            "`--view` must be steps for a translator whose output is forced; received classify.",
         ),
     ],
 )

@@ -70,7 +70,7 @@ def test_generate(run, folder):
     assert "⏎" in out
     found = json.loads(run("generate", folder, "the d", "--next", "--json")[1])
     assert [one["text"] for one in found["looked_at"]] == ["</s>", *"the d"]
-    assert 0 < found["never_said"] < 1
+    assert 0 < found["never_output"] < 1
 
 
 def test_tokens_are_spelled_alike_wherever_they_are_shown(run, folder):
@@ -93,7 +93,7 @@ def test_tokens_that_training_never_saw_are_told(run, unchecked, tmp_path, capsy
     capsys.readouterr()
     out = run("generate", tmp_path / "run", "--next")[1]
     what = "<unk> and marks that no text has, tokens that the training text lacks, bytes that cannot follow"
-    assert re.search(rf"^  and 0\.\d{{3}} for what is never said: {what}$", out, re.MULTILINE)
+    assert re.search(rf"^  and 0\.\d{{3}} for what is never output: {what}$", out, re.MULTILINE)
     assert sorted(line.split()[0] for line in out.splitlines()[1:-1] if "0.000" not in line) == ["a", "b", "⏎"]
 
 
@@ -127,7 +127,7 @@ def test_what_is_left_out_is_said(run, unchecked, tmp_path, capsys):
     assert "|vocabulary:6|model:ngram|order:5|" in json.loads(capsys.readouterr().out)["signature"]
     code, out, _ = run("generate", tmp_path / "run", "the", "--next")
     assert code == 0
-    assert re.search(r"^  and 0\.\d{3} for what is never said: <unk> and marks that no text has$", out, re.MULTILINE)
+    assert re.search(r"^  and 0\.\d{3} for what is never output: <unk> and marks that no text has$", out, re.MULTILINE)
     (tmp_path / "wide.txt").write_text("the  dog\na bird\n")
     _, out, _ = run("evaluate", tmp_path / "run", tmp_path / "wide.txt")
     assert "note: 1 line differs from what the tokens write" in out
@@ -137,8 +137,14 @@ def test_evaluate_refuses_what_does_not_fit(run, folder, tmp_path):
     text = folder.parent / "a.txt"
     code, _, error = run("evaluate", folder, "--source", "a.es", "--target", "a.en")
     assert code == 2
-    assert "`--source` must be left out for a language model, which is measured on plain text; received a.es" in error
-    assert "`--split` must be left out with text files" in run("evaluate", folder, text, "--split", "valid")[2]
+    assert (
+        "`--source` must be left out for a language model, which is measured on plain text, `--data`; received a.es"
+        in error
+    )
+    assert (
+        "`--split` must be left out with `--data`, which is read whole"
+        in run("evaluate", folder, text, "--split", "valid")[2]
+    )
     assert "strid: unknown key. Did you mean stride?" in run("evaluate", folder, text, "--set", "strid=3")[2]
     code, _, error = run("evaluate", "--hypotheses", "out.txt", "--source", "a", "--target", "b")
     assert "Text files" not in error

@@ -7,7 +7,7 @@ import pytest
 
 from regard.cli import main
 from regard.tasks.task import TASKS
-from unit.tasks.test_model_kinds import write_kind
+from unit.tasks.test_model_folder import write_kind
 
 #: What stands after the folder, and the kinds that each command takes.
 COMMANDS = {

@@ -7,9 +7,8 @@ import pytest
 from rich.console import Console
 
 from regard.cli import progress as module
-from regard.cli import watching
 from regard.cli.progress import Progress
-from regard.cli.sample_attention import draw_looks
+from regard.cli.sample_attention import draw_attention
 from regard.cli.terminal import is_live
 from regard.cli.training_run import TaskProgress
 from regard.tasks.task import TASKS
@@ -36,14 +35,14 @@ LOOKS = SampleWeights(
 )
 
 
-def test_each_word_stands_above_the_one_it_looked_at_most():
-    said, seen = draw_looks(LOOKS, width=80, indent="")
+def test_each_word_stands_above_the_one_with_most_weight():
+    said, seen = draw_attention(LOOKS, width=80, indent="")
     assert said.plain == "I   am     </s>"
     assert seen.plain == "Yo  (soy)  (·)"
 
 
 def test_a_line_that_is_too_long_is_cut():
-    said, seen = draw_looks(LOOKS, width=12, indent="")
+    said, seen = draw_attention(LOOKS, width=12, indent="")
     assert (said.plain, seen.plain) == ("I   …", "Yo")
 
 
@@ -101,10 +100,11 @@ def test_a_notebook_is_no_terminal_to_draw_over(monkeypatch):
 
 
 def test_long_work_before_training_is_shown(monkeypatch, capsys):
-    clock = iter(range(0, 1000, 6))
-    monkeypatch.setattr(module.time, "monotonic", lambda: float(next(clock)))
+    clock = {"now": 0.0}
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock["now"])
     progress = Progress()
     for pairs in (1000, 2000, 3000):
+        clock["now"] += 6.0
         progress.count("reading the data", pairs)
     lines = capsys.readouterr().err.splitlines()
     assert "reading the data: 2,000 pairs" in lines
@@ -112,10 +112,11 @@ def test_long_work_before_training_is_shown(monkeypatch, capsys):
 
 
 def test_work_of_a_known_length_is_shown_with_it(monkeypatch, capsys):
-    clock = iter(range(0, 1000, 6))
-    monkeypatch.setattr(module.time, "monotonic", lambda: float(next(clock)))
+    clock = {"now": 0.0}
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock["now"])
     progress = Progress()
     for done in (1000, 2000, 3000):
+        clock["now"] += 6.0
         progress.count("drawing pictures", done, unit="pictures", total=12_000)
     assert "drawing pictures: 2,000 of 12,000 pictures" in capsys.readouterr().err.splitlines()
 
@@ -132,11 +133,41 @@ def test_a_terminal_gets_a_live_line(monkeypatch):
 
 def test_what_is_printed_to_a_file_does_not_go_to_the_terminal_of_the_bar(monkeypatch):
     terminal, file = io.StringIO(), io.StringIO()
-    monkeypatch.setattr(watching, "Console", lambda **_: Console(force_terminal=True, file=terminal))
+    monkeypatch.setattr(module, "Console", lambda **_: Console(force_terminal=True, file=terminal))
     monkeypatch.setattr(sys, "stdout", file)
-    with watching.Watching() as bar:
+    with module.Watching() as bar:
         bar("classifying", 1, 2)
         print("a result")
     assert file.getvalue() == "a result\n"
     assert "classifying" in terminal.getvalue()
     assert "a result" not in terminal.getvalue()
+
+
+@pytest.mark.parametrize(("minutes", "shown"), [(0.0, "5:30 left"), (2.0, "0:10 left"), (60.0, "5:30 left")])
+def test_what_is_left_follows_the_limit_that_comes_first(minutes, shown, monkeypatch, capsys):
+    clock = {"now": 0.0}
+    monkeypatch.setattr("time.monotonic", lambda: clock["now"])
+    progress = Progress()
+    progress.limit(minutes)
+    progress.started(0, 40)
+    clock["now"] = 110.0
+    progress.measured(measured(10))
+    progress.validated(Validated(loss=1.0, step=10), best=True)
+    assert shown in capsys.readouterr().err
+
+
+def test_a_bar_shows_the_share_of_the_time_where_that_ends_the_run(monkeypatch):
+    clock = {"now": 0.0}
+    monkeypatch.setattr("time.monotonic", lambda: clock["now"])
+    terminal = io.StringIO()
+    monkeypatch.setattr(module, "Console", lambda **_: Console(force_terminal=True, file=terminal, width=120))
+    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
+    progress = Progress()
+    progress.limit(1.0)
+    progress.started(0, 40_000)
+    clock["now"] = 45.0
+    progress.stepped(100)
+    task = progress._bar.tasks[0]
+    progress.close()
+    assert (task.completed, task.total) == (0.75, 1.0)
+    assert "0:45/1:00, step 100" in task.description

@@ -78,7 +78,7 @@ def test_a_question_is_answered_and_shown(run, answerer, picture):
     assert "(" in first
     assert words.split()[:2] == ["what", "colour"]
     assert set("".join(rest[:8])) <= set("·░▒▓█ ")
-    assert done.stderr == "regard: the model has never seen: zebra\n"
+    assert done.stderr == "regard: words that the model was never trained on: zebra\n"
 
 
 def test_questions_for_machines_and_from_standard_input(run, answerer, picture, monkeypatch):

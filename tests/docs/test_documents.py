@@ -10,8 +10,11 @@ ROOT = Path(__file__).parents[2]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-@pytest.mark.parametrize("name", ["README.md"])
-def test_code_in_documents_gives_the_output_it_shows(name: str) -> None:
+@pytest.mark.parametrize("name", ["README.md", "docs/training.md"])  # the latter trains three models, for ten seconds
+def test_code_in_documents_gives_the_output_it_shows(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     failed, attempted = doctest.testfile(str(ROOT / name), module_relative=False, optionflags=FLAGS)
     assert attempted > 0
     assert failed == 0

@@ -21,7 +21,7 @@ from regard.inspection import record
 from regard.inspection.trace.trace import Trace
 from regard.layers import MultiHeadAttention
 from regard.tasks.evaluation.held_out import Choice, find_held_out
-from regard.tasks.translation.files import Journal, OutputPlace
+from regard.tasks.translation.files import Journal, OutputFile
 from regard.tasks.translation.settings import Config
 from regard.training.run_folder import RunFolder
 
@@ -62,7 +62,7 @@ def make_trace(folder: Path) -> None:
 
 def make_journal(folder: Path) -> None:
     tally = {"broken_bytes": 0, "broken_lines": 0, "first_broken": [], "cut_lines": 1, "first_cut": [3], "utf16": False}
-    OutputPlace(folder / "out").write(Journal(settings={"beam": "5"}, lines=7, digest="d", tally=tally))
+    OutputFile(folder / "out").write(Journal(settings={"beam": "5"}, lines=7, digest="d", tally=tally))
 
 
 def _folders() -> Iterator[tuple[str, Target]]:
@@ -80,7 +80,7 @@ def _folders() -> Iterator[tuple[str, Target]]:
     for file in ("tokenizer_config.json", "generation_config.json"):
         yield file, Target(KINDS["hugging-face"].make, file, KINDS["hugging-face"].use, 15)
     yield "trace", Target(make_trace, "a.trace", lambda folder: Trace.load(folder / "a.trace"), 150)
-    yield "journal", Target(make_journal, "out.progress", lambda folder: OutputPlace(folder / "out").read(), 150)
+    yield "journal", Target(make_journal, "out.progress", lambda folder: OutputFile(folder / "out").read(), 150)
     for file, cases in (("config.toml", 100), (".data.json", 100), (".made-here.json", 30)):
         yield f"run {file}", Target(make_run, file, read_run, cases)
 

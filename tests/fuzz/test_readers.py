@@ -39,7 +39,7 @@ from regard.tasks.evaluation.held_out import HeldOut, read_hypotheses
 from regard.tasks.language.data import gather_text
 from regard.tasks.language.settings import TextData
 from regard.tasks.text_lines import split_lines, understand
-from regard.tasks.translation.files import OutputPlace, translate_file
+from regard.tasks.translation.files import OutputFile, translate_file
 from regard.tasks.translation.unknown_words import read_dictionary
 from unit.data.images.pictures import cifar, idx
 from unit.tasks.translators import Upper
@@ -134,7 +134,7 @@ def journal() -> bytes:
 
     with tempfile.TemporaryDirectory() as folder:
         make_journal(Path(folder))
-        return OutputPlace(Path(folder) / "out").progress.read_bytes()
+        return OutputFile(Path(folder) / "out").progress.read_bytes()
 
 
 def tmx(encoding: str) -> bytes:

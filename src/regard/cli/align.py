@@ -2,30 +2,25 @@
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
 from regard.cli.flags import AsTyped
 from regard.cli.pair_files import read_base, read_division, read_gold, read_two_files
-from regard.cli.watching import Watching
+from regard.cli.progress import Watching
 from regard.errors import ArgumentError, near_miss
 from regard.files import json_text
 
 if TYPE_CHECKING:
-    from regard.data.corpora.pair import Pair
-    from regard.data.text.word_spans import Division
     from regard.inspection.readings.alignment import Reading
+    from regard.inspection.readings.symmetrize import Join
     from regard.tasks.alignment.align import Alignment
 
 COUNTING, DIAGONAL = "ibm-1", "diagonal"
-AGREE_ON = 500
-"""Pairs on which the agreement of two directions is measured, at most."""
-AT_ONCE = 200
-"""Pairs that are aligned together, before they are printed."""
 
 
 def align(
@@ -85,117 +80,34 @@ def align(
     more = [] if train is None else read_two_files(*train)
     # Beside a bar on the terminal, rich would send what is printed to a file to the terminal too.
     shown = None if sys.stdout.isatty() else sys.stdout
-    with Watching() as watching:
-        session = _Session(model, reverse, division, watching, partial(_load, device=device, respell=not as_typed))
-        session.train_on = more
-        if develop is not None:
-            known = read_two_files(develop[0], develop[1])
-            session.choose_by_gold(read_gold(known, develop[2], base=read_base(base), words=division))
-        elif assignments:
-            session.set(assignments)
-        elif reverse:
-            session.choose_by_agreement(pairs[:AGREE_ON])
-        try:
-            for alignment in session.align(pairs, join):
-                print(_shown(alignment, as_json=as_json, draw=draw), file=shown, flush=True)
-        finally:
-            session.warn()
-
-
-class _Session:
-    """The models of a command and the readings chosen for them."""
-
-    def __init__(
-        self, model: str, reverse: str, words: "Division", watching: Watching, load: Callable[[str], Any]
-    ) -> None:
-        from regard.tasks.alignment.align import PLAIN
-        from regard.tasks.translation.lines import Tally
-
-        self.names = [model, reverse] if reverse else [model]
-        self.words, self.watching = words, watching
-        self.translators = [load(name) for name in self.names]
-        self.readings: list[Reading] = [PLAIN] * len(self.names)
-        self.tally, self.done = Tally(), 0
-        self.train_on: Sequence[Pair] = ()
-        """Pairs that IBM Model 1 learns from, beside those it aligns."""
-
-    def set(self, assignments: Sequence[str]) -> None:
-        from regard.config.read import parse_assignments, read_settings
-        from regard.inspection.readings.alignment import Reading
-
-        self.readings = [read_settings(Reading, parse_assignments(assignments))] * len(self.names)
-
-    def choose_by_gold(self, pairs: "Sequence[Pair]") -> None:
-        from regard.tasks.alignment.align import turned_pairs
-        from regard.tasks.alignment.reading_choice import choose_by_gold
-
-        for number, translator in enumerate(self.translators):
-            if translator is not None:
-                known = turned_pairs(pairs) if number else pairs
-                watch = self._watch("choosing", len(known))
-                choice = choose_by_gold(translator, known, words=self.words, watch=watch)
-                self.readings[number] = choice.reading
-                self.watching.say(f"{self.names[number]}: {choice.reading}, by gold links: {choice.scores}")
-
-    def choose_by_agreement(self, pairs: "Sequence[Pair]") -> None:
-        from regard.tasks.alignment.reading_choice import choose_by_agreement
-
-        forward, backward = self.translators
-        if forward is None or backward is None or not pairs:
-            return
-        choices = choose_by_agreement(forward, backward, pairs, words=self.words)
-        for number, choice in enumerate(choices):
-            self.readings[number] = choice.reading
-            agreement = f"{1 - choice.scores.error:.1%}".replace("%", " %")
-            self.watching.say(f"{self.names[number]}: {choice.reading}, by agreement: {agreement}")
-
-    def align(self, pairs: "Sequence[Pair]", join: Any) -> "Iterator[Alignment]":
-        """Give the alignments in order, some pairs at a time, so that memory does not grow with the files."""
-        from regard.tasks.alignment.align import join_directions, shorten, turned_pairs
-
-        aligners = [self._aligner(number, pairs) for number in range(len(self.names))]
-        for start in range(0, len(pairs), AT_ONCE):
-            some, cut = shorten(pairs[start : start + AT_ONCE], *self.translators, words=self.words)
-            for number in cut:
-                self.tally.add_cut(start + number + 1)
-            result = aligners[0](some)
-            if len(aligners) == 2:
-                result = join_directions(result, aligners[1](turned_pairs(some)), join)
-            for number, alignment in enumerate(result, start=self.done + 1):
-                if alignment.read_as:
-                    self.tally.add_respelled(number, alignment.read_as)
-            yield from result
-            self.done += len(some)
-
-    def warn(self) -> None:
-        """Say which lines were not read to their end, and which words not as typed."""
-        reach = min((item.reach.source for item in self.translators if item is not None), default=0)
-        for warning in self.tally.warnings(reach):
-            self.watching.say(f"regard: {warning}")
-
-    def _aligner(self, number: int, pairs: "Sequence[Pair]") -> "Callable[[Sequence[Pair]], list[Alignment]]":
-        from regard.tasks.alignment.align import align, align_counted, align_diagonally, count_words, turned_pairs
-
-        translator = self.translators[number]
-        if translator is not None:
-            watch = None if number else lambda done: self.watching("aligning", self.done + done, len(pairs))
-            return partial(align, translator, reading=self.readings[number], words=self.words, watch=watch)
-        if self.names[number] == COUNTING:
-            known = [*self.train_on, *pairs]
-            counted = count_words(turned_pairs(known) if number else known, words=self.words)
-            return partial(align_counted, counted, words=self.words)
-        return partial(align_diagonally, words=self.words)
-
-    def _watch(self, what: str, total: int) -> Any:
-        return lambda done: self.watching(what, done, total)
-
-
-def _load(name: str, *, device: str, respell: bool) -> Any:
-    if name in (COUNTING, DIAGONAL):
-        return None
+    from regard.tasks.alignment.aligner import Aligner
     from regard.tasks.translation.model import load
 
-    return load(name, device=device, respell=respell)
+    load_there = partial(load, device=device, respell=not as_typed)
+    with Watching() as watching:
+        models = [model, reverse] if reverse else [model]
+        aligner = Aligner(models, words=division, watch=watching, note=watching.say, load=load_there)
+        aligner.train_on += more
+        if develop is not None:
+            known = read_two_files(develop[0], develop[1])
+            aligner.choose_by_gold(read_gold(known, develop[2], base=read_base(base), words=division))
+        elif assignments:
+            aligner.readings = [_read_reading(assignments)] * len(models)
+        else:
+            aligner.choose_by_agreement(pairs)
+        try:
+            for alignment in aligner.align(pairs, cast("Join", join)):
+                print(_shown(alignment, as_json=as_json, draw=draw), file=shown, flush=True)
+        finally:
+            for warning in aligner.warnings():
+                watching.say(f"regard: {warning}")
+
+
+def _read_reading(assignments: Sequence[str]) -> "Reading":
+    from regard.config.read import parse_assignments, read_settings
+    from regard.inspection.readings.alignment import Reading
+
+    return read_settings(Reading, parse_assignments(assignments))
 
 
 def check_join(join: str) -> None:

@@ -1,4 +1,4 @@
-"""`regard ask`: a picture and a question in, an answer out, with where each word looked."""
+"""`regard ask`: a picture and a question in, an answer out, with what each word attends to."""
 
 import shutil
 import sys
@@ -96,8 +96,8 @@ def check_page(path: Path | None) -> None:
 
 
 def write_picture_page(path: Path, model: "QuestionAnswerer | Captioner", picture: Path, questions: list[str]) -> None:
-    """Write the studio's view of a picture and what the model says of it, in one file."""
-    from regard.cli.watching import Watching
+    """Write the studio's view of a picture and what the model outputs, in one file."""
+    from regard.cli.progress import Watching
     from regard.studio.views.ask_page import picture_page
 
     with Watching() as watching:
@@ -105,12 +105,12 @@ def write_picture_page(path: Path, model: "QuestionAnswerer | Captioner", pictur
     write_page(path, page, option="--out")
 
 
-def write_figure(looks: "WordMaps", path: Path, *, title: str, page: str) -> None:
+def write_figure(word_maps: "WordMaps", path: Path, *, title: str, page: str) -> None:
     """Write maps as what the name ends in: the page given, or a figure."""
     if path.suffix.lower() == ".html":
         write_page(path, page, option="--figure")
     else:
-        write_file(path, lambda aside: looks.figure(title=title).savefig(aside), option="--figure")
+        write_file(path, lambda aside: word_maps.figure(title=title).savefig(aside), option="--figure")
 
 
 def _draw(answers: "list[Answer]", path: Path) -> None:
@@ -132,7 +132,7 @@ def _show(answer: "Answer", *, as_json: bool) -> None:
 
     if answer.unknown:
         never = sanitize(", ".join(dict.fromkeys(answer.unknown)))
-        print(f"regard: the model has never seen: {never}", file=sys.stderr)
+        print(f"regard: words that the model was never trained on: {never}", file=sys.stderr)
     if as_json:
         known = {"question": answer.question, "answer": answer.answer, "probabilities": answer.probabilities}
         print_json({**known, "unknown": answer.unknown, "words": answer.attention.to_json()})

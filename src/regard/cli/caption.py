@@ -1,4 +1,4 @@
-"""`regard caption`: a picture in, a sentence out, with where the model looked for each word."""
+"""`regard caption`: a picture in, a sentence out, with what the model attends to for each word."""
 
 import shutil
 import sys

@@ -54,14 +54,14 @@ def classify(
 
     Pictures: `regard classify runs/flowers rose.png --figure rose-weighed.png`
     """
-    from regard.tasks.model_folder import find_model
-    from regard.tasks.model_kinds import check_kind, saved_task
+    from regard.tasks.model_folder import check_kind, open_model
 
-    check_kind(find_model(model), "classify", "images")
+    folder = open_model(model)
+    task = check_kind(folder, "classify", "images")
     wanted = Wanted(as_json, html, figure, summary)
     if html is not None:
         check_page(html, option="--html")
-    if saved_task(find_model(model)) == "images":
+    if task == "images":
         from regard.cli.classify_images import classify_images
 
         if label or by != "model" or text != "text":
@@ -69,7 +69,7 @@ def classify(
                 f"`--text`, `--label` and `--by` must go with a classifier of texts; {model} is one of images. Leave "
                 "them out: --input names a folder or file of images that bring their labels."
             )
-        classify_images(model, texts or [], source, wanted, device=device)
+        classify_images(folder, texts or [], source, wanted, device=device)
         return
     _check_texts(model, texts or [], figure)
     if texts and source is not None:
@@ -80,10 +80,10 @@ def classify(
     from regard.data.formats.labeled import find_label
     from regard.tasks.classification.model import load_classifier
 
-    read, gold = _without_empty(*_read(texts or [], source, text, label), given=bool(texts), source=source)
-    classifier = load_classifier(model, device=device)
-    index = None if source is None or not label else partial(find_label, source, label)
-    _run(classifier, read, gold, by=by, place=index, wanted=wanted)
+    read, gold = _without_empty(*_read(texts or [], source, text, label), typed=bool(texts), source=source)
+    classifier = load_classifier(folder, device=device)
+    locate = None if source is None or not label else partial(find_label, source, label)
+    _run(classifier, read, gold, by=by, locate=locate, wanted=wanted)
     _note_unknown(classifier, read)
 
 
@@ -107,31 +107,30 @@ def _run(
     gold: Sequence[str | None],
     *,
     by: str,
-    place: Callable[[str], str] | None,
+    locate: Callable[[str], str] | None,
     wanted: Wanted,
 ) -> None:
-    """Write decisions, or where `place` tells the first line of a label, how good they are."""
+    """Write decisions, or where `locate` gives the first line of a label, how good they are."""
     kept: list[tuple[Decision, str | None]] = []
     for text, decision, true in zip(read, _watched(classifier, read, by), gold, strict=True):
         if wanted.as_json:
             print_json({"text": text, **asdict(decision), "true_label": true})
-        elif place is None:
+        elif locate is None:
             _show(decision)
-        if wanted.html is not None or place is not None:
+        if wanted.html is not None or locate is not None:
             kept.append((decision, true))
-    scores = None if place is None else measure_labels(kept, classifier.labels, wanted=wanted, place=place)
+    scores = None if locate is None else measure_labels(kept, classifier.labels, wanted=wanted, locate=locate)
     if wanted.html is not None:
         _write_page(wanted.html, kept, classifier, by, scores)
 
 
 def _read(texts: list[str], source: Path | None, text: str, label: str) -> tuple[list[str], Sequence[str | None]]:
     """Give the texts, and their true labels where they are known."""
-    from regard.data.formats.labeled import read_labeled, read_texts
+    from regard.data.formats.labeled import read_texts
+    from regard.tasks.classification.data import read_measured_texts
 
     if source is not None and label:
-        records = list(read_labeled(source, text=text, label=label))
-        if not records:
-            raise DataError(f"{source} must have at least one text with a label; received none.")
+        records = read_measured_texts(str(source), text=text, label=label)
         return [item.text for item in records], [item.label for item in records]
     if source is not None:
         texts = list(read_texts(source, text=text))
@@ -145,11 +144,11 @@ def _read(texts: list[str], source: Path | None, text: str, label: str) -> tuple
 
 
 def _without_empty(
-    texts: list[str], gold: Sequence[str | None], *, given: bool, source: Path | None
+    texts: list[str], gold: Sequence[str | None], *, typed: bool, source: Path | None
 ) -> tuple[list[str], Sequence[str | None]]:
     """Leave out texts of no words, and say so; nothing at all is an error."""
     kept = [number for number, text in enumerate(texts) if text.strip()]
-    if not kept and given:
+    if not kept and typed:
         raise ArgumentError("`TEXT` must be something to read; received nothing. Type a text.")
     if not kept:
         raise DataError(f"{source or 'Standard input'} must have at least one text; received none.")
@@ -177,7 +176,7 @@ def _note_unknown(classifier: "Classifier", texts: Sequence[str]) -> None:
 def _watched(classifier: "Classifier", texts: list[str], by: str) -> "Iterator[Decision]":
     from typing import cast
 
-    from regard.cli.watching import Watching
+    from regard.cli.progress import Watching
     from regard.tasks.classification.model import By
 
     decisions = classifier.stream(texts, by=cast(By, by))

@@ -39,11 +39,12 @@ def classify_images(
     if wanted.figure is not None:
         _check_figure(wanted.figure, pictures)
     check_summary(wanted.summary, measured=source is not None, needs="--input")
+    from regard.tasks.images.data import read_measured
     from regard.tasks.images.model import load_image_classifier
 
     classifier = load_image_classifier(model, device=device)
     if source is not None:
-        _measure(classifier, _read_set(classifier, source), wanted)
+        _measure(classifier, read_measured(source, classifier), wanted)
         return
     read = classifier.read(pictures)
     result = zip(pictures, classifier.inspect_pixels(read), [None] * len(pictures), strict=True)
@@ -60,25 +61,6 @@ def _check_figure(path: Path, pictures: list[str]) -> None:
     check_file(path, option="--figure")
 
 
-def _read_set(classifier: "ImageClassifier", source: Path) -> "LabeledImages":
-    """Read labeled images at the size and in the colors the network knows."""
-    from regard.data.formats.paths import is_folder
-    from regard.data.images.labeled import rename_labels
-    from regard.data.images.read import read_images, rename_classes
-
-    height, width = classifier.image_size
-    images = read_images(str(source), size=height if is_folder(source) else 0, channels=classifier.channels)
-    if not is_folder(source) and not set(images.names) <= set(classifier.labels):
-        images = rename_classes(images, classifier.labels)  # numbers of labels that were given names
-    images = rename_labels(images, classifier.labels, side="measured")
-    if images.pixels.shape[1:] != (classifier.channels, height, width):
-        raise ArgumentError(
-            f"The images of {source} must be of shape {(classifier.channels, height, width)}, which the model was "
-            f"trained on; received {images.pixels.shape[1:]}."
-        )
-    return images
-
-
 def _measure(classifier: "ImageClassifier", images: "LabeledImages", wanted: Wanted) -> None:
     gold = [classifier.labels[label] for label in images.labels]
     names = [images.place(index) for index in range(len(images))]
@@ -88,19 +70,19 @@ def _measure(classifier: "ImageClassifier", images: "LabeledImages", wanted: Wan
 
 
 def _show_all(
-    found: "Iterator[tuple[str, ImageInspection, str | None]]",
+    result: "Iterator[tuple[str, ImageInspection, str | None]]",
     wanted: Wanted,
     *,
     total: int,
     quiet: bool = False,
 ) -> "list[ImageDecision]":
     """Write each decision as it comes, and the page and the figure at the end."""
-    from regard.cli.watching import Watching
+    from regard.cli.progress import Watching
 
     sections: list[str] = []
     decisions: list[ImageDecision] = []
     with Watching() as watching:
-        for number, (name, inspection, gold) in enumerate(found, start=1):
+        for number, (name, inspection, gold) in enumerate(result, start=1):
             decisions.append(inspection.decision)
             if wanted.as_json:
                 print_json({"picture": name, **as_table(inspection), "true_label": gold})
@@ -126,7 +108,7 @@ def as_table(inspection: "ImageInspection") -> dict[str, Any]:
     """Give an inspection as plain values: the last block of each stage, and its strongest channels."""
     indices = {
         item.name: [[round(weight, 4) for weight in row] for row in item.weights.tolist()]
-        for item in inspection.last_places()
+        for item in inspection.last_positions()
     }
     channels = {
         item.name: {str(channel): round(float(item.weights[channel]), 4) for channel in best}
@@ -136,7 +118,7 @@ def as_table(inspection: "ImageInspection") -> dict[str, Any]:
     return {
         "label": decision.label,
         "probabilities": decision.probabilities,
-        "places": indices,
+        "positions": indices,
         "channels": channels,
     }
 

@@ -58,7 +58,7 @@ def demo(
     console.print(Text(f"{len(data.train):,} training pairs of 3 to {plan.longest} words, such as"))
     console.print(Text(f"    {example.source}\n  = {example.target}\n"))
     _train(plan, out, console)
-    from regard.cli.watching import Watching
+    from regard.cli.progress import Watching
 
     with Watching() as watching:
         result = examine(out, plan, data, watch=watching)
@@ -118,8 +118,10 @@ def _follow(processes: dict[str, subprocess.Popen[bytes]], plan: "Plan", out: Pa
                     bars.update(tasks[system], completed=line["step"], description=_figures(line))
             if not is_live(console) and (time.monotonic() - last > _PAUSE or not running):
                 last = time.monotonic()
-                told = [f"{system} step {line['step']}, {_figures(line)}" for system, line in lines.items() if line]
-                console.print(Text("; ".join(told) or "starting"))
+                lines_now = [
+                    f"{system} step {line['step']}, {_figures(line)}" for system, line in lines.items() if line
+                ]
+                console.print(Text("; ".join(lines_now) or "starting"))
             if not running or any(process.returncode for process in processes.values()):
                 return
             time.sleep(0.25)
@@ -137,30 +139,30 @@ def _figures(line: dict[str, Any]) -> str:
     return f"loss {loss:.2f}, {speed:,.0f} words/s"
 
 
-def _tell(found: "Demonstrated") -> None:
+def _tell(result: "Demonstrated") -> None:
     """Print the results: sentences, quality by length, alignment error."""
     from regard.cli.draw_lengths import draw_lengths
 
     width = Console().width if sys.stdout.isatty() else 100
-    for shown in found.shown:
+    for shown in result.shown:
         print("\n".join(_sentence(shown, width)))
-    bins = found.evaluations[0].lengths
+    bins = result.evaluations[0].lengths
     print("Quality by length of the source (BLEU, greedy, on sentences that training never saw)\n")
     lines = draw_lengths(
-        {item.name: [length.scores["BLEU"] for length in item.lengths] for item in found.evaluations},
+        {item.name: [length.scores["BLEU"] for length in item.lengths] for item in result.evaluations},
         bins=[str(item.bin) for item in bins],
         sentences=[item.sentences for item in bins],
         width=min(width, 90),
     )
     print("\n".join(lines))
     last = len(bins) - 1
-    fixed, attention = found.score("fixed", last), found.score("bahdanau", last)
+    fixed, attention = result.score("fixed", last), result.score("bahdanau", last)
     print(
-        f"\nFrom {bins[0].bin} to {bins[last].bin} words the fixed vector goes from {found.score('fixed', 0):.0f} to "
-        f"{fixed:.0f} BLEU, attention from {found.score('bahdanau', 0):.0f} to {attention:.0f}.\n"
+        f"\nFrom {bins[0].bin} to {bins[last].bin} words the fixed vector goes from {result.score('fixed', 0):.0f} to "
+        f"{fixed:.0f} BLEU, attention from {result.score('bahdanau', 0):.0f} to {attention:.0f}.\n"
     )
     print("Alignment error rate against the grammar's own word links (lower is better)\n")
-    for name, scores in found.errors.items():
+    for name, scores in result.errors.items():
         print(f"  {name:<12} {100 * scores.error:5.1f} %   precision {100 * scores.precision:3.0f} %   "
               f"recall {100 * scores.recall:3.0f} %")  # fmt: skip
     print()
@@ -188,14 +190,14 @@ _MOST = 24
 """Source words up to which a matrix is drawn."""
 
 
-def _next(found: "Demonstrated", out: Path, page: Path, seconds: float) -> str:
+def _next(result: "Demonstrated", out: Path, page: Path, seconds: float) -> str:
     command = "regard" if shutil.which("regard") else os.path.relpath(sys.argv[0])
     test = f"--source {out}/pairs/test.es --target {out}/pairs/test.en"
     return f"""Done in {seconds:.0f} s. Pictures of all this: {page}
 
 Next
   {command} studio {out}/bahdanau                look at it: steps, beam, every number
-  {command} translate {out}/bahdanau "{found.sure}"
+  {command} translate {out}/bahdanau "{result.sure}"
   {command} compare {out}/fixed {out}/bahdanau {test}
   {command} align {out}/bahdanau {test} --words marks --draw
   {command} train --source yours.es --target yours.en --out runs/yours        your own sentence pairs"""

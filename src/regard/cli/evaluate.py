@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.draw_lengths import draw_lengths
-from regard.cli.evaluate_side import is_side_model, measure_side
-from regard.cli.evaluate_texts import check_for_language, is_language, measure_texts
-from regard.cli.tables import print_table
-from regard.cli.terminal import print_json, sanitize
-from regard.cli.watching import Watching
+from regard.cli.files import check_unicode
+from regard.cli.progress import Watching
+from regard.cli.show_evaluation import show_evaluation
+from regard.cli.terminal import print_json
 from regard.errors import ArgumentError, brief
 from regard.files import json_text
 
 if TYPE_CHECKING:
-    from regard.tasks.evaluation.evaluate import Evaluating, Evaluation
-    from regard.tasks.evaluation.texts import MeasuringText
-
-ALL_HEADS = 12
-"""Heads that are shown one by one; of more, each layer's mean."""
+    from regard.tasks.evaluation.evaluate import Evaluation
+    from regard.tasks.evaluation.texts import NamedText
 
 
 def evaluate(
@@ -31,15 +26,15 @@ def evaluate(
         list[Path] | None,
         typer.Argument(metavar="TEXT", help="For a language model: text files or folders; - for a pipe."),
     ] = None,
-    data: Annotated[str, typer.Option(help="A test set: file, folder, hf:NAME or builtin:es-en.")] = "",
+    data: Annotated[
+        str, typer.Option(help="What to measure on: file, folder, hf:NAME or builtin:NAME; else what the run held out.")
+    ] = "",
     source: Annotated[str, typer.Option(help="A plain file of source sentences, one a line.")] = "",
     target: Annotated[str, typer.Option(help="The plain file of their references.")] = "",
     split: Annotated[str, typer.Option(help="Part of the data, such as valid, long, or test,long.")] = "",
     hypotheses: Annotated[Path | None, typer.Option(help="Output of any system, to score instead of a model.")] = None,
-    tokenized: Annotated[
-        str, typer.Option(metavar="words|given", help="Also score lower-cased tokens: our words, or split at spaces.")
-    ] = "",
-    bins: Annotated[str, typer.Option(metavar="10,20,…", help="Source lengths at which a bin begins.")] = "",
+    tokenized: Annotated[str, typer.Option(hidden=True)] = "",
+    bins: Annotated[str, typer.Option(hidden=True)] = "",
     figure: Annotated[Path | None, typer.Option(help="Write quality by length as .png, .svg or .pdf.")] = None,
     trust: Annotated[
         bool, typer.Option("--trust", help="Open the data that a run from elsewhere names in its config.toml.")
@@ -65,105 +60,104 @@ def evaluate(
 
     A language model: `regard evaluate runs/l text.txt --set stride=64`
 
-    Further settings, by `--set`: search.beam, search.length_penalty, data.size, data.seed, samples, seed, device; of a
-    language model stride and device.
+    A classifier, on other texts: `regard evaluate runs/c --data test.csv --set text=review --set label=stars`
+
+    Further settings, by `--set`: search.beam, search.length_penalty, data.size, data.seed, bins=[10,20,30] (source
+    lengths), tokenized=words (lower-cased tokens too) or tokenized=given (split at spaces), samples, seed, device; of a
+    language model stride and device; of a classifier text, label and device.
     """
-    if model is not None and is_language(model):
-        check_for_language(
-            {"data": data, "source": source, "target": target, "hypotheses": hypotheses}
-            | {"tokenized": tokenized, "bins": bins, "figure": figure}
-        )
-        measuring = _read_measuring(assignments)
-        measure_texts(model, texts or [], measuring, split=split, trust=trust, as_json=as_json)
-        return
-    if model is not None and is_side_model(model):
-        flags = {"TEXT": texts, "--data": data, "--source": source, "--target": target, "--hypotheses": hypotheses}
-        flags |= {"--tokenized": tokenized, "--bins": bins, "--figure": figure}
-        measure_side(model, flags, split=split, trust=trust, as_json=as_json, assignments=assignments)
-        return
-    if texts:
-        if model is not None:
-            _check_model(model)
-        raise ArgumentError(
-            f"Text files must be left out but for a language model; received {texts[0]}. The test set of a translator "
-            "is named by --data, or by --source and --target."
-        )
-    settings = read_evaluating(
-        data=data,
-        source=source,
-        target=target,
-        split=split,
-        tokenized=tokenized,
-        bins=bins,
-        trust=trust,
-        assignments=assignments,
-    )
     if (model is None) == (hypotheses is None):
         raise ArgumentError(
             f"Either a model or `--hypotheses` must be given; received {'neither' if model is None else 'both'}."
         )
+    settings = chosen_settings(bins, tokenized, assignments)
     if figure is not None:
-        _check_figure(figure)
+        check_length_figure(figure, model)
+    if texts and (data or source or target):
+        raise ArgumentError(f"`TEXT` must be left out with --data, --source and --target; received {texts[0]}.")
+    from regard.tasks.calls import evaluate
+
     with Watching() as watching:
-        result = _evaluate(settings, model, hypotheses, watching)
-    if figure is not None:
-        _save([result], figure)
-    _keep(result, settings, model)
+        result = evaluate(
+            model or hypotheses or "",
+            data=[read_text(path) for path in texts] if texts else data,
+            source=source,
+            target=target,
+            split=split,
+            trust=trust,
+            settings=settings,
+            on_progress=watching,
+        )
+    _finish(result, model, figure, as_json=as_json)
+
+
+def _finish(result: Any, model: Path | None, figure: Path | None, *, as_json: bool) -> None:
+    """Write the figure, keep the figures of a translator, and print them all."""
+    from regard.tasks.evaluation.evaluate import Evaluation
+
+    if isinstance(result, Evaluation):
+        if figure is not None:
+            save_figure([result], figure)
+        _keep(result, model)
     if as_json:
         print_json(result.table(), indent=1)
         return
-    _show(result)
+    show_evaluation(result)
     if figure is not None:
         print(f"figure  {figure}")
 
 
-def _read_measuring(assignments: list[str] | None) -> "MeasuringText":
-    from regard.config.read import parse_assignments, read_settings
-    from regard.tasks.evaluation.texts import MeasuringText
+def chosen_settings(bins: str, tokenized: str, assignments: list[str] | None) -> dict[str, Any]:
+    """Read the settings of `evaluate` and `compare`: those of `--set`, over those that have flags."""
+    from regard.config.read import merge, parse_assignments
 
-    return read_settings(MeasuringText, parse_assignments(assignments or []))
-
-
-def read_evaluating(*, bins: str, tokenized: str, assignments: list[str] | None, **data: str | bool) -> "Evaluating":
-    """Read the flags that `evaluate` and `compare` share."""
-    from regard.config.read import parse_assignments, read_settings
-    from regard.tasks.evaluation.evaluate import Evaluating
-
-    flags: dict[str, Any] = {}
-    named = {"corpus" if name == "data" else name: value for name, value in data.items() if value}
-    if named:
-        flags["data"] = named
-    if tokenized:
-        flags["tokenized"] = tokenized
+    flags: dict[str, Any] = {"tokenized": tokenized} if tokenized else {}
     if bins:
         edges = bins.split(",")
         if not all(edge.strip().isdecimal() and len(edge) < 10 for edge in edges):
             raise ArgumentError(
                 f"`--bins` must be whole numbers with commas, such as 10,20,30; received {brief(bins)}."
             )
-        flags["bins"] = tuple(int(edge) for edge in edges)
-    return read_settings(Evaluating, flags, parse_assignments(assignments or []))
+        flags["bins"] = [int(edge) for edge in edges]
+    return merge(flags, parse_assignments(assignments or []))
 
 
-def _evaluate(settings: "Evaluating", model: Path | None, hypotheses: Path | None, watching: Watching) -> "Evaluation":
-    from regard.tasks.evaluation.comparison import system_names
-    from regard.tasks.evaluation.evaluate import Outputs, assess, evaluate
-    from regard.tasks.evaluation.held_out import find_held_out, read_hypotheses
-    from regard.tasks.translation.model import load
+def check_length_figure(path: Path, *models: Path | None) -> None:
+    """Refuse a figure that cannot be written, or of models that are no translators, before anything is computed."""
+    from regard.tasks.evaluation.length_figure import check_figure
+    from regard.tasks.model_folder import check_kind, find_model
 
-    if model is None:
-        assert hypotheses is not None
-        held_out = find_held_out(settings.data)
-        output = Outputs(hypotheses=read_hypotheses(hypotheses, held_out))
-        return assess(output, held_out, settings, name=hypotheses.name, watch=watching)
-    _check_model(model)
-    translator = load(model, device=settings.device)
-    held_out = find_held_out(settings.data, model)
-    return evaluate(translator, held_out, settings, name=system_names([model])[0], watch=watching)
+    check_figure(path)
+    for model in models:
+        if model is not None and not model.is_file():
+            check_kind(find_model(model), "translate")
 
 
-def _keep(found: "Evaluation", settings: "Evaluating", model: Path | None) -> None:
-    """Write what was measured on a run's own pairs beside its model, and say so.
+def save_figure(evaluations: Sequence["Evaluation"], path: Path) -> None:
+    """Draw quality by length."""
+    from regard.tasks.evaluation.length_figure import save_length_figure
+
+    save_length_figure(evaluations, path)
+
+
+def read_text(path: Path) -> "NamedText":
+    """Find a text file, the files of a folder, or the test of a built-in text; `-` is what is piped in."""
+    from regard.tasks.evaluation.texts import NamedText, find_text
+    from regard.tasks.language.data import Text
+
+    if str(path) == "-":
+        lines = tuple(line.rstrip("\n") for line in sys.stdin)
+        for line in lines:
+            check_unicode("TEXT", line)
+        return NamedText("standard input", Text(lines=lines))
+    named = find_text(path)
+    if named.note:
+        print(f"regard: {named.note}", file=sys.stderr)
+    return named
+
+
+def _keep(result: "Evaluation", model: Path | None) -> None:
+    """Write what was measured on a run's own pairs beside its model, and print where.
 
     Only what was measured in the usual way is kept: the studio shows it beside that of other runs.
     """
@@ -171,106 +165,16 @@ def _keep(found: "Evaluation", settings: "Evaluating", model: Path | None) -> No
     from regard.tasks.evaluation.evaluate import Evaluating
     from regard.tasks.evaluation.held_out import Choice, run_of
 
+    settings, usual = result.settings, Evaluating()
     run = None if model is None or replace(settings.data, trust=False) != Choice() else run_of(model)
     if run is None:
         return
-    usual = Evaluating()
     others = [name for name in ("search", "bins", "samples", "seed") if getattr(settings, name) != getattr(usual, name)]
     output = f"not kept in {run.evaluation.name}: {', '.join(others)} not as usual"
     if not others:
         try:
-            write_text(run.evaluation, json_text(found.table(), indent=1) + "\n")
+            write_text(run.evaluation, json_text(result.table(), indent=1) + "\n")
             output = f"kept in {run.evaluation}"
         except OSError as error:
             output = f"{run.evaluation} cannot be written ({error.strerror})."
     print(f"regard: {output}", file=sys.stderr)
-
-
-def _check_model(model: Path) -> None:
-    from regard.tasks.model_folder import find_model
-    from regard.tasks.model_kinds import check_kind
-
-    check_kind(find_model(model), "translate", "language")
-
-
-def _check_figure(path: Path) -> None:
-    from regard.tasks.evaluation.length_figure import check_figure
-
-    check_figure(path)
-
-
-def _save(evaluations: Sequence["Evaluation"], path: Path) -> None:
-    from regard.tasks.evaluation.length_figure import save_length_figure
-
-    save_length_figure(evaluations, path)
-
-
-def _show(found: "Evaluation") -> None:
-    from regard.evaluation.by_length import FEW
-
-    print(f"{sanitize(found.name)} on {sanitize(found.held_out.name)}: {len(found.held_out.pairs):,} pairs\n")
-    rows = [
-        [name, f"{score.value:.2f}", f"{score.low:.1f}–{score.high:.1f}", found.measures[name].signature]
-        for name, score in found.scores.items()
-    ]
-    rows += [[f"{name}, lower-cased tokens", f"{value:.2f}", "", how] for name, (value, how) in found.tokenized.items()]
-    print_table(["", "score", "95 %", "signature"], rows, words=(0, 3))
-    _show_model(found)
-    rows = [
-        [str(item.bin) + (" *" if item.few else ""), f"{item.sentences:,}"]
-        + [
-            cell
-            for score in item.scores.values()
-            for cell in (f"{score.value:.1f}", f"{score.low:.1f}–{score.high:.1f}")
-        ]
-        for item in found.lengths
-    ]
-    print_table(["words in the source", "sentences", "BLEU", "95 %", "chrF", "95 %"], rows, title="\nBy source length")
-    if any(item.few for item in found.lengths):
-        print(f"* fewer than {FEW} sentences")
-    print()
-    show_lengths([found])
-    _show_attention(found)
-    for note in found.notes:
-        print(f"\nnote: {sanitize(note)}")
-    print(f"\n{found.signature}")
-
-
-def _show_model(found: "Evaluation") -> None:
-    outputs = found.outputs
-    if outputs.perplexity is not None:
-        item = outputs.perplexity
-        print(
-            f"\nperplexity  {item.per_token:,.2f} a token ({outputs.token}), {item.per_word:,.2f} a word, "
-            f"{item.bits_per_character:.3f} bits a character; ends of sentences counted"
-        )
-    if outputs.parameters is not None and outputs.sentences_per_second is not None:
-        print(f"model       {outputs.parameters:,} parameters, {outputs.sentences_per_second:,.1f} sentences/s")
-
-
-def show_lengths(evaluations: Sequence["Evaluation"]) -> None:
-    """Draw quality by length as bars."""
-    scores = {item.name: [length.scores["BLEU"] for length in item.lengths] for item in evaluations}
-    bins = evaluations[0].lengths
-    lines = draw_lengths(scores, bins=[str(item.bin) for item in bins], sentences=[item.sentences for item in bins])
-    print("\n".join(lines))
-
-
-def _show_attention(found: "Evaluation") -> None:
-    heads = found.outputs.attention
-    if not heads:
-        return
-    layers = sorted({item.layer for item in heads})
-    groups = {f"layer {item.layer}, head {item.head}": [item] for item in heads}
-    if len(heads) > ALL_HEADS:
-        groups = {f"layer {layer}, mean of heads": [item for item in heads if item.layer == layer] for layer in layers}
-    rows = []
-    for name, some in groups.items():
-        means = [
-            sum(getattr(item, field) for item in some) / len(some)
-            for field in ("entropy", "relative_entropy", "coverage", "end_mass")
-        ]
-        rows.append([name, f"{means[0]:.2f}", *(f"{mean:.0%}" for mean in means[1:])])
-    print_table(
-        ["", "entropy, nats", "of uniform", "source covered", "weight on </s>"], rows, title="\nAttention of the output"
-    )

@@ -1,7 +1,12 @@
-"""Flags that commands share, and errors of the library in their words: `n_best` of Python is `--n-best` there."""
+"""Flags that commands share, and errors of the library in their words.
 
+A message names arguments as Python does: `n_best`, `split="valid"`, `settings={"train.steps": 500}`. A command that has
+them calls them `--n-best`, `--split valid`, `--set train.steps=500`.
+"""
+
+import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeAlias
 
 import typer
@@ -45,7 +50,23 @@ def spell_flags(message: str, command: Any, words: Sequence[str]) -> str:
     names = {item.name: _spelled(item) for item in command.params}
     if model := next((names[item] for item in ("model", "systems", "folders") if item in names), ""):
         message = _MODEL.sub(f"`{model}` must ", message)
-    return re.sub(r"`([a-z_]+)`", lambda found: f"`{names.get(found[1], found[1])}`", message)
+    return _ARGUMENT.sub(lambda match: f"`{_spell(match[1], match[2], names) or match[0][1:-1]}`", message)
+
+
+_ARGUMENT = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
+
+
+def _spell(name: str, value: str | None, names: Mapping[str, str]) -> str:
+    """Give the flag of an argument, with its value if it has one; nothing where the command has no such flag."""
+    if name == "settings" and "assignments" in names:
+        pairs = ast.literal_eval(value).items() if value else ()
+        return " ".join(f"{names['assignments']} {key}={item}" for key, item in pairs) or names["assignments"]
+    if name not in names or value is None or value == "True":
+        return names.get(name, "")
+    return f"{names[name]} {value.strip(_QUOTES)}"
+
+
+_QUOTES = "\"'"
 
 
 def _spelled(parameter: Any) -> str:

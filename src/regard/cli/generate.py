@@ -83,26 +83,28 @@ def _read_prompt() -> str:
     return sys.stdin.read().removesuffix("\n").removesuffix("\r")
 
 
-def _show(found: "Next", tokenizer: "TextTokenizer", *, as_json: bool) -> None:
+def _show(result: "Next", tokenizer: "TextTokenizer", *, as_json: bool) -> None:
     if as_json:
-        tokens = [item._asdict() for item in found.tokens]
+        tokens = [item._asdict() for item in result.tokens]
         attended = (
-            None if found.attended_to is None else [{"text": text, "weight": item} for text, item in found.attended_to]
+            None
+            if result.attended_to is None
+            else [{"text": text, "weight": item} for text, item in result.attended_to]
         )
-        print_json({"next": tokens, "never_said": found.never_said, "looked_at": attended})
+        print_json({"next": tokens, "never_output": result.never_output, "attended_to": attended})
         return
-    _print_bars("next", [(item.text, item.probability) for item in found.tokens], tokenizer.kind)
-    if found.never_said >= 0.0005:  # what the three digits show
-        print(f"  and {found.never_said:.3f} for what is never said: {_unsaid(tokenizer)}")
-    attended_to = found.attended_to
+    _print_bars("next", [(item.text, item.probability) for item in result.tokens], tokenizer.kind)
+    if result.never_output >= 0.0005:  # what the three digits show
+        print(f"  and {result.never_output:.3f} for what is never output: {_describe_excluded(tokenizer)}")
+    attended_to = result.attended_to
     if attended_to is not None:
         print("\nattends to (weights of the last layer, the mean over its heads)")
-        most = sorted(range(len(attended_to)), key=lambda place: -attended_to[place][1])[:_SHOWN]
-        _print_bars("", [attended_to[place] for place in sorted(most)], tokenizer.kind)
+        most = sorted(range(len(attended_to)), key=lambda index: -attended_to[index][1])[:_SHOWN]
+        _print_bars("", [attended_to[index] for index in sorted(most)], tokenizer.kind)
 
 
-def _unsaid(tokenizer: "TextTokenizer") -> str:
-    """Name all that a model with this tokenizer never says."""
+def _describe_excluded(tokenizer: "TextTokenizer") -> str:
+    """Name all that a model with this tokenizer never outputs."""
     what = ["<unk> and marks that no text has"]
     if tokenizer.unseen:
         what.append("tokens that the training text lacks")
@@ -126,4 +128,4 @@ def _print_bars(title: str, rows: list[tuple[str, float]], kind: "TextKind") -> 
 
 
 _SHOWN = 20
-"""Places shown at most."""
+"""Tokens shown at most."""

@@ -1,4 +1,4 @@
-"""`regard inspect`: a text in, where every layer looked out."""
+"""`regard inspect`: a text in, what every layer attends to out."""
 
 import shutil
 import sys
@@ -12,8 +12,8 @@ import typer
 from regard.cli.files import check_file, check_unicode, write_file, write_page
 from regard.cli.flags import AsTyped
 from regard.cli.inspect_page import View, check_view, record_view, usual_view
+from regard.cli.progress import Watching
 from regard.cli.terminal import print_json
-from regard.cli.watching import Watching
 from regard.errors import ArgumentError, nearest
 
 if TYPE_CHECKING:
@@ -28,29 +28,29 @@ SHOWN = 5
 
 
 class Choice(NamedTuple):
-    """What is shown of all that was seen."""
+    """What is shown of all that was recorded."""
 
     layer: str | None = None
     head: int | None = None
     words: bool = False
 
-    def map(self, found: "Inspection") -> "Map":
+    def map(self, result: "Inspection") -> "Map":
         """Give the weights of the layer, by tokens or by words."""
-        return (found.words if self.words else found.map)(self.layer, head=self.head)
+        return (result.words if self.words else result.map)(self.layer, head=self.head)
 
-    def figure(self, found: "Inspection") -> "Picture":
+    def figure(self, result: "Inspection") -> "Picture":
         """Draw the layer."""
-        picture = self.map(found).figure() if self.words else found.figure(self.layer, head=self.head)
-        picture.about = found.about
+        picture = self.map(result).figure() if self.words else result.figure(self.layer, head=self.head)
+        picture.about = result.about
         return picture
 
-    def to_json(self, found: "Inspection") -> dict[str, Any]:
+    def to_json(self, result: "Inspection") -> dict[str, Any]:
         """Give the weights of the layer, of one head or of all."""
-        text = found.to_json(self.layer, head=self.head)
+        text = result.to_json(self.layer, head=self.head)
         if not self.words:
             return text
-        query, key = self.map(found).labels
-        maps = [found.words(self.layer, head=head).values.tolist() for head in text["heads"]]
+        query, key = self.map(result).labels
+        maps = [result.words(self.layer, head=head).values.tolist() for head in text["heads"]]
         return text | {"query": list(query), "key": list(key), "weights": maps}
 
 
@@ -117,26 +117,26 @@ def inspect(
 def _open(
     model: Path, text: str, *, target: str | None, view: str | None, respell: bool, device: str
 ) -> tuple[Any, Callable[[], "Inspection"]]:
-    """Give the model, none where it is not one of ours, and how to see where it looks."""
+    """Give the model, none where it is not one of ours, and how to record what it attends to."""
     from regard.inspection.hugging_face.folder import is_hugging_face, load_hugging_face, naming_errors
     from regard.inspection.trace.inspected import inspect as inspect_model
     from regard.tasks.classification.model import Classifier
     from regard.tasks.language.model import LanguageModel
     from regard.tasks.load import load
-    from regard.tasks.model_folder import find_device, find_model
-    from regard.tasks.model_kinds import check_kind
+    from regard.tasks.model_folder import check_kind, find_model
     from regard.tasks.translation.model import Translator
+    from regard.training.group import pick_device
 
     if is_hugging_face(model):
         if view is not None:
             check_view(view, None, target)
-        network, tokenizer = load_hugging_face(model, device=find_device(device))
+        network, tokenizer = load_hugging_face(model, device=pick_device(device, argument="device"))
 
-        def look() -> "Inspection":
+        def record() -> "Inspection":
             with naming_errors(model, "hold a model that can read this text"):
                 return inspect_model(network, tokenizer, text, target=target)
 
-        return None, look
+        return None, record
     check_kind(find_model(model), "translate", "language", "classify")
     loaded = load(model, device=device, respell=respell)
     assert isinstance(loaded, Translator | LanguageModel | Classifier)
@@ -182,7 +182,7 @@ def _check_view(view: str | None, out: list[Path], choice: Choice) -> None:
         )
 
 
-def _write(path: Path, found: "Inspection | None", choice: Choice, recorded: "Recorded | None") -> None:
+def _write(path: Path, result: "Inspection | None", choice: Choice, recorded: "Recorded | None") -> None:
     from regard.studio.single_file import make_page
 
     if _ending(path) == PAGE and recorded is not None:
@@ -194,17 +194,17 @@ def _write(path: Path, found: "Inspection | None", choice: Choice, recorded: "Re
                 file=sys.stderr,
             )
         return
-    assert found is not None
+    assert result is not None
     match _ending(path):
         case ".html":
-            write_page(path, choice.figure(found).to_html(), option="--out")
+            write_page(path, choice.figure(result).to_html(), option="--out")
         case ".trace":
-            write_file(path, found.trace.save, option="--out")
+            write_file(path, result.trace.save, option="--out")
         case _:
-            write_file(path, choice.figure(found).save, option="--out")
+            write_file(path, choice.figure(result).save, option="--out")
 
 
-def _show(found: "Inspection", choice: Choice, loaded: object) -> None:
+def _show(result: "Inspection", choice: Choice, loaded: object) -> None:
     from regard.data.text.spelling import spell
     from regard.inspection.drawing.text_matrix import draw_weights, legend
     from regard.inspection.drawing.words import readable
@@ -213,22 +213,22 @@ def _show(found: "Inspection", choice: Choice, loaded: object) -> None:
     written: Callable[[str], str] = readable
     if isinstance(loaded, LanguageModel):
         written = partial(spell, kind=loaded.tokenizer.kind)  # as `regard generate --next` has them
-    if found.target is not None:
-        print(readable(found.target))
-    _show_respelled(found.read_as)
-    shown = choice.map(found)
+    if result.target is not None:
+        print(readable(result.target))
+    _show_respelled(result.read_as)
+    shown = choice.map(result)
     print(readable(shown.name))
     label = readable if choice.words else written
     rows, columns = ([label(item) for item in side] for side in shown.labels)
     width = shutil.get_terminal_size().columns
     lines = draw_weights(shown.values, columns, rows, mask=shown.mask, width=width)
     print("\n".join([*lines, legend(masked=shown.mask is not None, width=width)]))
-    _show_pronouns(found, loaded)
-    if found.likely:
-        print("likely: " + ", ".join(f"{written(item.text)} {item.probability:.3f}" for item in found.likely[:SHOWN]))
+    _show_pronouns(result, loaded)
+    if result.likely:
+        print("likely: " + ", ".join(f"{written(item.text)} {item.probability:.3f}" for item in result.likely[:SHOWN]))
 
 
-def _show_pronouns(found: "Inspection", loaded: object) -> None:
+def _show_pronouns(result: "Inspection", loaded: object) -> None:
     """Write which words each pronoun of a text attends to: the mean of all heads, and each head."""
     from regard.inspection.drawing.words import readable
     from regard.tasks.classification.model import Classifier
@@ -237,7 +237,7 @@ def _show_pronouns(found: "Inspection", loaded: object) -> None:
 
     if not isinstance(loaded, Classifier | LanguageModel):
         return
-    for attended in attend_from_pronouns(loaded, found.trace, divide(loaded, found.text)).attention:
+    for attended in attend_from_pronouns(loaded, result.trace, divide(loaded, result.text)).attention:
         top = ", ".join(f"{readable(item['word'])} {item['weight']:.2f}" for item in attended["top"])
         print(f"“{readable(attended['word'])}”, word {attended['number']}: {top} (uniform {attended['uniform']:.2f})")
         for item in attended["readings"]:

@@ -47,7 +47,7 @@ def check_view(view: str, loaded: object, target: str | None) -> None:
             name, fitting = "a Hugging Face model", ()
     if view not in fitting:
         text = " or ".join(fitting) if fitting else "left out"
-        made = " that is told what to say" if target is not None else ""
+        made = " whose output is forced" if target is not None else ""
         raise ArgumentError(f"`--view` must be {text} for {name}{made}; received {view}.")
 
 

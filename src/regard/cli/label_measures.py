@@ -11,8 +11,6 @@ from regard.errors import ArgumentError, plural
 from regard.files import json_text
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from regard.evaluation.classification import ClassificationScores
     from regard.tasks.classification.model import Decision
     from regard.tasks.images.model import ImageDecision
@@ -44,24 +42,25 @@ def measure_labels(
     *,
     wanted: Wanted,
     unit: str = "text",
-    place: Callable[[str], str] | None = None,
+    locate: Callable[[str], str] | None = None,
 ) -> "ClassificationScores":
     """Write how good decisions are against the true labels, and give it; `unit` is what was classified.
 
     With `--json`, whose rows are decisions alone, one line of it goes to standard error; `--summary` gets all of it.
-    A true label that the model does not have is counted as wrong, and `place` says where it first stood.
+    A true label that the model does not have is counted as wrong, and `locate` gives where it first is.
     """
     import numpy as np
 
+    from regard.tasks.evaluation.labels import describe_scores, score_against
+
     gold = [true or "" for _, true in kept]
     rows = np.array([[item.probabilities[label] for label in labels] for item, _ in kept])
-    every, result = _score(rows, gold, labels)
-    strange = [label for label in gold if label not in labels]
-    if strange:
-        first = f"{place(strange[0])}: " if place is not None else ""
+    every, result, unknown = score_against(rows, gold, labels)
+    if unknown:
+        first = f"{locate(unknown[0])}: " if locate is not None else ""
         print(
-            f"regard: {plural(len(strange), unit)} with a label that the model does not have "
-            f'({first}"{sanitize(strange[0])}"), '
+            f"regard: {plural(len(unknown), unit)} with a label that the model does not have "
+            f'({first}"{sanitize(unknown[0])}"), '
             "counted as wrong, and left out of the cross-entropy",
             file=sys.stderr,
         )
@@ -69,52 +68,25 @@ def measure_labels(
         figures = {**result._asdict(), "bins": [item._asdict() for item in result.bins], "labels": every}
         write_page(wanted.summary, f"{json_text(figures, indent=1)}\n", option="--summary")
     if wanted.as_json:
-        print(f"regard: {_describe(result, count=len(kept), unit=unit)}", file=sys.stderr)
+        print(f"regard: {describe_scores(result, count=len(kept), unit=unit)}", file=sys.stderr)
     else:
         print_scores(result, every, count=len(kept), unit=unit)
     return result
 
 
-def _score(
-    rows: "np.ndarray", gold: Sequence[str], labels: Sequence[str]
-) -> "tuple[tuple[str, ...], ClassificationScores]":
-    """Score labels, those that the model does not have too, which it gives no probability."""
-    import numpy as np
-
-    from regard.data.formats.labeled import Labeled, number_labels
-    from regard.evaluation.classification import score_labels
-
-    known = np.array([label in labels for label in gold])
-    if known.all() or not known.any():  # none at all is a wrong column, which is refused
-        return tuple(labels), score_labels(
-            rows, number_labels([Labeled("", item) for item in gold], labels, side="measured")
-        )
-    every = (*labels, *sorted(set(gold) - set(labels)))
-    numbers = [every.index(label) for label in gold]
-    result = score_labels(np.pad(rows, ((0, 0), (0, len(every) - len(labels)))), numbers)
-    encoded = rows[known, [numbers[position] for position in np.flatnonzero(known)]]
-    return every, result._replace(cross_entropy=float(-np.log(np.maximum(encoded, 1e-30)).mean()))
-
-
-def _describe(found: "ClassificationScores", *, count: int, unit: str) -> str:
-    return (
-        f"accuracy {100 * found.accuracy:.2f} %, macro-F1 {100 * found.macro_f1:.2f}, calibration error "
-        f"{found.calibration_error:.4f}, cross-entropy {found.cross_entropy:.4f} on {plural(count, unit)}"
-    )
-
-
-def print_scores(found: "ClassificationScores", labels: Sequence[str], *, count: int, unit: str) -> None:
+def print_scores(result: "ClassificationScores", labels: Sequence[str], *, count: int, unit: str) -> None:
     """Print the figures, what was taken for what, and how right each confidence is."""
     from regard.cli.tables import print_table
+    from regard.tasks.evaluation.labels import describe_scores
 
-    print(f"{_describe(found, count=count, unit=unit)}\n")
+    print(f"{describe_scores(result, count=count, unit=unit)}\n")
     table = [
-        [label, *map(str, row), f"{f1:.3f}"] for label, row, f1 in zip(labels, found.confusion, found.f1, strict=True)
+        [label, *map(str, row), f"{f1:.3f}"] for label, row, f1 in zip(labels, result.confusion, result.f1, strict=True)
     ]
     print_table(["true \\ chosen", *labels, "F1"], table)
     bins = [
         [f"{item.low:.1f}–{item.high:.1f}", str(item.texts), f"{item.confidence:.3f}", f"{item.accuracy:.3f}"]
-        for item in found.bins
+        for item in result.bins
         if item.texts
     ]
     print()

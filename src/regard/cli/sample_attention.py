@@ -1,4 +1,4 @@
-"""Where a model looked, in two lines of text: what it said, and below each word the one it looked at most."""
+"""What a model attends to, in two lines of text: its output, and below each word the one with most weight."""
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -7,30 +7,30 @@ from regard.cli.terminal import sanitize
 from regard.training.watch import SampleWeights
 
 _SURE = 0.5
-"""The weight from which a look counts as one place; others are shown in brackets, and dim."""
+"""The weight from which a word counts as attended to; others are shown in brackets, and dim."""
 
 
-def draw_looks(looks: SampleWeights, *, width: int, indent: str = "    ") -> list[Text]:
-    """Write the tokens said above the source tokens that had most weight, as far as `width` allows.
+def draw_attention(attended: SampleWeights, *, width: int, indent: str = "    ") -> list[Text]:
+    """Write the tokens of the output above the source tokens that had most weight, as far as `width` allows.
 
-    >>> looks = SampleWeights(("Yo", "soy"), ("I", "am"), ((0.9, 0.1), (0.3, 0.7)))
-    >>> [line.plain for line in draw_looks(looks, width=80)]
+    >>> weights = SampleWeights(("Yo", "soy"), ("I", "am"), ((0.9, 0.1), (0.3, 0.7)))
+    >>> [line.plain for line in draw_attention(weights, width=80)]
     ['    I   am', '    Yo  soy']
     """
     output, known = Text(indent), Text(indent)
     used = cell_len(indent)
-    for number, (token, row) in enumerate(zip(looks.target, looks.weights, strict=True)):
+    for number, (token, row) in enumerate(zip(attended.target, attended.weights, strict=True)):
         weight = max(row, default=0.0)
         position = row.index(weight) if weight else -1
-        attended = _plain(looks.source[position]) if position >= 0 else "·"
+        word = _plain(attended.source[position]) if position >= 0 else "·"
         sure = weight >= _SURE
-        attended = attended if sure else f"({attended})"
-        column = max(cell_len(_plain(token)), cell_len(attended))
+        word = word if sure else f"({word})"
+        column = max(cell_len(_plain(token)), cell_len(word))
         if used + column + 4 > width and number:
             output.append("…")
             break
         _append(output, _plain(token), column, "bold")
-        _append(known, attended, column, "" if sure else "dim")
+        _append(known, word, column, "" if sure else "dim")
         used += column + 2
     for line in (output, known):
         line.rstrip()

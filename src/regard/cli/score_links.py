@@ -40,7 +40,7 @@ def score_links(
     division = read_division(words)
     lengths = None if source is None or target is None else lengths_of(read_two_files(source, target), division)
     own_base, right_base = read_base(base), read_base(gold_base, flag="--gold-base")
-    right = read_links(gold, base=right_base, lengths=lengths, flag="--gold-base")
+    right = read_links(gold, base=right_base, lengths=lengths, argument="gold_base")
     result = read_links(hypotheses, base=own_base, lengths=lengths, swapped=swapped)
     if len(result) != len(right):
         raise DataError(

@@ -86,9 +86,9 @@ def _open(folders: list[Path], device: str, *, respell: bool) -> "Models":
     from regard.studio.models import Models
     from regard.studio.preparing import Preparation, cache_folder
     from regard.tasks.load import load
-    from regard.tasks.model_folder import find_device
+    from regard.training.group import pick_device
 
-    load_there = partial(load, device=find_device(device), respell=respell)
+    load_there = partial(load, device=pick_device(device, argument="device"), respell=respell)
     if folders:
         return Models(folders, load=load_there)
     models = Models(preparation=Preparation(cache_folder()).start(), load=load_there)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from regard.errors import ArgumentError
-from regard.tasks.task import DEFAULT, TASKS, all_settings, data_settings, find_task
+from regard.tasks.task import DEFAULT, TASKS, data_settings, find_task
 
 _NAMES = f"{', '.join(list(TASKS)[:-1])} or {list(TASKS)[-1]}."
 
@@ -77,38 +77,19 @@ def train(
     flags = data_settings(data or [], source, target)
     written = current_names(find_task(task).settings, load_toml(config)) if config else {}
     chosen = merge(written, {"data": flags} if flags else {})
+    from regard.tasks.training import settings_of_run, start_run_from
+
     if out is not None and not (flags or preset or config or start):
-        task, chosen = _settings_there(out, task)
+        known, chosen = settings_of_run(out)
+        task = known or task
     chosen = merge(chosen, parse_assignments(assignments or []))
-    if start is not None:
-        chosen = _start_settings(start, task, chosen, preset)
+    chosen = start_run_from(start or "", task, chosen, preset)
     if print_config:
         _print_config(task, chosen, preset)
         return
     if out is None:
         raise ArgumentError("`--out` must name the run folder, such as runs/a; received nothing.")
     run_training(task, chosen, preset, out, as_json=as_json)
-
-
-def _settings_there(out: Path, task: str) -> tuple[str, dict[str, Any]]:
-    """Give the task and the settings of the run in a folder; none where it holds no run."""
-    from regard.config.read import current_names
-    from regard.training.run_folder import RunFolder
-
-    run = RunFolder(out)
-    known = run.task(all_settings()) if run.config.is_file() else ""
-    return (known, current_names(TASKS[known].settings, run.table())) if known else (task, {})
-
-
-def _start_settings(start: Path, task: str, chosen: dict[str, Any], preset: str) -> dict[str, Any]:
-    """Give the settings of a run that starts from the model in a folder."""
-    if preset:
-        raise ArgumentError(
-            f"`--preset` must be left out with --from, whose model is trained further; received {preset}."
-        )
-    from regard.tasks import start as starting
-
-    return starting.start_settings(start, task, chosen)
 
 
 def run_training(name: str, chosen: dict[str, Any], preset: str, out: Path, *, as_json: bool = False) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from regard.tasks.text_lines import ByteStream
     from regard.tasks.translation.lines import LineTranslator, Translate
 
-_SEARCH, _SAMPLING = "Search", "Sampling instead of search"
+_SEARCH = "Search"
 
 
 def translate(
@@ -34,7 +34,7 @@ def translate(
         bool, typer.Option("--json", help="A JSON object a line: text, score, tokens, alignment, weights.")
     ] = False,
     others: Annotated[
-        list[Path] | None, typer.Option("--with", help="Another model of the same vocabulary, to ask as well.")
+        list[Path] | None, typer.Option("--with", help="Another model of the same vocabulary, to search with too.")
     ] = None,
     dictionary: Annotated[
         Path | None, typer.Option(help="TSV of words and their translations, for words the model cannot output.")
@@ -56,17 +56,13 @@ def translate(
             "--set", metavar="KEY=VALUE", help="Any other setting, such as length_penalty=0.6.", rich_help_panel=_SEARCH
         ),
     ] = None,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw at random.", rich_help_panel=_SAMPLING)] = False,
-    temperature: Annotated[
-        float | None, typer.Option(help="Below 1 for likelier words.", rich_help_panel=_SAMPLING)
-    ] = None,
-    top_k: Annotated[
-        int | None, typer.Option(help="Draw from so many of the likeliest.", rich_help_panel=_SAMPLING)
-    ] = None,
-    top_p: Annotated[
-        float | None, typer.Option(help="Draw from the likeliest of this probability.", rich_help_panel=_SAMPLING)
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Another seed, another draw.", rich_help_panel=_SAMPLING)] = None,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Draw at random instead of searching.", rich_help_panel=_SEARCH)
+    ] = False,
+    temperature: Annotated[float | None, typer.Option(hidden=True)] = None,
+    top_k: Annotated[int | None, typer.Option(hidden=True)] = None,
+    top_p: Annotated[float | None, typer.Option(hidden=True)] = None,
+    seed: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Translate sentences, a file, or lines as they come: one line out for each line in.
 
@@ -75,6 +71,11 @@ def translate(
     A file: `regard translate runs/a --input corpus.es --output corpus.en --beam 5`
 
     A pipe: `cat corpus.es | regard translate runs/a --json > corpus.jsonl`
+
+    At random: `regard translate runs/a "El gato duerme." --set sampling.temperature=0.7 --set sampling.seed=2`
+
+    Further settings, by `--set`: length_penalty, weights, unknown, max_source_length; sampling.temperature,
+    sampling.top_k, sampling.top_p and sampling.seed.
     """
     chosen: dict[str, Any] = {"json": json, "beam": beam, "n_best": n_best, "max_length": max_length}
     drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
@@ -109,13 +110,13 @@ def _run(
     dictionary: Path | None,
     device: str,
 ) -> None:
-    from regard.tasks.translation.files import OutputPlace
+    from regard.tasks.translation.files import OutputFile
     from regard.tasks.translation.lines import LineTranslator, translate_stream
     from regard.tasks.translation.model import load
     from regard.tasks.translation.unknown_words import read_dictionary
 
     if output is not None:
-        OutputPlace(output).check()
+        OutputFile(output).check()
     words = read_dictionary(dictionary) if dictionary else {}
     with _lines(texts, source) as stream:
         translator = load(
@@ -148,7 +149,7 @@ def _into_file(
     overwrite: bool,
     source: Path | None,
 ) -> None:
-    from regard.cli.line_progress import LineProgress
+    from regard.cli.progress import LineProgress
     from regard.data.formats.paths import PACKED
     from regard.tasks.translation.files import CHUNK_LINES, translate_file
     from regard.training.failure import is_disk_full

@@ -20,7 +20,7 @@ from regard.tasks.classification.model import Classifier
 from regard.tasks.images.model import ImageClassifier
 from regard.tasks.language.model import LanguageModel
 from regard.tasks.load import load
-from regard.tasks.model_kinds import saved_task
+from regard.tasks.model_folder import saved_task
 from regard.tasks.questions.model import QuestionAnswerer
 from regard.tasks.task import TASKS
 from regard.tasks.translation.model import Translator

@@ -1,8 +1,8 @@
 """What `regard evaluate`, `compare` and `align` do, as calls: `regard.evaluate`, `regard.compare`, `regard.align`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 from regard.config.read import read_settings
 from regard.data.corpora.pair import Pair
@@ -10,93 +10,120 @@ from regard.data.text.word_spans import Division
 from regard.errors import ArgumentError, ArgumentTypeError, near_miss, with_article
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.readings.symmetrize import Join
-from regard.tasks.alignment.align import (
-    PLAIN,
-    align_by_counting,
-    align_diagonally,
-    join_directions,
-    shorten,
-    turned_pairs,
-)
-from regard.tasks.alignment.align import align as align_pairs
-from regard.tasks.alignment.reading_choice import choose_by_agreement
+from regard.tasks.alignment.aligner import Aligner
 from regard.tasks.alignment.result import Alignment
-from regard.tasks.evaluation import comparison
-from regard.tasks.evaluation.evaluate import Evaluating, Evaluation
+from regard.tasks.classification.model import Classifier
+from regard.tasks.evaluation.comparison import Comparison, evaluate_system, evaluate_systems, system_names
+from regard.tasks.evaluation.comparison import compare as compare_evaluations
+from regard.tasks.evaluation.evaluate import Evaluation, Watch, watch_nothing
 from regard.tasks.evaluation.evaluate import evaluate as evaluate_translator
-from regard.tasks.evaluation.held_out import find_held_out
-from regard.tasks.evaluation.texts import MeasuringText, TextEvaluation, evaluate_texts, find_run_text, find_text
-from regard.tasks.language.model import LanguageModel
+from regard.tasks.evaluation.held_out import find_held_out, run_of
+from regard.tasks.evaluation.request import Data, Request
+from regard.tasks.evaluation.sides import SideEvaluation, evaluate_labels, evaluate_side
+from regard.tasks.evaluation.text_comparison import TextComparison, compare_on_text
+from regard.tasks.evaluation.texts import TextEvaluation, evaluate_texts
+from regard.tasks.images.model import ImageClassifier
+from regard.tasks.language.model import LanguageModel, load_language
 from regard.tasks.load import load
-from regard.tasks.model_folder import find_model
-from regard.tasks.model_kinds import check_kind
+from regard.tasks.model_folder import check_kind, find_model
+from regard.tasks.task import TASKS
 from regard.tasks.training import read_keys
 from regard.tasks.translation.model import Translator
 
-AGREE_ON = 500
-"""Pairs on which the agreement of two directions is measured, at most."""
-COUNTING, DIAGONAL = "ibm-1", "diagonal"
+Model: TypeAlias = Any
+"""A model that was loaded: what `regard.load` gives."""
 
 
 def evaluate(
-    model: str | Path | Translator | LanguageModel,
+    model: str | Path | Model,
     *,
-    data: str | Path = "",
+    data: Data = "",
     source: str | Path = "",
     target: str | Path = "",
     split: str = "",
+    trust: bool = False,
     settings: Mapping[str, Any] | None = None,
-) -> Evaluation | TextEvaluation:
-    """Score a translator (BLEU, chrF, TER, quality by length) or a language model (perplexity of a text).
+    on_progress: Watch | None = None,
+) -> Evaluation | TextEvaluation | SideEvaluation:
+    """Measure a model of any task, as `regard evaluate` does.
 
-    - `model`: a run folder, a model folder, or a model that was loaded.
-    - `data`: a test set: file, folder, hf:NAME or builtin:NAME; or two plain files, `source` and `target`. Without
-      them, what the run in the folder held out. For a language model, `data` is a text.
+    | task | what is measured | result |
+    | --- | --- | --- |
+    | translate | BLEU, chrF, TER, quality by length, perplexity | `Evaluation` |
+    | language | perplexity of a text | `TextEvaluation` |
+    | classify, images | accuracy, F1, calibration | `SideEvaluation` |
+    | questions, captions | right answers by kind; captions right word for word | `SideEvaluation` |
+
+    - `model`: a run folder, a model folder, or a model that was loaded; for a translation also a file of the output of
+      any system, a line for each pair.
+    - `data`: what to measure on: for a translator a file, folder, hf:NAME or builtin:NAME, or two plain files, `source`
+      and `target`; for a language model a text, or several; for a classifier labeled texts or images. Without them, and
+      always for the others, what the run in the folder held out.
     - `split`: a part of the data, such as valid, or test,long of a built-in corpus.
-    - `settings`: others under dotted keys: of a translator search.beam, bins, samples, seed, device, data.trust; of a
-      language model stride and device.
+    - `trust`: open what config.toml of a run names that was not made here.
+    - `settings`: others under dotted keys: of a translator search.beam, bins, tokenized, samples, seed, device; of a
+      language model stride and device; of the others device, text and label (columns of `data`).
+    - `on_progress`: called with what is done, how much of it, and of how much.
 
-    `table()` of the result gives all figures as plain values. Nothing is written; `regard evaluate` keeps its figures
-    in the run folder.
+    `str()` of the result is for people, `table()` gives all figures as plain values. Nothing is written; `regard
+    evaluate` keeps the figures of a translator's run in its folder.
     """
-    folder = Path(model) if isinstance(model, str | Path) else None
-    if folder is not None:
-        check_kind(find_model(folder), "translate", "language")
-    chosen = read_keys(settings or {})
-    loaded = load(folder, device=str(chosen.get("device", "cpu"))) if folder is not None else model
-    name = comparison.system_names([folder])[0] if folder is not None else "model"
-    if isinstance(loaded, LanguageModel):
-        if source or target:
-            raise ArgumentError(
-                f"`source` must be left out for a language model, which is measured on one text, `data`; received "
-                f"{source or target}."
-            )
-        return _evaluate_language(loaded, folder, str(data), split, read_settings(MeasuringText, chosen), name)
-    if not isinstance(loaded, Translator):
-        name = with_article(type(loaded).__name__)
-        raise ArgumentTypeError(f"`model` must be a translator, a language model or a folder of one; received {name}.")
-    read = _read_evaluating(data, source, target, split, chosen)
-    return evaluate_translator(loaded, find_held_out(read.data, folder), read, name=name)
+    request = Request(data, str(source), str(target), split, trust, read_keys(settings or {}))
+    watch = on_progress or watch_nothing
+    if not isinstance(model, str | Path):
+        return _evaluate_loaded(model, request, watch)
+    path = Path(model)
+    name = system_names([path])[0]
+    if path.is_file():
+        read = request.for_pairs()
+        return evaluate_system(path, find_held_out(read.data), read, name=name, watch=watch)
+    folder = find_model(path)
+    match task := check_kind(folder, *TASKS):
+        case "translate":
+            read = request.for_pairs()
+            return evaluate_system(path, find_held_out(read.data, path), read, name=name, watch=watch)
+        case "language":
+            measuring, texts = request.for_text(path)
+            loaded = load_language(path, device=measuring.device)
+            return evaluate_texts(loaded, texts, name=name, stride=measuring.stride, watch=watch)
+    side = request.for_side(task)
+    if not request.data:
+        return evaluate_side(path, side, split=split, trust=trust)
+    return evaluate_labels(load(path, device=side.device), request.one_corpus(), side, name=name, run=run_of(path))
 
 
 def compare(
     *systems: str | Path,
-    data: str | Path = "",
+    data: Data = "",
     source: str | Path = "",
     target: str | Path = "",
     split: str = "",
+    trust: bool = False,
     settings: Mapping[str, Any] | None = None,
-) -> comparison.Comparison:
-    """Compare translators on the same test set, by paired bootstrap resampling; the first is the baseline.
+    on_progress: Watch | None = None,
+) -> Comparison | TextComparison:
+    """Compare translators on the same pairs, or language models on the same text; the first is the baseline.
 
-    `systems` are run folders, model folders, or files of output; the rest is as for `evaluate`, and without a test set
-    it is the one that all runs held out.
+    Translators are compared by paired bootstrap resampling, language models by bits a character.
+
+    `systems` are run folders, model folders, or files of translations; the rest is as for `evaluate`, and without a
+    test set it is the one that all runs held out.
     """
     if len(systems) < 2:
-        raise ArgumentError(f"`systems` must be two or more; received {len(systems)}. For one: regard.evaluate.")
-    read = _read_evaluating(data, source, target, split, read_keys(settings or {}))
-    evaluations = comparison.evaluate_systems([Path(item) for item in systems], read, watch=lambda _: _watch_nothing)
-    return comparison.compare(evaluations, samples=read.samples, seed=read.seed)
+        raise ArgumentError(f"`systems` must be two or more; received {len(systems)}. For one, evaluate it.")
+    request = Request(data, str(source), str(target), split, trust, read_keys(settings or {}))
+    paths, watch = [Path(item) for item in systems], on_progress or watch_nothing
+
+    def watch_one(name: str) -> Watch:
+        return lambda doing, done, total: watch(f"{name}: {doing}", done, total)
+
+    folders = [find_model(path) for path in paths if path.is_dir()]
+    if folders and check_kind(folders[0], "translate", "language") == "language":
+        return compare_on_text(paths, *request.for_texts(paths), watch=watch_one)
+    read = request.for_pairs()
+    evaluations = evaluate_systems(paths, read, watch=watch_one)
+    watch("comparing", 0, 1)
+    return compare_evaluations(evaluations, samples=read.samples, seed=read.seed)
 
 
 def align(
@@ -106,6 +133,8 @@ def align(
     reverse: str | Path | Translator | None = None,
     join: Join = "grow-diag",
     words: Division = "marks",
+    develop: Sequence[Pair] = (),
+    train: Sequence[Pair | tuple[str, str]] = (),
     settings: Mapping[str, Any] | None = None,
 ) -> list[Alignment]:
     """Link the words of sentence pairs by the attention of a translator that is made to output the target.
@@ -115,70 +144,50 @@ def align(
     - `reverse`: a model of the other direction, whose links are joined as `join` says: intersection, union, grow-diag
       or grow-diag-final.
     - `words`: what links count: "marks" counts punctuation apart, "whitespace" what stands between spaces.
-    - `settings`: which weights are read: step, layer, head, norms, threshold. Without them, two directions are read
-      where they agree most, and one by its last layers.
+    - `develop`: pairs with gold links (`Pair.links`), by which the layer, head and step are chosen.
+    - `train`: more pairs for "ibm-1" to learn from, beside those it aligns.
+    - `settings`: which weights are read: step, layer, head, norms, threshold. Without them and `develop`, two
+      directions are read where they agree most, and one by its last layers.
 
     >>> [alignment.links for alignment in align("diagonal", [("la casa", "the house")])]
     [(Link(source=0, target=0, sure=True), Link(source=1, target=1, sure=True))]
     """
     _check_choice("join", join, get_args(Join))
     _check_choice("words", words, get_args(Division))
-    forward, backward = _load_aligner(model), _load_aligner(reverse)
-    plain = [pair if isinstance(pair, Pair) else Pair(source=pair[0], target=pair[1]) for pair in pairs]
-    readings = [read_settings(Reading, read_keys(settings)) if settings else PLAIN] * 2
-    if settings is None and isinstance(forward, Translator) and isinstance(backward, Translator) and plain:
-        readings = [item.reading for item in choose_by_agreement(forward, backward, plain[:AGREE_ON], words=words)]
-    both = [item if isinstance(item, Translator) else None for item in (forward, backward)]
-    plain, _ = shorten(plain, *both, words=words)
-    links = _align_one(forward, plain, readings[0], words)
-    if backward is None:
-        return links
-    return join_directions(links, _align_one(backward, turned_pairs(plain), readings[1], words), join)
-
-
-def _read_evaluating(
-    data: str | Path, source: str | Path, target: str | Path, split: str, chosen: Mapping[str, Any]
-) -> Evaluating:
-    named = {"corpus": str(data), "source": str(source), "target": str(target), "split": split}
-    return read_settings(Evaluating, {"data": {name: item for name, item in named.items() if item}}, chosen)
-
-
-def _evaluate_language(
-    model: LanguageModel, folder: Path | None, data: str, split: str, settings: MeasuringText, name: str
-) -> TextEvaluation:
-    if data and split:
-        raise ArgumentError(f"`split` must be left out with a text, which is read whole; received {split}.")
-    if not data and folder is None:
-        raise ArgumentError("`data` must name a text for a model that was loaded; received nothing.")
-    if data:
-        named = find_text(data)
-        texts = {named.name: named.text}
+    aligner = Aligner([model] if reverse is None else [model, reverse], words=words)
+    aligner.train_on += _as_pairs(train)
+    plain = _as_pairs(pairs)
+    if settings:
+        aligner.readings = [read_settings(Reading, read_keys(settings))] * len(aligner.readings)
+    elif develop:
+        aligner.choose_by_gold(develop)
     else:
-        texts = dict([find_run_text(folder or "", split)])
-    return evaluate_texts(model, texts, name=name, stride=settings.stride)
+        aligner.choose_by_agreement(plain)
+    return list(aligner.align(plain, join))
 
 
-def _load_aligner(model: str | Path | Translator | None) -> str | Translator | None:
-    if model is None or isinstance(model, Translator) or model in (COUNTING, DIAGONAL):
-        return None if model is None else model if isinstance(model, Translator) else str(model)
-    check_kind(find_model(model), "translate")
-    translator: Translator = load(model)
-    return translator
+def _as_pairs(pairs: Sequence[Pair | tuple[str, str]]) -> list[Pair]:
+    return [pair if isinstance(pair, Pair) else Pair(source=pair[0], target=pair[1]) for pair in pairs]
 
 
-def _align_one(
-    model: str | Translator | None, pairs: Sequence[Pair], reading: Reading, words: Division
-) -> list[Alignment]:
-    if isinstance(model, Translator):
-        return align_pairs(model, pairs, reading=reading, words=words)
-    count: Callable[..., list[Alignment]] = align_by_counting if model == COUNTING else align_diagonally
-    return count(pairs, words=words)
+def _evaluate_loaded(model: Model, request: Request, watch: Watch) -> Evaluation | TextEvaluation | SideEvaluation:
+    """Measure a model that was loaded, whose run is not known: the data must be named."""
+    match model:
+        case Translator():
+            read = request.for_pairs()
+            return evaluate_translator(model, find_held_out(read.data), read, watch=watch)
+        case LanguageModel():
+            measuring, texts = request.for_text(None)
+            return evaluate_texts(model, texts, name="model", stride=measuring.stride, watch=watch)
+        case Classifier() | ImageClassifier():
+            task = "classify" if isinstance(model, Classifier) else "images"
+            return evaluate_labels(model, request.one_corpus(), request.for_side(task))
+    raise ArgumentTypeError(
+        "`model` must be a run folder, or a translator, a language model or a classifier that was loaded; received "
+        f"{with_article(type(model).__name__)}. Give the run folder, whose data is measured on."
+    )
 
 
 def _check_choice(name: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise ArgumentError(f"`{name}` must be one of {', '.join(known)}; received {value}.{near_miss(value, known)}")
-
-
-def _watch_nothing(what: str, done: int, total: int) -> None:
-    """Show nothing."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Use(NamedTuple):
-    """What a model is for, as hubs call it, and how it is asked from a shell and from Python."""
+    """What a model is for, as hubs call it, and how it is used from a shell and from Python."""
 
     kind: str
     command: str
@@ -14,6 +14,9 @@ class Use(NamedTuple):
 
 TRANSLATE = Use("translation", "translate", 'translate(["..."])')
 GENERATE = Use("text-generation", "generate", 'generate("...")')
+
+
+CLASSIFY = Use("text-classification", "classify", 'classify(["..."])[0]')
 
 
 class Card(NamedTuple):
@@ -28,10 +31,13 @@ class Card(NamedTuple):
     signature: str
     folder: str
     use: Use
+    note: str = ""
+    """What a user should know of the output."""
 
 
 def write_card(card: Card) -> str:
     """Write a card as Markdown with the head that model hubs read."""
+    note = f"\n{_cell(card.note)}\n" if card.note else ""
     rows = "\n".join(f"| {_cell(name)} | {_cell(value)} |" for name, value in card.figures.items())
     return f"""---
 license: {_plain(card.license)}
@@ -55,7 +61,7 @@ import regard
 model = regard.load("{card.folder}")
 print(model.{card.use.python})
 ```
-
+{note}
 ## Data
 
 {card.data}

@@ -118,10 +118,10 @@ class Demonstrated:
     sure: str
     """A sentence that the model with attention translates as the reference does, to try it with."""
 
-    def score(self, system: str, place: int) -> float:
+    def score(self, system: str, position: int) -> float:
         """Give the BLEU of a system on the sentences of one bin of lengths."""
         item = self.evaluations[SYSTEMS.index(system)]
-        return item.lengths[place].scores["BLEU"].value
+        return item.lengths[position].scores["BLEU"].value
 
 
 def draw_pairs(plan: Plan) -> Data:

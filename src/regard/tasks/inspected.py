@@ -197,7 +197,7 @@ def _check_attends(model: nn.Module, kind: str, *, preset: str) -> None:
     if not any(isinstance(module, Attend) for module in model.modules()):
         raise ArgumentError(
             f"`model` must attend to be inspected; received {with_article(kind)} model, which has no attention. Train "
-            f"one that has: --preset {preset}."
+            f"one that has: `regard train --preset {preset}`."
         )
 
 

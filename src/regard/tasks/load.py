@@ -6,8 +6,7 @@ from typing import Any
 
 import torch
 
-from regard.tasks.model_folder import open_model
-from regard.tasks.model_kinds import saved_task
+from regard.tasks.model_folder import open_model, saved_task
 from regard.tasks.task import TASKS
 from regard.tasks.translation import model as translator
 from regard.tasks.translation.model import MAX_SOURCE_LENGTH, Unknown

@@ -1,15 +1,14 @@
-"""Find the model folder that a path means, or say what is there instead."""
+"""Find the model folder that a path means and the task of its model, or say what is there instead."""
 
 import hashlib
 import logging
+from collections.abc import Sequence
 from pathlib import Path
-
-import torch
+from typing import Any
 
 from regard.data.untrained import FILE
-from regard.errors import ArgumentError, DataError, nearest
-from regard.models.folder import CONFIG, PARAMETERS
-from regard.tasks.model_kinds import saved_task
+from regard.errors import DataError, nearest
+from regard.models.folder import CONFIG, PARAMETERS, read_table
 from regard.tasks.task import TASKS
 from regard.training.run_folder import RunFolder
 
@@ -46,18 +45,37 @@ def usable_now(path: Path) -> str:
     return f" Until then `{TASKS[task].command} {path}` uses the model of step {step:,}."
 
 
-def find_device(device: torch.device | str) -> torch.device:
-    """Give the device of that name; "auto" is a GPU where torch sees one."""
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+def saved_task(folder: Path) -> str | None:
+    """Give the task of the model in a folder; nothing where config.json names none.
+
+    That of a translator names its vocabularies and no task.
+    """
     try:
-        result = torch.device(device)
-        torch.empty(0, device=result)
-    except (RuntimeError, AssertionError) as error:
-        raise ArgumentError(
-            f"`device` must be cpu, auto, or cuda where torch sees a GPU; received {device}."
-        ) from error
-    return result
+        return _task_of(read_table(folder))
+    except DataError:
+        return None
+
+
+def read_config(folder: Path, *tasks: str) -> tuple[str, dict[str, Any]]:
+    """Give the task of the model in a folder, and what its config.json holds; raise unless it is one of `tasks`.
+
+    The error names what is needed, what is there, and which command uses that.
+    """
+    table = read_table(folder)
+    task = _task_of(table)
+    if task is not None and task in tasks:
+        return task, table
+    needed = _either([TASKS[name].model for name in tasks])
+    train = _either([f"`{TASKS[name].training_command}`" for name in tasks])
+    raise DataError(
+        f"`path` must be the folder of {needed}; {folder} holds {_describe(table, task)} What is needed here is "
+        f"trained with {train}."
+    )
+
+
+def check_kind(folder: Path, *tasks: str) -> str:
+    """Give the task of the model in a folder; raise unless it is one of `tasks`."""
+    return read_config(folder, *tasks)[0]
 
 
 def digest_model(folder: Path) -> str:
@@ -89,3 +107,21 @@ def _instead(run: RunFolder) -> str:
     if inside:
         return f"a folder of runs. Name one of them: {', '.join(map(str, inside[:5]))}."
     return f"a folder without {CONFIG}. `regard train --out` makes one that has it."
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _describe(table: dict[str, object], task: str | None) -> str:
+    if task is not None:
+        return f"{TASKS[task].model}. Use `{TASKS[task].command}` with it."
+    if "model_type" in table:
+        return "a Hugging Face model. Use `regard inspect` with it."
+    return f"a {CONFIG} that does not say what it is for."
+
+
+def _task_of(table: dict[str, object]) -> str | None:
+    if "task" not in table:
+        return "translate" if "source_vocabulary" in table else None
+    return next((name for name in TASKS if name == table["task"]), None)

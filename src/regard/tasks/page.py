@@ -1,7 +1,10 @@
-"""Pages in one file, without script and network: a style for light, dark and narrow screens, and tables of weights."""
+"""Pages in one file, without script and network: the report of a run, curves, tables of weights, one style."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any, NamedTuple
+
+from regard.training.metrics import is_number
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2433; --paper: #fff; --line: #d5dae3; --dim: #5b6475; --faint: #eef1f6;
@@ -22,11 +25,11 @@ svg { max-width: 100%; height: auto } svg text { font: 11px system-ui, sans-seri
 small { color: var(--dim); overflow-wrap: anywhere }
 @media (max-width: 40rem) { th { white-space: normal } }
 .wide { overflow-x: auto; margin-bottom: 1.5rem }
-.looks { border-collapse: separate; border-spacing: 1px; margin: 0 }
-.looks th { border: 0; font-weight: 400; font-size: .85rem; padding: .1rem .4rem }
-.looks thead th { writing-mode: vertical-rl; transform: rotate(180deg); padding: .4rem .1rem; vertical-align: top }
-.looks tbody th { text-align: right }
-.looks td { border: 0; padding: 0; min-width: 1.5rem; height: 1.5rem;
+.weights { border-collapse: separate; border-spacing: 1px; margin: 0 }
+.weights th { border: 0; font-weight: 400; font-size: .85rem; padding: .1rem .4rem }
+.weights thead th { writing-mode: vertical-rl; transform: rotate(180deg); padding: .4rem .1rem; vertical-align: top }
+.weights tbody th { text-align: right }
+.weights td { border: 0; padding: 0; min-width: 1.5rem; height: 1.5rem;
   background: color-mix(in srgb, var(--one) calc(var(--weight) * 100%), var(--faint)) }
 """
 
@@ -38,10 +41,98 @@ def make_html(title: str, parts: Iterable[str]) -> str:
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
 
 
+class Report(NamedTuple):
+    """What the report of every run tells, whatever its task."""
+
+    title: str
+    signature: str
+    figures: Mapping[str, str]
+    """Named for people."""
+    command: str
+    config: str
+    """The settings, as TOML."""
+    data: str = ""
+    """Which data, in a sentence."""
+
+
+def make_report(report: Report, sections: Iterable[str], *, style: str = "") -> str:
+    """Write `report.html`: figures first, then the sections of the task, which are HTML, then command and settings."""
+    data = f"<p>{escape(report.data)}</p>" if report.data else ""
+    parts = [
+        style,
+        f"<h1>{escape(report.title)}</h1><p><small>{escape(report.signature)}</small></p>{data}",
+        f"<table>{rows_html(report.figures)}</table>",
+        *sections,
+        f"<h2>Command</h2><pre>{escape(report.command)}</pre>",
+        f"<h2>Settings</h2><pre>{escape(report.config)}</pre>",
+    ]
+    return make_html(report.title, parts)
+
+
+def rows_html(figures: Mapping[str, str]) -> str:
+    """Give rows of a table, the name of a figure before its value."""
+    return "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in figures.items())
+
+
+def curves_html(
+    metrics: Sequence[Mapping[str, Any]], *, measure: str = "bleu", called: str = "BLEU", unit: str = "token"
+) -> str:
+    """Draw the loss, a measure of the validations, the rate and the speed over the steps, from metrics.jsonl."""
+    train = [line for line in metrics if line.get("event") == "train"]
+    valid = [line for line in metrics if line.get("event") == "valid"]
+    loss = {"train": _points(train, "cross_entropy"), "valid": _points(valid, "loss")}
+    speed = "target tokens" if unit == "token" else f"{unit}s"
+    curves = [
+        _figure(f"cross-entropy, nats {'an' if unit[0] in 'aeiou' else 'a'} {unit}", loss),
+        _figure(called, {"valid": _points(valid, measure)}),
+        _figure("learning rate", {"train": _points(train, "rate")}),
+        _figure(f"{speed} a second", {"train": _points(train, "tokens_per_second")}),
+    ]
+    return "".join(curves)
+
+
+def _points(lines: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
+    return [(float(line["step"]), float(line[key])) for line in lines if is_number(line.get(key)) and "step" in line]
+
+
+def _figure(caption: str, curves: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    """Draw one or two curves over the steps."""
+    drawn = {name: points for name, points in curves.items() if points}
+    if not drawn:
+        return ""
+    every = [point for points in drawn.values() for point in points]
+    right = max(x for x, _ in every)
+    low, high = min(y for _, y in every), max(y for _, y in every)
+    span = (high - low) or abs(high) or 1.0
+    lines = []
+    for style, points in zip(("one", "two"), drawn.values(), strict=False):
+        indices = " ".join(f"{50 + 330 * x / right:.1f},{170 - 150 * (y - low) / span:.1f}" for x, y in points)
+        dot = f'<circle cx="{indices.split(",")[0]}" cy="{indices.split(",")[1]}" r="2"/>' if len(points) == 1 else ""
+        lines.append(f'<g class="{style}" fill="none" stroke-width="1.8"><polyline points="{indices}"/>{dot}</g>')
+    axes = (
+        '<path d="M50 15V170H385" fill="none" stroke="var(--line)"/>'
+        f'<text x="45" y="24" text-anchor="end">{_short(high)}</text>'
+        f'<text x="45" y="172" text-anchor="end">{_short(low)}</text>'
+        f'<text x="385" y="186" text-anchor="end">step {right:,.0f}</text>'
+    )
+    keys = ", ".join(
+        f'<span class="{style}-key">{escape(name)}</span>' for style, name in zip(("one", "two"), drawn, strict=False)
+    )
+    label = escape(f"{caption}, from {every[0][1]:.3g} to {every[-1][1]:.3g}")
+    size = 'width="400" height="195" viewBox="0 0 400 195"'
+    svg = f'<svg {size} role="img" aria-label="{label}">{axes}{"".join(lines)}</svg>'
+    return f"<figure>{svg}<figcaption>{escape(caption)} ({keys})</figcaption></figure>"
+
+
+def _short(number: float) -> str:
+    """Write a number at an axis in few characters."""
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"
+
+
 def weights_table(
     source: Sequence[str], target: Sequence[str], weights: Sequence[Sequence[float]], *, caption: str = ""
 ) -> str:
-    """Draw weights: a row for each word that was said, a column for each of the source; numbers on pointing.
+    """Draw weights: a row for each word of the output, a column for each of the source; numbers on pointing.
 
     >>> "&lt;b&gt;" in weights_table(["<b>"], ["x"], [[1.0]])
     True
@@ -56,4 +147,4 @@ def weights_table(
         rows.append(f"<tr><th>{escape(word)}</th>{cells}</tr>")
     output = f"<small>{escape(caption)}</small>" if caption else ""
     table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f'<div class="wide"><table class="looks">{table}</table>{output}</div>'
+    return f'<div class="wide"><table class="weights">{table}</table>{output}</div>'

@@ -14,8 +14,8 @@ from regard.config.show import to_table
 from regard.data.text.tokenizer import FILE, Tokenizer
 from regard.errors import ArgumentError, DataError
 from regard.files import read_json, write_text, write_whole
-from regard.models.folder import CONFIG, PARAMETERS, Built, build_filled, read_table
-from regard.tasks.model_kinds import check_kind
+from regard.models.folder import CONFIG, PARAMETERS, Built, build_filled
+from regard.tasks.model_folder import read_config
 from regard.tasks.task import TASKS
 
 Saved = TypeVar("Saved")
@@ -33,9 +33,9 @@ def write_saved(folder: Path, model: nn.Module, config: Any, texts: Mapping[str,
 
 def read_saved(folder: Path, task: str, kind: type[Saved]) -> Saved:
     """Read what config.json says of a model for `task`; another one is an error."""
-    check_kind(folder, task)
+    table = read_config(folder, task)[1]
     try:
-        return read_any_version(kind, read_table(folder))
+        return read_any_version(kind, table)
     except ArgumentError as error:
         raise DataError(f"{folder / CONFIG}: {error}") from error
 

@@ -1,4 +1,4 @@
-"""Start a run from another model: its parameters and tokenizers, on new data (`--from`, or `train.start`)."""
+"""Start a run from another model: its parameters and tokenizers, on new data (`start`, `--from`, or `train.start`)."""
 
 import shutil
 from collections.abc import Mapping
@@ -12,8 +12,7 @@ from regard.config.show import differences, to_table
 from regard.errors import ArgumentError
 from regard.files import flush, remove
 from regard.models.folder import CONFIG, PARAMETERS, check_finite, open_tensors, read_table, saved_tensors
-from regard.tasks.model_folder import find_model
-from regard.tasks.model_kinds import check_kind
+from regard.tasks.model_folder import check_kind, find_model
 from regard.tasks.task import TASKS
 from regard.training.parameters import load_tensors
 from regard.training.run import Run
@@ -30,12 +29,12 @@ def start_settings(path: Path, task: str, chosen: Mapping[str, Any]) -> dict[str
     known = next((known for known in _TASKS if known == task), None)
     if known is None:
         names = ", ".join(_TASKS[:-1])
-        raise ArgumentError(f"`--from` must be left out with --task {task}; {names} and {_TASKS[-1]} take it.")
+        raise ArgumentError(f"`start` must be left out for the task {task}; {names} and {_TASKS[-1]} take it.")
     check_kind(folder, known)
     for part, name in (("tokenizer", ""), ("data", "tokenizer")):
         if chosen.get(part, {}) and (not name or chosen[part].get(name)):
             raise ArgumentError(
-                f"`{'.'.join(filter(None, (part, name)))}` must be left out with --from, whose model brings its own "
+                f"`{'.'.join(filter(None, (part, name)))}` must be left out with `start`, whose model brings its own "
                 "tokenizer."
             )
     below = current_names(TASKS[known].settings, {"model": read_table(folder)["model"]})
@@ -80,15 +79,15 @@ def varying_tensors(first: nn.Module, second: nn.Module) -> frozenset[str]:
     return frozenset(name for name, item in saved_tensors(first).items() if shapes[name] != item.shape)
 
 
-def _copy(model: Path, place: Path) -> None:
-    aside = place.with_name(".start-writing")
+def _copy(model: Path, target: Path) -> None:
+    aside = target.with_name(".start-writing")
     remove(aside)
     aside.mkdir(parents=True)
     for path in model.iterdir():
         if path.is_file() and path.name not in _NOT_COPIED:
             shutil.copyfile(path, aside / path.name)
             flush(aside / path.name)
-    aside.rename(place)
+    aside.rename(target)
 
 
 def _check_architecture(config: Settings, folder: Path) -> None:
@@ -98,7 +97,7 @@ def _check_architecture(config: Settings, folder: Path) -> None:
     kind = saved.model.kind  # type: ignore[attr-defined]
     start = table["train"]["start"]
     if kind in _COUNTED:
-        raise ArgumentError(f"`--from` must be a model that is trained step by step; {start} holds one of kind {kind}.")
+        raise ArgumentError(f"`start` must be a model that is trained step by step; {start} holds one of kind {kind}.")
     changed = [
         change.replace(" was ", " is ", 1).replace(", now ", " there, here ", 1)
         for change in differences(saved, config)
@@ -107,6 +106,6 @@ def _check_architecture(config: Settings, folder: Path) -> None:
     if changed:
         rest = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
         raise ArgumentError(
-            f"`--from` must be a model of the architecture that is set; {start} differs: {'; '.join(changed[:5])}"
+            f"`start` must be a model of the architecture that is set; {start} differs: {'; '.join(changed[:5])}"
             f"{rest}. Leave these settings out: the run takes those of the model it starts from."
         )

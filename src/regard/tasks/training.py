@@ -16,6 +16,7 @@ from regard.config.read import merge
 from regard.errors import ArgumentError, ArgumentTypeError, RegardError
 from regard.tasks.load import load
 from regard.tasks.progress import Display, Progress, ProgressLine, Reporting
+from regard.tasks.start import start_settings
 from regard.tasks.task import Gathered, Table, Task, all_settings, data_settings, find_task
 from regard.training.group import joined_group
 from regard.training.interruption import Interruption, listening
@@ -25,30 +26,34 @@ from regard.training.streams import capture_streams, restore_streams
 
 
 def train(
-    task: str,
+    task: str = "",
     *,
     out: str | Path,
     data: str | Path | Sequence[str | Path] = "",
     source: str | Path = "",
     target: str | Path = "",
     preset: str = "",
+    start: str | Path = "",
     steps: int | None = None,
     settings: Mapping[str, Any] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Any:
     """Train a model of a task, or go on with a run that was stopped, and load it: what `regard.load(out)` gives.
 
-    - `task`: translate, language, classify, images, questions or captions.
+    - `task`: translate, language, classify, images, questions or captions; nothing for the run that `out` holds, with
+      its own settings.
     - `out`: the run folder. A run that is finished there is loaded; one that was stopped goes on.
     - `data`: a corpus: file, folder, pattern, hf:NAME or builtin:NAME, or several files. A translator may take two
       plain files instead, `source` and `target`.
     - `preset`: a named model of the task, such as bahdanau; without one, what suits the data.
+    - `start`: a model or run folder whose parameters and tokenizers the run starts from: fine-tuning on new data. The
+      architecture is that of this model.
     - `steps`: updates, at most; without them, what suits the data.
     - `settings`: any others under their dotted keys, such as {"train.seed": 2, "train.device": "cuda"}, or as tables,
       as a TOML file gives them. `regard train --task TASK --print-config` lists them.
     - `on_progress`: called with a `Progress`, which has step, steps, loss, seconds and valid, the figures of a
-      validation, some dozens of times. What it raises ends the run. Without it, one line shows how far the run is where
-      there is a terminal; in notebooks and scripts nothing is written.
+      validation, some dozens of times. What it raises ends the run. Without it, one line shows how far the run is on a
+      terminal and in a notebook; in scripts whose output goes elsewhere nothing is written.
 
     Ctrl-C stops after the step, saves a checkpoint and raises `regard.errors.Interrupted`; the same call goes on. A
     second Ctrl-C stops at once, and what was learned since the last checkpoint is lost.
@@ -59,7 +64,14 @@ def train(
     named = data_settings([str(file) for file in files if str(file)], str(source), str(target))
     chosen = _join_settings({"data": named} if named else {}, {} if steps is None else {"train": {"steps": steps}})
     chosen = _join_settings(chosen, read_keys(settings or {}))
-    call = {"data": data, "source": source, "target": target, "out": out, "preset": preset, "steps": steps}
+    if not (task or named or preset or start):
+        task, before = settings_of_run(Path(out))
+        chosen = merge(before, chosen)
+    if not task:
+        raise ArgumentError(f"`task` must be named for a new run, such as translate; {out} holds no run to go on with.")
+    chosen = start_run_from(start, task, chosen, preset)
+    call: dict[str, Any] = {"data": data, "source": source, "target": target, "out": out, "preset": preset}
+    call |= {"start": start, "steps": steps}
     with _restoring(), ExitStack() as ending:
         if on_progress is None:
             display: Display = ending.enter_context(_closing(ProgressLine()))
@@ -68,6 +80,24 @@ def train(
         command = _spell_call(task, {**call, "settings": dict(settings or {})})
         trained = train_task(find_task(task), chosen, Path(out), preset=preset, display=display, command=command)
     return load(out) if trained.figures else None
+
+
+def settings_of_run(out: Path) -> tuple[str, dict[str, Any]]:
+    """Give the task and the settings of the run in a folder; none where it holds no run."""
+    run = RunFolder(out)
+    task = run.task(all_settings()) if run.config.is_file() else ""
+    return (task, run.table()) if task else ("", {})
+
+
+def start_run_from(start: str | Path, task: str, chosen: Table, preset: str) -> dict[str, Any]:
+    """Give the settings of a run that starts from the model in a folder; those `chosen` where none is named."""
+    if not start:
+        return dict(chosen)
+    if preset:
+        raise ArgumentError(
+            f"`preset` must be left out with `start`, whose model is trained further; received {preset}."
+        )
+    return start_settings(Path(start), task, chosen)
 
 
 def train_task(
@@ -96,6 +126,7 @@ def train_task(
         display.noted(why)
     config = RunFolder(out).with_limits(_compose_for(task, chosen, preset or suited, gathered))
     display.noted(task.describe(config, gathered.corpus))
+    display.limit(config.train.minutes)
     with _begun(config, gathered, out, display) as (folder, group), _interruptible() as interruption:
         run = Run(folder=folder, command=command, watcher=display, group=group, interruption=interruption)
         return task.train(config, gathered.corpus, run, count)

@@ -71,19 +71,18 @@ class Group:
         return self.gather_text(text if self.leads else " ")[0]
 
 
-def pick_device(name: str, local_rank: int = 0) -> torch.device:
-    """Turn cpu, cuda or auto into a device of this machine."""
+def pick_device(name: torch.device | str, local_rank: int = 0, *, argument: str = "train.device") -> torch.device:
+    """Turn cpu, cuda or auto, a GPU where torch sees one, into a device of this machine; `argument` is what set it."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
-    except RuntimeError as error:
-        raise ArgumentError(f"`train.device` must be cpu, cuda or auto; received {name}.") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ArgumentError(f"`train.device` must be cpu where torch sees no GPU; received {name}.")
-    if device.type == "cuda" and device.index is None:
-        return torch.device("cuda", local_rank)
-    return device
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ArgumentError(
+            f"`{argument}` must be cpu, auto, or cuda where torch sees a GPU; received {name}."
+        ) from error
+    return torch.device("cuda", local_rank) if device.type == "cuda" and device.index is None else device
 
 
 @contextmanager

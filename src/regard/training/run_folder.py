@@ -99,7 +99,7 @@ class RunFolder:
         others = [path.name for path in self.path.iterdir() if not path.name.startswith(".")]
         if others:
             raise ArgumentError(
-                f"`--out` must be a new or empty folder, or one that `regard train` made; {self.path} holds "
+                f"`out` must be a new or empty folder, or one that `regard train` made; {self.path} holds "
                 f"{', '.join(sorted(others)[:3])}{', …' if len(others) > 3 else ''} and no config.toml. Name another."
             )
         with using(self.path):
@@ -134,7 +134,7 @@ class RunFolder:
         if not steps:
             raise ArgumentError(
                 f"`train.steps` can be raised where checkpoints are left to go on from; {self.checkpoints.folder} "
-                "holds none. Start from its model in a new folder: --from."
+                "holds none. Start from its model in a new folder, `start`."
             )
         with using(self.path):
             self.figures.unlink(missing_ok=True)  # first: whatever happens next, the run is not finished
@@ -234,8 +234,8 @@ class RunFolder:
         except ArgumentError as error:
             if task := find_kind(table, tasks):
                 raise ArgumentError(
-                    f"`--out` must be a new folder, or that of a run of the same task; {self.path} holds one of "
-                    f"--task {task}. Name a new folder."
+                    f"`out` must be a new folder, or that of a run of the same task; {self.path} holds one of "
+                    f"{task}. Name a new folder."
                 ) from error
             raise ArgumentError(f"{self.config} must be what `regard train` wrote; received: {error}") from error
         before = start_from(before, self._began_in())
@@ -247,9 +247,9 @@ class RunFolder:
             changed, following = _set_first(changed)
             rest = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
             raise ArgumentError(
-                f"`--out` must be a new folder, or that of a run with the same settings, which then goes on; "
+                f"`out` must be a new folder, or that of a run with the same settings, which then goes on; "
                 f"{self.path} is of another: {'; '.join(changed[:5])}{rest}{following}. Name a new folder, or give the "
-                f"settings it began with: --config {self.config}."
+                f"settings it began with, which are in {self.config}."
             )
         return []
 
@@ -300,14 +300,14 @@ class RunFolder:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise InUseError(
-                    f"`--out` must be a folder that no other process trains into; {self.path} is in use. Wait for "
+                    f"`out` must be a folder that no other process trains into; {self.path} is in use. Wait for "
                     "it, or name another folder."
                 ) from error
             yield
 
     def _make(self) -> None:
         if self.path.is_file():
-            raise ArgumentError(f"`--out` must be a folder; received the file {self.path}.")
+            raise ArgumentError(f"`out` must be a folder; received the file {self.path}.")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             reason = "" if os.access(self.path, os.W_OK | os.X_OK) else "Permission denied"
@@ -317,7 +317,7 @@ class RunFolder:
             reason = error.strerror or str(error)
         if reason:
             raise ArgumentError(
-                f"`--out` must be a folder that can be written to; {self.path} cannot be ({reason}). Name another."
+                f"`out` must be a folder that can be written to; {self.path} cannot be ({reason}). Name another."
             )
 
     def _withdraw(self, absent: list[Path]) -> None:
@@ -367,7 +367,7 @@ def _open_lock(path: Path) -> BinaryIO:
         return open_to_append(path)
     except OSError as error:
         raise InUseError(
-            f"`--out` must be a folder whose {path.name} is a plain file; {path} cannot be opened ({error.strerror}). "
+            f"`out` must be a folder whose {path.name} is a plain file; {path} cannot be opened ({error.strerror}). "
             "Remove it, or name another folder."
         ) from error
 

@@ -92,7 +92,7 @@ def test_bad_lines_are_counted_or_refused(write):
             "x",
             "named .csv, .tsv, .jsonl or .parquet; received another name. Rename it, if it is one.",
         ),
-        ("a.txt", "x", "received plain text, which has no labels. Is it for --task language"),
+        ("a.txt", "x", "received plain text, which has no labels. Is it for the task language"),
         ("a.parquet", "x", "must be a Parquet file; received one that breaks after row 0"),
     ],
 )
@@ -185,7 +185,7 @@ def test_an_unknown_label_is_an_error():
 
 def test_a_folder_and_a_missing_file_are_named(tmp_path):
     with pytest.raises(
-        DataError, match=r"received a folder\. Name a file in it; a folder of pictures is for --task images"
+        DataError, match=r"received a folder\. Name a file in it; a folder of pictures is for the task images"
     ):
         list(read_labeled(tmp_path))
     with pytest.raises(DataError, match="received a path where there is none"):

@@ -54,7 +54,7 @@ def test_a_file_that_counts_from_1_is_refused(file, text, link, line):
         read_links(file(text), lengths=FOUR)
     assert str(caught.value).endswith(
         f"links must count words from 0; received no 0 anywhere, and {link} in line {line}, of {source} and {target} "
-        "words: it looks as if it counts from 1. Say so: --base 1."
+        "words: it looks as if it counts from 1. Set `base=1`."
     )
 
 
@@ -77,10 +77,10 @@ def test_what_counts_from_1_is_read_so_when_told(file):
 
 
 def test_the_base_must_be_0_or_1_and_agree_with_the_file(file, unchecked):
-    with pytest.raises(ArgumentError, match=r"`--base` must be 0 or 1, what the first word is called; received 2."):
+    with pytest.raises(ArgumentError, match=r"`base` must be 0 or 1, what the first word is called; received 2."):
         read_links(file("1-1\n"), base=2)
-    with pytest.raises(DataError, match=r"line 2: links must count from 1, as --gold-base 1 says; received 1-0."):
-        read_links(file("1-1\n1-0\n"), base=1, flag="--gold-base")
+    with pytest.raises(DataError, match=r"line 2: links must count from 1, as `gold_base=1` says; received 1-0."):
+        read_links(file("1-1\n1-0\n"), base=1, argument="gold_base")
 
 
 def test_links_beyond_the_words_are_refused_or_dropped(file):

@@ -1,5 +1,8 @@
 """`regard.evaluate`, `regard.compare` and `regard.align` give what the commands give."""
 
+import json
+from dataclasses import FrozenInstanceError
+
 import pytest
 
 import regard
@@ -15,7 +18,7 @@ PAIRS = [("la casa", "the house"), ("el perro come", "the dog eats")]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Two translators and a language model."""
+    """Two translators, and a model of every other task."""
     path = tmp_path_factory.mktemp("calls")
     for number, name in enumerate("ab"):
         settings = SMALL | {"train.seed": number}
@@ -24,6 +27,14 @@ def folder(tmp_path_factory):
     regard.train("language", data="builtin:stories", out=path / "l", preset="ngram", settings=settings)
     settings = {"data.size": 60, "model.size": 8}
     regard.train("classify", data="builtin:topics", out=path / "c", preset="average", steps=2, settings=settings)
+    data = "builtin:simple-shapes"
+    settings = {"data.size": 40, "model.widths": [4, 4], "model.num_blocks": 1, "model.reduction": 2}
+    regard.train("images", data=data, out=path / "i", steps=2, settings=settings)
+    settings = {"data.scenes": 12, "data.held_out_scenes": 4, "model.size": 8, "model.num_heads": 2}
+    settings |= {"train.valid_sentences": 2, "model.image.widths": [4, 4, 4, 8], "model.image.num_blocks": 1}
+    for name, task in (("q", "questions"), ("p", "captions")):
+        chosen = settings | ({"data.max_length": 6} if task == "captions" else {})
+        regard.train(task, data=data, out=path / name, steps=2, settings=chosen)
     return path
 
 
@@ -53,14 +64,17 @@ def test_a_language_model_is_evaluated_on_its_run_or_on_a_text(folder, tmp_path)
         (
             "l",
             {"source": "a.es"},
-            "`source` must be left out for a language model, which is measured on one text, `data`",
+            "`source` must be left out for a language model, which is measured on plain text, `data`; received a.es.",
         ),
         (
             "l",
             {"data": "a.txt", "split": "valid"},
-            "`split` must be left out with a text, which is read whole; received valid.",
+            "`split` must be left out with `data`, which is read whole; received valid.",
         ),
-        ("c", {}, "`path` must be the folder of a translator or a language model; "),
+        ("c", {"source": "a.es"}, "`source` must be left out for a text classifier, which is measured on one corpus"),
+        ("c", {"split": "train"}, "`split` must be test or valid for this model; received train."),
+        ("q", {"data": "a.csv"}, "`data` must be left out for a question answerer, which is measured on what its run"),
+        ("a", {"data": ["a.tsv", "b.tsv"]}, "`data` must name one corpus; received 2."),
     ],
 )
 def test_mistakes_in_evaluating(folder, name, changes, message):
@@ -69,10 +83,51 @@ def test_mistakes_in_evaluating(folder, name, changes, message):
     assert message in str(caught.value)
 
 
-def test_other_models_are_refused(folder):
-    message = "`model` must be a translator, a language model or a folder of one; received a Classifier"
-    with pytest.raises(ArgumentTypeError, match=message):
-        regard.evaluate(regard.load(folder / "c"), data="a.csv")
+@pytest.mark.parametrize(("name", "side"), [("c", "test"), ("i", "test"), ("q", "valid"), ("p", "test")])
+def test_models_of_the_other_tasks_are_measured_as_training_measured_them(folder, name, side):
+    result = regard.evaluate(folder / name, split="" if side == "test" else side)
+    figures = json.loads((folder / name / "model" / "figures.json").read_text())
+    assert {key: figures[key] for key in result.figures} == pytest.approx(result.figures)
+    shown = str(result).splitlines()
+    assert shown[0].startswith(f"{name} on its {'test' if side == 'test' else 'validation'} data: ")
+    assert shown[-1] == result.signature == result.table()["signature"]
+    with pytest.raises(FrozenInstanceError):
+        result.name = "other"
+
+
+def test_a_classifier_is_measured_on_other_texts(folder, tmp_path):
+    table = tmp_path / "new.csv"
+    own = regard.evaluate(folder / "c", data="builtin:topics").labels[0]
+    table.write_text(f"review,topic\nA goal in the last minute.,{own}\nRain.,none of these\n")
+    settings = {"text": "review", "label": "topic"}
+    result = regard.evaluate(folder / "c", data=table, settings=settings)
+    assert (result.items, result.labels[-1]) == (2, "none of these")
+    assert result.notes == (
+        '1 have a label that the model does not have, such as "none of these", and count as wrong.',
+    )
+    loaded = regard.evaluate(regard.load(folder / "c"), data=str(table), settings=settings)
+    assert loaded.scores == result.scores
+    with pytest.raises(DataError, match="must have a column named text and one named label"):
+        regard.evaluate(folder / "c", data=table)
+
+
+def test_models_without_their_run_are_refused(folder):
+    message = (
+        "`model` must be a run folder, or a translator, a language model or a classifier that was loaded; received"
+    )
+    with pytest.raises(ArgumentTypeError, match=f"^{message} a QuestionAnswerer"):
+        regard.evaluate(regard.load(folder / "q"))
+    with pytest.raises(ArgumentError, match="`data` must name one corpus; received nothing"):
+        regard.evaluate(regard.load(folder / "c"))
+
+
+def test_the_output_of_any_system_is_scored(folder, tmp_path):
+    pairs = regard.evaluate(folder / "a", settings=QUICK).held_out.pairs
+    for name, side in (("s", "source"), ("t", "target"), ("out", "target")):
+        (tmp_path / name).write_text("".join(f"{getattr(pair, side)}\n" for pair in pairs))
+    result = regard.evaluate(tmp_path / "out", source=tmp_path / "s", target=tmp_path / "t", settings=QUICK)
+    assert (result.name, result.scores["BLEU"].value) == ("out", pytest.approx(100.0))
+    assert "BLEU 100.00 (100.0–100.0)" in str(result)
 
 
 def test_a_loaded_model_needs_a_text(folder):
@@ -84,12 +139,21 @@ def test_systems_are_compared(folder):
     found = regard.compare(folder / "a", folder / "b", settings=QUICK)
     assert [one.name for one in found.evaluations] == ["a", "b"]
     assert 0 < found.differences[0]["BLEU"].p_value <= 1
-    with pytest.raises(
-        ArgumentError, match=r"^`systems` must be two or more; received 1\. For one: regard\.evaluate\.$"
-    ):
+    assert str(found).splitlines()[0].endswith("20 pairs; baseline a")
+    with pytest.raises(ArgumentError, match=r"^`systems` must be two or more; received 1\. For one, evaluate it\.$"):
         regard.compare(folder / "a")
     with pytest.raises(DataError, match="must be the folder of a translator"):
         regard.compare(folder / "a", folder / "c")
+
+
+def test_language_models_are_compared(folder, tmp_path):
+    steps = []
+    watch = lambda *step: steps.append(step)  # noqa: E731
+    result = regard.compare(folder / "l", folder / "l" / "model", data="builtin:stories", on_progress=watch)
+    assert [item.name for item in result.evaluations] == ["l", "l/model"] or len(result.evaluations) == 2
+    assert str(result).startswith("builtin:stories, test: ")
+    with pytest.raises(ArgumentError, match="`data` must be one text to compare on; received 2"):
+        regard.compare(folder / "l", folder / "l", data=["builtin:stories", "builtin:stories"])
 
 
 def test_words_are_linked(folder):
@@ -114,6 +178,22 @@ def test_baselines_link_words_too():
     assert errors["ibm-1"] < errors["diagonal"]
 
 
+def test_gold_links_choose_and_more_pairs_teach(folder):
+    pairs = corpus("builtin:hi-en", split="test", size=12)
+    gold = [pair.links for pair in pairs]
+    chosen, plain = (
+        alignment_error([item.links for item in regard.align(folder / "a", pairs, develop=known)], gold).error
+        for known in (pairs, ())
+    )
+    assert chosen <= plain
+    more = corpus("builtin:hi-en", split="train", size=200)
+    taught, alone = (
+        alignment_error([item.links for item in regard.align("ibm-1", pairs, train=known)], gold).error
+        for known in (more, ())
+    )
+    assert taught < alone
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -125,7 +205,7 @@ def test_baselines_link_words_too():
         ({"settings": {"lyer": 1}}, "lyer: unknown key. Did you mean layer?"),
     ],
 )
-def test_mistakes_in_aligning(changes, message):
+def test_mistakes_in_aligning(unchecked, changes, message):
     with pytest.raises(ArgumentError) as caught:
         regard.align("diagonal", PAIRS, **changes)
     assert str(caught.value).startswith(message)

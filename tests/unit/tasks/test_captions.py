@@ -2,8 +2,10 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import regard
 from regard.errors import ArgumentError, DataError
@@ -88,9 +90,9 @@ def test_questions_are_answered_in_sentences(run, captioner, tmp_path):
 
 
 def test_mistakes(run, tmp_path):
-    with pytest.raises(
-        ArgumentError, match=r"`--data` must be builtin:shapes, whose pictures have captions; received x\."
-    ):
+    with pytest.raises(ArgumentError, match=r"`data` must be builtin:shapes, a table of pictures with captions \(CSV"):
+        gather_captions(PictureData())
+    with pytest.raises(DataError, match=r"^x must be builtin:shapes, a folder, or a table of pictures with captions; "):
         gather_captions(PictureData(corpus="x"))
     with pytest.raises(ArgumentError, match=r"`preset` must be the name of a model for captions; received \"v\"\."):
         compose_captions({}, PictureSize(pictures=9, words=9), name="v")
@@ -106,3 +108,22 @@ def test_mistakes(run, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({**table, "task": "questions"}))
     with pytest.raises(DataError, match=r"must be the folder of a captioner; .* holds .*Use "):
         load_captioner(tmp_path)
+
+
+def test_a_table_of_captions_trains_a_captioner(tmp_path):
+    for number in range(24):
+        Image.fromarray(np.full((10, 12, 3), 10 * number, dtype=np.uint8)).save(tmp_path / f"{number}.png")
+    rows = [f"{number}.png,{'dark' if number < 12 else 'bright'} square" for number in range(24)]
+    (tmp_path / "a.csv").write_text("\n".join(["image,caption", *rows]))
+    settings = {"data.image_size": 16, "data.hold_out.valid": 0.3, "data.hold_out.test": 0.0, "data.license": "mine"}
+    settings |= {"model.size": 8, "model.num_heads": 2, "model.image.widths": [4, 4], "model.image.num_blocks": 1}
+    settings |= {"train.threads": 1, "train.valid_sentences": 2}
+    captioner = regard.train("captions", data=tmp_path / "a.csv", out=tmp_path / "run", steps=2, settings=settings)
+    assert captioner.caption(tmp_path / "3.png")[0].probability > 0
+    assert 'license: "mine"' in (tmp_path / "run/model/README.md").read_text()
+    measured = regard.evaluate(tmp_path / "run")
+    assert (measured.side, measured.figures.keys()) == ("valid", {"valid_exact", "valid_bleu", "valid_majority"})
+    with pytest.raises(
+        ArgumentError, match=r"`data.answers` must be left out with \S+a\.csv, which has captions alone"
+    ):
+        gather_captions(PictureData(corpus=str(tmp_path / "a.csv"), answers=2))

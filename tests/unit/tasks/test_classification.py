@@ -249,7 +249,7 @@ def test_a_test_file_is_kept_from_training(tmp_path, texts):
 
 def test_mistakes_in_the_data_are_named(tmp_path):
     with pytest.raises(
-        ArgumentError, match=r"`--data` must be a CSV, TSV, JSON Lines or Parquet file of texts and labels"
+        ArgumentError, match=r"`data` must be a CSV, TSV, JSON Lines or Parquet file of texts and labels"
     ):
         gather_texts(LabeledData())
     (tmp_path / "a.csv").write_text("text,label\n,x\n")

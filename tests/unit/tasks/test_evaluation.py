@@ -117,7 +117,7 @@ def test_a_comparison_tests_each_system_against_the_first(evaluations):
 
 def test_systems_are_compared_on_the_same_pairs_only(runs, tmp_path):
     other = make_run(tmp_path / "other", write_files(tmp_path, 200)).path
-    with pytest.raises(DataError, match=r"on the same pairs; .*fixed was .*\(\d+ pairs, \w+\), .*other on .*--data"):
+    with pytest.raises(DataError, match=r"on the same pairs; .*fixed was .*\(\d+ pairs, \w+\), .*other on .*`data`"):
         common_held_out([runs[0], other], Choice())
     assert len(common_held_out([runs[0], other], Choice(**write_files(tmp_path, 15))).pairs) == 15
     with pytest.raises(DataError, match=r"A system must be a run folder, a model folder or a file.*gone is not there"):
@@ -147,8 +147,8 @@ def test_the_figure_is_written_as_its_name_ends(evaluations, tmp_path, kind):
 
 
 def test_a_figure_that_cannot_be_written(evaluations, tmp_path):
-    with pytest.raises(ArgumentError, match=r"`--figure` must end in .png, .svg or .pdf; received .*a.gif"):
+    with pytest.raises(ArgumentError, match=r"`figure` must end in .png, .svg or .pdf; received .*a.gif"):
         save_length_figure(evaluations, tmp_path / "a.gif")
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match=r"`--figure` must be a file that can be written; .*a.png: \w+"):
+    with pytest.raises(DataError, match=r"`figure` must be a file that can be written; .*a.png: \w+"):
         save_length_figure(evaluations, tmp_path / "file" / "a.png")

@@ -66,7 +66,7 @@ def test_files_that_have_changed_or_gone_are_no_test(own_run, tmp_path):
 def test_a_run_that_held_nothing_out_has_no_test(tmp_path):
     files = write_files(tmp_path)
     run = make_run(tmp_path / "run", files | {"hold_out": {"test": 0.0}})
-    with pytest.raises(DataError, match=r"must have held out test pairs; received none.*--split valid"):
+    with pytest.raises(DataError, match=r"must have held out test pairs; received none.*`split=\"valid\"`"):
         find_held_out(Choice(), run.path)
 
 

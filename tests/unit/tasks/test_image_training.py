@@ -76,7 +76,7 @@ def test_evidence_lies_where_the_color_is(trained):
 def test_an_inspection_has_gates_channels_and_a_figure(trained, pictures, tmp_path):
     classifier = load_image_classifier(trained("resnet-both")[0].folder.path)
     [one] = classifier.inspect([pictures / "red" / "000.png"])
-    assert [place.name for place in one.last_places()] == ["stage 1, block 1", "stage 2, block 1"]
+    assert [place.name for place in one.last_positions()] == ["stage 1, block 1", "stage 2, block 1"]
     strongest = one.strongest(3)
     assert [(stage.name, len(best)) for stage, best in strongest] == [("stage 1, block 1", 3), ("stage 2, block 1", 3)]
     stage, best = strongest[1]
@@ -93,7 +93,7 @@ def test_an_inspection_has_gates_channels_and_a_figure(trained, pictures, tmp_pa
 def test_a_transformer_shows_where_its_token_looked(trained, pictures):
     classifier = load_image_classifier(trained("vit")[0].folder.path)
     [one] = classifier.inspect([pictures / "red" / "000.png"])
-    assert [place.name for place in one.last_places()] == ["block 1", "block 2", "rollout"]
+    assert [place.name for place in one.last_positions()] == ["block 1", "block 2", "rollout"]
     assert one.places[0].weights.shape == (4, 4)
     assert (one.channels, one.evidence) == ((), None)
     titles = [axes.get_title().replace("\n", " ") for axes in one.figure().axes]
@@ -213,7 +213,7 @@ def test_held_out_files_are_kept_apart(tmp_path):
 
 def test_data_that_cannot_be_trained_on_is_refused(tmp_path):
     with pytest.raises(
-        ArgumentError, match=r"`--data` must be a folder with a sub-folder of pictures .* received nothing"
+        ArgumentError, match=r"`data` must be a folder with a sub-folder of pictures .* received nothing"
     ):
         gather_images(ImageData())
     (tmp_path / "one.bin").write_bytes(cifar([7, 7]))

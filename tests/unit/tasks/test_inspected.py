@@ -228,6 +228,6 @@ def test_classifiers_that_cannot_be_inspected_say_so():
     counting = Classifier(TfIdfClassifier(vocabulary, 2), loaded.tokenizer, ["good", "bad"], TfIdfSpec())
     with pytest.raises(
         ArgumentError,
-        match=r"received a tf-idf model, which has no attention\. Train one that has: --preset lstm-attention",
+        match=r"received a tf-idf model, which has no attention\. Train one that has: `regard train --preset ",
     ):
         counting.inspect(SOURCE)

@@ -89,8 +89,8 @@ def test_generating(trained):
     found = model.next("the do", k=3)
     assert (found.tokens[0].text, found.tokens[0].probability > 0.9) == ("g", True)
     every = model.next("the do", k=100)
-    assert sum(one.probability for one in every.tokens) + every.never_said == pytest.approx(1)
-    assert 0 < every.never_said == found.never_said
+    assert sum(one.probability for one in every.tokens) + every.never_output == pytest.approx(1)
+    assert 0 < every.never_output == found.never_output
     with pytest.raises(ArgumentError, match="`max_tokens` must be at least 1; received 0"):
         model.generate(max_tokens=0)
     with pytest.raises(ArgumentError, match="`k` must be at least 1; received 0"):
@@ -135,7 +135,7 @@ def test_what_is_said_is_whole_characters_of_known_tokens(tmp_path, kind):
     assert all(one.text not in map(model.tokenizer.piece, unseen) for one in model.next("é", k=1000).tokens)
     found = model.next("él ", k=1000)
     assert not {one.text for one in found.tokens} & {f"<0x{value:02X}>" for value in range(0x80, 0xC2)}
-    assert sum(one.probability for one in found.tokens) + found.never_said == pytest.approx(1)
+    assert sum(one.probability for one in found.tokens) + found.never_output == pytest.approx(1)
 
 
 def test_samples_of_training_are_cut_between_characters(tmp_path, monkeypatch):
@@ -385,7 +385,7 @@ def test_texts_that_cannot_be_used(tmp_path):
     (tmp_path / "latin.txt").write_bytes("é\n".encode("latin-1"))
     (tmp_path / "folder").mkdir()
     with pytest.raises(
-        DataError, match=r"`--data` must be a text file, a folder of them, or builtin:stories; received nothing"
+        DataError, match=r"`data` must be a text file, a folder of them, or builtin:stories; received nothing"
     ):
         gather_text(TextData())
     with pytest.raises(DataError, match="The text to train on must have at least one word; received none"):

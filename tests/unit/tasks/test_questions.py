@@ -183,10 +183,10 @@ def test_mistakes_in_folders(run, tmp_path):
 
 
 def test_mistakes_in_settings():
-    with pytest.raises(ArgumentError, match=r"`--data` must be builtin:shapes, a folder, or a JSON Lines file of"):
+    with pytest.raises(ArgumentError, match=r"`data` must be builtin:shapes, a folder, or a table of questions"):
         gather_questions(PictureData())
     with pytest.raises(
-        ArgumentError, match=r"`--data` must be a built-in corpus for task questions, .*; received builtin:shape\."
+        ArgumentError, match=r"`data` must be a built-in corpus for task questions, .*; received builtin:shape\."
     ):
         gather_questions(PictureData(corpus="builtin:shape"))
     with pytest.raises(ArgumentError, match=r"`image_size` must be 64 for builtin:shapes, .*; received 32\."):

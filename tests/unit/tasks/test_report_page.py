@@ -3,6 +3,7 @@
 from html.parser import HTMLParser
 
 from regard.tasks.card import TRANSLATE, Card, write_card
+from regard.tasks.page import Report
 from regard.tasks.translation.page import make_page
 
 EVIL = '<script>alert("x")</script> & more'
@@ -60,7 +61,7 @@ class Tags(HTMLParser):
 
 
 def page(metrics):
-    return make_page(title=EVIL, figures={"BLEU": EVIL}, metrics=metrics, config=EVIL, command=EVIL, signature=EVIL)
+    return make_page(Report(EVIL, EVIL, {"BLEU": EVIL}, EVIL, EVIL, EVIL), metrics)
 
 
 def test_the_page_is_whole_escaped_and_alone():

@@ -116,7 +116,7 @@ def test_a_run_of_another_task_is_named(tmp_path, task, config):
     folder = RunFolder(tmp_path)
     folder.begin(config, "abc")
     tasks = {name: one.settings for name, one in TASKS.items()}
-    with pytest.raises(ArgumentError, match=rf"of the same task; .* holds one of --task {task}\. Name a new folder\."):
+    with pytest.raises(ArgumentError, match=rf"of the same task; .* holds one of {task}\. Name a new folder\."):
         folder.begin(Config(), "abc", tasks=tasks)
 
 
@@ -140,7 +140,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(ArgumentError, match=r"holds thesis.tex and no config.toml. Name another."):
         RunFolder(tmp_path).begin(Config(), "abc")
-    with pytest.raises(ArgumentError, match=r"`--out` must be a folder; received the file"):
+    with pytest.raises(ArgumentError, match=r"`out` must be a folder; received the file"):
         RunFolder(tmp_path / "thesis.tex").begin(Config(), "abc")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 

@@ -83,7 +83,7 @@ def test_another_architecture_is_an_error_that_names_what_differs(tmp_path):
     run_task("classify", tmp_path / "a")
     settings = {"start": str(tmp_path / "a")}
     message = (
-        rf"^`--from` must be a model of the architecture that is set; {tmp_path}/a differs: model.size is 8 there, "
+        rf"^`start` must be a model of the architecture that is set; {tmp_path}/a differs: model.size is 8 there, "
         r"here 6. Leave these settings out: the run takes those of the model it starts from.$"
     )
     with pytest.raises(ArgumentError, match=message):
@@ -98,12 +98,12 @@ def test_the_settings_of_a_start_are_those_of_its_model(tmp_path):
     chosen = start_settings(tmp_path / "a", "classify", {"train": {"steps": 7}})
     assert chosen["train"] == {"steps": 7, "start": str(tmp_path / "a")}
     assert chosen["model"]["size"] == 8
-    with pytest.raises(ArgumentError, match="`tokenizer` must be left out with --from"):
+    with pytest.raises(ArgumentError, match="`tokenizer` must be left out with `start`"):
         start_settings(tmp_path / "a", "classify", {"tokenizer": {"kind": "bpe"}})
-    with pytest.raises(ArgumentError, match=r"`data.tokenizer` must be left out with --from"):
+    with pytest.raises(ArgumentError, match=r"`data.tokenizer` must be left out with `start`"):
         start_settings(tmp_path / "a", "classify", {"data": {"tokenizer": "x"}})
     with pytest.raises(
-        ArgumentError, match="`--from` must be left out with --task images; translate, language and classify take it"
+        ArgumentError, match="`start` must be left out for the task images; translate, language and classify take it"
     ):
         start_settings(tmp_path / "a", "images", {})
     run_task("translate", tmp_path / "t")

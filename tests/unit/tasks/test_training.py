@@ -50,6 +50,19 @@ def train(task, out, *, settings=None, **others):
     return regard.train(task, out=out, settings={**small, **SHORT, **(settings or {})}, **given)
 
 
+def test_a_run_goes_on_by_its_folder_alone_and_another_starts_from_its_model(tmp_path):
+    train("classify", tmp_path / "a")
+    assert "Classifier(average" in str(regard.train(out=tmp_path / "a", steps=4))
+    figures = json.loads((tmp_path / "a" / "model" / "figures.json").read_text())
+    assert figures["steps"] == 4
+    small = {"data.size": 60, **SHORT}
+    tuned = regard.train(
+        "classify", start=tmp_path / "a", data="builtin:topics", out=tmp_path / "b", steps=2, settings=small
+    )
+    assert tuned.tokenizer.to_json() == regard.load(tmp_path / "a").tokenizer.to_json()
+    assert f"start='{tmp_path / 'a'}'" in (tmp_path / "b" / "model" / "README.md").read_text()
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_trains_in_one_call_and_silently(task, tmp_path, capfd):
     model = train(task, tmp_path / "run")

@@ -14,7 +14,7 @@ import zstandard
 from regard.data.formats.compressed import open_decompressed
 from regard.decoding.search import Search
 from regard.errors import ArgumentError, DataError, NotFiniteError
-from regard.tasks.translation.files import OutputPlace, translate_file
+from regard.tasks.translation.files import OutputFile, translate_file
 from regard.tasks.translation.lines import LineTranslator, Translate, translate_stream
 from regard.tasks.translation.model import load
 from unit.tasks.translators import Upper, make_folder, pairs
@@ -101,7 +101,7 @@ def test_a_run_that_was_stopped_goes_on(translator, tmp_path, ending):
 def test_what_is_stopped_while_it_ends_is_complete(translator, tmp_path, monkeypatch):
     path = tmp_path / "out"
     with monkeypatch.context() as context:
-        context.setattr(OutputPlace, "complete", lambda place: None)
+        context.setattr(OutputFile, "complete", lambda place: None)
         run(translator, path)
     assert not path.exists()
     with pytest.raises(
@@ -121,7 +121,7 @@ def test_what_is_stopped_after_it_has_its_name_is_complete(translator, tmp_path,
 
     def leave(content=SOURCE):
         with monkeypatch.context() as context:
-            context.setattr(OutputPlace, "complete", half)
+            context.setattr(OutputFile, "complete", half)
             run(translator, path, content)
         assert sorted(one.name for one in tmp_path.iterdir()) == ["out", "out.progress"]
 
@@ -131,7 +131,7 @@ def test_what_is_stopped_after_it_has_its_name_is_complete(translator, tmp_path,
         assert [one.name for one in tmp_path.iterdir()] == ["out"]
         path.unlink()
     leave()
-    with pytest.raises(ArgumentError, match=r"`--output` must be a file that is not there yet"):
+    with pytest.raises(ArgumentError, match=r"`output` must be a file that is not there yet"):
         run(translator, path, SOURCE + b"more\n")
     run(translator, path, b"one\n", overwrite=True)
     assert path.read_text().count("\n") == 1
@@ -173,7 +173,8 @@ def test_an_input_that_has_changed_does_not_go_on(translator, tmp_path):
     stop(translator, path)
     for changed in (b"x" + SOURCE, SOURCE[:30]):
         with pytest.raises(
-            DataError, match=r"its first 8 lines have changed. Put it back to go on, or begin anew with --overwrite."
+            DataError,
+            match=r"its first 8 lines have changed. Put it back to go on, or begin anew with `overwrite=True`.",
         ):
             run(translator, path, changed)
     (tmp_path / "out.progress").unlink()
@@ -184,7 +185,7 @@ def test_an_input_that_has_changed_does_not_go_on(translator, tmp_path):
 def test_an_output_that_is_there_is_kept(translator, tmp_path):
     path = tmp_path / "out"
     path.write_text("precious")
-    with pytest.raises(ArgumentError, match=r"`--output` must be a file that is not there yet; .*out is. Name another"):
+    with pytest.raises(ArgumentError, match=r"`output` must be a file that is not there yet; .*out is. Name another"):
         run(translator, path)
     assert path.read_text() == "precious"
     stop(translator, path, overwrite=True)
@@ -212,7 +213,7 @@ def test_a_journal_of_other_values_is_told_and_overwriting_cures_it(translator, 
     stop(translator, path)
     journal = json.loads((tmp_path / "out.progress").read_text())
     (tmp_path / "out.progress").write_text(json.dumps(journal | changes))
-    message = r"out\.progress must be what `regard translate` wrote; received: .* Begin anew with --overwrite\."
+    message = r"out\.progress must be what `regard translate` wrote; received: .* Begin anew with `overwrite=True`\."
     with pytest.raises(DataError, match=message):
         run(translator, path)
     run(translator, path, overwrite=True)
@@ -229,18 +230,16 @@ def test_damage_is_told(translator, tmp_path):
         run(translator, path)
     (tmp_path / "out.progress").write_text("{")
     with pytest.raises(
-        DataError, match=r"out.progress must be what `regard translate` wrote; received: .* --overwrite."
+        DataError, match=r"out.progress must be what `regard translate` wrote; received: .* `overwrite=True`."
     ):
         run(translator, path)
-    with pytest.raises(ArgumentError, match=r"`--output` must be a file; received the folder"):
+    with pytest.raises(ArgumentError, match=r"`output` must be a file; received the folder"):
         run(translator, tmp_path)
-    with pytest.raises(ArgumentError, match=r"`--output` must be in a folder that is there; received .*mkdir -p"):
+    with pytest.raises(ArgumentError, match=r"`output` must be in a folder that is there; received .*mkdir -p"):
         run(translator, tmp_path / "absent" / "out")
     with (
-        OutputPlace(path).opened(),
-        pytest.raises(
-            ArgumentError, match=r"`--output` must be a file that no other process writes; .*being translated"
-        ),
+        OutputFile(path).opened(),
+        pytest.raises(ArgumentError, match=r"`output` must be a file that no other process writes; .*being translated"),
     ):
         run(translator, path)
     run(translator, path, overwrite=True)
@@ -301,7 +300,7 @@ def test_a_damaged_journal_says_what_to_do_and_overwriting_begins_afresh(tmp_pat
     path, progress = tmp_path / "out", tmp_path / "out.progress"
     stop(None, path, stopping=UpperStopping())
     change(progress, **values)
-    with pytest.raises(ArgumentError, match=r"egin anew with --overwrite\.$") as caught:
+    with pytest.raises(ArgumentError, match=r"egin anew with `overwrite=True`\.$") as caught:
         run(None, path, work=Upper())
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 1500
@@ -344,13 +343,13 @@ def test_what_cannot_be_written_is_one_paragraph(tmp_path, name):
     (tmp_path / name).mkdir()
     for overwrite in (False, True):
         with pytest.raises(
-            ArgumentError, match=rf"`--output` must be a file that can be written; .*{name} cannot \(Is a"
+            ArgumentError, match=rf"`output` must be a file that can be written; .*{name} cannot \(Is a"
         ):
             run(None, tmp_path / "out", work=Upper(), overwrite=overwrite)
 
 
 def test_a_folder_or_a_name_that_cannot_be_written_is_one_paragraph(tmp_path, monkeypatch):
-    message = r"`--output` must be a file that can be written; .* cannot \(File name too long\)\. Name another"
+    message = r"`output` must be a file that can be written; .* cannot \(File name too long\)\. Name another"
     for name in ("x" * 250, "x" * 5000):
         with pytest.raises(ArgumentError, match=message):
             run(None, tmp_path / name, work=Upper())
@@ -360,7 +359,7 @@ def test_a_folder_or_a_name_that_cannot_be_written_is_one_paragraph(tmp_path, mo
 
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(
-        ArgumentError, match=r"`--output` must be a file that can be written; .* cannot \(Permission denied"
+        ArgumentError, match=r"`output` must be a file that can be written; .* cannot \(Permission denied"
     ):
         run(None, tmp_path / "out", work=Upper())
     monkeypatch.undo()

@@ -44,7 +44,7 @@ def test_a_copy_is_not_and_is_trusted_when_told(own, stranger):
         find_held_out(Choice(), stranger.path)
     named = f"{own.path.parent}/a.es, {own.path.parent}/a.en"
     assert str(caught.value) == (
-        f"`--trust` must be given before what {stranger.config} names is opened, since the run was not made here or "
+        f"`trust` must be given before what {stranger.config} names is opened, since the run was not made here or "
         f"has changed since; received none, for {named}. Give it if that is yours: regard evaluate {stranger.path} "
         "--trust. Name a test set otherwise: --data, or --source and --target."
     )
@@ -67,7 +67,7 @@ def test_a_note_that_is_damaged_or_made_up_trusts_nothing(own, damage):
 
 def test_settings_that_were_changed_are_those_of_a_stranger(own):
     own.config.write_text(own.config.read_text().replace("a.es", "b.es"))
-    with pytest.raises(DataError, match=r"`--trust` must be given before .* is opened"):
+    with pytest.raises(DataError, match=r"`trust` must be given before .* is opened"):
         find_held_out(Choice(), own.path)
 
 
@@ -76,9 +76,9 @@ def test_nothing_is_opened_before_it_is_refused(own, stranger, tmp_path):
     text = stranger.config.read_text().replace(f"{tmp_path}/a.es", f"{tmp_path}/pipe")
     stranger.config.write_text(text.replace(f"{tmp_path}/a.en", f"{tmp_path}/pipe"))
     for split in ("test", "valid", "train"):
-        with pytest.raises(DataError, match=r"`--trust` must be given before .* is opened"):
+        with pytest.raises(DataError, match=r"`trust` must be given before .* is opened"):
             find_held_out(Choice(split=split), stranger.path)
-    with pytest.raises(DataError, match=r"`--trust` must be given before"):
+    with pytest.raises(DataError, match=r"`trust` must be given before"):
         find_common({"stranger": stranger.path})
     common = find_common({"own": own.path, "stranger": stranger.path})
     assert (common.owner, common.unsure) == ("own", ("stranger",))
@@ -107,7 +107,7 @@ def test_the_text_of_a_language_model_is_held_to_the_same(tmp_path):
     run.begin(config, gather_text(config.data).fingerprint)
     assert find_run_text(run.path)[1].size.lines
     (run.path / ".made-here.json").unlink()
-    with pytest.raises(DataError, match=r"`--trust` must be given before .* for .*a\.txt\."):
+    with pytest.raises(DataError, match=r"`trust` must be given before .* for .*a\.txt\."):
         find_run_text(run.path)
     assert find_run_text(run.path, trust=True)[1].size.lines
 

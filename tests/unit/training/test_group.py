@@ -67,7 +67,9 @@ def test_alone_a_group_changes_nothing():
 
 def test_devices_are_checked():
     assert pick_device("cpu") == torch.device("cpu")
-    with pytest.raises(ArgumentError, match=r"`train.device` must be cpu, cuda or auto; received toaster."):
+    with pytest.raises(
+        ArgumentError, match=r"`train.device` must be cpu, auto, or cuda where torch sees a GPU; received toaster."
+    ):
         pick_device("toaster")
     if not torch.cuda.is_available():
         assert pick_device("auto") == torch.device("cpu")

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from regard.errors import DataError, Interrupted
+from regard.tasks.page import Report
 from regard.tasks.translation.page import make_page
 from regard.training.metrics import MetricsFile, last_report, read_metrics
 from regard.training.watch import Measured, Sample, SampleWeights, Validated, Watchers
@@ -40,7 +41,7 @@ def strict(text):
 
 
 def page(path):
-    return make_page(title="a", figures={}, metrics=read_metrics(path), config="", command="", signature="")
+    return make_page(Report("a", "", {}, "", ""), read_metrics(path))
 
 
 @pytest.mark.parametrize("end", ENDS)

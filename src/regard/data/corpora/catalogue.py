@@ -71,12 +71,12 @@ def check_alone(corpus: str, more: Sequence[str]) -> None:
     >>> check_alone("a.tsv", ["b.tsv"])
     >>> check_alone("builtin:es-en", ["b.tsv"])
     Traceback (most recent call last):
-    regard.errors.ArgumentError: `--data` must be named once for a built-in corpus, which comes alone; received
+    regard.errors.ArgumentError: `data` must be named once for a built-in corpus, which comes alone; received
     builtin:es-en and b.tsv. Leave one out.
     """
     if more and any(map(is_builtin, (corpus, *more))):
         raise ArgumentError(
-            "`--data` must be named once for a built-in corpus, which comes alone; received "
+            "`data` must be named once for a built-in corpus, which comes alone; received "
             f"{join_names([corpus, *more], between=' and ')}. Leave one out."
         )
 
@@ -90,12 +90,12 @@ def builtin_names(task: str) -> list[str]:
     return [item.name for item in BUILTINS if task in item.tasks]
 
 
-def check_builtin(name: str, task: str, *, argument: str = "--data") -> Builtin:
+def check_builtin(name: str, task: str, *, argument: str = "data") -> Builtin:
     """Give the built-in corpus of a task, or say which there are.
 
     >>> check_builtin("builtin:opinion", "classify")
     Traceback (most recent call last):
-    regard.errors.ArgumentError: `--data` must be a built-in corpus for task classify, builtin:topics or
+    regard.errors.ArgumentError: `data` must be a built-in corpus for task classify, builtin:topics or
     builtin:opinions; received builtin:opinion. Did you mean builtin:opinions?
     """
     known = {item.name: item for item in BUILTINS}

@@ -35,8 +35,8 @@ _WANTED = "a file of pairs, a folder of them, or builtin:es-en"
 _KINDS = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".tmx", ".parquet")
 _NUMBER = re.compile("[0-9]{1,9}")
 _OTHER_TASKS = {
-    ".jsonl": " Is it for --task classify?",
-    ".txt": " Is it for --task language?",
+    ".jsonl": " Is it for the task classify?",
+    ".txt": " Is it for the task language?",
 }
 
 

@@ -64,7 +64,7 @@ def read_links(
     lengths: Sequence[Lengths] | None = None,
     swapped: bool = False,
     bad: Literal["refuse", "drop"] = "refuse",
-    flag: str = "--base",
+    argument: str = "base",
 ) -> list[Links]:
     """Read a file of links, and give them counted from 0.
 
@@ -72,10 +72,10 @@ def read_links(
       refused. It does where no link says 0 and some link says exactly as many words as the sentence has.
     - `lengths`: how many words each pair has, so that links beyond them are refused, or with `bad="drop"` left out.
     - `swapped`: the file has the target before the source, as aligners write that work in the other direction.
-    - `flag`: what the option is called where the user gave it, for the error.
+    - `argument`: what `base` is called where the user set it, for the error.
     """
     if base not in (None, 0, 1):
-        raise ArgumentError(f"`{flag}` must be 0 or 1, what the first word is called; received {base}.")
+        raise ArgumentError(f"`{argument}` must be 0 or 1, what the first word is called; received {base}.")
     links = [_parse(line, path, number) for number, line in enumerate(read_lines(path), start=1)]
     if swapped:
         links = [tuple(Link(target, source, sure) for source, target, sure in line) for line in links]
@@ -85,9 +85,9 @@ def read_links(
             "Has a line been lost, or does it belong to other sentences?"
         )
     if base is None and lengths is not None:
-        _refuse_other_base(links, lengths, path, flag)
+        _refuse_other_base(links, lengths, path, argument)
     if base == 1:
-        links = [_count_from_0(line, path, number, flag) for number, line in enumerate(links, start=1)]
+        links = [_count_from_0(line, path, number, argument) for number, line in enumerate(links, start=1)]
     return links if lengths is None else _within(links, lengths, path, bad, base or 0)
 
 
@@ -102,7 +102,7 @@ def _parse(line: str | BadLine, path: Path, number: int) -> Links:
     return parse_links(line, place=f"{path}, line {number}")
 
 
-def _refuse_other_base(links: Sequence[Links], lengths: Sequence[Lengths], path: Path, flag: str) -> None:
+def _refuse_other_base(links: Sequence[Links], lengths: Sequence[Lengths], path: Path, argument: str) -> None:
     if has_zero(links):
         return
     for number, (line, (source, target)) in enumerate(zip(links, lengths, strict=True), start=1):
@@ -110,16 +110,16 @@ def _refuse_other_base(links: Sequence[Links], lengths: Sequence[Lengths], path:
             if link.source == source or link.target == target:
                 raise DataError(
                     f"{path} must count words from 0; received no 0 anywhere, and {link} in line {number}, of {source} "
-                    f"and {target} words: it looks as if it counts from 1. Say so: {flag} 1."
+                    f"and {target} words: it looks as if it counts from 1. Set `{argument}=1`."
                 )
 
 
-def _count_from_0(links: Links, path: Path, number: int, flag: str) -> Links:
+def _count_from_0(links: Links, path: Path, number: int, argument: str) -> Links:
     for link in links:
         if link.source == 0 or link.target == 0:
             raise DataError(
-                f"{path}, line {number}: links must count from 1, as {flag} 1 says; received {link}. "
-                f"The file counts from 0: {flag} 0."
+                f"{path}, line {number}: links must count from 1, as `{argument}=1` says; received {link}. "
+                f"The file counts from 0: `{argument}=0`."
             )
     return tuple(Link(source - 1, target - 1, sure) for source, target, sure in links)
 

@@ -19,7 +19,7 @@ from regard.data.formats.saved_dataset import is_saved_dataset, read_saved_datas
 from regard.errors import DataError, brief, join_names, near_miss, nearest
 
 FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
-_HOW = "Name them by --set data.text=… and data.label=… to train, by --text and --label to classify."
+_HOW = "Name them: by data.text and data.label to train, by `text` and `label` to classify."
 
 
 class Columns(NamedTuple):
@@ -66,11 +66,11 @@ def _other_file(path: Path) -> str:
     """Say of a file that is not a table of texts what it is, and what to do."""
     wanted = f"{path} must be a CSV, TSV, JSON Lines or Parquet file of texts and labels"
     if is_folder(path):
-        return f"{wanted}; received a folder. Name a file in it; a folder of pictures is for --task images."
+        return f"{wanted}; received a folder. Name a file in it; a folder of pictures is for the task images."
     if not is_file(path):
         return missing_file(path, kinds=FORMATS)
     if file_kind(path) in (".txt", ".md"):
-        return f"{wanted}; received plain text, which has no labels. Is it for --task language?"
+        return f"{wanted}; received plain text, which has no labels. Is it for the task language?"
     return f"{wanted}, named .csv, .tsv, .jsonl or .parquet; received another name. Rename it, if it is one."
 
 
@@ -129,8 +129,8 @@ def _find_columns(path: Path, names: Sequence[str], header: list[str]) -> list[i
         raise DataError(
             f"{path} must have a column named {' and one named '.join(missing)}; received the first line: "
             f"{join_names(header, letters=400, between=' | ')}.{near_miss(missing[0], header)} If that is a "
-            "header, name its columns of text and label: --set data.text=… --set data.label=… to train, --text … "
-            "--label … to classify. If the file has no header, number them from 1, such as data.text=2 and "
+            "header, name its columns of text and label: by data.text and data.label to train, by `text` and "
+            "`label` to classify. If the file has no header, number them from 1, such as data.text=2 and "
             "data.label=1."
         )
     return [header.index(name) for name in names]

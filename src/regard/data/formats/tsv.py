@@ -96,7 +96,7 @@ class Tsv:
             raise DataError(
                 f"{self.path} must have a source and a target; received the first line: "
                 f"{join_names(names, letters=400, between=' | ')}. Name them by data.source_column and "
-                "data.target_column. Is it for --task classify?"
+                "data.target_column. Is it for the task classify?"
             )
         return None
 

@@ -81,7 +81,7 @@ def find_labels_file(path: Path) -> Path:
     received = f"no {stem}" if stem != path.name else "a name without the word images"
     raise DataError(
         f"The labels of {path} must lie beside it, under its name with labels for images; received {received}. Name "
-        "their file: --set data.labels=FILE."
+        "their file: data.labels."
     )
 
 

@@ -67,7 +67,7 @@ def _read_file(path: Path, labels: Path | None) -> LabeledImages:
     if path.suffix.lower() in SUFFIXES:
         raise DataError(f"{path} must be {_WANTED}; received one picture. Name the folder.")
     if file_kind(path) in (*FORMATS, ".txt"):
-        raise DataError(f"{path} must be {_WANTED}; received a file of text. Is it for --task classify?")
+        raise DataError(f"{path} must be {_WANTED}; received a file of text. Is it for the task classify?")
     with open_decompressed(path) as stream:
         start = stream.read(4)
     if start[:3] == b"\0\0\x08" and start[3:] in (b"\1", b"\2", b"\3", b"\4"):

@@ -1,7 +1,7 @@
-"""Read questions about pictures from a folder: easy-VQA's own form, or pictures beside a table."""
+"""Read questions about pictures, or captions, from a folder: easy-VQA's own form, or pictures beside a table."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,10 @@ from regard.data.formats.tables import FORMATS, is_table, read_table
 from regard.data.images.picture import read_picture
 from regard.data.scenes.easy_vqa import find_easy_vqa, read_easy_vqa
 from regard.data.scenes.kinds import guess_kind
-from regard.data.scenes.sides import PictureQuestion, QuestionSide
+from regard.data.scenes.sides import CaptionSide, PictureQuestion, QuestionSide, Side
 from regard.errors import DataError, brief, nearest
 
 SIDES = ("train", "valid", "test")
-_KEYS = ("image", "question", "answer")
 _MOST = 1e15
 """Beyond which a number is no count."""
 
@@ -52,9 +51,7 @@ def read_questions(
     packed = find_easy_vqa(path)
     if packed:
         return _read_sides(read_easy_vqa, packed, image_size=image_size, count=count)
-    files = {side: file for side in SIDES if (file := _find_table(path, side))}
-    if not files and (file := _find_table(path, "questions")):
-        files = {"train": file}
+    files = _find_tables(path, "questions")
     if "train" not in files:
         raise DataError(
             f"{path} must hold train.jsonl or questions.jsonl, lines with image, question and answer, or easy-VQA's "
@@ -63,29 +60,85 @@ def read_questions(
     return _read_sides(read_question_table, files, image_size=image_size, count=count)
 
 
+def read_captions(path: Path, *, image_size: int, count: Callable[[int], None] | None = None) -> dict[str, CaptionSide]:
+    """Read the sides that a folder holds, or a table, which is all to train on.
+
+    A folder holds a table train, and valid and test where there are such, or one table captions: CSV, TSV, JSON Lines
+    or Parquet. Each row has `image`, a path from the file on, and `caption`; a picture may have several.
+    """
+    if is_file(path):
+        return {"train": read_caption_table(path, image_size=image_size, count=count)}
+    if not is_folder(path):
+        received = name_of_none(path) or f"{what_is_there(path)}. {offer_folders(path, kinds=FORMATS)}"
+        raise DataError(
+            f"{shown(path)} must be builtin:shapes, a folder, or a table of pictures with captions; received {received}"
+        )
+    files = _find_tables(path, "captions")
+    if "train" not in files:
+        raise DataError(
+            f"{path} must hold train or captions as .csv, .tsv, .jsonl or .parquet, rows with image and caption; "
+            f"received {_inside(path)}."
+        )
+    return _read_sides(read_caption_table, files, image_size=image_size, count=count)
+
+
 def read_question_table(path: Path, *, image_size: int, count: Callable[[int], None] | None = None) -> QuestionSide:
     """Read a file of questions and the pictures it names, each once."""
-    indices: dict[str, int] = {}
+    pictures, rows = _read_rows(path, ("image", "question", "answer"), image_size=image_size, count=count)
+    wanted = [
+        PictureQuestion(
+            number, row["question"], row["answer"], str(row.get("kind") or guess_kind(row["question"], row["answer"]))
+        )
+        for number, row in rows
+    ]
+    return QuestionSide(pictures=pictures, questions=tuple(wanted))
+
+
+def read_caption_table(path: Path, *, image_size: int, count: Callable[[int], None] | None = None) -> CaptionSide:
+    """Read a file of captions and the pictures it names, each once."""
+    pictures, rows = _read_rows(path, ("image", "caption"), image_size=image_size, count=count)
+    captions = tuple(" ".join(row["caption"].split()) for _, row in rows)
+    owners = tuple(number for number, _ in rows)
+    return CaptionSide(pictures=pictures, captions=captions, prompts=("",) * len(captions), owners=owners)
+
+
+def _read_rows(
+    path: Path, keys: Sequence[str], *, image_size: int, count: Callable[[int], None] | None
+) -> tuple[UInt8[np.ndarray, "pictures 3 height width"], list[tuple[int, dict[str, Any]]]]:
+    """Read the rows of a table, which have text under all `keys`, with the number of the picture of each."""
+    numbers: dict[str, int] = {}
     pictures: list[UInt8[np.ndarray, "3 height width"]] = []
-    wanted: list[PictureQuestion] = []
+    rows: list[tuple[int, dict[str, Any]]] = []
     for index, row in read_table(path) if is_table(path) else read_objects(path):
         if isinstance(row, BadLine):
             if row.kind == "json" and not row.text.strip():
                 continue
             raise DataError(str(row))
-        record = _check(dict(row), index)
+        record = _check(dict(row), index, keys)
         name = record["image"]
-        if name not in indices:
-            indices[name] = len(pictures)
-            pictures.append(read_picture(path.parent / name, size=(image_size, image_size)))
+        if name not in numbers:
+            numbers[name] = len(pictures)
+            pictures.append(_read_picture(path.parent / name, index, image_size))
             if count is not None:
                 count(len(pictures))
-        kind = str(record.get("kind") or guess_kind(record["question"], record["answer"]))
-        wanted.append(PictureQuestion(indices[name], record["question"], record["answer"], kind))
-    if not wanted:
-        raise DataError(f"{path} must have at least one question; received none.")
-    wanted.sort(key=lambda one: one.picture)
-    return QuestionSide(pictures=np.stack(pictures), questions=tuple(wanted))
+        rows.append((numbers[name], record))
+    if not rows:
+        raise DataError(f"{path} must have at least one {keys[1]}; received none.")
+    rows.sort(key=lambda item: item[0])
+    return np.stack(pictures), rows
+
+
+def _read_picture(path: Path, index: str, size: int) -> UInt8[np.ndarray, "3 height width"]:
+    try:
+        return read_picture(path, size=(size, size))
+    except DataError as error:
+        raise DataError(f"{index}: {error}") from error
+
+
+def _find_tables(folder: Path, whole: str) -> dict[str, Path]:
+    """Find the tables of the sides, or the one of all rows, which is named `whole`."""
+    files = {side: file for side in SIDES if (file := _find_table(folder, side))}
+    return files if files or not (file := _find_table(folder, whole)) else {"train": file}
 
 
 def _find_table(folder: Path, name: str) -> Path | None:
@@ -96,17 +149,17 @@ def _find_table(folder: Path, name: str) -> Path | None:
 
 
 def _read_sides(
-    read: Callable[..., QuestionSide],
-    places: Mapping[str, Path],
+    read: Callable[..., Side],
+    files: Mapping[str, Path],
     *,
     image_size: int,
     count: Callable[[int], None] | None,
-) -> dict[str, QuestionSide]:
-    sides: dict[str, QuestionSide] = {}
-    for side, index in places.items():
+) -> dict[str, Side]:
+    sides: dict[str, Side] = {}
+    for side, file in files.items():
         before = sum(len(item.pictures) for item in sides.values())
         onward = None if count is None else partial(_count_on, count, before)
-        sides[side] = read(index, image_size=image_size, count=onward)
+        sides[side] = read(file, image_size=image_size, count=onward)
     return sides
 
 
@@ -114,9 +167,9 @@ def _count_on(count: Callable[[int], None], before: int, done: int) -> None:
     count(before + done)
 
 
-def _check(record: dict[str, Any], place: str) -> dict[str, Any]:
-    """Raise unless a row has a picture, a question and an answer; a count may be written as a number."""
-    for key in _KEYS:
+def _check(record: dict[str, Any], index: str, keys: Sequence[str]) -> dict[str, Any]:
+    """Raise unless a row has text under every key; an answer may be written as a number."""
+    for key in keys:
         value = record.get(key)
         if isinstance(value, int | float) and key == "answer" and abs(value) < _MOST:
             record[key] = value = f"{value:g}"
@@ -127,7 +180,7 @@ def _check(record: dict[str, Any], place: str) -> dict[str, Any]:
                 if not isinstance(value, list | dict)
                 else "a list or table"
             )
-            raise DataError(f"{place} must have text under the key {key}; received {brief(received)}. {near}".rstrip())
+            raise DataError(f"{index} must have text under the key {key}; received {brief(received)}. {near}".rstrip())
     return record
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Int64, UInt8
@@ -66,6 +66,22 @@ class CaptionSide:
 
     def __len__(self) -> int:
         return len(self.captions)
+
+    def select(self, chosen: Sequence[int] | Int64[np.ndarray, " chosen"]) -> "CaptionSide":
+        """Take some pictures, with their texts."""
+        indices = np.asarray(chosen, dtype=np.int64)
+        position = {int(index): number for number, index in enumerate(indices)}
+        texts = [
+            (position[owner], prompt, caption)
+            for owner, prompt, caption in zip(self.owners, self.prompts, self.captions, strict=True)
+            if owner in position
+        ]
+        texts.sort(key=lambda item: item[0])
+        owners, prompts, captions = zip(*texts, strict=True) if texts else ((), (), ())
+        return CaptionSide(pictures=self.pictures[indices], captions=captions, prompts=prompts, owners=owners)
+
+
+Side = TypeVar("Side", QuestionSide, CaptionSide)
 
 
 def draw_scenes(counts: Mapping[str, int], *, seed: int = 0, style: Style = SHAPES) -> dict[str, list[Scene]]:
@@ -160,13 +176,13 @@ class _Painted:
         return paint_scene(scene)
 
 
-def split_questions(side: QuestionSide, fractions: Fractions) -> tuple[QuestionSide, QuestionSide, QuestionSide]:
-    """Divide pictures by a hash of their pixels, so that equal ones, and their questions, are on one side."""
+def split_pictures(side: Side, fractions: Fractions) -> tuple[Side, Side, Side]:
+    """Divide pictures by a hash of their pixels, so that equal ones, and their texts, are on one side."""
     train, valid, test = divide_pixels(side.pictures, fractions, called="picture")
     return side.select(train), side.select(valid), side.select(test)
 
 
-def drop_shared(side: QuestionSide, others: Sequence[QuestionSide]) -> QuestionSide:
+def drop_shared(side: Side, others: Sequence[Side]) -> Side:
     """Leave out pictures that are, pixel by pixel, on one of the other sides."""
     shared = find_shared(side.pictures, (other.pictures for other in others))
     return side.select(np.flatnonzero(~shared)) if shared.any() else side

@@ -102,13 +102,13 @@ def choose_by_agreement(
     )
 
 
-def candidates(look: Look, like: Reading) -> list[Reading]:
+def candidates(attention: Look, like: Reading) -> list[Reading]:
     """List the readings to try, in the order of `_matrices`."""
-    layers, heads = next(iter(look.by_step.values())).shape[:2]
+    layers, heads = next(iter(attention.by_step.values())).shape[:2]
     choices = [None, *range(heads)] if heads > 1 else [None]
     return [
         replace(like, step=step, layer=layer if layers > 1 else None, head=head)
-        for step in look.by_step
+        for step in attention.by_step
         for layer in range(layers)
         for head in choices
     ]
@@ -135,19 +135,19 @@ def _matrix(links: Sequence[Link], like: Bool[Tensor, "readings target source"])
 
 
 def _counts(
-    found: Bool[Tensor, "readings target source"],
+    result: Bool[Tensor, "readings target source"],
     sure: Bool[Tensor, "target source"],
     possible: Bool[Tensor, "target source"],
 ) -> Int[Tensor, "readings counts"]:
     """Count |A|, |S|, |A ∩ S| and |A ∩ P| for each reading."""
-    rows = (found, sure.expand_as(found), found & sure, found & possible)
+    rows = (result, sure.expand_as(result), result & sure, result & possible)
     return torch.stack([row.sum((1, 2)) for row in rows], dim=1)
 
 
 def _scored(
     readings: Sequence[Reading],
     both: Float[Tensor, " readings"],
-    said: Float[Tensor, " readings"],
+    output: Float[Tensor, " readings"],
     *,
     gold: Float[Tensor, ""],
 ) -> dict[Reading, AlignmentScores]:
@@ -155,5 +155,5 @@ def _scored(
         reading: AlignmentScores.of_counts(
             predicted=int(own), sure=int(gold), in_sure=int(shared), in_possible=int(shared)
         )
-        for reading, shared, own in zip(readings, both.tolist(), said.tolist(), strict=True)
+        for reading, shared, own in zip(readings, both.tolist(), output.tolist(), strict=True)
     }

@@ -1,14 +1,16 @@
-"""Gather the pictures and captions of a run, drawn here or read from a folder."""
+"""Gather the pictures and captions of a run: drawn or read, held out, and none on two sides."""
 
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from regard.data.corpora.catalogue import is_builtin
+from regard.data.scenes.read import read_captions
 from regard.data.scenes.sides import CaptionSide, draw_captions
 from regard.errors import ArgumentError
-from regard.tasks.questions.data import check_style, scene_counts
-from regard.tasks.questions.settings import BUILTIN, PictureData, PictureSize
+from regard.tasks.questions.data import check_style, hold_out, keep_apart, scene_counts
+from regard.tasks.questions.settings import BUILTIN, PICTURE_SIZE, PictureData, PictureSize
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,10 +38,20 @@ class CaptionCorpus:
 
 
 def gather_captions(data: PictureData, *, count: Callable[[int], None] | None = None) -> CaptionCorpus:
-    """Draw what `data` names; `count` is told how many pictures there are so far, of all sides."""
-    if not is_builtin(data.corpus):
-        received = data.corpus or "nothing"
-        raise ArgumentError(f"`--data` must be {BUILTIN}, whose pictures have captions; received {received}.")
-    style = check_style(data, "captions")
-    counts = scene_counts(data)
-    return CaptionCorpus(**draw_captions(counts, seed=data.seed, style=style, answers=data.answers, count=count))
+    """Draw or read what `data` names; `count` is called with how many pictures there are so far, of all sides."""
+    if not data.corpus:
+        raise ArgumentError(
+            f"`data` must be {BUILTIN}, a table of pictures with captions (CSV, TSV, JSON Lines, Parquet), or a folder "
+            "with one; received nothing."
+        )
+    if is_builtin(data.corpus):
+        style, counts = check_style(data, "captions"), scene_counts(data)
+        return CaptionCorpus(**draw_captions(counts, seed=data.seed, style=style, answers=data.answers, count=count))
+    if data.answers:
+        raise ArgumentError(
+            f"`data.answers` must be left out with {data.corpus}, which has captions alone; received {data.answers}."
+        )
+    sides = read_captions(Path(data.corpus), image_size=data.image_size or PICTURE_SIZE, count=count)
+    keep_apart(sides)
+    train, valid, test = hold_out(sides, data, called="captions")
+    return CaptionCorpus(train=train, valid=valid, test=test)

@@ -20,11 +20,12 @@ from regard.models.sequence.build import count_parameters
 from regard.models.vision.build_captions import build_caption_model
 from regard.models.vision.captions import CaptionModel, as_source
 from regard.tasks.finite_output import check_output
-from regard.tasks.model_folder import find_device, open_model
+from regard.tasks.model_folder import open_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
 from regard.tasks.questions.model import TOKENIZER
 from regard.tasks.saved_model import build_saved, check_vocabulary, read_saved, whole_folder, write_saved
 from regard.tasks.word_maps import WordMaps
+from regard.training.group import pick_device
 
 TASK: Literal["captions"] = "captions"
 
@@ -127,32 +128,32 @@ class Captioner:
         size, kind = count_parameters(self.model), self.spec.image.kind
         return f"Captioner({kind}, {size:,} parameters, {self.tokenizer.size} words, on {self.device})"
 
-    def _caption(self, found: Hypothesis, pixels: Tensor, start: int) -> Caption:
+    def _caption(self, result: Hypothesis, pixels: Tensor, start: int) -> Caption:
         """Read a caption from what was generated after the first `start` tokens."""
-        check_output(found.log_probabilities, of="a picture")
-        tokens = [token for token in found.tokens[start:] if token != END]
-        assert found.weights is not None
-        grid = self._grid(found.weights.size(-1))
-        weights = found.weights.float().cpu()[:, :, start : start + len(tokens)].unflatten(-1, grid)
+        check_output(result.log_probabilities, of="a picture")
+        tokens = [token for token in result.tokens[start:] if token != END]
+        assert result.weights is not None
+        grid = self._grid(result.weights.size(-1))
+        weights = result.weights.float().cpu()[:, :, start : start + len(tokens)].unflatten(-1, grid)
         return Caption(
             text=self.tokenizer.decode(tokens),
-            probabilities=tuple(exp(item) for item in found.log_probabilities[start:]),
+            probabilities=tuple(exp(item) for item in result.log_probabilities[start:]),
             attention=WordMaps(
                 image=pixels.cpu().float() / 255, words=tuple(self.tokenizer.pieces(tokens)), weights=weights
             ),
-            finished=found.finished,
+            finished=result.finished,
         )
 
-    def _grid(self, places: int) -> tuple[int, int]:
+    def _grid(self, positions: int) -> tuple[int, int]:
         rows = self.model.places.rows.table.size(0)
-        return rows, places // rows
+        return rows, positions // rows
 
 
 def load_captioner(path: str | Path, *, device: torch.device | str = "cpu") -> Captioner:
     """Load the model in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = open_model(path)
     config = read_saved(folder, TASK, SavedCaptions)
-    index = find_device(device)
+    index = pick_device(device, argument="device")
     size, most, words = config.image_size, config.max_length, config.vocabulary_size
     with whole_folder(folder, TASK):
         model = build_saved(lambda: build_caption_model(config.model, vocabulary_size=words, image_size=size), folder)

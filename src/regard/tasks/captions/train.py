@@ -8,6 +8,7 @@ import torch
 
 from regard import __version__
 from regard.config.show import show_settings
+from regard.data.corpora.catalogue import is_builtin
 from regard.data.images.pixels import color_statistics
 from regard.data.scenes.sides import CaptionSide
 from regard.data.text.tokenizer_training import train_tokenizer
@@ -18,16 +19,15 @@ from regard.tasks.captions.job import CaptionJob, CaptionScores, EncodedCaptions
 from regard.tasks.captions.model import Caption, Captioner
 from regard.tasks.captions.settings import CaptionConfig
 from regard.tasks.card import Card, Use, write_card
-from regard.tasks.page import make_html
+from regard.tasks.page import Report, curves_html, make_html, make_report
 from regard.tasks.questions.train import SHOWN, TOKENS
-from regard.tasks.translation.page import curves_html
 from regard.tasks.word_maps import CAVEAT
 from regard.training.metrics import read_metrics
 from regard.training.run import Run, Trained
 from regard.training.state import State
 from regard.training.streams import seed_streams
 
-TITLE = "Captions for pictures of shapes"
+TITLE = "Captions for pictures"
 CAPTION = Use("image-to-text", "caption", 'caption("picture.png")[0].text')
 
 
@@ -49,7 +49,9 @@ def train_captions(config: CaptionConfig, corpus: CaptionCorpus, run: Run) -> Tr
         return Trained(run.folder, {}, signature)
     run.put_model(captioner.save)
     figures = run.finish(
-        lambda: _measure(captioner, corpus, job, {"valid": valid, "test": test}, state),
+        lambda: _measure(
+            captioner, corpus, job, {"valid": valid, **({"test": test} if len(corpus.test) else {})}, state
+        ),
         figures=dict,
         page=lambda figures: _page(config, corpus, run, captioner, figures),
         card=lambda figures: _card(config, corpus, run, figures),
@@ -103,10 +105,12 @@ def caption_figures(corpus: CaptionCorpus, scores: Mapping[str, CaptionScores]) 
     return figures
 
 
-def named_figures(figures: Mapping[str, float]) -> dict[str, str]:
+def describe_caption_figures(figures: Mapping[str, float]) -> dict[str, str]:
     """Name the figures for people."""
     shown = {}
     for side, name in (("test", "test"), ("valid", "validation")):
+        if f"{side}_exact" not in figures:
+            continue
         shown[f"right word for word, {name}"] = f"{100 * figures[f'{side}_exact']:.2f} %"
         if f"{side}_answers" in figures:
             shown[f"answers right word for word, {name}"] = f"{100 * figures[f'{side}_answers']:.2f} %"
@@ -152,29 +156,28 @@ def _data(config: CaptionConfig, corpus: CaptionCorpus) -> str:
 def _page(
     config: CaptionConfig, corpus: CaptionCorpus, run: Run, captioner: Captioner, figures: dict[str, float]
 ) -> str:
-    rows = "".join(
-        f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in named_figures(figures).items()
+    report = Report(
+        title=TITLE,
+        signature=describe_captions(config),
+        figures=describe_caption_figures(figures),
+        command=run.command,
+        config=show_settings(config, help=False),
+        data=_data(config, corpus),
     )
     curves = curves_html(read_metrics(run.folder.metrics), measure="exact", called="right word for word", unit="word")
-    parts = [
-        f"<h1>{escape(TITLE)}</h1><p><small>{escape(describe_captions(config))}</small></p>",
-        f"<p>{escape(_data(config, corpus))}</p><table>{rows}</table>",
-        f"<h2>Curves</h2>{curves}<h2>Pictures</h2><p><small>{escape(CAVEAT)}</small></p>",
-        *_examples(captioner, corpus.test),
-        f"<h2>Command</h2><pre>{escape(run.command)}</pre>",
-        f"<h2>Settings</h2><pre>{escape(show_settings(config, help=False))}</pre>",
-    ]
-    return make_html(TITLE, parts)
+    shown = _examples(captioner, corpus.test if len(corpus.test) else corpus.valid)
+    sections = [f"<h2>Curves</h2>{curves}<h2>Pictures</h2><p><small>{escape(CAVEAT)}</small></p>", *shown]
+    return make_report(report, sections)
 
 
 def _card(config: CaptionConfig, corpus: CaptionCorpus, run: Run, figures: dict[str, float]) -> str:
     card = Card(
         title=TITLE,
-        summary=f"A Transformer's decoder that looks at the places of a picture ({config.model.image.kind}); "
+        summary=f"A Transformer's decoder that attends to the positions of a picture ({config.model.image.kind}); "
         f"{figures['parameters']:,.0f} parameters, trained with regard {__version__} in {figures['steps']:,.0f} steps.",
         data=_data(config, corpus),
-        license="MIT, drawn by regard",
-        figures=named_figures(figures),
+        license="MIT, drawn by regard" if is_builtin(config.data.corpus) else config.data.license,
+        figures=describe_caption_figures(figures),
         command=run.command,
         signature=describe_captions(config),
         folder=str(run.folder.model),

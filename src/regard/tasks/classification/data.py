@@ -65,8 +65,9 @@ def gather_texts(data: LabeledData) -> LabeledCorpus:
     """Read the files that `data` names. A text of a validation or test file is never trained on."""
     if not data.corpus:
         raise ArgumentError(
-            "`--data` must be a CSV, TSV, JSON Lines or Parquet file of texts and labels, or builtin:opinions; "
-            "received nothing. Such as: --data reviews.csv --set data.text=review --set data.label=stars."
+            "`data` must be a CSV, TSV, JSON Lines or Parquet file of texts and labels, or builtin:opinions; "
+            'received nothing. Such as: `data="reviews.csv"`, with '
+            '`settings={"data.text": "review", "data.label": "stars"}`.'
         )
     reports: list[Report] = []
     drawn = _draw(data) if is_builtin(data.corpus) else None
@@ -96,6 +97,16 @@ def gather_texts(data: LabeledData) -> LabeledCorpus:
     return LabeledCorpus(
         train=numbered[0], valid=numbered[1], test=numbered[2], labels=tuple(labels), reports=tuple(reports)
     )
+
+
+def read_measured_texts(source: str, *, text: str, label: str) -> list[Labeled]:
+    """Read labeled texts to measure a classifier on: a table, or the test of a built-in corpus."""
+    if is_builtin(source):
+        return _draw(LabeledData(corpus=source)).test
+    records = list(read_labeled(Path(source), text=text, label=label))
+    if not records:
+        raise DataError(f"{source} must have at least one text with a label; received none.")
+    return records
 
 
 def _draw(data: LabeledData) -> LabeledSplits:

@@ -24,7 +24,7 @@ from regard.models.classification import Network, build_classifier
 from regard.models.sequence.build import count_parameters
 from regard.tasks.classification.job import AnyClassifier, make_labeled_batch
 from regard.tasks.finite_output import check_output
-from regard.tasks.model_folder import find_device, open_model
+from regard.tasks.model_folder import open_model
 from regard.tasks.saved_model import (
     build_saved,
     check_vocabulary,
@@ -34,6 +34,7 @@ from regard.tasks.saved_model import (
     whole_folder,
     write_saved,
 )
+from regard.training.group import pick_device
 
 By: TypeAlias = Literal["model", "gradient", "removal"]
 LABELS, TOKENIZER = "labels.json", "tokenizer.json"
@@ -186,7 +187,7 @@ def load_classifier(path: str | Path, *, device: torch.device | str = "cpu") -> 
     """Load the classifier in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = open_model(path)
     config = read_saved(folder, "classify", SavedClassifier)
-    index, size, count = find_device(device), config.vocabulary_size, config.num_labels
+    index, size, count = pick_device(device, argument="device"), config.vocabulary_size, config.num_labels
     with whole_folder(folder, "classify"):
         model = build_saved(lambda: build_classifier(config.model, vocabulary_size=size, num_labels=count), folder)
         tokenizer, labels = Tokenizer.load(folder), read_names(folder / LABELS, count)

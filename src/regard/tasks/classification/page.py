@@ -1,13 +1,11 @@
-"""Decisions for people: the words of a text on a ground as dark as they weighed, tables of mistakes, the card."""
+"""Decisions for people: the words of a text on a ground as dark as they weighed, tables of mistakes."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
 
-from regard.errors import with_article
 from regard.evaluation.classification import ClassificationScores, ReliabilityBin
 from regard.tasks.classification.model import Decision
-from regard.tasks.page import make_html
+from regard.tasks.page import Report, make_html, make_report
 
 MEANING = {
     "tf-idf": "its part of the chosen label's sum in the logistic regression, for or against",
@@ -16,14 +14,14 @@ MEANING = {
     "feed-forward": "gradient times input: what the decision would lose without it, to first order",
     "last-state": "gradient times input: what the decision would lose without it, to first order",
     "attentive-pooling": "its attention weight",
-    "recurrent-attention": "the attention weight of the state at its place, which knows its neighbors too",
-    "structured": "the mean attention weight of the state at its place over all looks",
-    "transformer-encoder": "the attention weight of the state at its place, in which other words are mixed",
+    "recurrent-attention": "the attention weight of the state at its position, which knows its neighbors too",
+    "structured": "the mean attention weight of the state at its position over all rows of the matrix",
+    "transformer-encoder": "the attention weight of the state at its position, in which other words are mixed",
 }
 """What the share of a word is, for each kind of model."""
 MOST_SHOWN = 1000
 """Decisions on a page; a browser shows no more with ease."""
-CAVEAT = "Shares say how much a word was heard, not whether it spoke for or against the label, and are no proof of why."
+CAVEAT = "Shares say how much weight a word had, not whether it was for or against the label, and are no proof of why."
 
 _STYLE = """<style>
 .text { line-height: 2; overflow-wrap: anywhere; margin-bottom: 0 }
@@ -65,7 +63,7 @@ def decisions_page(
         ]
     parts += [_explain(kind, by), *(decision_html(item, gold) for item, gold in decisions[:MOST_SHOWN])]
     if len(decisions) > MOST_SHOWN:
-        parts.append(f"<p>These are the first {MOST_SHOWN:,} of {len(decisions):,} texts; --json gives all.</p>")
+        parts.append(f"<p>These are the first {MOST_SHOWN:,} of {len(decisions):,} texts.</p>")
     return make_html(title, parts)
 
 
@@ -93,31 +91,22 @@ def decision_html(decision: Decision, gold: str | None = None) -> str:
 
 
 def training_page(
+    report: Report,
     *,
-    title: str,
     kind: str,
-    data: str,
-    figures: Mapping[str, float],
-    command: str,
-    signature: str,
     labels: Sequence[str],
     scores: Mapping[str, ClassificationScores],
     decisions: Sequence[tuple[Decision, str]],
-    config: str,
 ) -> str:
     """Write `report.html`: figures, mistakes, calibration, and some decisions."""
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in told(figures).items())
     side = "test" if "test" in scores else "valid"
-    parts = [
-        _STYLE,
-        f"<h1>{escape(title)}</h1><p><small>{escape(signature)}</small></p><p>{escape(data)}</p><table>{rows}</table>",
+    sections = [
         confusion_html(scores[side], labels, side),
         reliability_html(scores[side]),
         f"<h2>Decisions</h2>{_explain(kind, 'model')}",
         *(decision_html(item, gold) for item, gold in decisions),
-        f"<h2>Command</h2><pre>{escape(command)}</pre><h2>Settings</h2><pre>{escape(config)}</pre>",
     ]
-    return make_html(title, parts)
+    return make_report(report, sections, style=_STYLE)
 
 
 def _every_label(decisions: Sequence[tuple[Decision, str | None]]) -> list[str]:
@@ -180,7 +169,7 @@ def _diagram(bins: Sequence[ReliabilityBin]) -> str:
     return f'<svg viewBox="0 0 240 190" width="240" role="img" aria-label="calibration">{axes}{bars}{line}{marks}</svg>'
 
 
-def told(figures: Mapping[str, float]) -> dict[str, str]:
+def describe_figures(figures: Mapping[str, float]) -> dict[str, str]:
     """Name the figures for people."""
     sides = {"test": "test", "valid": "validation"}
     shown = {}
@@ -192,66 +181,6 @@ def told(figures: Mapping[str, float]) -> dict[str, str]:
     return shown | {name: f"{figures[name]:,.0f}" for name in ("labels", "parameters", "steps", "seconds")}
 
 
-def classifier_card(
-    *,
-    title: str,
-    kind: str,
-    data: str,
-    figures: Mapping[str, float],
-    command: str,
-    signature: str,
-    license: str,
-    folder: str,
-) -> str:
-    """Write the model card, README.md of the model folder."""
-    rows = "\n".join(f"| {_cell(name)} | {_cell(value)} |" for name, value in told(figures).items())
-    quoted = " ".join(license.split()).replace("\\", "\\\\").replace('"', '\\"')
-    return f"""---
-license: "{quoted}"
-library_name: regard
-pipeline_tag: text-classification
-tags: [text-classification, attention, regard]
----
-# {_cell(title)}
-
-{with_article(kind).capitalize()} classifier, trained with regard.
-
-## Use
-
-```
-regard classify {folder} "..."
-```
-
-```python
-from regard.tasks.classification.model import load_classifier
-
-for decision in load_classifier("{folder}").classify(["..."]):
-    print(decision.label, decision.probability, decision.heaviest())
-```
-
-The share of a word is {MEANING[kind]}. {CAVEAT}
-
-## Data
-
-{_cell(data)}
-License of the data: {_cell(license)}.
-
-## Figures
-
-| | |
-| --- | --- |
-{rows}
-
-`{signature}`
-
-## Made by
-
-```
-{command}
-```
-"""
-
-
 def _explain(kind: str, by: str) -> str:
     meaning = MEANING["last-state"] if by == "gradient" and kind != "tf-idf" else MEANING[kind]
     if by == "removal":
@@ -261,7 +190,3 @@ def _explain(kind: str, by: str) -> str:
         f"<p><small>A word's ground is its share: {escape(meaning)}. {escape(CAVEAT)}</small></p>"
         f'<p class="text"><small>Times an equal share, in a text of eight words or more:</small> {key}</p>'
     )
-
-
-def _cell(text: Any) -> str:
-    return " ".join(str(text).split()).replace("|", "\\|").replace("<", "&lt;")

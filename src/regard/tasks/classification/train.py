@@ -14,14 +14,17 @@ from regard.data.batches.ragged import Ragged
 from regard.data.text.special import UNKNOWN
 from regard.data.text.tokenizer import Tokenizer
 from regard.data.text.tokenizer_training import train_tokenizer
+from regard.errors import with_article
 from regard.evaluation.classification import ClassificationScores
 from regard.files import read_json
 from regard.models.classification import TfIdfClassifier, build_classifier, fit_tf_idf
+from regard.tasks.card import CLASSIFY, Card, write_card
 from regard.tasks.classification.data import LabeledCorpus
 from regard.tasks.classification.job import AnyClassifier, ClassificationJob
 from regard.tasks.classification.model import LABELS, Classifier, cut_texts
-from regard.tasks.classification.page import classifier_card, training_page
+from regard.tasks.classification.page import CAVEAT, MEANING, describe_figures, training_page
 from regard.tasks.classification.settings import ClassifyConfig
+from regard.tasks.page import Report
 from regard.tasks.start import fill_from, find_start, varying_tensors
 from regard.training.run import Run, Trained
 from regard.training.streams import seed_streams
@@ -185,9 +188,8 @@ def _about(config: ClassifyConfig, corpus: LabeledCorpus, run: Run, figures: dic
     )
     return {
         "title": f"Classifier trained on {config.data.name}",
-        "kind": config.model.kind,
         "data": data,
-        "figures": figures,
+        "figures": describe_figures(figures),
         "command": run.command,
         "signature": describe_classifier(config),
     }
@@ -198,14 +200,21 @@ def _page(config: ClassifyConfig, corpus: LabeledCorpus, run: Run, classifier: C
     with torch.no_grad():
         shown = classifier.classify(side.texts[:20])
     return training_page(
-        **_about(config, corpus, run, result.figures),
+        Report(**_about(config, corpus, run, result.figures), config=show_settings(config, help=False)),
+        kind=config.model.kind,
         labels=corpus.labels,
         scores=result.scores,
         decisions=list(zip(shown, [corpus.labels[item] for item in side.labels[:20]], strict=True)),
-        config=show_settings(config, help=False),
     )
 
 
 def _card(config: ClassifyConfig, corpus: LabeledCorpus, run: Run, result: _Measured) -> str:
-    about = _about(config, corpus, run, result.figures)
-    return classifier_card(**about, license=config.data.license, folder=str(run.folder.model))
+    card = Card(
+        **_about(config, corpus, run, result.figures),
+        summary=f"{with_article(config.model.kind).capitalize()} classifier, trained with regard {__version__}.",
+        license=config.data.license,
+        folder=str(run.folder.model),
+        use=CLASSIFY,
+        note=f"The share of a word is {MEANING[config.model.kind]}. {CAVEAT}",
+    )
+    return write_card(card)

@@ -10,8 +10,7 @@ from regard.evaluation.bootstrap import SAMPLES, SEED, Difference, paired_differ
 from regard.evaluation.measure import Name
 from regard.tasks.evaluation.evaluate import Evaluating, Evaluation, Outputs, Watch, assess, evaluate
 from regard.tasks.evaluation.held_out import Choice, HeldOut, find_held_out, read_hypotheses
-from regard.tasks.model_folder import find_model
-from regard.tasks.model_kinds import check_kind
+from regard.tasks.model_folder import check_kind, find_model
 from regard.tasks.translation.model import load
 
 
@@ -22,6 +21,15 @@ class Comparison:
     evaluations: tuple[Evaluation, ...]
     differences: tuple[dict[Name, Difference], ...]
     """From the baseline, for each system after it."""
+
+    def __str__(self) -> str:
+        first = self.evaluations[0]
+        lines = [f"{first.held_out.name}: {len(first.held_out.pairs):,} pairs; baseline {first.name}"]
+        values = [(None, first), *zip(self.differences, self.evaluations[1:], strict=True)]
+        for difference, item in values:
+            score, chance = item.scores["BLEU"], "" if difference is None else f", p {difference['BLEU'].p_value:.3f}"
+            lines.append(f"{item.name}: BLEU {score.value:.2f} ({score.low:.1f}–{score.high:.1f}){chance}")
+        return "\n".join(lines)
 
     def table(self) -> dict[str, Any]:
         """Give everything as plain values, for JSON."""
@@ -75,21 +83,22 @@ def evaluate_systems(
     systems: Sequence[Path], settings: Evaluating, *, watch: Callable[[str], Watch]
 ) -> list[Evaluation]:
     """Evaluate each run folder, model folder or file of hypotheses; `watch` gives a watcher for each by its name."""
-    for number, path in enumerate(systems):
-        if path.is_dir() and number:
-            check_kind(find_model(path), "translate")
-        elif path.is_dir():
-            check_kind(find_model(path), "translate", "language")  # of which the latter are compared elsewhere
-    held_out = common_held_out(systems, settings.data)
-    result = []
-    for path, name in zip(systems, system_names(systems), strict=True):
+    for path in systems:
         if path.is_dir():
-            translator = load(path, device=settings.device)
-            result.append(evaluate(translator, held_out, settings, name=name, watch=watch(name)))
-        else:
-            output = Outputs(hypotheses=read_hypotheses(path, held_out))
-            result.append(assess(output, held_out, settings, name=name, watch=watch(name)))
-    return result
+            check_kind(find_model(path), "translate")
+    held_out = common_held_out(systems, settings.data)
+    return [
+        evaluate_system(path, held_out, settings, name=name, watch=watch(name))
+        for path, name in zip(systems, system_names(systems), strict=True)
+    ]
+
+
+def evaluate_system(path: Path, held_out: HeldOut, settings: Evaluating, *, name: str, watch: Watch) -> Evaluation:
+    """Evaluate the translator of a folder, or the output of any system, a file with a line for each pair."""
+    if path.is_dir():
+        return evaluate(load(path, device=settings.device), held_out, settings, name=name, watch=watch)
+    outputs = Outputs(hypotheses=read_hypotheses(path, held_out))
+    return assess(outputs, held_out, settings, name=name, watch=watch)
 
 
 def system_names(systems: Sequence[Path]) -> list[str]:
@@ -113,5 +122,5 @@ def _check_same(first: HeldOut, second: HeldOut, one: str, other: str) -> None:
         raise DataError(
             f"Systems must be compared on the same pairs; {one} was to be tested on {first.name} "
             f"({len(first.pairs):,} pairs, {first.fingerprint}), {other} on {second.name} ({len(second.pairs):,} "
-            f"pairs, {second.fingerprint}). Name one test set for all: --data, or --source and --target."
+            f"pairs, {second.fingerprint}). Name one test set for all: `data`, or `source` and `target`."
         )

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from regard import __version__
 from regard.data.corpora.pair import words
 from regard.decoding.search import Search
+from regard.errors import plural
 from regard.evaluation.attention_tally import AttentionTally, HeadAttention
 from regard.evaluation.bootstrap import SAMPLES, SEED, Interval, interval
 from regard.evaluation.by_length import EDGES, LengthScores, by_length, make_bins
@@ -20,8 +21,12 @@ from regard.tasks.translation.model import Translation, Translator
 AT_ONCE = 64
 """Sentences between two reports of progress."""
 
-#: Told what is done, how much of it, and of how much.
 Watch: TypeAlias = Callable[[str, int, int], None]
+"""Called with what is done, how much of it, and of how much."""
+
+
+def watch_nothing(doing: str, done: int, total: int) -> None:
+    """Show nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +81,21 @@ class Evaluation:
     lengths: list[LengthScores]
     notes: tuple[str, ...]
     signature: str
+    settings: Evaluating = field(default_factory=Evaluating)
+    """How it was measured."""
+
+    @property
+    def title(self) -> str:
+        """What was measured, on what, and how much of it."""
+        return f"{self.name} on {self.held_out.name}: {plural(len(self.held_out.pairs), 'pair')}"
+
+    def __str__(self) -> str:
+        scores = ", ".join(
+            f"{name} {score.value:.2f} ({score.low:.1f}–{score.high:.1f})" for name, score in self.scores.items()
+        )
+        spelled = self.outputs.perplexity
+        scores += "" if spelled is None else f"; perplexity {spelled.per_word:,.2f} a word"
+        return "\n".join([self.title, scores, *(f"note: {note}" for note in self.notes), self.signature])
 
     def table(self) -> dict[str, Any]:
         """Give everything as plain values, for JSON."""
@@ -106,17 +126,13 @@ def _length_table(one: LengthScores) -> dict[str, Any]:
     return table | {name: result._asdict() for name, result in one.scores.items()}
 
 
-def _silent(_: str, __: int, ___: int) -> None:
-    """Watch nothing."""
-
-
 def evaluate(
     translator: Translator,
     held_out: HeldOut,
     settings: Evaluating | None = None,
     *,
     name: str = "model",
-    watch: Watch = _silent,
+    watch: Watch = watch_nothing,
 ) -> Evaluation:
     """Translate the sources, compare with the references, and ask the model what it thinks of those.
 
@@ -149,7 +165,7 @@ def assess(
     settings: Evaluating | None = None,
     *,
     name: str = "hypotheses",
-    watch: Watch = _silent,
+    watch: Watch = watch_nothing,
 ) -> Evaluation:
     """Score what any system said."""
     settings = settings or Evaluating()
@@ -171,6 +187,7 @@ def assess(
         ),
         notes=tuple(_notes(outputs, held_out)),
         signature=_signature(outputs, held_out, settings),
+        settings=settings,
     )
     watch("scoring", 1, 1)
     return result
@@ -189,7 +206,7 @@ def _translate(
     watch("translating", len(order), len(order))
 
 
-def surprise(translator: Translator, held_out: HeldOut, *, watch: Watch = _silent) -> Perplexity:
+def surprise(translator: Translator, held_out: HeldOut, *, watch: Watch = watch_nothing) -> Perplexity:
     """Ask a model how likely the references are, as its tokenizer spells them."""
     pairs, target = held_out.pairs, translator.tokenizers.target
     result: list[Translation] = []

@@ -106,8 +106,8 @@ def find_held_out(choice: Choice, run: str | Path | None = None) -> HeldOut:
         return _read(result, choice.corpus)
     if run is None:
         raise ArgumentError(
-            "The test set must be named; received nothing. Give two plain files (--source a.es --target a.en), or one "
-            "corpus (--data pairs.tsv, --data builtin:es-en)."
+            "The test set must be named; received nothing. Give two plain files, "
+            '`source="a.es"` and `target="a.en"`, or one corpus: `data="pairs.tsv"`, `data="builtin:es-en"`.'
         )
     return _of_run(run, choice)
 
@@ -116,8 +116,8 @@ def _of_run(run: str | Path, choice: Choice) -> HeldOut:
     folder = run_of(run)
     if folder is None:
         raise ArgumentError(
-            f"The test set must be named for a model without its run; {run} has no config.toml beside it. Give --data, "
-            "or --source and --target."
+            f"The test set must be named for a model without its run; {run} has no config.toml beside it. Give "
+            "`data`, or `source` and `target`."
         )
     data = folder.read_settings(Config).data
     if is_builtin(data.corpus):
@@ -141,7 +141,7 @@ def named_data(data: Data) -> list[str]:
     return [name for name in sides if name and not is_builtin(name)]
 
 
-_INSTEAD = "Name a test set otherwise: --data, or --source and --target."
+_INSTEAD = "Name a test set otherwise: `data`, or `source` and `target`."
 
 
 def check_trusted(folder: RunFolder, names: Sequence[str], *, trust: bool, instead: str = _INSTEAD) -> None:
@@ -155,8 +155,8 @@ def check_trusted(folder: RunFolder, names: Sequence[str], *, trust: bool, inste
     what = "fetched" if fetched else "opened"
     why = "" if fetched else ", since the run was not made here or has changed since"
     raise DataError(
-        f"`--trust` must be given before what {folder.config} names is {what}{why}; received none, for "
-        f"{', '.join(fetched or names)}. Give it if that is yours: regard evaluate {folder.path} --trust. {instead}"
+        f"`trust` must be given before what {folder.config} names is {what}{why}; received none, for "
+        f"{', '.join(fetched or names)}. Give it if that is yours: `trust=True`. {instead}"
     )
 
 
@@ -172,19 +172,19 @@ def _again(folder: RunFolder, data: Data, side: str) -> list[Pair]:
     except (DataError, OSError) as error:
         raise DataError(
             f"The data of {folder.path} must be there again to test on what was held out; received: {error} Name a "
-            "test set: --data, or --source and --target."
+            "test set: `data`, or `source` and `target`."
         ) from error
     fingerprint = corpus.fingerprint()
     if (folder.fingerprint() or fingerprint) != fingerprint:
         raise DataError(
             f"The data of {folder.path} must be what it was trained on; it has changed since, so pairs of the test may "
-            "have been seen in training. Put the old data back, or name a test set: --data, or --source and --target."
+            "have been seen in training. Put the old data back, or name a test set: `data`, or `source` and `target`."
         )
     pairs = list(getattr(corpus, side))
     if not pairs:
         raise DataError(
-            f"The run in {folder.path} must have held out {side} pairs; received none. Name a test set: --data, or "
-            "--source and --target; or take the validation pairs: --split valid."
+            f"The run in {folder.path} must have held out {side} pairs; received none. Name a test set: `data`, or "
+            '`source` and `target`; or take the validation pairs: `split="valid"`.'
         )
     return pairs
 

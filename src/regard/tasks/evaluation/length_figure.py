@@ -15,7 +15,7 @@ KINDS = (".png", ".svg", ".pdf")
 def check_figure(path: Path) -> None:
     """Refuse a kind of picture that cannot be written, before anything is computed."""
     if path.suffix.lower() not in KINDS:
-        raise ArgumentError(f"`--figure` must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}; received {path}.")
+        raise ArgumentError(f"`figure` must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}; received {path}.")
 
 
 def save_length_figure(evaluations: Sequence[Evaluation], path: Path, *, metric: Name = "BLEU") -> None:
@@ -39,4 +39,4 @@ def save_length_figure(evaluations: Sequence[Evaluation], path: Path, *, metric:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
     except OSError as error:
-        raise DataError(f"`--figure` must be a file that can be written; {path}: {error.strerror}.") from error
+        raise DataError(f"`figure` must be a file that can be written; {path}: {error.strerror}.") from error

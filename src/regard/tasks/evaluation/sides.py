@@ -1,42 +1,46 @@
 """Evaluate a classifier, a question answerer or a captioner on what its run held out, as training measures it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from regard import __version__
 from regard.data.corpora.catalogue import is_builtin
-from regard.errors import ArgumentError, DataError, near_miss
+from regard.errors import ArgumentError, DataError, brief, near_miss, plural
 from regard.evaluation.classification import ClassificationScores
 from regard.tasks.captions.data import gather_captions
 from regard.tasks.captions.job import CaptionJob, EncodedCaptions
 from regard.tasks.captions.model import load_captioner
 from regard.tasks.captions.settings import CaptionConfig
 from regard.tasks.captions.train import caption_figures, describe_captions
-from regard.tasks.classification.data import gather_texts
+from regard.tasks.classification.data import gather_texts, read_measured_texts
 from regard.tasks.classification.job import ClassificationJob
-from regard.tasks.classification.model import cut_texts, load_classifier
-from regard.tasks.classification.settings import ClassifyConfig
+from regard.tasks.classification.model import Classifier, cut_texts, load_classifier
+from regard.tasks.classification.settings import ClassifyConfig, LabeledData
 from regard.tasks.classification.train import describe_classifier, label_figures
 from regard.tasks.evaluation.comparison import system_names
 from regard.tasks.evaluation.held_out import check_trusted, run_of
-from regard.tasks.images.data import gather_images
+from regard.tasks.evaluation.labels import describe_scores, score_against
+from regard.tasks.images.data import gather_images, read_measured
 from regard.tasks.images.job import ImageJob
-from regard.tasks.images.model import load_image_classifier
+from regard.tasks.images.model import ImageClassifier, load_image_classifier
 from regard.tasks.images.settings import ImagesConfig
 from regard.tasks.images.train import describe_images
-from regard.tasks.model_folder import find_device, find_model
-from regard.tasks.model_kinds import saved_task
+from regard.tasks.model_folder import check_kind, find_model
 from regard.tasks.questions.data import gather_questions
 from regard.tasks.questions.job import EncodedQuestions, QuestionJob
 from regard.tasks.questions.model import load_question_answerer
 from regard.tasks.questions.settings import QuestionConfig
 from regard.tasks.questions.train import answer_figures, describe_questions
-from regard.training.group import Group
+from regard.tasks.task import side_name
+from regard.training.group import Group, pick_device
 from regard.training.run_folder import RunFolder
 
 _SIDES = ("test", "valid")
-_INSTEAD = "A classifier is measured on other data so: regard classify MODEL --input test.csv --label label."
+_INSTEAD = "A classifier can be measured on other data, `data`."
+UNITS = {"classify": "text", "images": "image", "questions": "question", "captions": "caption"}
+"""The tasks whose models are measured here, and what they read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,15 +49,22 @@ class MeasuringSide:
 
     device: str = "auto"
     """Where the model runs: cpu, cuda, or auto."""
+    text: str = ""
+    """Column or key of the text in data of your own; nothing for that of the run."""
+    label: str = ""
+    """Column or key of the true label in data of your own; nothing for that of the run."""
 
 
-class SideEvaluation(NamedTuple):
-    """Figures of a model on one side of its run's data."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SideEvaluation:
+    """Figures of a classifier, a question answerer or a captioner: on a side of its run's data, or on other data."""
 
     name: str
     task: str
     side: str
     """test or valid."""
+    data: str
+    """What it was measured on, in words."""
     items: int
     """Texts, images, questions or captions."""
     figures: dict[str, float]
@@ -62,14 +73,37 @@ class SideEvaluation(NamedTuple):
     labels: tuple[str, ...] = ()
     scores: ClassificationScores | None = None
     """All scores of a classifier."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the figures should know."""
 
     def table(self) -> dict[str, Any]:
         """Give all of it as plain values."""
-        head = {"name": self.name, "task": self.task, "side": self.side, "items": self.items}
+        head = {"name": self.name, "task": self.task, "side": self.side, "data": self.data, "items": self.items}
+        tail = {"notes": list(self.notes), "signature": self.signature}
         if self.scores is None:
-            return {**head, **self.figures, "signature": self.signature}
+            return {**head, **self.figures, **tail}
         scores = {**self.scores._asdict(), "bins": [item._asdict() for item in self.scores.bins]}
-        return {**head, **self.figures, "labels": self.labels, "scores": scores, "signature": self.signature}
+        return {**head, **self.figures, "labels": self.labels, "scores": scores, **tail}
+
+    @property
+    def title(self) -> str:
+        """What was measured, on what, and how much of it."""
+        return f"{self.name} on {self.data}: {plural(self.items, UNITS[self.task])}"
+
+    def summary(self) -> str:
+        """Give the figures in a line."""
+        side, figures = self.side, self.figures
+        if self.scores is not None:
+            return describe_scores(self.scores, count=self.items, unit=UNITS[self.task])
+        if self.task == "questions":
+            return f"accuracy {100 * figures[f'{side}_accuracy']:.2f} % ({side_name(side)})"
+        return (
+            f"right word for word {100 * figures[f'{side}_exact']:.2f} %, BLEU {figures[f'{side}_bleu']:.2f}; always "
+            f"the commonest caption {100 * figures[f'{side}_majority']:.2f} % ({side_name(side)})"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, self.summary(), *(f"note: {note}" for note in self.notes), self.signature])
 
 
 @runtime_checkable
@@ -94,7 +128,7 @@ def evaluate_side(path: str | Path, settings: MeasuringSide, *, split: str = "",
     `trust` opens what config.toml names, although the run was not made here.
     """
     model = Path(path)
-    task = saved_task(find_model(model))
+    task = check_kind(find_model(model), *UNITS)
     if split and split not in _SIDES:
         raise ArgumentError(
             f"`split` must be {' or '.join(_SIDES)} for this model; received {split}.{near_miss(split, _SIDES)}"
@@ -104,11 +138,49 @@ def evaluate_side(path: str | Path, settings: MeasuringSide, *, split: str = "",
         raise ArgumentError(
             f"`path` must be a run folder, whose data is measured on; {path} has no config.toml beside it. {_INSTEAD}"
         )
-    evaluate = _EVALUATE.get(str(task))
-    if evaluate is None:
-        raise ArgumentError(f"`path` must be a run of {', '.join(_EVALUATE)}; received {task or 'something else'}.")
-    device = find_device(settings.device)
-    return evaluate(_Request(folder, model, split, Group(device=device), trust))
+    device = pick_device(settings.device, argument="device")
+    return _EVALUATE[task](_Request(folder, model, split, Group(device=device), trust))
+
+
+def evaluate_labels(
+    model: Classifier | ImageClassifier,
+    data: str | Path,
+    settings: MeasuringSide,
+    *,
+    name: str = "model",
+    run: RunFolder | None = None,
+) -> SideEvaluation:
+    """Measure a classifier on labeled texts or images that its run did not hold out.
+
+    The columns of a table of texts are those that `run` was trained on, unless `settings` names others.
+    """
+    if isinstance(model, Classifier):
+        columns = run.read_settings(ClassifyConfig).data if run is not None else LabeledData()
+        text, label = settings.text or columns.text, settings.label or columns.label
+        records = read_measured_texts(str(data), text=text, label=label)
+        gold, kind = [item.label for item in records], f"classify|model:{model.spec.kind}"
+        probabilities = model.probabilities([item.text for item in records])
+    else:
+        images = read_measured(Path(data), model)
+        gold, kind = [model.labels[label] for label in images.labels], f"images|model:{model.spec.kind}"
+        probabilities = model.probabilities(images.pixels)
+    labels, scores, unknown = score_against(probabilities, gold, model.labels)
+    notes = [
+        f'{len(unknown):,} have a label that the model does not have, such as "{brief(item)}", and count as wrong.'
+        for item in unknown[:1]
+    ]
+    return SideEvaluation(
+        name=name,
+        task=kind.partition("|")[0],
+        side="test",
+        data=str(data),
+        items=len(gold),
+        figures=label_figures({"test": scores}),
+        signature=f"task:{kind}|test:{data}|version:{__version__}",
+        labels=labels,
+        scores=scores,
+        notes=tuple(notes),
+    )
 
 
 def _gather(request: _Request, data: Any, gather: Callable[[Any], Corpus]) -> Corpus:
@@ -134,7 +206,7 @@ def _choose(request: _Request, corpus: Any) -> tuple[str, Any]:
     if not len(getattr(corpus, side)):
         raise DataError(
             f"The run in {request.folder.path} must have held out data to test with; received none. Take what it "
-            "validated on: --split valid."
+            'validated on: `split="valid"`.'
         )
     return side, getattr(corpus, side)
 
@@ -142,7 +214,15 @@ def _choose(request: _Request, corpus: Any) -> tuple[str, Any]:
 def _result(
     request: _Request, task: str, side: str, items: int, figures: Mapping[str, float], signature: str
 ) -> SideEvaluation:
-    return SideEvaluation(system_names([request.model])[0], task, side, items, dict(figures), signature)
+    return SideEvaluation(
+        name=system_names([request.model])[0],
+        task=task,
+        side=side,
+        data=f"its {side_name(side)} data",
+        items=items,
+        figures=dict(figures),
+        signature=signature,
+    )
 
 
 def _evaluate_texts(request: _Request) -> SideEvaluation:
@@ -154,7 +234,7 @@ def _evaluate_texts(request: _Request) -> SideEvaluation:
     scores = ClassificationJob(encoded, encoded, config.train, group=request.group).score(classifier.model, *encoded)
     figures = label_figures({side: scores})
     result = _result(request, "classify", side, len(texts), figures, describe_classifier(config))
-    return result._replace(labels=corpus.labels, scores=scores)
+    return replace(result, labels=corpus.labels, scores=scores)
 
 
 def _evaluate_images(request: _Request) -> SideEvaluation:
@@ -164,7 +244,7 @@ def _evaluate_images(request: _Request) -> SideEvaluation:
     classifier = load_image_classifier(request.model, device=request.group.device)
     scores = ImageJob(images, images, config, group=request.group).score(classifier.model, images)
     result = _result(request, "images", side, len(images), label_figures({side: scores}), describe_images(config))
-    return result._replace(labels=tuple(corpus.labels), scores=scores)
+    return replace(result, labels=tuple(corpus.labels), scores=scores)
 
 
 def _evaluate_questions(request: _Request) -> SideEvaluation:

@@ -8,7 +8,8 @@ from typing import Any
 
 from regard.errors import ArgumentError, DataError
 from regard.tasks.evaluation.comparison import system_names
-from regard.tasks.evaluation.texts import MeasuringText, TextEvaluation, Watch, evaluate_texts, find_run_text
+from regard.tasks.evaluation.evaluate import Watch
+from regard.tasks.evaluation.texts import MeasuringText, TextEvaluation, evaluate_texts, find_run_text
 from regard.tasks.language.data import Text
 from regard.tasks.language.model import load_language
 
@@ -33,6 +34,12 @@ class TextComparison:
             notes.append("the tokens of some models drop white space or case, so characters are not the same")
         return notes
 
+    def __str__(self) -> str:
+        first = self.evaluations[0]
+        lines = [f"{self.text}: {first.total.characters:,} characters; baseline {first.name}"]
+        lines += [f"{item.name}: {item.total.bits_per_character:.4f} bits a character" for item in self.evaluations]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
     def table(self) -> dict[str, Any]:
         """Give all of it as plain values."""
         return {
@@ -48,7 +55,7 @@ def compare_on_text(
 ) -> TextComparison:
     """Measure each model on the text; `stride` concerns only those that read windows."""
     if len(systems) < 2:
-        raise ArgumentError(f"`systems` must be two models or more; received {len(systems)}. For one: regard evaluate.")
+        raise ArgumentError(f"`systems` must be two models or more; received {len(systems)}. For one: evaluate.")
     models = [load_language(path, device=settings.device) for path in systems]
     evaluations = [
         evaluate_texts(
@@ -71,7 +78,7 @@ def find_common_text(systems: Sequence[Path], split: str = "", *, trust: bool = 
         if _digest(held_out) != digest:
             raise DataError(
                 f"Language models must be compared on the same text; {name} and {other} are not the same. Name one for "
-                "all: --data text.txt"
+                "all: `data`."
             )
     return name, text
 

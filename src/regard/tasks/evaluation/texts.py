@@ -1,10 +1,10 @@
 """Evaluate a language model on texts: in which units, of which tokens, and how they were read."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from regard import __version__
 from regard.data.builtin.stories import stories
@@ -13,16 +13,15 @@ from regard.errors import ArgumentError, DataError, near_miss
 from regard.evaluation.language import Surprise
 from regard.models.language.network import LanguageNetwork
 from regard.models.sequence.build import count_parameters
+from regard.tasks.evaluation.evaluate import Watch
 from regard.tasks.evaluation.held_out import check_trusted, run_of
 from regard.tasks.language.data import Text, find_files, gather_text
 from regard.tasks.language.model import LanguageModel
 from regard.tasks.language.settings import LanguageConfig
 from regard.tasks.language.signature import describe_spec
 
-_INSTEAD = "Name text files behind the model instead."
+_INSTEAD = "Name text files instead: `data`."
 _SIDES = ("test", "valid", "train")
-#: Told what is done, how much of it, and of how much.
-Watch: TypeAlias = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +52,19 @@ class TextEvaluation:
     def total(self) -> Surprise:
         """All texts together."""
         return Surprise.total(list(self.texts.values()))
+
+    @property
+    def title(self) -> str:
+        """What was measured, on what, and how much of it."""
+        return f"{self.name} on {', '.join(self.texts)}: {self.total.characters:,} characters"
+
+    def __str__(self) -> str:
+        total = self.total
+        figures = (
+            f"perplexity {total.perplexity:,.2f} a token, {total.bits_per_character:.4f} bits a character, "
+            f"{total.bits_per_byte:.4f} bits a byte"
+        )
+        return "\n".join([self.title, figures, self.signature])
 
     def table(self) -> dict[str, Any]:
         """Give all of it as plain values."""
@@ -118,7 +130,7 @@ class NamedText(NamedTuple):
 def find_text(path: str | Path) -> NamedText:
     """Find a text file, the files of a folder, or the test of a built-in text."""
     if is_builtin(str(path)):
-        check_builtin(str(path), "language", argument="TEXT")
+        check_builtin(str(path), "language", argument="data")
         return NamedText(f"{path}, test", Text(lines=tuple(stories(split="test", size=500))))
     files = find_files(Path(path))
     return NamedText(str(path), Text(files.paths), files.note)
@@ -132,8 +144,8 @@ def find_run_text(run: str | Path, split: str = "", *, trust: bool = False) -> t
     folder = run_of(run)
     if folder is None:
         raise ArgumentError(
-            f"The text must be named for a model without its run; {run} has no config.toml beside it. Name text files "
-            "behind the model."
+            f"The text must be named for a model without its run; {run} has no config.toml beside it. Name text "
+            "files: `data`."
         )
     if split and split not in _SIDES:
         raise ArgumentError(
@@ -148,18 +160,18 @@ def find_run_text(run: str | Path, split: str = "", *, trust: bool = False) -> t
     except (DataError, OSError) as error:
         raise DataError(
             f"The text of {folder.path} must be there again to measure on what was held out; received: {error} Name "
-            "text files behind the model."
+            "text files: `data`."
         ) from error
     if (folder.fingerprint() or corpus.fingerprint) != corpus.fingerprint:
         raise DataError(
             f"The text of {folder.path} must be what it was trained on; it has changed since, so that what is held out "
-            "may have been seen in training. Put the old text back, or name text files behind the model."
+            "may have been seen in training. Put the old text back, or name text files: `data`."
         )
     side = split or ("test" if corpus.test else "valid")
     text: Text | None = getattr(corpus, side)
     if text is None:
         raise DataError(
-            f"The run in {folder.path} must have a text to test with; received none (data.test). Name text files "
-            "behind the model, or take what it validated on: --split valid."
+            f"The run in {folder.path} must have a text to test with; received none (data.test). Name text files, "
+            '`data`, or take what it validated on: `split="valid"`.'
         )
     return f"{side} text of {folder.path}", text

@@ -3,15 +3,21 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from regard.data.corpora.catalogue import check_builtin, held_out_size, is_builtin
 from regard.data.corpora.report import Report
+from regard.data.formats.paths import is_folder
 from regard.data.images.labeled import LabeledImages, drop_held_out_images, rename_labels, split_images
 from regard.data.images.read import read_images, rename_classes
 from regard.data.scenes.scene import STYLES
 from regard.data.scenes.sides import draw_labeled
 from regard.errors import ArgumentError, DataError
 from regard.tasks.images.settings import ImageData, ImagesSize
+
+if TYPE_CHECKING:
+    from regard.tasks.images.model import ImageClassifier
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +54,8 @@ def gather_images(data: ImageData, *, count: Callable[[int], None] | None = None
     """Read what `data` names. An image of a validation or test set is never trained on."""
     if not data.corpus:
         raise ArgumentError(
-            "`--data` must be a folder with a sub-folder of pictures for each class, an IDX file, a CIFAR file or "
-            "builtin:shapes; received nothing. Such as: --data flowers/."
+            "`data` must be a folder with a sub-folder of pictures for each class, an IDX file, a CIFAR file or "
+            'builtin:shapes; received nothing. Such as: `data="flowers/"`.'
         )
     if is_builtin(data.corpus):
         return _draw(data)
@@ -85,6 +91,23 @@ def gather_images(data: ImageData, *, count: Callable[[int], None] | None = None
             f"{len(valid):,}. Give more images, or change data.hold_out."
         )
     return ImageCorpus(train=sides.train, valid=valid, test=test, reports=tuple(reports))
+
+
+def read_measured(source: Path, classifier: "ImageClassifier") -> LabeledImages:
+    """Read labeled images to measure a classifier on, at the size and in the colors that its network reads."""
+    (height, width), channels = classifier.image_size, classifier.channels
+    if is_builtin(str(source)):
+        return rename_labels(_draw(ImageData(corpus=str(source))).test, classifier.labels, side="measured")
+    images = read_images(str(source), size=height if is_folder(source) else 0, channels=channels)
+    if not is_folder(source) and not set(images.names) <= set(classifier.labels):
+        images = rename_classes(images, classifier.labels)  # numbers of labels that were given names
+    images = rename_labels(images, classifier.labels, side="measured")
+    if images.pixels.shape[1:] != (channels, height, width):
+        raise ArgumentError(
+            f"The images of {source} must be of shape {(channels, height, width)}, which the model was trained on; "
+            f"received {images.pixels.shape[1:]}."
+        )
+    return images
 
 
 def _draw(data: ImageData) -> ImageCorpus:

@@ -67,7 +67,7 @@ def _regions(inspection: "ImageInspection") -> list[_Panel]:
     """Show the image, then what each layer weighed of its places, then where the evidence lies."""
     decision, image = inspection.decision, inspection.image
     result = [_Panel(f"{decision.label} {decision.probability:.3f}", partial(_draw_image, image=image))]
-    for item in inspection.last_places():
+    for item in inspection.last_positions():
         scale = "gate, 0 to 1" if item.limit == 1 else f"0 to {item.limit:.2g}"
         draw = partial(draw_overlay, image=image, weights=item.weights, limit=item.limit)
         result.append(_Panel(f"{item.name}: {scale}", draw))

@@ -19,9 +19,10 @@ from regard.models.vision.build import ImageEncoder, build_image_encoder
 from regard.models.vision.features import ChannelWeights, ImageWeights, PositionWeights
 from regard.tasks.finite_output import check_output
 from regard.tasks.images.job import AT_ONCE, predict_images
-from regard.tasks.model_folder import find_device, open_model
+from regard.tasks.model_folder import open_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
 from regard.tasks.saved_model import build_saved, list_text, read_names, read_saved, whole_folder, write_saved
+from regard.training.group import pick_device
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,7 +60,7 @@ class ImageInspection:
     evidence: Tensor | None
     """What each place adds to the chosen label's logit, (rows, columns): of a residual network."""
 
-    def last_places(self) -> tuple[PositionWeights, ...]:
+    def last_positions(self) -> tuple[PositionWeights, ...]:
         """Give the last block of each stage; all blocks of a Vision Transformer."""
         return tuple({item.name.split(",")[0]: item for item in self.places}.values())
 
@@ -157,14 +158,14 @@ class ImageClassifier:
         return ImageDecision(label=self.labels[int(row.argmax())], probabilities=probabilities)
 
     def _inspection(
-        self, row: NDArray[np.float64], image: Tensor, looked: ImageWeights, number: int
+        self, row: NDArray[np.float64], image: Tensor, attended: ImageWeights, number: int
     ) -> ImageInspection:
-        indices = (item._replace(weights=item.weights[number].float().cpu()) for item in looked.positions)
+        indices = (item._replace(weights=item.weights[number].float().cpu()) for item in attended.positions)
         channels = (
             item._replace(weights=item.weights[number].float().cpu(), maps=item.maps[number].float().cpu())
-            for item in looked.channels
+            for item in attended.channels
         )
-        evidence = None if looked.evidence is None else looked.evidence[number, int(row.argmax())].float().cpu()
+        evidence = None if attended.evidence is None else attended.evidence[number, int(row.argmax())].float().cpu()
         return ImageInspection(
             decision=self._decide(row),
             image=image,
@@ -178,7 +179,7 @@ def load_image_classifier(path: str | Path, *, device: torch.device | str = "cpu
     """Load the image classifier in a model folder, or of the run in a run folder; "auto" takes a GPU if there is."""
     folder = open_model(path)
     config = read_saved(folder, TASK, SavedImageClassifier)
-    index = find_device(device)
+    index = pick_device(device, argument="device")
     size, channels, count = (config.height, config.width), config.channels, config.num_labels
     with whole_folder(folder, TASK):
         model = build_saved(

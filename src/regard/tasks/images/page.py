@@ -6,11 +6,10 @@ from html import escape
 from typing import Any
 
 from regard.evaluation.classification import ClassificationScores
-from regard.tasks.classification.page import confusion_html, reliability_html, told
+from regard.tasks.classification.page import confusion_html, reliability_html
 from regard.tasks.images.figure import as_png
 from regard.tasks.images.model import ImageDecision, ImageInspection
-from regard.tasks.page import make_html
-from regard.tasks.translation.page import curves_html
+from regard.tasks.page import Report, curves_html, make_html, make_report
 
 CAVEAT = (
     "Gates say how much of a feature map or a position went on, weights how much a position was attended to; neither "
@@ -33,7 +32,7 @@ def inspection_html(name: str, inspection: ImageInspection, gold: str | None = N
     decision = inspection.decision
     data = base64.b64encode(as_png(inspection.figure())).decode()
     mistake = f" (is {escape(gold)})" if gold is not None and gold != decision.label else ""
-    alt = escape(f"{name}: {decision.label}, and the places and channels that were weighed")
+    alt = escape(f"{name}: {decision.label}, and the positions and channels that were weighed")
     return (
         f"<section><h2>{escape(name)}: {escape(decision.label)}{mistake}</h2>"
         f'<p class="chances">{escape(chances(decision))}</p>'
@@ -52,29 +51,20 @@ def chances(decision: ImageDecision, count: int = 5) -> str:
 
 
 def images_report(
+    report: Report,
     *,
-    title: str,
-    data: str,
-    figures: Mapping[str, float],
     labels: Sequence[str],
     scores: Mapping[str, ClassificationScores],
     inspections: Sequence[tuple[str, ImageInspection, str | None]],
     metrics: Sequence[Mapping[str, Any]],
-    command: str,
-    signature: str,
-    config: str,
 ) -> str:
     """Write `report.html`: figures, curves, mistakes, calibration, and some images with what was weighed."""
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in told(figures).items())
     side = "test" if "test" in scores else "valid"
-    parts = [
-        _STYLE,
-        f"<h1>{escape(title)}</h1><p><small>{escape(signature)}</small></p><p>{escape(data)}</p><table>{rows}</table>",
+    sections = [
         f"<h2>Curves</h2>{curves_html(metrics, measure='accuracy', called='accuracy', unit='image')}",
         confusion_html(scores[side], labels, side),
         reliability_html(scores[side], unit="images"),
         f"<h2>Images</h2><p><small>{CAVEAT}</small></p>",
         *(inspection_html(name, item, gold) for name, item, gold in inspections),
-        f"<h2>Command</h2><pre>{escape(command)}</pre><h2>Settings</h2><pre>{escape(config)}</pre>",
     ]
-    return make_html(title, parts)
+    return make_report(report, sections, style=_STYLE)

@@ -10,13 +10,14 @@ from regard.evaluation.classification import ClassificationScores
 from regard.models.sequence.build import count_parameters
 from regard.models.vision.build import build_image_encoder
 from regard.tasks.card import Card, Use, write_card
-from regard.tasks.classification.page import told
+from regard.tasks.classification.page import describe_figures
 from regard.tasks.classification.train import label_figures
 from regard.tasks.images.data import ImageCorpus
 from regard.tasks.images.job import ImageJob
 from regard.tasks.images.model import ImageClassifier
 from regard.tasks.images.page import images_report
 from regard.tasks.images.settings import ImagesConfig
+from regard.tasks.page import Report
 from regard.training.metrics import read_metrics
 from regard.training.run import Run, Trained
 from regard.training.state import State
@@ -105,16 +106,18 @@ def _page(config: ImagesConfig, corpus: ImageCorpus, run: Run, classifier: Image
     outcome = list(classifier.inspect_pixels(side.pixels))
     gold = [side.names[label] for label in side.labels]
     return images_report(
-        title=f"Image classifier trained on {config.data.corpus}",
-        data=_data(config, corpus),
-        figures=result.figures,
+        Report(
+            title=f"Image classifier trained on {config.data.corpus}",
+            signature=describe_images(config),
+            figures=describe_figures(result.figures),
+            command=run.command,
+            config=show_settings(config, help=False),
+            data=_data(config, corpus),
+        ),
         labels=corpus.labels,
         scores=result.scores,
         inspections=[(side.place(index), outcome[index], gold[index]) for index in range(len(side))],
         metrics=read_metrics(run.folder.metrics),
-        command=run.command,
-        signature=describe_images(config),
-        config=show_settings(config, help=False),
     )
 
 
@@ -127,7 +130,7 @@ def _card(config: ImagesConfig, corpus: ImageCorpus, run: Run, result: _Measured
         f"{figures['steps']:,.0f} steps.",
         data=_data(config, corpus),
         license=config.data.license,
-        figures=told(figures),
+        figures=describe_figures(figures),
         command=run.command,
         signature=describe_images(config),
         folder=str(run.folder.model),

@@ -94,8 +94,8 @@ def gather_text(data: TextData, *, count: Count | None = None) -> TextCorpus:
     """
     if not data.text:
         raise DataError(
-            "`--data` must be a text file, a folder of them, or builtin:stories; received nothing. Such as: --data "
-            "text.txt."
+            "`data` must be a text file, a folder of them, or builtin:stories; received nothing. Such as: "
+            '`data="text.txt"`.'
         )
     if is_builtin(data.text):
         return _draw_stories(data)
@@ -190,7 +190,7 @@ def _check_length(data: TextData, *, train: Text, valid: Text) -> None:
         raise DataError(
             f"The text must be long enough to hold out {data.hold_out:g} of its characters, in whole lines; received "
             f"{size:,} characters, too short to hold out any: nothing is left to {sides[0]}. Give a longer text, or "
-            "one to validate on: --set data.valid=FILE."
+            "one to validate on, data.valid."
         )
 
 

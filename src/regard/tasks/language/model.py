@@ -22,8 +22,8 @@ from regard.tasks.finite_output import check_output
 from regard.tasks.language.continuation import continue_tokens, device_of
 from regard.tasks.language.data import Text, encode_text
 from regard.tasks.language.job import TextMeasure
-from regard.tasks.model_folder import find_device, open_model
-from regard.tasks.model_kinds import check_kind
+from regard.tasks.model_folder import check_kind, open_model
+from regard.training.group import pick_device
 
 
 class NextToken(NamedTuple):
@@ -41,7 +41,7 @@ class Next(NamedTuple):
     attended_to: tuple[tuple[str, float], ...] | None
     """Each token of the prompt the model could see, and how much it looked at it: the mean over the heads of the last
     layer. None for models that do not attend."""
-    never_said: float = 0.0
+    never_output: float = 0.0
     """How likely the model holds what is never shown nor said: `<unk>`, marks that no text has, tokens that the text it
     was trained on does not have, and bytes with which no character goes on here."""
 
@@ -110,9 +110,13 @@ class LanguageModel:
             else pieces
         )
 
-    def _write(self, told: Sequence[int], tokens: Iterator[int]) -> Iterator[str]:
+    def _write(self, prompt_tokens: Sequence[int], tokens: Iterator[int]) -> Iterator[str]:
         """Turn tokens into text as they come, characters when they are whole; only the line at hand is looked at."""
-        line = list(told[len(told) - told[::-1].index(END) :] if END in told else told)
+        line = list(
+            prompt_tokens[len(prompt_tokens) - prompt_tokens[::-1].index(END) :]
+            if END in prompt_tokens
+            else prompt_tokens
+        )
         shown, character = len(self.tokenizer.decode(line)), OpenCharacter(self.tokenizer)
         for token in tokens:
             character.read(token)
@@ -139,7 +143,7 @@ class LanguageModel:
         likely = step.log_probabilities[0, -1].float().exp().cpu()
         check_output([likely.max().item()], of=prompt)
         output = torch.from_numpy(OpenCharacter(self.tokenizer, description).next_producible())
-        never_said = float(likely[~output].sum())
+        never_output = float(likely[~output].sum())
         best = likely.masked_fill(~output, 0.0).topk(min(k, int(output.sum())))
         result = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         attended = None
@@ -148,7 +152,7 @@ class LanguageModel:
             known = description[-len(weights) :]
             attended = tuple(zip(map(self.tokenizer.piece, known), weights[-len(known) :], strict=True))
         tokens = tuple(NextToken(self.tokenizer.piece(token), value) for token, value in result)
-        return Next(tokens, attended, never_said)
+        return Next(tokens, attended, never_output)
 
     def inspect(self, text: str = "", *, target: str | None = None) -> Inspection:
         """See what every token of a text looks back at in every layer and head, and what may follow.
@@ -213,5 +217,5 @@ def load_language(path: str | Path, *, device: torch.device | str = "cpu") -> La
     """Load the language model in a model folder, or of the run in a run folder."""
     folder = open_model(path)
     check_kind(folder, "language")
-    model, config = load_language_model(folder, device=find_device(device))
+    model, config = load_language_model(folder, device=pick_device(device, argument="device"))
     return LanguageModel(model, TextTokenizer.load(folder), config)

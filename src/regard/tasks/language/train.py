@@ -28,6 +28,7 @@ from regard.tasks.language.data import Count, Text, TextCorpus, count_tokens, co
 from regard.tasks.language.job import VALID_LANES, LanguageJob, TextMeasure
 from regard.tasks.language.settings import LanguageConfig
 from regard.tasks.language.signature import describe_language
+from regard.tasks.page import Report
 from regard.tasks.start import fill_from, find_start
 from regard.tasks.translation.page import make_page
 from regard.training.group import Group
@@ -176,15 +177,14 @@ def _sizes(data: Encoded) -> str:
 
 
 def _page(config: LanguageConfig, run: Run, data: Encoded, figures: dict[str, float]) -> str:
-    return make_page(
+    report = Report(
         title=f"Language model trained on {config.data.name}",
-        figures={"data": _sizes(data), "tokens are": data.valid.tokenization, **_named(figures)},
-        metrics=read_metrics(run.folder.metrics),
-        config=show_settings(config, help=False),
-        command=run.command,
         signature=describe_language(config),
-        samples="Continuations",
+        figures={"data": _sizes(data), "tokens are": data.valid.tokenization, **_named(figures)},
+        command=run.command,
+        config=show_settings(config, help=False),
     )
+    return make_page(report, read_metrics(run.folder.metrics), samples="Continuations")
 
 
 def _card(config: LanguageConfig, run: Run, model: AnyLanguageModel, data: Encoded, figures: dict[str, float]) -> str:

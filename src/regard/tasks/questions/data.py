@@ -8,7 +8,7 @@ from pathlib import Path
 from regard.data.corpora.catalogue import check_builtin, is_builtin
 from regard.data.scenes.read import read_questions
 from regard.data.scenes.scene import SIMPLE, STYLES, Style
-from regard.data.scenes.sides import QuestionSide, draw_questions, drop_shared, split_questions
+from regard.data.scenes.sides import QuestionSide, Side, draw_questions, drop_shared, split_pictures
 from regard.errors import ArgumentError, DataError
 from regard.tasks.questions.settings import BUILTIN, PICTURE_SIZE, PictureData, PictureSize
 
@@ -46,17 +46,23 @@ class QuestionCorpus:
 
 
 def gather_questions(data: PictureData, *, count: Count | None = None) -> QuestionCorpus:
-    """Draw or read what `data` names; `count` is told how many pictures there are so far, of all sides."""
+    """Draw or read what `data` names; `count` is called with how many pictures there are so far, of all sides."""
     if not data.corpus:
         raise ArgumentError(
-            f"`--data` must be {BUILTIN}, a folder, or a JSON Lines file of questions about pictures; received nothing."
+            f"`data` must be {BUILTIN}, a folder, or a table of questions about pictures; received nothing."
         )
     if is_builtin(data.corpus):
         style = check_style(data, "questions")
         sides = draw_questions(scene_counts(data), seed=data.seed, style=style, count=count)
     else:
         sides = read_questions(Path(data.corpus), image_size=data.image_size or PICTURE_SIZE, count=count)
-        _keep_apart(sides)
+        keep_apart(sides)
+    train, valid, test = hold_out(sides, data, called="questions")
+    return QuestionCorpus(train=train, valid=valid, test=test)
+
+
+def hold_out(sides: dict[str, Side], data: PictureData, *, called: str) -> tuple[Side, Side, Side]:
+    """Give what is trained, validated and tested on; a side that is missing is held out of the training side."""
     train = sides["train"]
     fractions = replace(
         data.hold_out,
@@ -64,19 +70,19 @@ def gather_questions(data: PictureData, *, count: Count | None = None) -> Questi
         test=0.0 if "test" in sides else data.hold_out.test,
     )
     if fractions.valid or fractions.test:
-        train, valid, test = split_questions(train, fractions)
+        train, valid, test = split_pictures(train, fractions)
     else:
         valid = test = train.select([])
     valid, test = sides.get("valid", valid), sides.get("test", test)
     if not len(train) or not len(valid):
         raise DataError(
-            f"The data must leave questions to train and to validate on; received {len(train):,} and {len(valid):,}. "
+            f"The data must leave {called} to train and to validate on; received {len(train):,} and {len(valid):,}. "
             "Give more pictures, or change data.hold_out."
         )
-    return QuestionCorpus(train=train, valid=valid, test=test)
+    return train, valid, test
 
 
-def _keep_apart(sides: dict[str, QuestionSide]) -> None:
+def keep_apart(sides: dict[str, Side]) -> None:
     """Leave out of the training and validation sides what is held out elsewhere; scenes that are drawn never meet."""
     for name, others in (("train", ("valid", "test")), ("valid", ("test",))):
         if name in sides:

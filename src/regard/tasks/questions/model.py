@@ -21,7 +21,7 @@ from regard.models.sequence.build import count_parameters
 from regard.models.vision.build_questions import build_question_network
 from regard.models.vision.questions import QuestionNetwork
 from regard.tasks.finite_output import check_output
-from regard.tasks.model_folder import find_device, open_model
+from regard.tasks.model_folder import open_model
 from regard.tasks.picture_input import AnyPicture, read_any_picture
 from regard.tasks.saved_model import (
     build_saved,
@@ -33,6 +33,7 @@ from regard.tasks.saved_model import (
     write_saved,
 )
 from regard.tasks.word_maps import WordMaps
+from regard.training.group import pick_device
 
 ANSWERS, TOKENIZER = "answers.json", "tokenizer.json"
 TASK: Literal["questions"] = "questions"
@@ -147,7 +148,7 @@ def load_question_answerer(path: str | Path, *, device: torch.device | str = "cp
     """Load the model in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = open_model(path)
     config = read_saved(folder, TASK, SavedQuestions)
-    index = find_device(device)
+    index = pick_device(device, argument="device")
 
     def build() -> QuestionNetwork:
         return build_question_network(

@@ -5,9 +5,8 @@ from html import escape
 from typing import Any, NamedTuple
 
 from regard.evaluation.questions import AnswerScores
-from regard.tasks.page import make_html
+from regard.tasks.page import Report, curves_html, make_html, make_report
 from regard.tasks.questions.model import Answer
-from regard.tasks.translation.page import curves_html
 from regard.tasks.word_maps import CAVEAT, chances
 
 _BASELINES = (("majority", "always the commonest answer"), ("question_only", "question alone"))
@@ -40,29 +39,21 @@ def asking_html(asking: Asking) -> str:
 
 
 def questions_report(
+    report: Report,
     *,
-    title: str,
-    data: str,
     figures: Mapping[str, float],
     scores: Mapping[str, AnswerScores],
     askings: Sequence[Asking],
     metrics: Sequence[Mapping[str, Any]],
-    command: str,
-    signature: str,
-    config: str,
 ) -> str:
     """Write `report.html`: figures, curves, accuracy by kind beside the baselines, and some pictures with maps."""
-    description = told_questions(figures)
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in description.items())
     side = "test" if "test" in scores else "valid"
-    parts = [
-        f"<h1>{escape(title)}</h1><p><small>{escape(signature)}</small></p><p>{escape(data)}</p><table>{rows}</table>",
+    sections = [
         _kinds_html(figures, scores[side], side),
         f"<h2>Curves</h2>{curves_html(metrics, measure='accuracy', called='accuracy', unit='question')}",
         f"<h2>Pictures</h2><p><small>{escape(CAVEAT)}</small></p>{''.join(map(asking_html, askings))}",
-        f"<h2>Command</h2><pre>{escape(command)}</pre><h2>Settings</h2><pre>{escape(config)}</pre>",
     ]
-    return make_html(title, parts)
+    return make_report(report, sections)
 
 
 def kind_rows(figures: Mapping[str, float], kinds: Sequence[str], side: str) -> list[tuple[str, ...]]:
@@ -84,7 +75,7 @@ def _kinds_html(figures: Mapping[str, float], scores: AnswerScores, side: str) -
     )
 
 
-def told_questions(figures: Mapping[str, float]) -> dict[str, str]:
+def describe_answer_figures(figures: Mapping[str, float]) -> dict[str, str]:
     """Name the figures for people."""
     shown = {}
     for side, name in (("test", "test"), ("valid", "validation")):

@@ -27,7 +27,8 @@ class PictureData:
     """Which pictures to train and validate on."""
 
     corpus: DataName = ""
-    """builtin:shapes, the easier builtin:simple-shapes; a folder or JSON Lines file of pictures with questions."""
+    """builtin:shapes, the easier builtin:simple-shapes; a folder or table of pictures, with questions or
+    captions."""
     scenes: int = 0
     """Pictures that are drawn to train on; 0 is 10,000 of builtin:shapes, and 2,000 of builtin:simple-shapes."""
     held_out_scenes: int = 0

@@ -15,10 +15,11 @@ from regard.evaluation.questions import AnswerScores, BlindBaseline, score_answe
 from regard.models.sequence.build import count_parameters
 from regard.models.vision.build_questions import build_question_network
 from regard.tasks.card import Card, Use, write_card
+from regard.tasks.page import Report
 from regard.tasks.questions.data import QuestionCorpus
 from regard.tasks.questions.job import EncodedQuestions, QuestionJob
 from regard.tasks.questions.model import QuestionAnswerer
-from regard.tasks.questions.page import Asking, questions_report, told_questions
+from regard.tasks.questions.page import Asking, describe_answer_figures, questions_report
 from regard.tasks.questions.settings import BUILTIN, QuestionConfig
 from regard.training.metrics import read_metrics
 from regard.training.run import Run, Trained
@@ -149,15 +150,18 @@ def _page(
 ) -> str:
     side = corpus.test if len(corpus.test) else corpus.valid
     return questions_report(
-        title=f"Questions about pictures of {config.data.corpus}",
-        data=_data(config, corpus),
+        Report(
+            title=f"Questions about pictures of {config.data.corpus}",
+            signature=describe_questions(config),
+            figures=describe_answer_figures(result.figures),
+            command=run.command,
+            config=show_settings(config, help=False),
+            data=_data(config, corpus),
+        ),
         figures=result.figures,
         scores=result.scores,
         askings=_shown_questions(answerer, side),
         metrics=read_metrics(run.folder.metrics),
-        command=run.command,
-        signature=describe_questions(config),
-        config=show_settings(config, help=False),
     )
 
 
@@ -165,11 +169,11 @@ def _card(config: QuestionConfig, corpus: QuestionCorpus, run: Run, result: _Mea
     figures = result.figures
     card = Card(
         title=f"Questions about pictures of {config.data.corpus}",
-        summary=f"Words of a question look at the places of a picture ({config.model.image.kind}); "
+        summary=f"Words of a question attend to the positions of a picture ({config.model.image.kind}); "
         f"{figures['parameters']:,.0f} parameters, trained with regard {__version__} in {figures['steps']:,.0f} steps.",
         data=_data(config, corpus),
         license="MIT, drawn by regard" if config.data.corpus == BUILTIN else config.data.license,
-        figures=told_questions(figures),
+        figures=describe_answer_figures(figures),
         command=run.command,
         signature=describe_questions(config),
         folder=str(run.folder.model),

@@ -73,8 +73,8 @@ def gather_pairs(
         return _draw(data)
     if not data.corpus and not data.source:
         raise ArgumentError(
-            "The data must be named; received nothing. Give two plain files (--source a.es --target a.en), or one "
-            "corpus (--data pairs.tsv, --data builtin:es-en)."
+            "The data must be named; received nothing. Give two plain files, "
+            '`source="a.es"` and `target="a.en"`, or one corpus: `data="pairs.tsv"`, `data="builtin:es-en"`.'
         )
     valid, test = _read_held_out(data)
     intake = Intake(data.clean, salt=data.hold_out.salt, held_out=[*valid, *test], in_memory=in_memory)

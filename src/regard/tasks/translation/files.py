@@ -67,7 +67,7 @@ _TOLD = {dict: "a table", int: "a number from 0", str: "text", bool: "true or fa
 
 
 @dataclass(frozen=True)
-class OutputPlace:
+class OutputFile:
     """Where an output goes."""
 
     path: Path
@@ -87,10 +87,10 @@ class OutputPlace:
         with self._writing(self.progress), suppress(FileNotFoundError, NotADirectoryError):
             os.stat(self.progress.with_name(f".{self.progress.name}.writing"))
         if os.path.isdir(self.path):
-            raise ArgumentError(f"`--output` must be a file; received the folder {self.path}. Name a file in it.")
+            raise ArgumentError(f"`output` must be a file; received the folder {self.path}. Name a file in it.")
         if not os.path.isdir(self.path.parent):
             raise ArgumentError(
-                f"`--output` must be in a folder that is there; received {self.path}. Make it: mkdir -p "
+                f"`output` must be in a folder that is there; received {self.path}. Make it: mkdir -p "
                 f"{self.path.parent}"
             )
 
@@ -102,7 +102,8 @@ class OutputPlace:
             return Journal.from_table(read_json(self.progress).value)
         except (OSError, ValueError) as error:
             raise DataError(
-                f"{self.progress} must be what `regard translate` wrote; received: {error} Begin anew with --overwrite."
+                f"{self.progress} must be what `regard translate` wrote; received: {error} Begin anew with "
+                "`overwrite=True`."
             ) from error
 
     def write(self, journal: Journal) -> None:
@@ -131,7 +132,7 @@ class OutputPlace:
                 pass
             except BlockingIOError as error:
                 raise ArgumentError(
-                    f"`--output` must be a file that no other process writes; {self.path} is being translated. Wait "
+                    f"`output` must be a file that no other process writes; {self.path} is being translated. Wait "
                     "for it, or name another."
                 ) from error
             yield file
@@ -145,7 +146,7 @@ class OutputPlace:
             if is_disk_full(error):
                 raise
             raise ArgumentError(
-                f"`--output` must be a file that can be written; {brief(str(path), letters=300)} cannot "
+                f"`output` must be a file that can be written; {brief(str(path), letters=300)} cannot "
                 f"({error.strerror}). Name another, in a folder of your own."
             ) from error
 
@@ -167,7 +168,7 @@ def translate_file(
       A pipe cannot be read twice to find out, and is always begun anew.
     - `chunk_lines`: lines between two journals; they are also what is sorted by length.
     """
-    index = OutputPlace(target)
+    index = OutputFile(target)
     index.check()
     rewind = _rewinder(source)
     looking = not overwrite or rewind is not None
@@ -177,8 +178,8 @@ def translate_file(
         return
     if os.path.exists(target) and not overwrite:
         raise ArgumentError(
-            f"`--output` must be a file that is not there yet; {target} is. Name another, or replace it with "
-            "--overwrite."
+            f"`output` must be a file that is not there yet; {target} is. Name another, or replace it with "
+            "`overwrite=True`."
         )
     going = looking and os.path.exists(index.partial)
     with index.opened() as file:
@@ -209,24 +210,24 @@ def _rewinder(source: ByteStream) -> Callable[[], object] | None:
     return lambda: source.seek(begin)
 
 
-def _find_done(place: OutputPlace, source: ByteStream, settings: Mapping[str, str]) -> Journal | None:
+def _find_done(output: OutputFile, source: ByteStream, settings: Mapping[str, str]) -> Journal | None:
     """Give the journal where all was done for this very input, and the output has its name, but the journal is left."""
-    if os.path.exists(place.partial) or not os.path.isfile(place.path):
+    if os.path.exists(output.partial) or not os.path.isfile(output.path):
         return None
     try:
-        journal = place.read()
+        journal = output.read()
         if journal is None or not journal.finished or journal.settings != settings:
             return None
-        if place.path.stat().st_size != journal.output_bytes:
+        if output.path.stat().st_size != journal.output_bytes:
             return None
-        rest = _skip(source, journal, place)
+        rest = _skip(source, journal, output)
     except DataError:
         return None
     return None if any(rest.lines) else journal
 
 
 def _begin(
-    place: OutputPlace,
+    output: OutputFile,
     source: ByteStream,
     settings: Mapping[str, str],
     *,
@@ -238,20 +239,20 @@ def _begin(
     Where the journal is of other settings or of another input, `rewind` is called to begin anew; None to refuse.
     """
     try:
-        journal = place.read() if going else None
+        journal = output.read() if going else None
         if journal is not None:
-            _check_same(place, journal, settings)
-            return journal, _skip(source, journal, place)
+            _check_same(output, journal, settings)
+            return journal, _skip(source, journal, output)
     except ArgumentError:
         if rewind is None:
             raise
         rewind()
     fresh = Journal(settings=dict(settings))
-    place.write(fresh)
-    return fresh, _skip(source, fresh, place)
+    output.write(fresh)
+    return fresh, _skip(source, fresh, output)
 
 
-def _check_same(place: OutputPlace, journal: Journal, settings: Mapping[str, str]) -> None:
+def _check_same(output: OutputFile, journal: Journal, settings: Mapping[str, str]) -> None:
     names = [*journal.settings, *(name for name in settings if name not in journal.settings)]
     changed = [
         f"{brief(name)} was {brief(journal.settings.get(name), letters=100)}, now {settings.get(name)}"
@@ -260,21 +261,22 @@ def _check_same(place: OutputPlace, journal: Journal, settings: Mapping[str, str
     ]
     if changed:
         raise ArgumentError(
-            f"`--output` must be new, or that of the same command, which then goes on; {place.path} was begun with "
-            f"another: {brief('; '.join(changed), letters=800)}. Give that command, or begin anew with --overwrite."
+            f"`output` must be new, or that of the same command, which then goes on; {output.path} was begun with "
+            f"another: {brief('; '.join(changed), letters=800)}. Give that command, or begin anew with "
+            "`overwrite=True`."
         )
-    size = place.partial.stat().st_size
+    size = output.partial.stat().st_size
     if size < journal.output_bytes:
         raise DataError(
-            f"{place.partial} must have the {journal.output_bytes:,} bytes that were written; received {size:,}. Begin "
-            "anew with --overwrite."
+            f"{output.partial} must have the {journal.output_bytes:,} bytes that were written; received {size:,}. "
+            "Begin anew with `overwrite=True`."
         )
-    lines, ended = _count_lines(place.partial, journal.output_bytes)
+    lines, ended = _count_lines(output.partial, journal.output_bytes)
     if lines != journal.lines or not ended:
         raise DataError(
-            f"{place.partial} must have the {journal.lines:,} lines that {place.progress.name} speaks of in its first "
-            f"{journal.output_bytes:,} bytes; received {lines:,}{'' if ended else ' and a part of one'}. Begin anew "
-            "with --overwrite."
+            f"{output.partial} must have the {journal.lines:,} lines that {output.progress.name} speaks of in its "
+            f"first {journal.output_bytes:,} bytes; received {lines:,}{'' if ended else ' and a part of one'}. Begin "
+            "anew with `overwrite=True`."
         )
 
 
@@ -290,7 +292,7 @@ def _count_lines(path: Path, size: int) -> tuple[int, bool]:
 def _go_on(
     work: LineTranslator,
     rest: _Rest,
-    place: OutputPlace,
+    output: OutputFile,
     file: BinaryIO,
     journal: Journal,
     watch: Watch,
@@ -304,7 +306,7 @@ def _go_on(
     def write_journal(*, finished: bool = False) -> None:
         file.flush()
         os.fsync(file.fileno())
-        place.write(
+        output.write(
             Journal(
                 settings=journal.settings,
                 lines=work.lines,
@@ -324,7 +326,7 @@ def _go_on(
     write_journal(finished=True)
 
 
-def _skip(source: ByteStream, journal: Journal, place: OutputPlace) -> _Rest:
+def _skip(source: ByteStream, journal: Journal, output: OutputFile) -> _Rest:
     """Pass over the lines that are done, and check that they are the same."""
     lines = split_lines(source)
     digest, left, size = hashlib.sha256(), journal.lines, 0
@@ -339,8 +341,8 @@ def _skip(source: ByteStream, journal: Journal, place: OutputPlace) -> _Rest:
         left -= len(done)
     if left or (journal.lines and digest.hexdigest() != journal.digest):
         raise DataError(
-            f"`--input` must be as it was when {place.path} was begun; its first {journal.lines:,} lines have changed. "
-            "Put it back to go on, or begin anew with --overwrite."
+            f"The input must be as it was when {output.path} was begun; its first {journal.lines:,} lines have "
+            "changed. Put it back to go on, or begin anew with `overwrite=True`."
         )
     return _Rest(digest, size, itertools.chain([rest] if rest else [], lines))
 

@@ -49,8 +49,8 @@ def check_lengths(spec: NetworkSpec, job: TranslationJob, corpus: Corpus) -> Non
         needed, why = 2 * held_out + 20, "twice the tokens of the longest source to translate, and twenty"
     if needed > bound.most:
         raise ArgumentError(
-            f"`{bound.key}` must be at least {needed:,}, {why}; received {bound.most:,}. Give --set "
-            f"{bound.key}={needed}, or leave long sentences out: --set data.clean.max_words=…, fewer than 200."
+            f"`{bound.key}` must be at least {needed:,}, {why}; received {bound.most:,}. Set "
+            f"{bound.key} = {needed}, or leave long sentences out by data.clean.max_words, fewer than 200."
         )
 
 

@@ -36,12 +36,12 @@ from regard.models.sequence.transformer import TransformerModel
 from regard.models.statistical.translator import StatisticalModel
 from regard.tasks.alignment.result import Alignment
 from regard.tasks.finite_output import check_output
-from regard.tasks.model_folder import find_device, open_model
-from regard.tasks.model_kinds import check_kind
+from regard.tasks.model_folder import check_kind, open_model
 from regard.tasks.saved_model import check_vocabulary
 from regard.tasks.translation.result import Translation, as_line
 from regard.tasks.translation.search_batches import add_weights, find_reach, force_batches, search_batches
 from regard.tasks.translation.unknown_words import replace_unknown
+from regard.training.group import pick_device
 
 __all__ = ["Translation", "Translator", "load"]
 
@@ -104,8 +104,8 @@ class Translator:
         if isinstance(self.model, StatisticalModel):
             raise ArgumentError(
                 "`model` must be a network that attends; received a statistical translator, which counts words and has "
-                "no attention. Train one that has: --preset bahdanau. Words are aligned by counts alone with `regard "
-                "align ibm-1`."
+                "no attention. Train one that has: `regard train --preset bahdanau`. Words are aligned by counts alone "
+                "with `regard align ibm-1`."
             )
         return self.model
 
@@ -294,17 +294,17 @@ class Translator:
                 )
         return outcome
 
-    def _write(self, source: str, found: Hypothesis) -> str:
-        if self.replaces_unknown and found.weights is not None and UNKNOWN in found.tokens:
-            return as_line(replace_unknown(found.tokens, found.weights, source, self.tokenizers, self.dictionary))
-        return as_line(self.tokenizers.target.decode(found.tokens))
+    def _write(self, source: str, result: Hypothesis) -> str:
+        if self.replaces_unknown and result.weights is not None and UNKNOWN in result.tokens:
+            return as_line(replace_unknown(result.tokens, result.weights, source, self.tokenizers, self.dictionary))
+        return as_line(self.tokenizers.target.decode(result.tokens))
 
     def _describe(
         self,
         source: str,
         read: Respelled,
         text: str,
-        found: Hypothesis,
+        result: Hypothesis,
         ids: NDArray[np.int32],
         cut: int,
         weights: bool,
@@ -313,7 +313,7 @@ class Translator:
             source=source,
             read=read,
             text=text,
-            hypothesis=found if weights or found.weights is None else replace(found, weights=None),
+            hypothesis=result if weights or result.weights is None else replace(result, weights=None),
             source_ids=ids,
             tokenizers=self.tokenizers,
             cut=cut,
@@ -340,7 +340,7 @@ def load(
     folders = [open_model(item) for item in paths]
     for folder in folders:
         check_kind(folder, "translate")
-    index = find_device(device)
+    index = pick_device(device, argument="device")
     loaded = [load_model(folder, device=index) for folder in folders]
     tokenizers = _shared_tokenizers(folders)
     for folder, item in zip(folders, loaded, strict=True):
@@ -377,7 +377,7 @@ def _shared_tokenizers(folders: Sequence[Path]) -> TokenizerPair:
         if other.to_json() != first.to_json():
             raise DataError(
                 f"Models that translate together must share their tokenizer.json; {folder} has another than "
-                f"{folders[0]}. Train the second with --set data.tokenizer={folders[0]}/tokenizer.json."
+                f"{folders[0]}. Train the second with data.tokenizer = {folders[0]}/tokenizer.json."
             )
     return first
 

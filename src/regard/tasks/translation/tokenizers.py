@@ -35,7 +35,7 @@ def find_tokenizers(config: Config, corpus: Corpus, *, kept: Path, start: Path |
     if start is not None:
         return TokenizerPair.load(start)
     if config.data.tokenizer:
-        return _read_given(config)
+        return _read_named(config)
     train = corpus.train
     if not isinstance(train, StreamedPairs):
         return train_tokenizers(train, config.tokenizer)
@@ -65,7 +65,7 @@ def count_tokens(pairs: Pairs, tokenizer: Tokenizer) -> Int[Tensor, " vocabulary
     return torch.from_numpy(counts)
 
 
-def _read_given(config: Config) -> TokenizerPair:
+def _read_named(config: Config) -> TokenizerPair:
     path = config.data.tokenizer
     try:
         with open(path, encoding="utf-8") as file:

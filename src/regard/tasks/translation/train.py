@@ -24,6 +24,7 @@ from regard.models.initialize import start_from_counts
 from regard.models.sequence.build import TranslationModel, build_model, count_parameters
 from regard.models.statistical.counts import count_translator
 from regard.tasks.card import TRANSLATE, Card, write_card
+from regard.tasks.page import Report
 from regard.tasks.start import fill_from, find_start
 from regard.tasks.translation.data import Corpus
 from regard.tasks.translation.encoding import TrainingFiles
@@ -206,14 +207,14 @@ def _data(config: Config, corpus: Corpus) -> str:
 
 
 def _page(config: Config, corpus: Corpus, run: Run, figures: dict[str, float]) -> str:
-    return make_page(
+    report = Report(
         title=f"Translator trained on {config.data.name}",
-        figures={"data": _data(config, corpus), **_named_figures(figures)},
-        metrics=read_metrics(run.folder.metrics),
-        config=show_settings(config, help=False),
-        command=run.command,
         signature=describe(config),
+        figures={"data": _data(config, corpus), **_describe_figures(figures)},
+        command=run.command,
+        config=show_settings(config, help=False),
     )
+    return make_page(report, read_metrics(run.folder.metrics))
 
 
 def _card(config: Config, corpus: Corpus, run: Run, figures: dict[str, float]) -> str:
@@ -222,7 +223,7 @@ def _card(config: Config, corpus: Corpus, run: Run, figures: dict[str, float]) -
         summary=_summary(config, figures),
         data=_data(config, corpus),
         license=config.data.license,
-        figures=_named_figures(figures),
+        figures=_describe_figures(figures),
         command=run.command,
         signature=describe(config),
         folder=str(run.folder.model),
@@ -238,7 +239,7 @@ def _summary(config: Config, figures: dict[str, float]) -> str:
     return f"{model} of {size:,} parameters, trained with regard {__version__} for {figures['steps']:,} steps."
 
 
-def _named_figures(figures: dict[str, float]) -> dict[str, str]:
+def _describe_figures(figures: dict[str, float]) -> dict[str, str]:
     """Name the figures for people."""
     names = {
         "test_bleu": "BLEU, test",

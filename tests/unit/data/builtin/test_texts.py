@@ -76,7 +76,7 @@ def test_names_of_other_tasks_and_unknown_ones_say_what_there_is():
         assert [one for one in BUILTINS if task in one.tasks]
     with pytest.raises(
         ArgumentError,
-        match=r"`--data` must be a built-in corpus for task language, builtin:stories; received builtin:topics, which "
+        match=r"`data` must be a built-in corpus for task language, builtin:stories; received builtin:topics, which "
         r"is for task classify\.",
     ):
         check_builtin("builtin:topics", "language")

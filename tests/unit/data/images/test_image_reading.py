@@ -213,7 +213,7 @@ def test_a_pattern_names_several_files(tmp_path):
         read_images(str(tmp_path / "x"))
     with pytest.raises(DataError, match=r"a path in a folder that does not exist, .*none\. Check the path\."):
         read_images(str(tmp_path / "none" / "x"))
-    with pytest.raises(DataError, match=r"or a CIFAR file; received a file of text\. Is it for --task classify\?"):
+    with pytest.raises(DataError, match=r"or a CIFAR file; received a file of text\. Is it for the task classify\?"):
         read_images(str(tmp_path / "notes.txt"))
     (tmp_path / "a.png").write_text("")
     with pytest.raises(DataError, match=r"a\.png must be a folder .* received one picture\. Name the folder\."):

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from regard.data.corpora.split import Fractions
-from regard.data.scenes.read import read_questions
-from regard.data.scenes.sides import PictureQuestion, drop_shared, split_questions
+from regard.data.scenes.read import read_captions, read_questions
+from regard.data.scenes.sides import PictureQuestion, drop_shared, split_pictures
 from regard.errors import DataError
 
 
@@ -62,14 +62,14 @@ def test_equal_pictures_stay_on_one_side(own):
     with (own / "train.jsonl").open("a") as file:
         file.write(json.dumps({"image": "pictures/again.png", "question": "q?", "answer": "no"}) + "\n")
     side = read_questions(own, image_size=8)["train"]
-    parts = split_questions(side, Fractions(valid=0.3, test=0.3))
+    parts = split_pictures(side, Fractions(valid=0.3, test=0.3))
     assert sum(len(part) for part in parts) == len(side) == 61
     seen = [set(part.digests()) for part in parts]
     assert sum(map(len, seen)) == len(set.union(*seen))
     [home] = [part for part in parts if any(one.answer == "no" for one in part.questions)]
     assert any(one.answer == "10" for one in home.questions)
     with pytest.raises(DataError, match=r"`valid` = 0.0001 must hold out at least one picture; received none of 31\."):
-        split_questions(side, Fractions(valid=0.0001, test=0.3))
+        split_pictures(side, Fractions(valid=0.0001, test=0.3))
 
 
 @pytest.mark.parametrize(
@@ -256,3 +256,59 @@ def test_odd_questions_of_easy_vqa_are_one_paragraph(tmp_path, text):
         DataError, match=r"(must have a questions.json that is JSON|question 1 must be \[question, answer)"
     ):
         read_questions(tmp_path, image_size=8)
+
+
+CAPTIONS = [("pictures/0.png", "a dark  square"), ("pictures/9.png", "a gray square"), ("pictures/0.png", "it is dark")]
+
+
+def write_captions(path):
+    """Write captions as what the name ends in."""
+    match path.suffix:
+        case ".jsonl":
+            write_lines(path, [{"image": image, "caption": caption} for image, caption in CAPTIONS])
+        case ".parquet":
+            import pyarrow
+            from pyarrow import parquet
+
+            images, captions = zip(*CAPTIONS, strict=True)
+            parquet.write_table(pyarrow.table({"image": images, "caption": captions}), path)
+        case ending:
+            separator = "\t" if ending == ".tsv" else ","
+            path.write_text("\n".join(separator.join(row) for row in (("image", "caption"), *CAPTIONS)))
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+def test_captions_come_from_any_table(own, ending):
+    (own / "train.jsonl").unlink()
+    path = write_captions(own / f"captions.{ending}")
+    for source in (path, own):
+        side = read_captions(source, image_size=8)["train"]
+        assert side.pictures.shape == (2, 3, 8, 8)
+        assert side.captions == ("a dark square", "it is dark", "a gray square")
+        assert (side.owners, side.prompts) == ((0, 0, 1), ("", "", ""))
+    assert side.select([1]).captions == ("a gray square",)
+    assert side.select([]).owners == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "image,caption\npictures/0.png,dark\npictures/1.png,\n",
+            r"a\.csv, line 3 must have text under the key caption",
+        ),
+        ("image,caption\nabsent.png,dark\n", r"^\S+a\.csv, line 2: \S+absent\.png must be "),
+        ("image,caption\npictures/0.png\n", r"a\.csv, line 2 must have 2 columns; received 1"),
+        (
+            "image,captions\npictures/0.png,dark\n",
+            r"line 2 must have text under the key caption; .*Did you mean captions",
+        ),
+        ("image,caption\n", r"a\.csv must have at least one caption; received none"),
+    ],
+)
+def test_bad_captions_are_refused_by_file_and_row(own, text, message):
+    (own / "a.csv").write_text(text)
+    with pytest.raises(DataError, match=message) as caught:
+        read_captions(own / "a.csv", image_size=8)
+    assert "\n" not in str(caught.value)

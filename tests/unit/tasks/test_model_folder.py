@@ -11,7 +11,7 @@ from regard.tasks.classification.model import load_classifier
 from regard.tasks.images.model import load_image_classifier
 from regard.tasks.language.model import load_language
 from regard.tasks.load import load
-from regard.tasks.model_kinds import check_kind, saved_task
+from regard.tasks.model_folder import check_kind, saved_task
 from regard.tasks.questions.model import load_question_answerer
 from regard.tasks.task import TASKS
 from regard.tasks.translation import model as translator
