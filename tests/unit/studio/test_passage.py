@@ -67,7 +67,7 @@ def test_letters_are_gathered_into_words(client, things):
     spelled = [
         "".join(PASSAGE[place] for place, word in enumerate(divided.word_of[1:]) if word == one) for one in (1, 4)
     ]
-    assert spelled == ["I ", "sandwich "]
+    assert spelled == ["I", " sandwich"]
     told = ask(client, "passage/attention", model="letters", text=PASSAGE)
     weights = things["letters"].inspect(PASSAGE).call().weights[0].mean(0)
     it = [place for place, word in enumerate(divided.word_of) if word == told["attention"][0]["position"]]

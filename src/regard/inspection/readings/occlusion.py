@@ -49,7 +49,7 @@ def occlusion(
     >>> tokens = torch.tensor([0, 1, 1])
     >>> predict = lambda rows: torch.nn.functional.one_hot(rows, 2).sum(1).float()
     >>> occlusion(predict, tokens[None], without_each(tokens))
-    tensor([0.1501, 0.2311, 0.2311])
+    tensor([0.1497, 0.2311, 0.2311])
     """
     before = predict(whole)[0]
     rows = at_once or max(1, len(without))
@@ -144,7 +144,8 @@ def hide_each(
             f"`layers` must match layers with the same keys; received {layers}, with {sorted(lengths)} keys. Choose by "
             f"name: {', '.join(trace.layers)}."
         )
-    keys = numbered(key_labels, lengths.pop(), name="key_labels")
+    length = lengths.pop()
+    keys = numbered(key_labels, length, name="key_labels")  # perhaps without padding
 
     def predict(masks: Tensor) -> Tensor:
         outputs = []
@@ -153,7 +154,7 @@ def hide_each(
                 outputs.append(run())
         return _stacked(outputs)
 
-    closed = torch.eye(len(keys), dtype=torch.bool, device=trace[0].weights.device)
+    closed = torch.eye(length, dtype=torch.bool, device=trace[0].weights.device)[: len(keys)]
     changes = occlusion(predict, torch.ones_like(closed[:1]), ~closed)
     return _map(f"hidden from {layers}", changes, keys, query_labels, HIDDEN)
 
