@@ -226,8 +226,8 @@ def test_a_label_has_the_maps_of_its_network(visit, models):
         [found] = thing.inspect_pixels(draw_picture(3, (16, 16), 3).pixels[None])
     expect(page.locator(".result")).to_have_text(found.decision.label)
     assert cells(page) == written(found.evidence)
-    page.get_by_label("Map").select_option(found.places[0].name)
-    assert cells(page) == written(found.places[0].weights)
+    page.get_by_label("Map").select_option(found.positions[0].name)
+    assert cells(page) == written(found.positions[0].weights)
     assert "map=stage" in page.url
     patches = shown(visit(address(model="patches")))
     expect(patches.locator(".checks")).to_contain_text("Weight on itself")

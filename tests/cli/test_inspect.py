@@ -208,7 +208,7 @@ def test_what_cannot_be_written_is_told_before_a_model_is_opened(run, tmp_path, 
 
 
 def test_bytes_that_are_no_text_are_told(run, tmp_path):
-    message = "must be text in UTF-8; received a byte that is none at place 5. Convert it."
+    message = "must be text in UTF-8; received a byte that is none at index 5. Convert it."
     assert f"`TEXT` {message}" in run(tmp_path, "hola \udcff").stderr
     assert f"`--target` {message}" in run(tmp_path, "hola", "--target", "hell \udcff").stderr
 

@@ -149,7 +149,7 @@ def test_names_that_no_file_can_have_are_refused(run, folders):
 def test_bytes_that_are_no_text_are_refused(run, folders):
     broken = b"caf\xe9\n"
     for command, kind, name in (("classify", "tf-idf", "TEXT"), ("generate", "lstm", "PROMPT")):
-        message = f"regard: `{name}` must be text in UTF-8; received a byte that is none at place 3. Convert it.\n"
+        message = f"regard: `{name}` must be text in UTF-8; received a byte that is none at index 3. Convert it.\n"
         done = run(command, folders(kind), stdin=broken)
         assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
         done = run(command, folders(kind), os.fsdecode(b"caf\xe9"))

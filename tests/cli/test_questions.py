@@ -154,7 +154,7 @@ def test_lines_that_are_no_text_are_told(run, answerer, picture, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("is it?\nis \udcff\n"))
     done = run("ask", answerer, picture)
     assert done.returncode == 2
-    assert "`QUESTION` must be text in UTF-8; received a byte that is none at place 3. Convert it." in done.stderr
+    assert "`QUESTION` must be text in UTF-8; received a byte that is none at index 3. Convert it." in done.stderr
 
 
 def test_a_picture_is_described(run, captioner, picture):
@@ -182,7 +182,7 @@ def test_a_picture_is_described(run, captioner, picture):
             ["x?", "--out", "scene.png/a.html"],
             "`--out` must be a file to write; scene.png/a.html cannot be written (Not a directory).",
         ),
-        (["is it \udcff"], "`QUESTION` must be text in UTF-8; received a byte that is none at place 6. Convert it."),
+        (["is it \udcff"], "`QUESTION` must be text in UTF-8; received a byte that is none at index 6. Convert it."),
         ([""], '`question` must have at least one word; received "".'),
     ],
 )

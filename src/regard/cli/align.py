@@ -86,7 +86,7 @@ def align(
     load_there = partial(load, device=device, respell=not as_typed)
     with Watching() as watching:
         models = [model, reverse] if reverse else [model]
-        aligner = Aligner(models, words=division, watch=watching, note=watching.say, load=load_there)
+        aligner = Aligner(models, words=division, watch=watching, note=watching.print_line, load=load_there)
         aligner.train_on += more
         if develop is not None:
             known = read_two_files(develop[0], develop[1])
@@ -100,7 +100,7 @@ def align(
                 print(_shown(alignment, as_json=as_json, draw=draw), file=shown, flush=True)
         finally:
             for warning in aligner.warnings():
-                watching.say(f"regard: {warning}")
+                watching.print_line(f"regard: {warning}")
 
 
 def _read_reading(assignments: Sequence[str]) -> "Reading":

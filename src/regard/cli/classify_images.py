@@ -63,7 +63,7 @@ def _check_figure(path: Path, pictures: list[str]) -> None:
 
 def _measure(classifier: "ImageClassifier", images: "LabeledImages", wanted: Wanted) -> None:
     gold = [classifier.labels[label] for label in images.labels]
-    names = [images.place(index) for index in range(len(images))]
+    names = [images.describe(index) for index in range(len(images))]
     result = zip(names, classifier.inspect_pixels(images.pixels), gold, strict=True)
     kept = _show_all(result, wanted, total=len(images), quiet=True)
     measure_labels(list(zip(kept, gold, strict=True)), classifier.labels, wanted=wanted, unit="image")

@@ -15,13 +15,13 @@ def check_unicode(name: str, text: str | None) -> None:
     >>> check_unicode("TEXT", "Canadá")
     >>> check_unicode("TEXT", "Canad\udce1")
     Traceback (most recent call last):
-    regard.errors.ArgumentError: `TEXT` must be text in UTF-8; received a byte that is none at place 5. Convert it.
+    regard.errors.ArgumentError: `TEXT` must be text in UTF-8; received a byte that is none at index 5. Convert it.
     """
     try:
         (text or "").encode()
     except UnicodeEncodeError as error:
         raise ArgumentError(
-            f"`{name}` must be text in UTF-8; received a byte that is none at place {error.start}. Convert it."
+            f"`{name}` must be text in UTF-8; received a byte that is none at index {error.start}. Convert it."
         ) from error
 
 

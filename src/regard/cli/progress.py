@@ -41,7 +41,7 @@ class Lines:
         self._task: TaskID | None = None
         self._begun = self._last_line = time.monotonic()
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """Write a line."""
         self._last_line = time.monotonic()
         self._console.print(Text(sanitize(text, keep="\n")))
@@ -94,7 +94,7 @@ class Progress(Lines):
             if self._status is not None:
                 self._status.update(Text(line))
         elif self._is_due():
-            self.say(line)
+            self.print_line(line)
 
     def started(self, step: int, steps: int) -> None:
         """Begin, or go on after `step`."""
@@ -102,7 +102,7 @@ class Progress(Lines):
         self._limits.start(steps)
         self._begun, self._first = time.monotonic(), self._limits.share(step)
         if step:
-            self.say(f"going on after step {step:,}")
+            self.print_line(f"going on after step {step:,}")
         if self._is_live() and step < steps:
             columns = (BarColumn(bar_width=24), TextColumn("{task.description}"), TextColumn("left"))
             self._show_bar(*columns, TimeRemainingColumn(), total=1.0)
@@ -118,14 +118,14 @@ class Progress(Lines):
         self._training = self.describe_training(measured)
         self.stepped(measured.step)
         if self._is_due(_SILENCE):
-            self.say(f"step {measured.step:,}/{self._limits.steps:,}:{self._rest(measured.step)}")
+            self.print_line(f"step {measured.step:,}/{self._limits.steps:,}:{self._rest(measured.step)}")
 
     def validated(self, validated: Validated, *, best: bool) -> None:
         """Show the figures of a validation; on a terminal also sample translations."""
         line = f"step {validated.step:,}: {self.describe_validation(validated)}{'  (best)' if best else ''}"
-        self.say(line if self._is_live() else f"{line}{self._rest(validated.step)}")
+        self.print_line(line if self._is_live() else f"{line}{self._rest(validated.step)}")
         for sample in validated.samples if self._is_live() else ():
-            self.say(f"    {sample.source}\n  → {sample.hypothesis}\n  = {sample.reference}")
+            self.print_line(f"    {sample.source}\n  → {sample.hypothesis}\n  = {sample.reference}")
             if sample.weights is not None:
                 for drawn in draw_attention(sample.weights, width=self._console.width):
                     self._console.print(drawn)
@@ -144,7 +144,7 @@ class Progress(Lines):
 
     def noted(self, text: str) -> None:
         """Show a note."""
-        self.say(text)
+        self.print_line(text)
 
     def close(self) -> None:
         """Take the bar away."""
@@ -189,7 +189,7 @@ class Watching(Lines):
                 self._show_bar(*columns, TimeRemainingColumn(), total=total)
             self._move(done, doing)
         elif self._is_due():
-            self.say(f"{doing} {done:,}/{total:,}")
+            self.print_line(f"{doing} {done:,}/{total:,}")
         self._doing = doing
 
 
@@ -208,9 +208,9 @@ class LineProgress(Lines):
         if self._first < 0:
             self._first = lines
             if lines:
-                self.say(f"going on after line {lines:,}")
+                self.print_line(f"going on after line {lines:,}")
         rate = (lines - self._first) / max(time.monotonic() - self._begun, 1e-9)
         self._move(size, f"{lines:,} lines  {rate:,.0f}/s")
         if self._is_due():
             share = f" ({100 * size / self._size:.0f} %)" if self._size else ""
-            self.say(f"{lines:,} lines{share}  {rate:,.0f}/s")
+            self.print_line(f"{lines:,} lines{share}  {rate:,.0f}/s")

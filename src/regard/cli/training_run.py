@@ -50,20 +50,22 @@ def is_quiet() -> bool:
 def explained_ending(out: Path, progress: Progress) -> Iterator[None]:
     """Turn what may end a run into a line and an exit code."""
     from regard.tasks.model_folder import usable_now
-    from regard.training.failure import is_disk_full, no_room
+    from regard.training.failure import disk_full_reason, is_disk_full
 
     try:
         yield
     except Interrupted as stopped:
-        progress.say(f"regard: {stopped}{usable_now(out)}")
+        progress.print_line(f"regard: {stopped}{usable_now(out)}")
         raise typer.Exit(128 + stopped.signal) from None
     except TrainingError as error:
-        progress.say(f"regard: {error}")
+        progress.print_line(f"regard: {error}")
         raise typer.Exit(1) from None
     except OSError as error:
         if isinstance(error, RegardError) or not is_disk_full(error):
             raise
-        progress.say(f"regard: The disk of {out} must have room for the run; it {no_room(error)} and start again.")
+        progress.print_line(
+            f"regard: The disk of {out} must have room for the run; it {disk_full_reason(error)} and start again."
+        )
         raise typer.Exit(1) from None
     finally:
         progress.close()

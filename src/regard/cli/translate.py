@@ -166,16 +166,16 @@ def _into_file(
             watch=progress,
             chunk_lines=CHUNK_LINES // 10 if work.settings.json else CHUNK_LINES,
         )
-        progress.say(f"{work.lines:,} lines in {output}")
+        progress.print_line(f"{work.lines:,} lines in {output}")
     except KeyboardInterrupt:
         progress.close()
-        progress.say(f"regard: Stopped; {work.lines:,} lines are done and kept. The same command goes on.")
+        progress.print_line(f"regard: Stopped; {work.lines:,} lines are done and kept. The same command goes on.")
         raise
     except OSError as error:
         if not is_disk_full(error):
             raise
         progress.close()
-        progress.say(
+        progress.print_line(
             f"regard: The disk of {output} must have room for it; it is full. Make room: the same command goes on."
         )
         raise typer.Exit(1) from None

@@ -154,14 +154,14 @@ def _by_lanes(
     texts = np.stack([padded[number * lane : (number + 1) * lane + 1] for number in range(lanes)])
     total = 0.0
     for top in range(0, lanes, rows):
-        together = texts[top : top + rows]
-        state: Any = model.start(len(together))
+        batch = texts[top : top + rows]
+        state: Any = model.start(len(batch))
         for first in range(0, lane, length):
-            part = _placed(model, together[:, first : min(first + length, lane) + 1])
+            part = _placed(model, batch[:, first : min(first + length, lane) + 1])
             encoded = model.read(part[:, :-1], state)
             total += float(word_loss(encoded.features, model.output, part[:, 1:]).cross_entropy)
             state = encoded.state
-            count(min(number, top * lane + len(together) * min(first + length, lane)))
+            count(min(number, top * lane + len(batch) * min(first + length, lane)))
     return total
 
 

@@ -91,7 +91,7 @@ def layers(length: int) -> dict[str, nn.Module]:
 
 def influence(layer: nn.Module, words: Float[Tensor, "length size"]) -> Float[Tensor, "output input"]:
     """Measure how strongly each output depends on each input, as the norm of its derivative."""
-    jacobian = torch.autograd.functional.jacobian(lambda given: layer(given[None])[0], words)
+    jacobian = torch.autograd.functional.jacobian(lambda sentence: layer(sentence[None])[0], words)
     assert isinstance(jacobian, Tensor)
     return jacobian.square().sum((1, 3)).sqrt()  # output size input size
 

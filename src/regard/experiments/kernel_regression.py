@@ -23,9 +23,9 @@ NOISE = 0.5
 REACH = 5.0
 
 
-def truth(places: Tensor) -> Tensor:
+def truth(inputs: Tensor) -> Tensor:
     """Give the curve that the points scatter around."""
-    return 2 * torch.sin(places) + places**0.8
+    return 2 * torch.sin(inputs) + inputs**0.8
 
 
 def pool(pooling: AttentionPooling, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -81,12 +81,12 @@ def _width(pooling: AttentionPooling) -> float | str:
     return pooling.log_bandwidth.exp().item() if pooling.kind == "kernel" else "–"
 
 
-def _draw(places: Tensor, key: Tensor, value: Tensor, guesses: dict[str, Tensor], weights: dict[str, Tensor]) -> Figure:
+def _draw(inputs: Tensor, key: Tensor, value: Tensor, guesses: dict[str, Tensor], weights: dict[str, Tensor]) -> Figure:
     titles = ["guesses from noisy points", "weights, width 1", "weights, learned width"]
     figure, (left, *maps) = panels(1, 3, size=(4.3, 3.3), titles=titles, widths=[1.6, 1, 1])
     left.scatter(key.tolist(), value.tolist(), s=9, color=MUTED, alpha=0.6, linewidth=0)
-    lines = [("truth", places.tolist(), truth(places).tolist())]
-    lines += [(name, places.tolist(), guess.tolist()) for name, guess in guesses.items() if name != "nearest point"]
+    lines = [("truth", inputs.tolist(), truth(inputs).tolist())]
+    lines += [(name, inputs.tolist(), guess.tolist()) for name, guess in guesses.items() if name != "nearest point"]
     colors = (MUTED, *PALETTE[1:3], PALETTE[0])
     for number, (_, across, up) in enumerate(lines):
         left.plot(across, up, color=colors[number], linewidth=1.8, linestyle="--" if number == 0 else "-")

@@ -46,11 +46,14 @@ class Reader(nn.Module):
         self.answer = nn.Sequential(nn.Linear(2 * SIZE, 2 * SIZE), nn.ReLU(), nn.Linear(2 * SIZE, NUM_WORDS))
 
     def forward(
-        self, keys: Int[Tensor, "batch pairs"], words: Int[Tensor, "batch pairs"], asked: Int[Tensor, "batch asked"]
-    ) -> Float[Tensor, "batch asked words"]:
-        """Score every word as the answer to every key asked for."""
+        self,
+        keys: Int[Tensor, "batch pairs"],
+        words: Int[Tensor, "batch pairs"],
+        questions: Int[Tensor, "batch question"],
+    ) -> Float[Tensor, "batch question words"]:
+        """Score every word as the answer to every key in `questions`."""
         encoded = self.encoder(self.key(keys) + self.word(words))
-        query = self.key(asked)
+        query = self.key(questions)
         if self.attention is None:
             known = encoded.state[:, -1:].expand_as(query)
         else:

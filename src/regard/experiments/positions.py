@@ -50,7 +50,7 @@ class Blocks(nn.Module):
     def __init__(self, kind: Kind) -> None:
         super().__init__()
         self.word = nn.Embedding(NUM_WORDS, SIZE)
-        self.place = _added(kind)
+        self.positions = _added(kind)
         self.blocks = nn.ModuleList(
             TransformerEncoderBlock(
                 MultiHeadAttention(SIZE, NUM_HEADS, position=_position(kind)), FeedForward(SIZE, 2 * SIZE)
@@ -63,7 +63,7 @@ class Blocks(nn.Module):
         self, words: Int[Tensor, "batch length"], *, mask: Mask | None = None
     ) -> Float[Tensor, "batch length words"]:
         """Score every word at every place."""
-        states = self.place(self.word(words))
+        states = self.positions(self.word(words))
         for block in self.blocks:
             states = block(states, mask=mask)
         return self.readout(states)  # type: ignore[no-any-return]

@@ -21,7 +21,7 @@ from regard.studio.turns import PAUSE, RETRY
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 MAX_BODY = 8 * 2**20
 """Bytes of a request; a picture is the largest there is."""
-MAX_TOGETHER = 8 * MAX_BODY
+MAX_OPEN = 8 * MAX_BODY
 """Bytes of all requests that are being answered; those that come then wait."""
 PATIENCE = 5.0
 """Seconds that a request waits for others to be answered, until it is asked to come again."""
@@ -76,11 +76,11 @@ class Guard:
         *,
         hosts: Iterable[str] = LOOPBACK,
         max_body: int = MAX_BODY,
-        max_together: int = MAX_TOGETHER,
+        max_open: int = MAX_OPEN,
         patience: float = PATIENCE,
     ) -> None:
         self.app, self.hosts, self.max_body = app, frozenset(hosts), max_body
-        self._bytes, self._patience = Bytes(max_together), patience
+        self._bytes, self._patience = Bytes(max_open), patience
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

@@ -26,10 +26,10 @@ def is_file_limit(error: BaseException) -> bool:
     return getattr(error, "errno", None) == errno.EFBIG or f"(os error {errno.EFBIG})" in str(error)
 
 
-def no_room(error: BaseException) -> str:
+def disk_full_reason(error: BaseException) -> str:
     """Say in words why a file does not fit, after the name of its folder, and what to do.
 
-    >>> no_room(OSError(errno.ENOSPC, "No space left on device"))
+    >>> disk_full_reason(OSError(errno.ENOSPC, "No space left on device"))
     'is full. Make room'
     """
     if is_file_limit(error):
@@ -69,7 +69,7 @@ def reason(error: BaseException) -> str:
 
 
 @contextmanager
-def needing_room(path: Path) -> Iterator[None]:
+def needing_space(path: Path) -> Iterator[None]:
     """Say what to do where the disk is full as the model is written."""
     try:
         yield
@@ -77,7 +77,8 @@ def needing_room(path: Path) -> Iterator[None]:
         if not is_disk_full(error):
             raise
         raise TrainingError(
-            f"The disk of {path} must have room for the model; it {no_room(error)}, and give the same command again: "
+            f"The disk of {path} must have space for the model; it "
+            f"{disk_full_reason(error)}, and give the same command again: "
             "it goes on from the last checkpoint."
         ) from error
 

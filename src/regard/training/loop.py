@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from regard.config.train import Result, Train
 from regard.errors import DataError, Interrupted, TrainingError
 from regard.training.checkpoint import Checkpoint, Checkpoints
-from regard.training.failure import first_line, is_disk_full, is_out_of_memory, no_room, reason
+from regard.training.failure import disk_full_reason, first_line, is_disk_full, is_out_of_memory, reason
 from regard.training.group import Group
 from regard.training.interruption import Interruption
 from regard.training.job import Carrying, Job, endless
@@ -238,7 +238,7 @@ class Trainer:
                 raise
             self.watcher.noted(
                 f"Step {self.state.step}: this checkpoint is not saved, since the disk of {self.checkpoints.folder} "
-                f"{no_room(error)} before the end: training goes on, and tries again at the next one."
+                f"{disk_full_reason(error)} before the end: training goes on, and tries again at the next one."
             )
 
     def _worth_keeping(self) -> list[int]:

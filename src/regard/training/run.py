@@ -22,7 +22,7 @@ from torch import nn
 from regard.config.train import Train
 from regard.errors import Interrupted, RegardError, TrainingError
 from regard.files import finite, flush, remove, write_text
-from regard.training.failure import is_disk_full, needing_room, no_room, reason, using
+from regard.training.failure import disk_full_reason, is_disk_full, needing_space, reason, using
 from regard.training.group import Group
 from regard.training.interruption import Interruption
 from regard.training.job import Job
@@ -135,7 +135,7 @@ class Run:
         """Write the model folder: from here on there is a model to use, whatever becomes of the rest."""
         if not self.folder.path.is_dir():
             self.failures.append(f"{self.folder.path} was moved or removed before the model was saved there")
-        with using(self.folder.path), needing_room(self.folder.path):
+        with using(self.folder.path), needing_space(self.folder.path):
             self.folder.path.mkdir(parents=True, exist_ok=True)
             with _whole_folder(self.folder.model) as aside:
                 save(aside)
@@ -153,7 +153,7 @@ class Run:
                 raise
             self.watcher.noted(
                 f"Step {step}: the model of this validation is not saved, since the disk of {self.folder.path} "
-                f"{no_room(error)}: training goes on, and tries again at the next one that is better."
+                f"{disk_full_reason(error)}: training goes on, and tries again at the next one that is better."
             )
 
     def finish(

@@ -142,7 +142,7 @@ class Updater:
                 why = first_line(error)
             # Outside the handler, where the tensors of the failed pass are free again.
             restore_torch_streams(random, device)
-            pieces = self._make_room(pieces, state, why)
+            pieces = self._free_memory(pieces, state, why)
 
     def _accumulate(self, pieces: Sequence[TrainingBatch], tokens: float) -> tuple[Tensor, Tensor]:
         device = self.group.device
@@ -167,7 +167,7 @@ class Updater:
             f"{same}, {self._shorter} or a smaller model, in a new folder."
         )
 
-    def _make_room(self, pieces: Sequence[TrainingBatch], state: State, why: str) -> list[TrainingBatch]:
+    def _free_memory(self, pieces: Sequence[TrainingBatch], state: State, why: str) -> list[TrainingBatch]:
         free_memory()
         largest = max(pieces, key=lambda piece: piece.cells)
         if len(largest.indices) == 1 or self.group.ranks > 1:

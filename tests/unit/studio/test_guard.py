@@ -140,7 +140,7 @@ def test_requests_have_an_end_together_and_others_follow_when_there_are_fewer():
         await go.wait()
         await JSONResponse({})(scope, receive, send)
 
-    guard = Guard(app, max_body=8, max_together=12, patience=0.0)
+    guard = Guard(app, max_body=8, max_open=12, patience=0.0)
 
     async def visit():
         first, told = send(guard, part(b"12345678"), headers={"content-length": "8"})
@@ -176,7 +176,7 @@ def test_who_waits_for_others_is_let_in_when_they_are_answered():
         await go.wait()
         await JSONResponse({})(scope, receive, send)
 
-    guard = Guard(app, max_body=8, max_together=8, patience=60.0)
+    guard = Guard(app, max_body=8, max_open=8, patience=60.0)
 
     async def visit():
         tasks = [asyncio.ensure_future(send(guard, part(b"12345678"), headers={"content-length": "8"})[0])]
@@ -198,7 +198,7 @@ def test_half_a_body_of_a_visitor_who_has_gone_is_not_answered():
     async def app(scope, receive, send):
         calls.append(1)
 
-    guard = Guard(app, max_body=8, max_together=8, patience=0.0)
+    guard = Guard(app, max_body=8, max_open=8, patience=0.0)
 
     async def visit():
         for _ in range(3):  # what was taken is given back

@@ -100,8 +100,8 @@ def test_a_label_is_the_models_with_its_places(client, things, name):
     pixels = draw_picture(3, (16, 16), classifier.channels).pixels
     [found] = classifier.inspect_pixels(pixels[None])
     assert said["output"] == found.decision.label
-    assert [one["name"] for one in said["maps"]][: len(found.places)] == [one.name for one in found.places]
-    for told, one in zip(said["maps"], found.places, strict=False):
+    assert [one["name"] for one in said["maps"]][: len(found.positions)] == [one.name for one in found.positions]
+    for told, one in zip(said["maps"], found.positions, strict=False):
         assert torch.equal(unpacked(told["weights"]), one.weights)
         assert told["limit"] == one.limit
     last = said["maps"][-1]

@@ -50,8 +50,8 @@ def test_every_preset_learns_and_is_saved_whole(preset, trained, pictures):
     assert run.figures["test_accuracy"] >= 0.8
     classifier = regard.load(run.folder.path)
     assert isinstance(classifier, ImageClassifier)
-    decisions = classifier.classify([pictures / place for place in corpus.test.places])
-    right = [one.label == name.split("/")[0] for one, name in zip(decisions, corpus.test.places, strict=True)]
+    decisions = classifier.classify([pictures / place for place in corpus.test.files])
+    right = [one.label == name.split("/")[0] for one, name in zip(decisions, corpus.test.files, strict=True)]
     assert sum(right) / len(right) == pytest.approx(run.figures["test_accuracy"])
     assert sum(decisions[0].probabilities.values()) == pytest.approx(1)
     assert decisions[0].probability == max(decisions[0].probabilities.values())
@@ -94,7 +94,7 @@ def test_a_transformer_shows_where_its_token_looked(trained, pictures):
     classifier = load_image_classifier(trained("vit")[0].folder.path)
     [one] = classifier.inspect([pictures / "red" / "000.png"])
     assert [place.name for place in one.last_positions()] == ["block 1", "block 2", "rollout"]
-    assert one.places[0].weights.shape == (4, 4)
+    assert one.positions[0].weights.shape == (4, 4)
     assert (one.channels, one.evidence) == ((), None)
     titles = [axes.get_title().replace("\n", " ") for axes in one.figure().axes]
     assert "rollout: 0 to 0.5" in titles

@@ -45,7 +45,7 @@ def test_a_model_is_there_when_it_is_whole(tmp_path):
         (folder / "model.safetensors").write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(TrainingError, match=r"must have room for the model; it is full. Make room, and give the same"):
+    with pytest.raises(TrainingError, match=r"must have space for the model; it is full. Make room, and give the same"):
         run.put_model(broken)
     assert not run.folder.model.exists()
     assert run.folder.data.exists()  # to go on from

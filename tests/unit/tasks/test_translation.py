@@ -211,7 +211,7 @@ def test_a_full_disk_at_the_end_loses_nothing(tmp_path, corpus, monkeypatch):
         full = OSError(28, "No space left on device")
         context.setattr("regard.tasks.translation.train.save_model", lambda *_, **__: (_ for _ in ()).throw(full))
         with pytest.raises(
-            TrainingError, match=r"must have room for the model; it is full. Make room, and give the same"
+            TrainingError, match=r"must have space for the model; it is full. Make room, and give the same"
         ):
             run(tmp_path, corpus, config)
     assert not (tmp_path / "model").exists()

@@ -153,7 +153,7 @@ def test_wrong_texts_are_refused(translator, unchecked):
     with pytest.raises(ArgumentTypeError, match=r"`texts` must be strings; received int at index 1."):
         translator.translate(["a", 3])
     with pytest.raises(
-        ArgumentError, match=r"`texts` must be Unicode; received half a surrogate pair at index 0, place"
+        ArgumentError, match=r"`texts` must be Unicode; received half a surrogate pair at index 0, character"
     ):
         translator.translate(["a\ud800"])
 

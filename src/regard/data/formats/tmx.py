@@ -116,7 +116,7 @@ class _Parser:
         self._text: list[str] | None = None  # the open <seg>
         self._codes = 0  # how many in-line codes are open
         self._size = 0  # of the open unit
-        self._fed = 0
+        self._read_bytes = 0
         self._expat = expat.ParserCreate()
 
     def units(self) -> Iterator[_Unit]:
@@ -173,9 +173,9 @@ class _Parser:
 
     def _feed(self, chunk: bytes, final: bool) -> None:
         """Parse some more; a tag or a unit without an end would be kept whole."""
-        self._fed += len(chunk)
+        self._read_bytes += len(chunk)
         self._expat.Parse(chunk, final)
-        if self._fed - self._expat.CurrentByteIndex > LONGEST_LINE or self._size > LONGEST_LINE:
+        if self._read_bytes - self._expat.CurrentByteIndex > LONGEST_LINE or self._size > LONGEST_LINE:
             raise DataError(
                 f"{self.path}, line {self._expat.CurrentLineNumber} must have at most {LONGEST_LINE:,} letters in a "
                 "tag, a comment and a unit; received more. Export it again."

@@ -31,10 +31,10 @@ def augment(
     if not shift:
         return pixels
     margins = ((0, 0), (0, 0), (shift, shift), (shift, shift))
-    room = np.pad(pixels, margins, mode="reflect" if shift < min(height, width) else "constant")
+    padded = np.pad(pixels, margins, mode="reflect" if shift < min(height, width) else "constant")
     down, right = generator.integers(0, 2 * shift + 1, size=(2, count))
     moved = np.empty_like(pixels)
     for number in range(count):
         top, left = down[number], right[number]
-        moved[number] = room[number, :, top : top + height, left : left + width]
+        moved[number] = padded[number, :, top : top + height, left : left + width]
     return moved

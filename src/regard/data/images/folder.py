@@ -56,7 +56,7 @@ def read_image_folder(
         if len(labels) == before:
             raise DataError(_without_pictures(folder / name))
     return LabeledImages(
-        pixels=np.stack(pixels), labels=np.array(labels, dtype=np.int64), names=tuple(classes), places=tuple(indices)
+        pixels=np.stack(pixels), labels=np.array(labels, dtype=np.int64), names=tuple(classes), files=tuple(indices)
     )
 
 

@@ -22,7 +22,7 @@ class LabeledImages:
     """Places in `names`."""
     names: tuple[str, ...]
     """What the labels are called."""
-    places: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
     """Where each image comes from, where it has a file of its own."""
 
     def __len__(self) -> int:
@@ -31,14 +31,14 @@ class LabeledImages:
     def select(self, chosen: Sequence[int] | Int64[np.ndarray, " chosen"]) -> "LabeledImages":
         """Give some of the images, in this order."""
         indices = np.asarray(chosen, dtype=np.int64)
-        positions = tuple(self.places[index] for index in indices) if self.places else ()
+        positions = tuple(self.files[index] for index in indices) if self.files else ()
         return LabeledImages(
-            pixels=self.pixels[indices], labels=self.labels[indices], names=self.names, places=positions
+            pixels=self.pixels[indices], labels=self.labels[indices], names=self.names, files=positions
         )
 
-    def place(self, index: int) -> str:
+    def describe(self, index: int) -> str:
         """Name an image for people."""
-        return self.places[index] if self.places else f"image {index + 1:,}"
+        return self.files[index] if self.files else f"image {index + 1:,}"
 
     def digests(self, salt: str = "") -> list[bytes]:
         """Give a number for the pixels of each image."""
@@ -72,7 +72,7 @@ def drop_held_out_images(
     report = Report(title="held out elsewhere") if report is None else report
     shared = find_shared(images.pixels, (side.pixels for side in held_out))
     for index in np.flatnonzero(shared).tolist():
-        report.drop("held out", place=images.place(index), text=images.names[images.labels[index]])
+        report.drop("held out", place=images.describe(index), text=images.names[images.labels[index]])
     kept = np.flatnonzero(~shared)
     report.kept += len(kept)
     return images.select(kept) if shared.any() else images
@@ -94,4 +94,4 @@ def rename_labels(images: LabeledImages, names: Sequence[str], *, side: str) -> 
                 f"{nearest(images.names[label], names)}"
             )
     table = np.array([known.get(name, 0) for name in images.names], dtype=np.int64)
-    return LabeledImages(pixels=images.pixels, labels=table[images.labels], names=tuple(names), places=images.places)
+    return LabeledImages(pixels=images.pixels, labels=table[images.labels], names=tuple(names), files=images.files)

@@ -53,7 +53,7 @@ def read_images(
     if not size:
         return images
     pixels = resize_images(images.pixels, (size, size))
-    return LabeledImages(pixels=pixels, labels=images.labels, names=images.names, places=images.places)
+    return LabeledImages(pixels=pixels, labels=images.labels, names=images.names, files=images.files)
 
 
 def _read_file(path: Path, labels: Path | None) -> LabeledImages:
@@ -90,7 +90,7 @@ def rename_classes(images: LabeledImages, names: Sequence[str]) -> LabeledImages
             f"{brief(unnamed[0])} has none."
         )
     called = tuple(names[number] for number in numbers)
-    return LabeledImages(pixels=images.pixels, labels=images.labels, names=called, places=images.places)
+    return LabeledImages(pixels=images.pixels, labels=images.labels, names=called, files=images.files)
 
 
 def join_images(parts: Sequence[LabeledImages]) -> LabeledImages:
@@ -108,10 +108,10 @@ def join_images(parts: Sequence[LabeledImages]) -> LabeledImages:
     names = sorted({name for part in parts for name in part.names}, key=lambda name: (len(name), name))
     table = {name: number for number, name in enumerate(names)}
     labels = [np.array([table[name] for name in part.names], dtype=np.int64)[part.labels] for part in parts]
-    indices = tuple(index for part in parts for index in part.places)
+    indices = tuple(index for part in parts for index in part.files)
     return LabeledImages(
         pixels=np.concatenate([part.pixels for part in parts]),
         labels=np.concatenate(labels),
         names=tuple(names),
-        places=indices if len(indices) == sum(map(len, parts)) else (),
+        files=indices if len(indices) == sum(map(len, parts)) else (),
     )

@@ -41,29 +41,29 @@ def find_easy_vqa(folder: Path) -> dict[str, Path]:
     return result if "train" in result else {}
 
 
-def read_easy_vqa(place: Path, *, image_size: int, count: Callable[[int], None] | None = None) -> QuestionSide:
+def read_easy_vqa(path: Path, *, image_size: int, count: Callable[[int], None] | None = None) -> QuestionSide:
     """Read one side."""
     text, pictures = b"", dict[int, Pixels]()
-    for name, content in _unpacked(place) if is_folder(place) else _packed(place):
+    for name, content in _unpacked(path) if is_folder(path) else _packed(path):
         if name.name == "questions.json":
             text = content
         elif name.parent.name == "images" and name.suffix == ".png" and _NUMBER.fullmatch(name.stem):
-            pictures[int(name.stem)] = read_picture(content, size=(image_size, image_size), name=f"{place}, {name}")
+            pictures[int(name.stem)] = read_picture(content, size=(image_size, image_size), name=f"{path}, {name}")
             if count is not None:
                 count(len(pictures))
     numbers = {number: index for index, number in enumerate(sorted(pictures))}
     wanted = []
-    for line, record in enumerate(_records(text, place), start=1):
+    for line, record in enumerate(_records(text, path), start=1):
         match record:
             case [str(question), str(answer), int(number)] if number in numbers:
                 wanted.append(PictureQuestion(numbers[number], question, answer, guess_kind(question, answer)))
             case _:
                 raise DataError(
-                    f"{place}, question {line} must be [question, answer, number of a picture]; received "
+                    f"{path}, question {line} must be [question, answer, number of a picture]; received "
                     f"{_shown(record)}."
                 )
     if not wanted:
-        raise DataError(f"{place} must have at least one question in questions.json; received none.")
+        raise DataError(f"{path} must have at least one question in questions.json; received none.")
     wanted.sort(key=lambda one: one.picture)
     return QuestionSide(pictures=np.stack([pictures[number] for number in numbers]), questions=tuple(wanted))
 
@@ -109,11 +109,11 @@ def _shown(record: Any) -> str:
         return "lists in lists"
 
 
-def _records(text: bytes, place: Path) -> list[Any]:
+def _records(text: bytes, path: Path) -> list[Any]:
     try:
         records = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{place} must have a questions.json that is JSON; received: {describe(error)}.") from error
+        raise DataError(f"{path} must have a questions.json that is JSON; received: {describe(error)}.") from error
     if not isinstance(records, list):
-        raise DataError(f"{place} must have a questions.json that is a list; received {type(records).__name__}.")
+        raise DataError(f"{path} must have a questions.json that is a list; received {type(records).__name__}.")
     return records

@@ -1,7 +1,7 @@
 """What a question asks for, where nobody says."""
 
 _COLOR, _SHAPE = ("color", "colour"), ("shape",)
-_PLACE = ("where", "corner", "side", "position")
+_POSITION = ("where", "corner", "side", "position")
 
 
 def guess_kind(question: str, answer: str) -> str:
@@ -15,7 +15,7 @@ def guess_kind(question: str, answer: str) -> str:
         return "yes/no"
     if answer.strip().isdigit():
         return "count"
-    for kind, marks in (("color", _COLOR), ("position", _PLACE), ("shape", _SHAPE)):
+    for kind, marks in (("color", _COLOR), ("position", _POSITION), ("shape", _SHAPE)):
         if any(mark in words for mark in marks):
             return kind
     return "other"

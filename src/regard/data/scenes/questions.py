@@ -95,7 +95,7 @@ class Asker:
     """
 
     def __init__(self) -> None:
-        self._asked: Counter[tuple[str, str]] = Counter()
+        self._counts: Counter[tuple[str, str]] = Counter()
 
     def ask(self, scene: Scene, random: Random, *, kinds: Sequence[QuestionKind] = QUESTION_KINDS) -> list[Question]:
         """Ask a question of each kind that the scene has one for."""
@@ -111,8 +111,8 @@ class Asker:
     def _put(self, candidates: list[_Candidate], random: Random) -> Question:
         """Take the answer that came least often, and put it into words."""
         random.shuffle(candidates)
-        chosen = min(candidates, key=lambda one: self._asked[one.form, one.answer])
-        self._asked[chosen.form, chosen.answer] += 1
+        chosen = min(candidates, key=lambda one: self._counts[one.form, one.answer])
+        self._counts[chosen.form, chosen.answer] += 1
         text = random.choice(_WORDINGS[chosen.wording]).format(a=chosen.a, b=chosen.b)
         return Question(text, chosen.answer, chosen.kind, chosen.sentence)
 

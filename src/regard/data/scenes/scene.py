@@ -125,7 +125,7 @@ def draw_scene(random: Random, *, num_shapes: int | None = None, style: Style = 
     kinds = random.sample(style.kinds, random.randint(1, 2)) if few else list(style.kinds)
     colors = random.sample(style.colors, random.randint(1, 3)) if few else list(style.colors)
     while True:
-        shapes = _place(random, count, style.radii)
+        shapes = _draw_shapes(random, count, style.radii)
         if shapes is not None:
             break
     made = [_dress(random, item, random.choice(kinds), random.choice(colors)) for item in shapes]
@@ -134,7 +134,7 @@ def draw_scene(random: Random, *, num_shapes: int | None = None, style: Style = 
     return Scene(shapes=tuple(made), ground=ground, style=style)
 
 
-def _place(random: Random, count: int, radii: tuple[float, float]) -> list[Shape] | None:
+def _draw_shapes(random: Random, count: int, radii: tuple[float, float]) -> list[Shape] | None:
     """Find room for bare shapes; None where the dice fell badly."""
     placed: list[Shape] = []
     for _ in range(12 * count):

@@ -99,24 +99,24 @@ def _train(counts: Mapping[str, int], config: TokenizerConfig) -> Tokenizer:
         raise DataError("`texts` must hold at least one word to learn from; received none. Is the corpus empty?")
     spelled = config.byte_fallback or config.kind == "byte"
     known = [*SPECIAL_TOKENS, *(BYTES if spelled and config.kind != "word" else ())]
-    room = config.vocabulary_size - len(known)
+    capacity = config.vocabulary_size - len(known)
     model: models.Model
     match config.kind:
         case "word":
-            tokens = _most_frequent(counts, config.min_frequency, room)
+            tokens = _most_frequent(counts, config.min_frequency, capacity)
             model = models.WordLevel(_numbered([*known, *tokens]), SPECIAL_TOKENS[UNKNOWN])
         case "byte":
             model = _bpe(known, [], spelled=True)
         case "character":
-            tokens = _most_frequent(_characters(counts), config.min_frequency, room)
+            tokens = _most_frequent(_characters(counts), config.min_frequency, capacity)
             model = _bpe([*known, *tokens], [], spelled=spelled)
         case "bpe":
-            alphabet = _alphabet(counts, config, room)
-            tokens, merges = _learn_merges(_restricted(counts, alphabet), config.min_frequency, room)
+            alphabet = _alphabet(counts, config, capacity)
+            tokens, merges = _learn_merges(_restricted(counts, alphabet), config.min_frequency, capacity)
             model = _bpe([*known, *tokens], merges, spelled=spelled)
         case "unigram":
-            alphabet = _alphabet(counts, config, room)
-            pieces = train_unigram(_restricted(counts, alphabet), room)
+            alphabet = _alphabet(counts, config, capacity)
+            pieces = train_unigram(_restricted(counts, alphabet), capacity)
             lowest = min((score for _, score in pieces), default=0.0)
             model = models.Unigram([*((token, lowest) for token in known), *pieces], UNKNOWN, spelled)
         case _:
@@ -140,9 +140,9 @@ def _characters(counts: Mapping[str, int]) -> Counter[str]:
     return characters
 
 
-def _alphabet(counts: Mapping[str, int], config: TokenizerConfig, room: int) -> list[str]:
-    """Choose the characters pieces are made of: all, or half the room's worth where the rest is spelled in bytes."""
-    most = max(1, room // 2) if config.byte_fallback else room
+def _alphabet(counts: Mapping[str, int], config: TokenizerConfig, capacity: int) -> list[str]:
+    """Choose the characters pieces are made of: all, or half of the capacity where bytes spell the rest."""
+    most = max(1, capacity // 2) if config.byte_fallback else capacity
     return _most_frequent(_characters(counts), config.min_frequency, most)
 
 

@@ -46,7 +46,7 @@ def train_unigram(counts: Mapping[str, int], size: int) -> list[tuple[str, float
     pieces, scores = _seeds(words, frequency, max(8 * size, _FEWEST_SEEDS))
     is_character = np.array([len(piece) == 1 for piece in pieces])
     alive = np.ones(len(pieces), dtype=bool)
-    room = max(size - int(is_character.sum()), 0)
+    capacity = max(size - int(is_character.sum()), 0)
     lattice, inner = _lattice(words, pieces), None
     while True:
         for _ in range(_STEPS):
@@ -55,7 +55,7 @@ def train_unigram(counts: Mapping[str, int], size: int) -> list[tuple[str, float
             alive &= is_character | (expected >= _RARE)
             scores = _maximize(expected, alive)
         candidates = np.flatnonzero(alive & ~is_character)
-        if len(candidates) <= room:
+        if len(candidates) <= capacity:
             break
         if inner is None:
             inner_pieces = candidates
@@ -66,7 +66,7 @@ def train_unigram(counts: Mapping[str, int], size: int) -> list[tuple[str, float
         loss = expected[candidates] * (scores[candidates] - others[candidates])
         # Rounding keeps the last bits of a sum from deciding between pieces of equal use.
         order = sorted(range(len(candidates)), key=lambda rank: (-float(f"{loss[rank]:.9g}"), pieces[candidates[rank]]))
-        alive[candidates[order[max(room, int(_SHRINK * len(candidates))) :]]] = False
+        alive[candidates[order[max(capacity, int(_SHRINK * len(candidates))) :]]] = False
     chosen = [(pieces[number], round(float(scores[number]), 6)) for number in np.flatnonzero(alive)]
     return sorted(chosen, key=lambda item: (-item[1], item[0]))[: max(size, int(is_character.sum()))]
 

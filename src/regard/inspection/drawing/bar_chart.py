@@ -27,7 +27,7 @@ def draw_bars(
     limits: tuple[float, float] = (0.0, 1.0),
     axis: Literal["query", "key"] = "key",
 ) -> None:
-    """Draw lying bars, a row for each token, with its number where there is room; masked tokens are hatched throughout.
+    """Draw horizontal bars, a row per token, with its number where there is space; masked tokens are hatched.
 
     What is no number has no bar and is written –; what lies outside `limits`, the ends of the scale, is an error.
     """

@@ -77,7 +77,7 @@ def heatmap(
 def _map_size(
     weights: Tensor, query_labels: Sequence[str] | None, key_labels: Sequence[str] | None
 ) -> tuple[float, float]:
-    """Choose a size in which cells are square and words have room."""
+    """Choose a size in which cells are square and words have space."""
     rows, columns = weights.shape[-2:]
     cell = _cell_size(max(rows, columns))
     width = columns * cell + inches(query_labels or ["99"]) + 1.5

@@ -35,7 +35,7 @@ def draw_lines(
 ) -> None:
     """Draw queries on the left, keys on the right, and between them lines as thick and strong as the weights.
 
-    Where words have no room, every second, third and so on is written; keys that no query may attend to are gray.
+    Where words have no space, every second, third and so on is written; keys that no query may attend to are gray.
     """
     table = table_of(weights, (0.0, 1.0))
     rows, columns = table.shape
@@ -68,7 +68,7 @@ def _curve(start: float, end: float) -> tuple[Point, Point, Point, Point]:
 
 
 def _every(axes: Axes, count: int) -> int:
-    """Choose how many words share the room of one, so that none overlap."""
+    """Choose how many words share the space of one, so that none overlap."""
     figure = axes.get_figure(root=True)
     down = 4.0 if figure is None else figure.get_figheight() * axes.get_position().height
     return max(1, math.ceil(_LINE * (count + 1) / down))

@@ -92,7 +92,7 @@ class Map:
         return self.figure()._repr_html_()
 
     def _repr_png_(self) -> bytes:
-        """Show the figure where a notebook has no room for more."""
+        """Show the figure where a notebook has no space for more."""
         return self.figure()._repr_png_()
 
     def to_numpy(self) -> np.ndarray[Any, np.dtype[Any]]:

@@ -39,14 +39,14 @@ class WordTicks(FixedLocator):
 
 
 class WordLayout(ConstrainedLayoutEngine):
-    """Gives every panel its room, then turns words, thins them out and wraps titles, until nothing overlaps."""
+    """Gives every panel its space, then turns words, thins them out and wraps titles, until nothing overlaps."""
 
     def __init__(self, titles: dict[Axes, str]) -> None:
         super().__init__(compress=True, w_pad=0.08, h_pad=0.08, wspace=0.04, hspace=0.04)
         self.titles = titles
 
     def execute(self, fig: Figure) -> None:
-        """Lay the figure out; called by matplotlib before it draws. Words change the room, and the room the words."""
+        """Lay the figure out; called by matplotlib before it draws. Words change the space, and the space the words."""
         for _ in range(2):
             self._settle(fig)
             for axes in fig.axes:
@@ -122,10 +122,10 @@ def _fit_numbers(axes: Axes) -> None:
     across, down = _pitch(axes)
     numbers = [text for text in axes.texts if text.get_gid() == "number"]
     longest = max((len(text.get_text()) for text in numbers), default=1)
-    room = min(across * 0.86 / (0.64 * longest), down * 0.6) * 72 / axes.figure.dpi
+    space = min(across * 0.86 / (0.64 * longest), down * 0.6) * 72 / axes.figure.dpi
     for text in numbers:
-        text.set_fontsize(min(room, 9.5))
-        text.set_visible(room >= 4.5)
+        text.set_fontsize(min(space, 9.5))
+        text.set_visible(space >= 4.5)
 
 
 def panels(

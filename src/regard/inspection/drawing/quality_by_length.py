@@ -44,8 +44,8 @@ def quality_by_length(
     >>> figure = quality_by_length([curve], bins=["0–9", "10–19"], sentences=[120, 90])
     """
     _check(curves, bins, sentences)
-    room = 0.09 * max(len(curve.name) for curve in curves)
-    size = (min(max(3.6, 1.0 + 0.85 * len(bins)) + room + 0.4, 13.0), max(3.6, 1.2 + _LINE * len(curves)))
+    space = 0.09 * max(len(curve.name) for curve in curves)
+    size = (min(max(3.6, 1.0 + 0.85 * len(bins)) + space + 0.4, 13.0), max(3.6, 1.2 + _LINE * len(curves)))
     figure, [axes] = panels(size=size, titles=[] if title is None else [title])
     _scale(axes, curves, bins, sentences, few, metric)
     for number, curve in enumerate(curves):

@@ -15,7 +15,7 @@ _FULL = "██"
 _MASKED = "  "
 _CELL = 2
 _WIDEST_LABEL = 18
-_LEAST_ROOM = 8
+_LEAST_SPACE = 8
 
 
 def draw_weights(
@@ -29,7 +29,7 @@ def draw_weights(
     """Draw a matrix of weights from 0 to 1 as lines of text, none wider than `width` columns.
 
     A stem leads from each source word down to its column. Words that are too wide end in an ellipsis; so does the
-    matrix, where the source has more words than there is room for. Wide characters count as two columns. Cells that
+    matrix, where the source has more words than there is space for. Wide characters count as two columns. Cells that
     `mask` closes stay empty; `legend` says what the others mean.
 
     >>> import torch
@@ -45,7 +45,7 @@ def draw_weights(
             f"{len(source)} source words; received {tuple(weights.shape)}."
         )
     source, target = [_plain(word) for word in source], [_plain(word) for word in target]
-    margin = min(max(map(cell_len, target), default=0), _WIDEST_LABEL, max(width - 3 * _LEAST_ROOM, _LEAST_ROOM))
+    margin = min(max(map(cell_len, target), default=0), _WIDEST_LABEL, max(width - 3 * _LEAST_SPACE, _LEAST_SPACE))
     shown = _columns_shown(source, width - margin - 1)
     lines = [
         " " * (margin + 1) + "│ " * column + "╭ " + _fit(word, width - margin - 3 - _CELL * column)
@@ -54,8 +54,8 @@ def draw_weights(
     more = len(source) - shown
     if more:
         rest = f"… {more} more"
-        room = width - margin - 1 - _CELL * shown
-        lines.append(" " * (margin + 1) + "│ " * shown + (rest if len(rest) <= room else "…"))
+        space = width - margin - 1 - _CELL * shown
+        lines.append(" " * (margin + 1) + "│ " * shown + (rest if len(rest) <= space else "…"))
     closed = [[False] * len(source)] * len(target) if mask is None else (~mask).tolist()
     for word, row, hidden in zip(target, weights.tolist(), closed, strict=True):
         cells = [_MASKED if item else _shade(weight) for item, weight in zip(hidden, row, strict=True)][:shown]
@@ -75,12 +75,12 @@ def legend(*, masked: bool = False, width: int = 80) -> str:
     return next((item for item in (line, signs) if len(item) <= width), "")
 
 
-def _columns_shown(source: Sequence[str], room: int) -> int:
+def _columns_shown(source: Sequence[str], space: int) -> int:
     """Count the columns that fit with their words, of which the last may be cut down to a few characters."""
     for count in range(len(source), 0, -1):
         needed = _CELL * count + (len("… 99 more") if count < len(source) else 0)
-        last = min(cell_len(source[count - 1]), _LEAST_ROOM)
-        if max(needed, _CELL * count + last) <= room:
+        last = min(cell_len(source[count - 1]), _LEAST_SPACE)
+        if max(needed, _CELL * count + last) <= space:
             return count
     return min(len(source), 1)
 
@@ -89,10 +89,10 @@ def _shade(weight: float) -> str:
     return next((block for bound, block in SHADES if weight < bound), _FULL)
 
 
-def _fit(word: str, room: int) -> str:
-    if cell_len(word) <= room:
+def _fit(word: str, space: int) -> str:
+    if cell_len(word) <= space:
         return word
-    return set_cell_size(word, max(room - 1, 0)).rstrip() + "…" if room > 0 else ""
+    return set_cell_size(word, max(space - 1, 0)).rstrip() + "…" if space > 0 else ""
 
 
 def _right(word: str, width: int) -> str:

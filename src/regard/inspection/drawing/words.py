@@ -74,5 +74,5 @@ def _characters(path: str) -> frozenset[str]:
 
 
 def inches(words: Iterable[str]) -> float:
-    """Guess how much room words take beside a map."""
+    """Guess how much space words take beside a map."""
     return 0.085 * max((len(short(word)) for word in words), default=0)

@@ -28,44 +28,44 @@ class Network:
     def max_flow(self, source: int, sink: int) -> float:
         r"""Give the most that can flow from `source` to `sink`.
 
-        As long as a path with room is left, only shortest paths are filled, until each has a full pipe; then the
+        As long as a path with capacity is left, only shortest paths are filled, until each has a full pipe; then the
         shortest grow longer, which can happen as often as there are nodes.
 
         Reference: Dinic (1970), Soviet Mathematics Doklady 11, 1277–1280.
         """
-        room, total = list(self._capacities), 0.0
-        while (distances := self._distances(room, source, sink)) is not None:
+        capacity, total = list(self._capacities), 0.0
+        while (distances := self._distances(capacity, source, sink)) is not None:
             begun = [0] * len(self._pipes)
-            while path := self._path(room, distances, begun, source, sink):
-                least = min(room[pipe] for pipe in path)
+            while path := self._path(capacity, distances, begun, source, sink):
+                least = min(capacity[pipe] for pipe in path)
                 for pipe in path:
-                    room[pipe] -= least
-                    room[pipe ^ 1] += least
+                    capacity[pipe] -= least
+                    capacity[pipe ^ 1] += least
                 total += least
         return total
 
-    def _distances(self, room: list[float], source: int, sink: int) -> list[int] | None:
-        """Count the pipes from the source to every node, where there is room; none: the sink cannot be reached."""
+    def _distances(self, capacity: list[float], source: int, sink: int) -> list[int] | None:
+        """Count the pipes from the source to every node, where there is capacity; none: the sink cannot be reached."""
         distances = [-1] * len(self._pipes)
         distances[source] = 0
         reached = [source]
         for node in reached:
             for pipe in self._pipes[node]:
                 end = self._ends[pipe]
-                if distances[end] < 0 and room[pipe] > _NOTHING:
+                if distances[end] < 0 and capacity[pipe] > _NOTHING:
                     distances[end] = distances[node] + 1
                     reached.append(end)
         return distances if distances[sink] >= 0 else None
 
-    def _path(self, room: list[float], distances: list[int], begun: list[int], source: int, sink: int) -> list[int]:
-        """Find a shortest path with room, going on where the last search ended; `begun` counts pipes given up."""
+    def _path(self, capacity: list[float], distances: list[int], begun: list[int], source: int, sink: int) -> list[int]:
+        """Find a shortest path with capacity, going on where the last search ended; `begun` counts pipes given up."""
         path: list[int] = []
         node = source
         while node != sink:
             pipes = self._pipes[node]
             while begun[node] < len(pipes):
                 pipe = pipes[begun[node]]
-                if room[pipe] > _NOTHING and distances[self._ends[pipe]] == distances[node] + 1:
+                if capacity[pipe] > _NOTHING and distances[self._ends[pipe]] == distances[node] + 1:
                     path.append(pipe)
                     node = self._ends[pipe]
                     break

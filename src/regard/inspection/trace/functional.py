@@ -51,8 +51,8 @@ def functional_calls(model: nn.Module, tell: Tell) -> Iterator[None]:
 
     with ExitStack() as stack:
         for name, module in callers(model).items():
-            seen_by_hooks = isinstance(module, Attend) or asks_for_attention(module)
-            for handle in _follow(module, None if seen_by_hooks else name, running):
+            recorded_by_hooks = isinstance(module, Attend) or asks_for_attention(module)
+            for handle in _follow(module, None if recorded_by_hooks else name, running):
                 stack.callback(handle.remove)
         stack.enter_context(observing(observe))
         yield

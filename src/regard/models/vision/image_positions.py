@@ -25,8 +25,8 @@ class ImagePositions(nn.Module):
     Bello et al. (2019), section 3.2, arXiv:1904.09925, for positions of rows and columns apart.
 
     >>> from regard.models.vision.residual import ResidualNetwork
-    >>> places = Places(ResidualNetwork((4, 8), num_blocks=1), size=6, grid=(4, 4))
-    >>> places(torch.rand(2, 3, 8, 8)).features.shape
+    >>> positions = ImagePositions(ResidualNetwork((4, 8), num_blocks=1), size=6, grid=(4, 4))
+    >>> positions(torch.rand(2, 3, 8, 8)).features.shape
     torch.Size([2, 16, 6])
     """
 

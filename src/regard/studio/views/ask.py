@@ -161,7 +161,7 @@ def write_label(thing: ImageClassifier, picture: Picture) -> dict[str, Any]:
     [result] = thing.inspect_pixels(picture.pixels[None])
     maps = [
         {"name": item.name, "limit": item.limit, "signed": False, "weights": pack(item.weights)}
-        for item in result.places
+        for item in result.positions
     ]
     if result.evidence is not None:
         most = float(result.evidence.abs().max()) or 1.0

@@ -39,9 +39,9 @@ __all__ = [
     "align_by_counting",
     "align_counted",
     "align_diagonally",
+    "attend_to_sources",
     "count_words",
     "join_directions",
-    "looks",
     "shorten",
     "turned_pairs",
 ]
@@ -58,7 +58,7 @@ class _Reader(NamedTuple):
     """Tokens, without `</s>`."""
 
 
-class Look(NamedTuple):
+class PairAttention(NamedTuple):
     """Where a model looked while it said one given translation, by words."""
 
     number: int
@@ -95,7 +95,7 @@ def align(
             stacklevel=2,
         )
     outcome: dict[int, Alignment] = {}
-    for attended in looks(translator, pairs, words=words, norms=reading.norms, steps=[reading.step]):
+    for attended in attend_to_sources(translator, pairs, words=words, norms=reading.norms, steps=[reading.step]):
         weights = choose_weights(attended.by_step[reading.step], reading).cpu()
         outcome[attended.number] = Alignment(
             source=tuple(attended.source),
@@ -156,9 +156,9 @@ def _head(text: str, readers: Sequence[_Reader]) -> str:
 
 
 @torch.no_grad()
-def looks(
+def attend_to_sources(
     translator: Translator, pairs: Sequence[Pair], *, words: Division, norms: bool, steps: Sequence[Step]
-) -> Iterator[Look]:
+) -> Iterator[PairAttention]:
     """Give where the model looked for each pair, in the order of lengths."""
     model, sides = translator.network, translator.tokenizers
     read = list(
@@ -186,7 +186,7 @@ def looks(
             scale = None if scales is None else scales[row, ..., : item.weights.size(-1)]
             merged = _by_words(translator, read[index], item.weights, scale, words, steps)
             named = divide(pairs[index].source, words), divide(pairs[index].target, words)
-            yield Look(index, *named, merged, {**read[index][0].words, **read[index][1].words})
+            yield PairAttention(index, *named, merged, {**read[index][0].words, **read[index][1].words})
 
 
 def _by_words(

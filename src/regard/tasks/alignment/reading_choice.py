@@ -13,7 +13,7 @@ from regard.data.text.word_spans import Division
 from regard.errors import ArgumentError
 from regard.evaluation.alignment_error import AlignmentScores
 from regard.inspection.readings.alignment import Reading, Step, choose_weights, link_matrix
-from regard.tasks.alignment.align import PLAIN, Look, looks, shorten, turned_pairs
+from regard.tasks.alignment.align import PLAIN, PairAttention, attend_to_sources, shorten, turned_pairs
 from regard.tasks.translation.model import Translator
 
 STEPS: tuple[Step, ...] = ("produced", "read")
@@ -85,16 +85,16 @@ def choose_by_agreement(
         for attended, result in _matrices(backward, turned_pairs(pairs), like, words)
     }
     sides: list[list[Reading]] = []
-    both = output = said_back = torch.zeros(())
+    both = output = backward_output = torch.zeros(())
     for attended, result in _matrices(forward, pairs, like, words):
-        other_look, other = turned.pop(attended.number)
-        sides = sides or [candidates(attended, like), candidates(other_look, like)]
+        other_attention, other = turned.pop(attended.number)
+        sides = sides or [candidates(attended, like), candidates(other_attention, like)]
         item, two = result.flatten(1).double(), other.mT.flatten(1).double()
-        both, output, said_back = both + item @ two.T, output + item.sum(1), said_back + two.sum(1)
-    agreement = 2 * both / (output[:, None] + said_back).clamp_min(1)
+        both, output, backward_output = both + item @ two.T, output + item.sum(1), backward_output + two.sum(1)
+    agreement = 2 * both / (output[:, None] + backward_output).clamp_min(1)
     row, column = divmod(int(agreement.argmax()), agreement.size(1))
-    forward_tried = _scored(sides[0], both[:, column], output, gold=said_back[column])
-    backward_tried = _scored(sides[1], both[row], said_back, gold=output[row])
+    forward_tried = _scored(sides[0], both[:, column], output, gold=backward_output[column])
+    backward_tried = _scored(sides[1], both[row], backward_output, gold=output[row])
     chosen = sides[0][row], sides[1][column]
     return (
         Choice(chosen[0], forward_tried[chosen[0]], forward_tried),
@@ -102,7 +102,7 @@ def choose_by_agreement(
     )
 
 
-def candidates(attention: Look, like: Reading) -> list[Reading]:
+def candidates(attention: PairAttention, like: Reading) -> list[Reading]:
     """List the readings to try, in the order of `_matrices`."""
     layers, heads = next(iter(attention.by_step.values())).shape[:2]
     choices = [None, *range(heads)] if heads > 1 else [None]
@@ -116,8 +116,8 @@ def candidates(attention: Look, like: Reading) -> list[Reading]:
 
 def _matrices(
     translator: Translator, pairs: Sequence[Pair], like: Reading, words: Division
-) -> Iterator[tuple[Look, Bool[Tensor, "readings target source"]]]:
-    for attended in looks(translator, pairs, words=words, norms=like.norms, steps=STEPS):
+) -> Iterator[tuple[PairAttention, Bool[Tensor, "readings target source"]]]:
+    for attended in attend_to_sources(translator, pairs, words=words, norms=like.norms, steps=STEPS):
         weights = [choose_weights(attended.by_step[item.step], item) for item in candidates(attended, like)]
         yield attended, link_matrix(torch.stack(weights), threshold=like.threshold).cpu()
 

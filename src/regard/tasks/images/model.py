@@ -47,12 +47,12 @@ class ImageDecision:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ImageInspection:
-    """What a classifier says of an image, and what it weighed: `places` and `channels` from the first layer on."""
+    """What a classifier says of an image, and what it weighed: `positions` and `channels` from the first layer on."""
 
     decision: ImageDecision
     image: Tensor
     """(colors, height, width), from 0 to 1, as the network read it."""
-    places: tuple[PositionWeights, ...]
+    positions: tuple[PositionWeights, ...]
     """Gates of a residual network's blocks, (rows, columns) each, or where the label's token of a Vision Transformer
     looked."""
     channels: tuple[ChannelWeights, ...]
@@ -62,7 +62,7 @@ class ImageInspection:
 
     def last_positions(self) -> tuple[PositionWeights, ...]:
         """Give the last block of each stage; all blocks of a Vision Transformer."""
-        return tuple({item.name.split(",")[0]: item for item in self.places}.values())
+        return tuple({item.name.split(",")[0]: item for item in self.positions}.values())
 
     def strongest(self, count: int = 4) -> list[tuple[ChannelWeights, list[int]]]:
         """Give the last block of each stage with its channels of the largest weights, the largest first."""
@@ -112,7 +112,7 @@ class ImageClassifier:
         return predict_images(self.model, pixels, device=self.device)
 
     def inspect(self, images: Sequence[AnyPicture]) -> list[ImageInspection]:
-        """Label images, and say which places and channels were weighed, and how much."""
+        """Label images, and say which positions and channels were weighed, and how much."""
         _check(images)
         return list(self.inspect_pixels(self.read(images)))
 
@@ -169,7 +169,7 @@ class ImageClassifier:
         return ImageInspection(
             decision=self._decide(row),
             image=image,
-            places=tuple(indices),
+            positions=tuple(indices),
             channels=tuple(channels),
             evidence=evidence,
         )

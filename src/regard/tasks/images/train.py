@@ -116,7 +116,7 @@ def _page(config: ImagesConfig, corpus: ImageCorpus, run: Run, classifier: Image
         ),
         labels=corpus.labels,
         scores=result.scores,
-        inspections=[(side.place(index), outcome[index], gold[index]) for index in range(len(side))],
+        inspections=[(side.describe(index), outcome[index], gold[index]) for index in range(len(side))],
         metrics=read_metrics(run.folder.metrics),
     )
 

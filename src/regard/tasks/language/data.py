@@ -31,7 +31,7 @@ _AT_ONCE = 4096
 """Lines encoded at once."""
 _COUNTED = 1 << 22
 """Tokens counted at once."""
-_LOOKED_AT = 1 << 16
+_SAMPLE_BYTES = 1 << 16
 """Bytes from which a file is known to be no text."""
 Count = Callable[[str, int], None]
 
@@ -179,7 +179,7 @@ def _may_be_text(path: Path) -> bool:
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return True
     with open_decompressed(path) as stream:
-        return b"\0" not in stream.read(_LOOKED_AT)
+        return b"\0" not in stream.read(_SAMPLE_BYTES)
 
 
 def _check_length(data: TextData, *, train: Text, valid: Text) -> None:

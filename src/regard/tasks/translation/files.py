@@ -55,7 +55,7 @@ class Journal:
             raise DataError(f"it must have the keys {', '.join(_TYPES)}; received {keys}")
         for name, kind in _TYPES.items():
             if type(table[name]) is not kind or (kind is int and table[name] < 0):
-                raise DataError(f"{name} must be {_TOLD[kind]}; received {type(table[name]).__name__}")
+                raise DataError(f"{name} must be {_KINDS[kind]}; received {type(table[name]).__name__}")
         if not all(isinstance(value, str) for value in table["settings"].values()):
             raise DataError("settings must be texts; received something else")
         Tally.from_table(table["tally"])
@@ -63,7 +63,7 @@ class Journal:
 
 
 _TYPES = {"settings": dict, "lines": int, "output_bytes": int, "digest": str, "finished": bool, "tally": dict}
-_TOLD = {dict: "a table", int: "a number from 0", str: "text", bool: "true or false"}
+_KINDS = {dict: "a table", int: "a number from 0", str: "text", bool: "true or false"}
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ def translate_file(
     index = OutputFile(target)
     index.check()
     rewind = _rewinder(source)
-    looking = not overwrite or rewind is not None
-    if looking and (done := _find_done(index, source, settings)) is not None:
+    resuming = not overwrite or rewind is not None
+    if resuming and (done := _find_done(index, source, settings)) is not None:
         work.lines, work.tally = done.lines, Tally.from_table(done.tally)
         index.complete()
         return
@@ -181,7 +181,7 @@ def translate_file(
             f"`output` must be a file that is not there yet; {target} is. Name another, or replace it with "
             "`overwrite=True`."
         )
-    going = looking and os.path.exists(index.partial)
+    going = resuming and os.path.exists(index.partial)
     with index.opened() as file:
         if overwrite and rewind is not None:
             rewind()

@@ -14,7 +14,7 @@ from regard.tasks.text_lines import ByteSink, ByteStream, RawLine, split_lines, 
 from regard.tasks.translation.model import BATCH_TOKENS, MAX_SOURCE_LENGTH, Translator, Unknown
 from regard.tasks.translation.result import Translation
 
-Looks = Literal["mean", "all", "none"]
+WeightsWanted = Literal["mean", "all", "none"]
 _NAMED = 5
 
 
@@ -24,7 +24,7 @@ class Translate(Search):
 
     json: bool = False
     """Write a JSON object for each line instead of plain text."""
-    weights: Looks = "mean"
+    weights: WeightsWanted = "mean"
     """What JSON says of the attention: the mean that the alignment is read from, every layer and head, or nothing."""
     prefix: str = ""
     """Text that every output must begin with."""
@@ -169,7 +169,7 @@ def to_text(outputs: Sequence[Translation]) -> str:
     return "\t".join(item.text for item in outputs)
 
 
-def to_json(outputs: Sequence[Translation], *, weights: Looks = "mean") -> str:
+def to_json(outputs: Sequence[Translation], *, weights: WeightsWanted = "mean") -> str:
     """Write the best output of a line as a JSON object; of several, all are in `n_best`, best first."""
     best = outputs[0]
     text = {"source": best.source, "read_as": dict(best.read.words), **_tell(best, weights)}
@@ -182,7 +182,7 @@ def to_json(outputs: Sequence[Translation], *, weights: Looks = "mean") -> str:
         return json_text(text)
 
 
-def _tell(one: Translation, weights: Looks) -> dict[str, Any]:
+def _tell(one: Translation, weights: WeightsWanted) -> dict[str, Any]:
     description: dict[str, Any] = {
         "text": one.text,
         "score": round(one.score, 6),

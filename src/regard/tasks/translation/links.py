@@ -19,8 +19,8 @@ def token_links(pairs: Iterable[Pair], tokenizers: TokenizerPair) -> list[tuple[
     result = []
     for pair in pairs:
         source, target = (
-            _places(tokenizers.source.encode(pair.source).words),
-            _places(tokenizers.target.encode(pair.target).words),
+            _positions(tokenizers.source.encode(pair.source).words),
+            _positions(tokenizers.target.encode(pair.target).words),
         )
         sure = {link.target for link in pair.links if link.sure}
         kept = [link for link in pair.links if link.sure or link.target not in sure]
@@ -45,7 +45,7 @@ def gold_weights(batch: Batch) -> Float[Tensor, "batch target source"]:
     return gold / gold.sum(-1, keepdim=True).clamp_min(1.0)
 
 
-def _places(words: Sequence[int]) -> dict[int, list[int]]:
+def _positions(words: Sequence[int]) -> dict[int, list[int]]:
     indices: dict[int, list[int]] = {}
     for token, word in enumerate(words):
         indices.setdefault(word, []).append(token)

@@ -392,6 +392,6 @@ def _check_texts(name: str, texts: Sequence[str]) -> None:
             text.encode()
         except UnicodeEncodeError as error:
             raise ArgumentError(
-                f"`{name}` must be Unicode; received half a surrogate pair at index {index}, place {error.start}. "
+                f"`{name}` must be Unicode; received half a surrogate pair at index {index}, character {error.start}. "
                 'Replace it: text.encode("utf-8", "replace").decode().'
             ) from error

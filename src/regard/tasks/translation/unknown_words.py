@@ -1,4 +1,4 @@
-"""Unknown words: what a model of whole words could not say is taken from the source, where it looked."""
+"""Unknown words: what a model of whole words could not say is taken from the source, where it totals."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +22,7 @@ def replace_unknown(
     tokenizers: TokenizerPair,
     dictionary: Mapping[str, str],
 ) -> str:
-    r"""Write an output with each `<unk>` replaced by the source word that it looked at most, or by its translation.
+    r"""Write an output with each `<unk>` replaced by the source word that it totals at most, or by its translation.
 
     $$j = \arg\max_j \sum_{k \in \text{word } j} \bar\alpha_{ik}$$
 
@@ -41,10 +41,10 @@ def replace_unknown(
             continue
         output.append(tokenizers.target.pieces([token])[0])
         if token == UNKNOWN and names:
-            looked = [0.0] * len(names)
+            totals = [0.0] * len(names)
             for number, weight in zip(numbers, attended[index, :-1].tolist(), strict=False):
-                looked[number] += weight
-            word = names[max(range(len(names)), key=looked.__getitem__)]
+                totals[number] += weight
+            word = names[max(range(len(names)), key=totals.__getitem__)]
             output[-1] = dictionary.get(word) or dictionary.get(word.lower()) or word
     return join_words(output)
 

@@ -31,7 +31,7 @@ def test_a_folder_gives_its_classes_by_their_letters(tmp_path):
     assert images.pixels.shape == (6, 3, 8, 12)
     assert images.pixels.dtype == np.uint8
     assert images.labels.tolist() == [0, 0, 1, 1, 2, 2]
-    assert images.place(4) == "red/000.png"
+    assert images.describe(4) == "red/000.png"
     assert report.dropped == {"no picture": 1}
     assert counted == [1, 2, 3, 4, 5, 6]
     brightest = images.pixels.max((2, 3)).argmax(1)
