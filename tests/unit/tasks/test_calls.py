@@ -31,9 +31,9 @@ def folder(tmp_path_factory):
     settings = {"data.size": 40, "model.widths": [4, 4], "model.num_blocks": 1, "model.reduction": 2}
     regard.train("images", data=data, out=path / "i", steps=2, settings=settings)
     settings = {"data.scenes": 12, "data.held_out_scenes": 4, "model.size": 8, "model.num_heads": 2}
-    settings |= {"train.valid_sentences": 2, "model.image.widths": [4, 4, 4, 8], "model.image.num_blocks": 1}
+    settings |= {"model.image.widths": [4, 4, 4, 8], "model.image.num_blocks": 1}
     for name, task in (("q", "questions"), ("p", "captions")):
-        chosen = settings | ({"data.max_length": 6} if task == "captions" else {})
+        chosen = settings | ({"data.max_length": 6, "train.valid_sentences": 2} if task == "captions" else {})
         regard.train(task, data=data, out=path / name, steps=2, settings=chosen)
     return path
 

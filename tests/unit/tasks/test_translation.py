@@ -353,7 +353,7 @@ def test_a_statistical_translator_is_counted_saved_and_used_like_any_other(tmp_p
             use()
         assert str(caught.value) == (
             "`model` must be a network that attends; received a statistical translator, which counts words and has no "
-            "attention. Train one that has: --preset bahdanau. Words are aligned by counts alone with `regard align "
-            "ibm-1`."
+            "attention. Train one that has: `regard train --preset bahdanau`. Words are aligned by counts alone with "
+            "`regard align ibm-1`."
         )
     assert run(tmp_path, corpus, config).figures == trained.figures
