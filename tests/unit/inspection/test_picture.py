@@ -94,6 +94,7 @@ def test_cells_lie_where_they_are_drawn() -> None:
     assert (min(drawn[0::2]), min(drawn[1::2])) == pytest.approx((left, height - top), abs=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["heatmap", "lines", "bars", "grid"])
 def test_hostile_words_stay_words(kind: str) -> None:
     words = {"query_labels": HOSTILE, "key_labels": HOSTILE}

@@ -59,7 +59,8 @@ def test_another_kind_of_model_does_not_hide_how_models_of_one_kind_differ(tmp_p
     for name, attention in (("a", "additive"), ("b", "cosine")):
         config = write_run(tmp_path / name) / "config.toml"
         config.write_text(
-            config.read_text() + f'cell = "gru"\nhidden_size = {len(attention)}\n[model.attention]\nkind = "{attention}"\n'
+            config.read_text()
+            + f'cell = "gru"\nhidden_size = {len(attention)}\n[model.attention]\nkind = "{attention}"\n'
         )
     config = write_run(tmp_path / "c", kind="transformer", steps=200) / "config.toml"
     config.write_text(config.read_text().replace("[model]", "log_every = 3\n[model]"))

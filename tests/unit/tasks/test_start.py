@@ -44,6 +44,7 @@ def test_a_run_starts_from_the_parameters_and_the_tokenizer_of_another(tmp_path,
     assert not same(parameters(tmp_path / "a"), parameters(tmp_path / "c"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", STARTING)
 def test_a_started_run_goes_on_whatever_becomes_of_the_other(tmp_path, task):
     run_task(task, tmp_path / "a")
@@ -111,6 +112,7 @@ def test_the_settings_of_a_start_are_those_of_its_model(tmp_path):
         start_settings(tmp_path / "t", "classify", {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_a_finished_run_given_more_steps_is_the_longer_run(tmp_path, task):
     settings = {"schedule": {"kind": "constant", "rate": 0.01}, "keep_checkpoints": 9}
