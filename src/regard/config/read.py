@@ -140,6 +140,25 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, Any]:
     return tables
 
 
+def check_tables(settings: type[Any], table: Table) -> None:
+    """Raise where a value stands for a part of the settings, which is a table.
+
+    >>> from regard.config.vision import SavedQuestions
+    >>> check_tables(SavedQuestions, {"model": 3})
+    Traceback (most recent call last):
+    regard.errors.ArgumentError: model: must be a table of settings; received 3.
+    """
+    for name, hint in typing.get_type_hints(settings).items():
+        choices, value = _choices(hint), table.get(name, {})
+        allowed = isinstance(value, Mapping) or is_dataclass(value) or (value is None and type(None) in choices)
+        if any(map(is_dataclass, choices)) and not allowed:
+            raise _not_a_table(name, value)
+
+
+def _not_a_table(key: str, value: Any) -> ArgumentError:
+    return ArgumentError(f"{key}: must be a table of settings; received {brief(repr(value))}.")
+
+
 def merge(lower: Table, upper: Table) -> dict[str, Any]:
     """Lay one table over another; a table of another `kind` replaces the one below.
 
@@ -192,7 +211,7 @@ def _read(hint: Any, value: Any, key: str, field: Field[Any]) -> Any:
         if is_dataclass(value) and not isinstance(value, type):
             return value
         if not isinstance(value, Mapping):
-            raise ArgumentError(f"{key}: must be a table of settings; received {brief(repr(value))}.")
+            raise _not_a_table(key, value)
         return _read_table(_kind_of(tables, value, key, field), _without_kind(tables, value), key)
     return _read_value(hint, value, key)
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from torch import Tensor, nn
 
-from regard.config.read import current_names, merge, read_any_version
+from regard.config.read import check_tables, current_names, merge, read_any_version
 from regard.config.show import differences, to_table
 from regard.errors import ArgumentError
 from regard.files import flush, remove
@@ -31,6 +31,7 @@ def start_settings(path: Path, task: str, chosen: Mapping[str, Any]) -> dict[str
         names = ", ".join(_TASKS[:-1])
         raise ArgumentError(f"`start` must be left out for the task {task}; {names} and {_TASKS[-1]} take it.")
     check_kind(folder, known)
+    check_tables(TASKS[known].settings, chosen)
     for part, name in (("tokenizer", ""), ("data", "tokenizer")):
         if chosen.get(part, {}) and (not name or chosen[part].get(name)):
             raise ArgumentError(

@@ -124,21 +124,34 @@ class RunFolder:
         if train.precision == "auto":  # left to us: it stays what the run began with
             train = replace(train, precision=before.train.precision)
             config = replace(config, train=train)  # type: ignore[type-var]
-        raised = replace(before, train=replace(before.train, steps=train.steps, minutes=train.minutes))
+        before = take_names(before, config, same_content=True)  # whether it is the same content, `begin` checks
+        raised = _with_limits_of(config, before)
         rest = [change for change in differences(raised, config) if not change.startswith(_FROM_STEPS)]
         return raised if _is_raised(before.train, train) and not rest else config
 
     def _raise_limits(self, config: Any, raised: list[str]) -> str:
         """Let a run go on beyond its end; its model stays in use until there is a better one."""
         steps = self.checkpoints.steps()
+        before = read_any_version(type(config), self.table())  # its names start from the folder it began in
+        if not steps and not self.model.is_dir() and not self.best.is_dir():  # it ended before it had learned anything
+            with using(self.path):
+                write_text(self.config, show_settings(_with_limits_of(config, before)) + "\n")
+                self._mark()
+            return ""
         if not steps:
             raise ArgumentError(
                 f"`train.steps` can be raised where checkpoints are left to go on from; {self.checkpoints.folder} "
                 "holds none. Start from its model in a new folder, `start`."
             )
+        minutes = before.train.minutes
+        if self.figures.is_file() and steps[-1] < before.train.steps and 0 < minutes == config.train.minutes:
+            raise ArgumentError(
+                f"`train.minutes` must be raised too, or set to 0 for no limit: the run in {self.path} ended by its "
+                f"{minutes:g} minutes, at step {steps[-1]:,} of {before.train.steps:,}; received more steps alone."
+            )
         with using(self.path):
             self.figures.unlink(missing_ok=True)  # first: whatever happens next, the run is not finished
-            write_text(self.config, show_settings(config) + "\n")
+            write_text(self.config, show_settings(_with_limits_of(config, before)) + "\n")
             self._mark()
         return f"The run goes on after step {steps[-1]:,} ({'; '.join(raised)}); its other settings stay as they were."
 
@@ -332,6 +345,11 @@ class RunFolder:
             if not path.is_dir() or any(path.iterdir()):
                 break
             path.rmdir()
+
+
+def _with_limits_of(config: Any, before: Any) -> Any:
+    """Give the settings `before` with the steps and minutes of `config`."""
+    return replace(before, train=replace(before.train, steps=config.train.steps, minutes=config.train.minutes))
 
 
 def _is_raised(before: Train, after: Train) -> bool:

@@ -103,6 +103,8 @@ def test_the_settings_of_a_start_are_those_of_its_model(tmp_path):
         start_settings(tmp_path / "a", "classify", {"tokenizer": {"kind": "bpe"}})
     with pytest.raises(ArgumentError, match=r"`data.tokenizer` must be left out with `start`"):
         start_settings(tmp_path / "a", "classify", {"data": {"tokenizer": "x"}})
+    with pytest.raises(ArgumentError, match=r"^data: must be a table of settings; received 'x'\.$"):
+        start_settings(tmp_path / "a", "classify", {"data": "x"})
     with pytest.raises(
         ArgumentError, match="`start` must be left out for the task images; translate, language and classify take it"
     ):
