@@ -124,7 +124,7 @@ class Reporting:
         self._report(self._progress(validated.step, validated.seconds, valid))
 
     def noted(self, text: str) -> None:
-        """Log, under the name regard, what the command prints: what was left out of the data, which model was chosen."""
+        """Log, under the name regard, what the command prints: what was left out of the data, which model suits."""
         logging.getLogger("regard").info(text)
 
     def count(self, doing: str, done: int, *, unit: str, total: int | None = None) -> None:
