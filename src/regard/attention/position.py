@@ -20,6 +20,10 @@ from regard.attention.score import Score
 from regard.attention.tensors import Keys, Queries, Scores, Values, broadcasts, name_of
 from regard.errors import ArgumentError, nearest
 
+#: Query and key after `rotate`: positions of their own may give them more leading axes.
+TurnedQueries = Float[Tensor, "... query query_size"]
+TurnedKeys = Float[Tensor, "... key key_size"]
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Position:
@@ -66,7 +70,7 @@ class Position:
     def check(self, score: object, query: Queries, key: Keys, value: Values, shape: Sequence[int]) -> None:
         """Raise if this position cannot go with these arguments."""
 
-    def rotate(self, query: Queries, key: Keys, shape: Sequence[int]) -> tuple[Queries, Keys]:
+    def rotate(self, query: Queries, key: Keys, shape: Sequence[int]) -> tuple[TurnedQueries, TurnedKeys]:
         """Change query and key before the score."""
         return query, key
 
@@ -144,7 +148,7 @@ class Rotary(Position):
                     f"received shape {tuple(self.frequencies.shape)}."
                 )
 
-    def rotate(self, query: Queries, key: Keys, shape: Sequence[int]) -> tuple[Queries, Keys]:
+    def rotate(self, query: Queries, key: Keys, shape: Sequence[int]) -> tuple[TurnedQueries, TurnedKeys]:
         """Turn both sides, each by its own position."""
         if self.turned:
             return self._turn(query, self.locate_queries(shape, query.device)), key

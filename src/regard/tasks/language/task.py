@@ -91,4 +91,5 @@ TASK = Task(
     opening=lambda config: "reading the text",
     counted="lines",
     several=True,
+    starts=True,
 )
