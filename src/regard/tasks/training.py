@@ -259,9 +259,22 @@ def _closing(line: ProgressLine) -> Iterator[ProgressLine]:
 
 def _spell_call(task: str, arguments: Mapping[str, Any]) -> str:
     """Give the call of `train` for the model card, without what was left out."""
-    received = {name: str(value) if isinstance(value, Path) else value for name, value in arguments.items() if value}
-    parts = [f"{name}={value!r}" for name, value in received.items()]
+    parts = [f"{name}={_plain(value)!r}" for name, value in arguments.items() if value]
     return f"regard.train({', '.join([repr(task), *parts])})"
+
+
+def _plain(value: Any) -> Any:
+    """Give a value as it can be typed: paths as text, sequences as lists."""
+    match value:
+        case Path():
+            return str(value)
+        case str():
+            return str(value)
+        case Mapping():
+            return {name: _plain(item) for name, item in value.items()}
+        case Sequence():
+            return [_plain(item) for item in value]
+    return value
 
 
 def _count_nothing(doing: str, done: int, *, total: int | None = None) -> None:

@@ -1,5 +1,6 @@
 """`regard.train`: from data to a loaded model, for every task, in one call."""
 
+import ast
 import io
 import json
 import math
@@ -152,7 +153,25 @@ def test_every_task_trains_in_one_call_and_silently(task, tmp_path, capfd):
     assert str(regard.load(tmp_path / "run")) == str(model)
     assert capfd.readouterr() == ("", "")
     card = (tmp_path / "run" / "model" / "README.md").read_text()
+    assert "License of the data: MIT, as regard itself." in card
     assert f"regard.train({task!r}, data={QUICK[task][0]!r}, out={str(tmp_path / 'run')!r}" in card
+
+
+def test_the_call_on_the_card_is_python_that_can_be_typed(two_folders):
+    write_texts(two_folders / "a" / "u.csv", count=30, seed=2)
+    data = (two_folders / "a" / "t.csv", two_folders / "a" / "u.csv")
+    regard.train("classify", data=data, out=two_folders / "r", preset="average", steps=1, settings={"model.size": 8})
+    card = (two_folders / "r" / "model" / "README.md").read_text()
+    line = next(line for line in card.splitlines() if line.startswith("regard.train("))
+    call = ast.parse(line, mode="eval").body
+    assert ast.literal_eval(next(item.value for item in call.keywords if item.arg == "data")) == [*map(str, data)]
+
+
+def test_a_text_is_named_once(tmp_path):
+    message = r"^data\.text: must be left out with data\.corpus, which is the text too; received a\.txt and b\.txt\.$"
+    with pytest.raises(ArgumentError, match=message):
+        regard.train("language", data="b.txt", out=tmp_path / "new", settings={"data.text": "a.txt"})
+    assert not (tmp_path / "new").exists()
 
 
 def test_two_files_train_a_translator(tmp_path):

@@ -45,6 +45,17 @@ BUILTINS: tuple[Builtin, ...] = (
 """Generated here, any number of them, under regard's own license."""
 
 LICENSE = "MIT, as regard itself"
+UNKNOWN = "unknown"
+"""The license of data where nobody has set it."""
+
+
+def license_of(corpus: str, chosen: str) -> str:
+    """Give the license of data for a model card: what was chosen, or that of a built-in corpus.
+
+    >>> license_of("builtin:topics", "unknown"), license_of("a.csv", "unknown"), license_of("a.csv", "CC0")
+    ('MIT, as regard itself', 'unknown', 'CC0')
+    """
+    return LICENSE if is_builtin(corpus) and chosen == UNKNOWN else chosen
 
 
 def held_out_size(size: int) -> int:

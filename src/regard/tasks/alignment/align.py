@@ -89,11 +89,7 @@ def align(
     """
     pairs, cut = shorten(pairs, translator, words=words)
     if cut:
-        warnings.warn(
-            f"{len(cut)} of {len(pairs)} pairs, the first at index {cut[0]}, had more than {translator.reach.source:,} "
-            "tokens on a side, which is how many are read; the rest was left out. Divide them into sentences.",
-            stacklevel=2,
-        )
+        warnings.warn(describe_cut(len(cut), len(pairs), cut[0], reach=translator.reach.source), stacklevel=2)
     outcome: dict[int, Alignment] = {}
     for attended in attend_to_sources(translator, pairs, words=words, norms=reading.norms, steps=[reading.step]):
         weights = choose_weights(attended.by_step[reading.step], reading).cpu()
@@ -107,6 +103,14 @@ def align(
         if watch is not None:
             watch(len(outcome))
     return [outcome[index] for index in range(len(pairs))]
+
+
+def describe_cut(count: int, total: int, first: int, *, reach: int) -> str:
+    """Say how many pairs were cut, of how many, and the index of the first; `reach` is how many tokens are read."""
+    return (
+        f"{count} of {total} pairs, the first at index {first}, had more than {reach:,} tokens on a side, which is how "
+        "many are read; the rest was left out. Divide them into sentences."
+    )
 
 
 def shorten(

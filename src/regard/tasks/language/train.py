@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from regard import __version__
 from regard.config.language import BagSpec, NetworkSpec, NGramSpec
 from regard.config.show import show_settings
-from regard.data.corpora.catalogue import LICENSE, is_builtin
+from regard.data.corpora.catalogue import license_of
 from regard.data.corpora.token_stream import TokenStream
 from regard.data.text.text_tokenizer import TextTokenizer, train_text_tokenizer
 from regard.errors import with_article
@@ -194,7 +194,7 @@ def _card(config: LanguageConfig, run: Run, model: AnyLanguageModel, data: Encod
         summary=f"{with_article(config.model.kind).capitalize()} model of {size}, trained with regard {__version__}. "
         f"Tokens: {data.valid.tokenization}.",
         data=_sizes(data),
-        license=LICENSE if is_builtin(config.data.text) else config.data.license,
+        license=license_of(config.data.text, config.data.license),
         figures=_named(figures),
         command=run.command,
         signature=describe_language(config),

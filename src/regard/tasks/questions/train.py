@@ -7,6 +7,7 @@ import torch
 
 from regard import __version__
 from regard.config.show import show_settings
+from regard.data.corpora.catalogue import license_of
 from regard.data.images.pixels import color_statistics
 from regard.data.scenes.sides import QuestionSide
 from regard.data.text.tokenizer import Tokenizer
@@ -20,7 +21,7 @@ from regard.tasks.questions.data import QuestionCorpus
 from regard.tasks.questions.job import EncodedQuestions, QuestionJob
 from regard.tasks.questions.model import QuestionAnswerer
 from regard.tasks.questions.page import Asking, describe_answer_figures, questions_report
-from regard.tasks.questions.settings import BUILTIN, QuestionConfig
+from regard.tasks.questions.settings import QuestionConfig
 from regard.training.metrics import read_metrics
 from regard.training.run import Run, Trained
 from regard.training.state import State
@@ -172,7 +173,7 @@ def _card(config: QuestionConfig, corpus: QuestionCorpus, run: Run, result: _Mea
         summary=f"Words of a question attend to the positions of a picture ({config.model.image.kind}); "
         f"{figures['parameters']:,.0f} parameters, trained with regard {__version__} in {figures['steps']:,.0f} steps.",
         data=_data(config, corpus),
-        license="MIT, drawn by regard" if config.data.corpus == BUILTIN else config.data.license,
+        license=license_of(config.data.corpus, config.data.license),
         figures=describe_answer_figures(figures),
         command=run.command,
         signature=describe_questions(config),

@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.config.read import read_settings
 from regard.data.builtin import corpus as builtin_corpus
-from regard.data.corpora.catalogue import LICENSE, check_builtin, held_out_size, is_builtin
+from regard.data.corpora.catalogue import check_builtin, held_out_size, is_builtin, license_of
 from regard.data.corpora.corpus import AnyCorpus, find_corpus, read_pairs
 from regard.data.corpora.pair import Pair
 from regard.data.corpora.report import Report
@@ -111,8 +111,7 @@ def _draw(data: Data) -> Corpus:
     if any(named):
         known = HeldOut([*named[0], *named[1]])
         train = [pair for pair in train if not known.shares(pair)]
-    if data.license == "unknown":
-        data = replace(data, license=LICENSE)
+    data = replace(data, license=license_of(data.corpus, data.license))
     return Corpus(train, named[0] or valid, named[1] or test, data, ())
 
 
