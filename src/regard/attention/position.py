@@ -152,8 +152,8 @@ class Rotary(Position):
         return self._turn(query, query_indices), self._turn(key, key_indices)
 
     def turn(
-        self, features: Float[Tensor, "*batch place size"], positions: Int[Tensor, "... place"]
-    ) -> Float[Tensor, "*batch place size"]:
+        self, features: Float[Tensor, "*batch position size"], positions: Int[Tensor, "... position"]
+    ) -> Float[Tensor, "*batch position size"]:
         """Turn one side alone: keys, once, before they are kept."""
         indices = located("positions", positions, features.size(-2), (*features.shape[:-1], features.size(-2)))
         return self._turn(features, indices.to(features.device))
@@ -167,7 +167,7 @@ class Rotary(Position):
             frequencies = self.base**-exponent
         else:
             frequencies = self.frequencies.to(features.device, exact)
-        angle = indices.unsqueeze(-1).to(exact) * frequencies  # *batch place size/2
+        angle = indices.unsqueeze(-1).to(exact) * frequencies  # *batch position size/2
         turned, kept = features[..., :size].to(wide), features[..., size:]
         if self.layout == "pairs":
             first, second = turned[..., 0::2], turned[..., 1::2]

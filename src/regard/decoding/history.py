@@ -83,10 +83,10 @@ class History:
         """Give the best leaves of each sentence, sentence by sentence."""
         leaves: list[list[_Leaf]] = [[] for _ in self.lengths]
         for number, step in enumerate(self.steps):
-            index, pick = step.ended.nonzero().unbind(1)
-            ended = (step.sentences[index].tolist(), step.score[index, pick].tolist(), pick.tolist())
-            for sentence, score, item in zip(*ended, strict=True):
-                leaves[sentence].append(_Leaf(sentence, score, number, item))
+            row, picks = step.ended.nonzero().unbind(1)
+            ended = (step.sentences[row].tolist(), step.score[row, picks].tolist(), picks.tolist())
+            for sentence, score, pick in zip(*ended, strict=True):
+                leaves[sentence].append(_Leaf(sentence, score, number, pick))
         return [leaf for group in leaves for leaf in sorted(group, key=lambda leaf: -leaf.score)[:count]]
 
     def _follow(self, leaves: list[_Leaf]) -> _Paths:

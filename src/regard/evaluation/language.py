@@ -135,9 +135,9 @@ def _by_counts(model: CountingModel, tokens: NDArray[np.integer], count: Count) 
     """Read a portion at a time, each after the last words of the one before."""
     total = 0.0
     for first in range(1, len(tokens), _PORTION):
-        known = max(0, first - model.context)
+        start = max(0, first - model.context)
         last = min(first + _PORTION, len(tokens))
-        total -= float(model.log_probabilities(tokens[known:last])[first - known :].sum())
+        total -= float(model.log_probabilities(tokens[start:last])[first - start :].sum())
         count(last - 1)
     return total
 

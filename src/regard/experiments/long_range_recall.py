@@ -55,10 +55,10 @@ class Reader(nn.Module):
         encoded = self.encoder(self.key(keys) + self.word(words))
         query = self.key(questions)
         if self.attention is None:
-            known = encoded.state[:, -1:].expand_as(query)
+            context = encoded.state[:, -1:].expand_as(query)
         else:
-            known = self.attention(query, self.attention.remember(encoded.memory))
-        return self.answer(torch.cat([known, query], dim=-1))  # type: ignore[no-any-return]
+            context = self.attention(query, self.attention.remember(encoded.memory))
+        return self.answer(torch.cat([context, query], dim=-1))  # type: ignore[no-any-return]
 
 
 def draw_pairs(task: Task, *, batch_size: int, length: int) -> tuple[Tensor, Tensor]:

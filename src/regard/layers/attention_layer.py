@@ -100,8 +100,8 @@ def remember_keys(
         raise ArgumentError(
             f"the attention of this block must have remember(key, value, mask); received {type(attention).__name__}."
         )
-    indices = {"positions": positions} if interface.key_positions else {}
-    memory: Memory = attention.remember(key, value, mask, **indices)  # type: ignore[operator]
+    options = {"positions": positions} if interface.key_positions else {}
+    memory: Memory = attention.remember(key, value, mask, **options)  # type: ignore[operator]
     return memory
 
 
@@ -122,17 +122,17 @@ def attend_to(
     return_weights: bool = False,
 ) -> tuple[Float[Tensor, "batch query value_size"], Float[Tensor, "batch *heads query key"] | None]:
     """Attend by any layer; give the context, or the attentional vector, and the weights, if asked for."""
-    indices = {"query_positions": query_positions, "position": position}
-    received = {name: value for name, value in indices.items() if value is not None}
+    offered = {"query_positions": query_positions, "position": position}
+    options = {name: value for name, value in offered.items() if value is not None}
     interface = interface_of(attention)
-    for name in received:
+    for name in options:
         if not getattr(interface, name):
             raise ArgumentError(
                 f"`{name}` must be None for an attention that does not take it; received one for "
                 f"{type(attention).__name__}. A layer declares what it takes as its `interface`."
             )
     memories = () if memory is None else (memory,)
-    result = attention(query, *memories, mask=mask, return_weights=return_weights, **received)
+    result = attention(query, *memories, mask=mask, return_weights=return_weights, **options)
     if isinstance(result, Attentional):
         return result.vector, result.weights
     if isinstance(result, Attended):

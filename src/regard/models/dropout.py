@@ -57,7 +57,9 @@ def keep(like: Tensor, probability: float) -> Tensor:
     return kept.mul_(LEVELS / (LEVELS - threshold))
 
 
-def drop_words(embedding: Float[Tensor, "batch place size"], probability: float) -> Float[Tensor, "batch place size"]:
+def drop_words(
+    embedding: Float[Tensor, "batch position size"], probability: float
+) -> Float[Tensor, "batch position size"]:
     """Drop whole words.
 
     Reference: Gal and Ghahramani (2016), section 4.2, arXiv:1512.05287; Sennrich, Haddow and Birch (2016), section

@@ -51,22 +51,22 @@ def attribute_translation(translator: Translator, source: Sequence[int], tokens:
     """
     device = translator.device
     inputs = [START, *(tokens[:-1] if tokens[-1] == END else tokens)][: len(tokens)]
-    encoded, read = torch.tensor([inputs], device=device), torch.tensor(list(source), device=device)
+    target_input, source_input = torch.tensor([inputs], device=device), torch.tensor(list(source), device=device)
 
     def predict(sources: Tensor) -> Tensor:
         model: AnyModel = translator.model
         memory = model.encode(sources)
-        state = model.start(memory, capacity=encoded.size(1))
-        log_probabilities: Tensor = model.step(encoded.expand(len(sources), -1), state, memory)[0]
+        state = model.start(memory, capacity=target_input.size(1))
+        log_probabilities: Tensor = model.step(target_input.expand(len(sources), -1), state, memory)[0]
         return log_probabilities
 
-    changes = occlusion(predict, read[None], without_each(read)[:-1])
+    changes = occlusion(predict, source_input[None], without_each(source_input)[:-1])
     uniform = predict_with_uniform_weights(
-        translator.network, lambda: predict(read[None])[0], layers=source_layers(translator.model)
+        translator.network, lambda: predict(source_input[None])[0], layers=source_layers(translator.model)
     )
     return Attribution(
         torch.cat([changes, torch.zeros_like(changes[:, :1])], dim=1).cpu(),
-        _gradient_of_tokens(translator, read, encoded, torch.tensor(list(tokens), device=device)),
+        _gradient_of_tokens(translator, source_input, target_input, torch.tensor(list(tokens), device=device)),
         _chosen(uniform, tokens),
     )
 
@@ -116,10 +116,10 @@ def attribute_caption(captioner: Captioner, pixels: UInt8[Tensor, "3 height widt
     ids = [token for token in output if token != END]
     if not ids:
         return Attribution(torch.zeros(0, *GRID), torch.zeros(0, *GRID), None)
-    encoded = torch.tensor([START, *ids[:-1]], device=captioner.device)
+    target_input = torch.tensor([START, *ids[:-1]], device=captioner.device)
 
     def predict(images: Tensor) -> Tensor:
-        logits: Tensor = captioner.model(images, encoded.expand(len(images), -1))
+        logits: Tensor = captioner.model(images, target_input.expand(len(images), -1))
         return logits.log_softmax(-1)
 
     return attribute_image(captioner.model, predict, _image(pixels, captioner.device), ids, grid=_grid(weights))

@@ -26,18 +26,17 @@ _NOT_COPIED = ("README.md", "figures.json", "step.json")
 def start_settings(path: Path, task: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Give the settings of a run that starts from the model in `path`: its architecture, under those `chosen`."""
     folder = find_model(path)
-    known = next((known for known in _TASKS if known == task), None)
-    if known is None:
+    if task not in _TASKS:
         names = ", ".join(_TASKS[:-1])
         raise ArgumentError(f"`start` must be left out for the task {task}; {names} and {_TASKS[-1]} take it.")
-    check_kind(folder, known)
+    check_kind(folder, task)
     for part, name in (("tokenizer", ""), ("data", "tokenizer")):
         if chosen.get(part, {}) and (not name or chosen[part].get(name)):
             raise ArgumentError(
                 f"`{'.'.join(filter(None, (part, name)))}` must be left out with `start`, whose model brings its own "
                 "tokenizer."
             )
-    below = current_names(TASKS[known].settings, {"model": read_table(folder)["model"]})
+    below = current_names(TASKS[task].settings, {"model": read_table(folder)["model"]})
     return merge({**below, "train": {"start": str(path)}}, chosen)
 
 

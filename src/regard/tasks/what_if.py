@@ -98,9 +98,9 @@ def decode_prefix(translator: Translator, source: Sequence[int], prefix: Sequenc
     model: AnyModel = translator.model
     memory = model.encode(torch.tensor([list(source)], device=translator.device))
     state = model.start(memory)
-    encoded = [START, *prefix][:-1]
-    if encoded:
-        _, state, _ = model.step(torch.tensor([encoded], device=translator.device), state, memory)
+    target_input = [START, *prefix][:-1]
+    if target_input:
+        _, state, _ = model.step(torch.tensor([target_input], device=translator.device), state, memory)
     return memory, state
 
 
@@ -114,8 +114,8 @@ def _continue(translator: Translator, tokens: list[int], state: Any, memory: Any
     model: AnyModel = translator.model
     tokens, device = list(tokens), translator.device
     while tokens[-1] != END and len(tokens) < longest:
-        encoded = torch.tensor([tokens[-1:]], device=device)
-        log_probabilities, state, _ = model.step(encoded, state, memory)
+        last_token = torch.tensor([tokens[-1:]], device=device)
+        log_probabilities, state, _ = model.step(last_token, state, memory)
         tokens.append(int(log_probabilities[0, -1].argmax()))
     return tokens
 

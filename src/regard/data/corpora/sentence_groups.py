@@ -97,10 +97,10 @@ def _connect(count: int, *ties: tuple[Integers, Integers]) -> Integers:
     group = np.arange(count)
     left, right = (np.concatenate(ends) for ends in zip(*ties, strict=True))
     while len(left):
-        item, other = group[left], group[right]
-        crosses = item != other
-        left, right, item, other = left[crosses], right[crosses], item[crosses], other[crosses]
-        np.minimum.at(group, np.maximum(item, other), np.minimum(item, other))
+        left_group, right_group = group[left], group[right]
+        crosses = left_group != right_group
+        left, right, left_group, right_group = left[crosses], right[crosses], left_group[crosses], right_group[crosses]
+        np.minimum.at(group, np.maximum(left_group, right_group), np.minimum(left_group, right_group))
         while True:
             further = group[group]
             if np.array_equal(further, group):

@@ -157,14 +157,14 @@ def number_labels(records: Sequence[Labeled], labels: Sequence[str], *, side: st
     >>> number_labels([Labeled("x", "b")], ["a", "b"], side="test")
     [1]
     """
-    indices = {label: number for number, label in enumerate(labels)}
+    numbers = {label: number for number, label in enumerate(labels)}
     for record in records:
-        if record.label not in indices:
+        if record.label not in numbers:
             raise DataError(
                 f'The {side} texts must have labels that the training texts have; received "{brief(record.label)}". '
                 f"{nearest(record.label, labels)}"
             )
-    return [indices[record.label] for record in records]
+    return [numbers[record.label] for record in records]
 
 
 def _labeled(row: Columns) -> Labeled | BadLine:

@@ -84,16 +84,16 @@ def _read_cells(path: Path, *, named: bool = True) -> Iterator[Cells]:
 def _name_cells(path: Path, rows: Iterator[Cells]) -> Iterator[Located]:
     header: list[str] = []
     for number, cells in rows:
-        index = f"{path}, line {number}"
+        location = f"{path}, line {number}"
         if isinstance(cells, BadLine):
-            yield Located(index, cells)
+            yield Located(location, cells)
         elif not header:
             header = [cell.strip() for cell in cells]
         elif len(cells) != len(header):
-            bad = BadLine("columns", index, f"have {len(header)} columns", str(len(cells)), "\t".join(cells))
-            yield Located(index, bad)
+            bad = BadLine("columns", location, f"have {len(header)} columns", str(len(cells)), "\t".join(cells))
+            yield Located(location, bad)
         else:
-            yield Located(index, dict(zip(header, cells, strict=True)))
+            yield Located(location, dict(zip(header, cells, strict=True)))
 
 
 def _take_cells(path: Path, names: Sequence[str], rows: Iterator[Cells]) -> Iterator[Columns | BadLine]:
@@ -103,17 +103,17 @@ def _take_cells(path: Path, names: Sequence[str], rows: Iterator[Cells]) -> Iter
         raise DataError(f"{path} must have at least one line; received an empty file.")
     header = [cell.strip() for cell in first.cells]
     numbered = all(name.isdecimal() for name in names)
-    indices = _find_columns(path, names, header)
-    is_data = numbered and not is_header([header[item] for item in indices])
+    columns = _find_columns(path, names, header)
+    is_data = numbered and not is_header([header[column] for column in columns])
     for number, row in chain([first] if is_data else [], rows):
-        index = f"{path}, line {number}"
+        location = f"{path}, line {number}"
         if isinstance(row, BadLine):
             yield row
-        elif len(row) <= max(indices) or (not numbered and len(row) != len(header)):
-            needed = max(indices) + 1 if numbered else len(header)
-            yield BadLine("columns", index, f"have {needed} columns", str(len(row)), "\t".join(row))
+        elif len(row) <= max(columns) or (not numbered and len(row) != len(header)):
+            needed = max(columns) + 1 if numbered else len(header)
+            yield BadLine("columns", location, f"have {needed} columns", str(len(row)), "\t".join(row))
         else:
-            yield Columns([row[item] for item in indices], index)
+            yield Columns([row[column] for column in columns], location)
 
 
 def _find_columns(path: Path, names: Sequence[str], header: list[str]) -> list[int]:

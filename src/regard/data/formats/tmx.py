@@ -59,15 +59,15 @@ class Tmx:
         for unit in parser.units():
             if source is None or target is None:
                 source, target = self._languages(unit, parser.source_language)
-            index = f"{self.path}, line {unit.line}"
+            location = f"{self.path}, line {unit.line}"
             sides = [_pick(unit.segments, language) for language in (source, target)]
             if None in sides:
                 missing = source if sides[0] is None else target
-                result = join_names((language for language, _ in unit.segments), letters=200) or "none"
+                languages = join_names((language for language, _ in unit.segments), letters=200) or "none"
                 expected = f"have a translation in {missing}"
-                yield BadLine("language", index, expected, f"a unit in the languages {result}", "")
+                yield BadLine("language", location, expected, f"a unit in the languages {languages}", "")
             else:
-                yield make_record(sides[0], sides[1], index)
+                yield make_record(sides[0], sides[1], location)
 
     def _languages(self, unit: _Unit, declared: str | None) -> tuple[str, str]:
         result = list(dict.fromkeys(language for language, _ in unit.segments))

@@ -32,7 +32,7 @@ def read_image_folder(
     classes = find_classes(folder)
     pixels: list[NDArray[np.uint8]] = []
     labels: list[int] = []
-    indices: list[str] = []
+    files: list[str] = []
     for number, name in enumerate(classes):
         before = len(labels)
         for path in list_folder(folder / name):
@@ -50,13 +50,13 @@ def read_image_folder(
                 continue
             report.keep()
             labels.append(number)
-            indices.append(f"{name}/{path.name}")
+            files.append(f"{name}/{path.name}")
             if count is not None:
                 count(len(labels))
         if len(labels) == before:
             raise DataError(_without_pictures(folder / name))
     return LabeledImages(
-        pixels=np.stack(pixels), labels=np.array(labels, dtype=np.int64), names=tuple(classes), files=tuple(indices)
+        pixels=np.stack(pixels), labels=np.array(labels, dtype=np.int64), names=tuple(classes), files=tuple(files)
     )
 
 

@@ -95,8 +95,8 @@ def _tree(picture: Picture) -> ElementTree.Element:
     group = ElementTree.SubElement(tree, f"{{{SVG}}}g", {"fill": "transparent", "stroke": "none"})
     for shown, spot in _largest(picture.shown):
         transform = shown.axes.transData
-        index = ElementTree.SubElement(group, *_shape(spot, transform, picture.dpi, height))
-        ElementTree.SubElement(index, f"{{{SVG}}}title").text = readable(spot.text)
+        element = ElementTree.SubElement(group, *_shape(spot, transform, picture.dpi, height))
+        ElementTree.SubElement(element, f"{{{SVG}}}title").text = readable(spot.text)
     return tree
 
 

@@ -136,8 +136,8 @@ def _inspect_both(model: Any, tokenizer: Any, text: str, target: str | None) -> 
 
 def _name(model: Any) -> str:
     """Say which model it is: its class, and the folder or repository it is from."""
-    index = str(getattr(model.config, "name_or_path", "") or "").rstrip("/")
-    return type(model).__name__ + (f", {index}" if index else "")
+    name = str(getattr(model.config, "name_or_path", "") or "").rstrip("/")
+    return type(model).__name__ + (f", {name}" if name else "")
 
 
 def _crosses(call: Call, source: int, target: int) -> bool:

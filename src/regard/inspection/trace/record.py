@@ -87,14 +87,14 @@ def _record_functional(
     position: Position | None = options["position"]
     if name not in wanted:
         return position
-    known = see(options.pop("normalize"), query, key, value, **options)
+    call = see(options.pop("normalize"), query, key, value, **options)
     if not keep_gradients:
-        recorders[name].add(known)
+        recorders[name].add(call)
         return position
 
     def keep(weights: Tensor) -> Tensor:
         kept = _retained(weights)
-        recorders[name].add(known, kept)
+        recorders[name].add(call, kept)
         return kept.reshape(weights.shape)
 
     return wrap(position, keep, watches=True)

@@ -76,8 +76,8 @@ class ChannelAttention(nn.Module):
                 f"`features` must have shape (batch, channels, height, width) with {self.channels} channels; "
                 f"received {tuple(features.shape)}."
             )
-        indices = features.flatten(2)  # batch channels place
-        pooled = [indices.mean(-1) if name == "average" else indices.amax(-1) for name in self.pooling]
+        flat = features.flatten(2)  # batch channels position
+        pooled = [flat.mean(-1) if name == "average" else flat.amax(-1) for name in self.pooling]
         excitation = torch.stack([self.excite(torch.relu(self.squeeze(each))) for each in pooled]).sum(0)
         weights = torch.sigmoid(excitation)
         gated = features * weights.to(features.dtype)[(..., *[None] * (features.ndim - 2))]

@@ -133,6 +133,6 @@ class History(NamedTuple):
 
     def after(self, tokens: Int[Tensor, "rows new"]) -> "History":
         """Remember the last of what is now there."""
-        indices = self.tokens.size(1)
+        length = self.tokens.size(1)
         both = self.then(tokens)
-        return History(both[:, both.size(1) - indices :])
+        return History(both[:, both.size(1) - length :])

@@ -221,11 +221,11 @@ def kneser_ney_discounts(counts: NDArray[np.integer]) -> NDArray[np.float64]:
     >>> kneser_ney_discounts(np.array([1, 1, 1, 1, 2, 2, 3, 4])).round(4)
     array([0.  , 0.5 , 1.25, 1.  ])
     """
-    item, two, three, four = (float((counts == count).sum()) for count in (1, 2, 3, 4))
-    share = item / (item + 2 * two) if item else 0.5
+    once, twice, three_times, four_times = (float((counts == count).sum()) for count in (1, 2, 3, 4))
+    share = once / (once + 2 * twice) if once else 0.5
     result = [share, share, share]
-    if item and two:
-        result[0] = 1 - 2 * share * two / item
-        result[1] = 2 - 3 * share * three / two if three else share
-        result[2] = 3 - 4 * share * four / three if three and four else share
+    if once and twice:
+        result[0] = 1 - 2 * share * twice / once
+        result[1] = 2 - 3 * share * three_times / twice if three_times else share
+        result[2] = 3 - 4 * share * four_times / three_times if three_times and four_times else share
     return np.array([0.0, *np.clip(result, 0.05, [1.0, 2.0, 3.0])])

@@ -101,8 +101,8 @@ class AttendingLanguageModel(LanguageNetwork):
         result = self.attention(features, self.attention.remember(past), mask=mask, return_weights=weights)
         context, attended = (result.context, result.weights) if isinstance(result, Attended) else (result, None)
         joined = torch.tanh(self.join(torch.cat([context, features], dim=-1)))
-        encoded = (state.length + tokens.size(1)).clamp_max(self.span)
-        after = AttendingState(layers, past[:, tokens.size(1) :], encoded)
+        length = (state.length + tokens.size(1)).clamp_max(self.span)
+        after = AttendingState(layers, past[:, tokens.size(1) :], length)
         return Reading(self.dropout(joined), after, None if attended is None else attended[:, None])
 
     def _mask(self, length: Int[Tensor, " rows"], new: int) -> Bool[Tensor, "rows 1 new positions"]:

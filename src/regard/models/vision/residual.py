@@ -154,14 +154,14 @@ class ResidualNetwork(nn.Module):
 
     def forward_with_weights(self, image: Float[Tensor, "batch channels height width"]) -> ImageWeights:
         """Give the logits with the weights of every gate."""
-        indices: list[PositionWeights] = []
+        positions: list[PositionWeights] = []
         channels: list[ChannelWeights] = []
-        maps = self._maps(image, indices, channels)
+        maps = self._maps(image, positions, channels)
         evidence = None
         if self.output is not None:
             each = F.conv2d(maps, self.output.weight[:, :, None, None])  # batch label row column
             evidence = each / (maps.size(2) * maps.size(3))
-        return ImageWeights(self._decide(maps), tuple(indices), tuple(channels), evidence)
+        return ImageWeights(self._decide(maps), tuple(positions), tuple(channels), evidence)
 
     def _maps(
         self,

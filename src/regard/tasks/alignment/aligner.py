@@ -62,9 +62,9 @@ class Aligner:
         """Read each model where its links come nearest to gold ones."""
         for number, translator in enumerate(self.translators):
             if translator is not None:
-                known = turned_pairs(pairs) if number else pairs
-                watch = self._counted("choosing", len(known))
-                choice = choose_by_gold(translator, known, words=self.words, watch=watch)
+                gold_pairs = turned_pairs(pairs) if number else pairs
+                watch = self._counted("choosing", len(gold_pairs))
+                choice = choose_by_gold(translator, gold_pairs, words=self.words, watch=watch)
                 self.readings[number] = choice.reading
                 self._note(f"{self.names[number]}: {choice.reading}, by gold links: {choice.scores}")
 

@@ -153,10 +153,12 @@ def load_captioner(path: str | Path, *, device: torch.device | str = "cpu") -> C
     """Load the model in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = open_model(path)
     config = read_saved(folder, TASK, SavedCaptions)
-    index = pick_device(device, argument="device")
+    target_device = pick_device(device, argument="device")
     size, most, words = config.image_size, config.max_length, config.vocabulary_size
     with whole_folder(folder, TASK):
         model = build_saved(lambda: build_caption_model(config.model, vocabulary_size=words, image_size=size), folder)
         tokenizer = Tokenizer.load(folder)
         check_vocabulary(folder, words, tokenizer)
-    return Captioner(model.to(index), tokenizer, config.model, image_size=size, max_length=most, answers=config.answers)
+    return Captioner(
+        model.to(target_device), tokenizer, config.model, image_size=size, max_length=most, answers=config.answers
+    )

@@ -187,12 +187,12 @@ def load_classifier(path: str | Path, *, device: torch.device | str = "cpu") -> 
     """Load the classifier in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = open_model(path)
     config = read_saved(folder, "classify", SavedClassifier)
-    index, size, count = pick_device(device, argument="device"), config.vocabulary_size, config.num_labels
+    target_device, size, count = pick_device(device, argument="device"), config.vocabulary_size, config.num_labels
     with whole_folder(folder, "classify"):
         model = build_saved(lambda: build_classifier(config.model, vocabulary_size=size, num_labels=count), folder)
         tokenizer, labels = Tokenizer.load(folder), read_names(folder / LABELS, count)
         check_vocabulary(folder, size, tokenizer)
-    return Classifier(model.to(index), tokenizer, labels, config.model, max_length=config.max_length)
+    return Classifier(model.to(target_device), tokenizer, labels, config.model, max_length=config.max_length)
 
 
 def cut_texts(texts: Ragged, length: int) -> Ragged:

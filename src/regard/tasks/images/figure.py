@@ -52,8 +52,8 @@ def _grid(rows: int, columns: int) -> tuple[Picture, list[Axes]]:
     """Make panels that are all alike, at once: `inspection.panels` tries out layouts, which takes seconds."""
     figure = Picture(figsize=(1.7 * columns, 2.0 * rows), dpi=150, facecolor="white")
     FigureCanvasAgg(figure)
-    indices = {"left": 0.03, "right": 0.99, "bottom": 0.02, "top": 1 - 0.17 / rows, "wspace": 0.12, "hspace": 0.3}
-    return figure, list(figure.subplots(rows, columns, squeeze=False, gridspec_kw=indices).flat)
+    margins = {"left": 0.03, "right": 0.99, "bottom": 0.02, "top": 1 - 0.17 / rows, "wspace": 0.12, "hspace": 0.3}
+    return figure, list(figure.subplots(rows, columns, squeeze=False, gridspec_kw=margins).flat)
 
 
 def as_png(figure: Figure, *, resolution: int = 100) -> bytes:

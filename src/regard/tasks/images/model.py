@@ -160,7 +160,7 @@ class ImageClassifier:
     def _inspection(
         self, row: NDArray[np.float64], image: Tensor, attended: ImageWeights, number: int
     ) -> ImageInspection:
-        indices = (item._replace(weights=item.weights[number].float().cpu()) for item in attended.positions)
+        positions = (item._replace(weights=item.weights[number].float().cpu()) for item in attended.positions)
         channels = (
             item._replace(weights=item.weights[number].float().cpu(), maps=item.maps[number].float().cpu())
             for item in attended.channels
@@ -169,7 +169,7 @@ class ImageClassifier:
         return ImageInspection(
             decision=self._decide(row),
             image=image,
-            positions=tuple(indices),
+            positions=tuple(positions),
             channels=tuple(channels),
             evidence=evidence,
         )
@@ -179,14 +179,14 @@ def load_image_classifier(path: str | Path, *, device: torch.device | str = "cpu
     """Load the image classifier in a model folder, or of the run in a run folder; "auto" takes a GPU if there is."""
     folder = open_model(path)
     config = read_saved(folder, TASK, SavedImageClassifier)
-    index = pick_device(device, argument="device")
+    target_device = pick_device(device, argument="device")
     size, channels, count = (config.height, config.width), config.channels, config.num_labels
     with whole_folder(folder, TASK):
         model = build_saved(
             lambda: build_image_encoder(config.model, image_size=size, channels=channels, num_labels=count), folder
         )
         labels = read_names(folder / LABELS, count)
-    return ImageClassifier(model.to(index), labels, config.model, image_size=size, channels=config.channels)
+    return ImageClassifier(model.to(target_device), labels, config.model, image_size=size, channels=config.channels)
 
 
 def _check(images: Sequence[AnyPicture]) -> None:

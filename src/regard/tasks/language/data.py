@@ -103,16 +103,16 @@ def gather_text(data: TextData, *, count: Count | None = None) -> TextCorpus:
         find_text([data.text, *data.more]),
         *(find_text([name] if name else []) for name in (data.valid, data.test)),
     ]
-    received = [Text(files.paths) if files.paths else None for files in result[1:]]
+    held_out = [Text(files.paths) if files.paths else None for files in result[1:]]
     paths, notes = _apart(*(files.paths for files in result))
     notes = (*(files.note for files in result if files.note), *notes)
     lengths = array("q")
     lines = counted(Text(paths), "reading the text", count)
-    digests = [_digest(lines, lengths), *(_digest(text) for text in received if text is not None)]
-    train, (valid, test) = Text(paths), received
+    digests = [_digest(lines, lengths), *(_digest(text) for text in held_out if text is not None)]
+    train, (valid, test) = Text(paths), held_out
     if valid is None:
-        held_out = _held_out(np.frombuffer(lengths, dtype=np.int64), data)
-        train, valid = Text(paths, ~held_out), Text(paths, held_out)
+        mask = _held_out(np.frombuffer(lengths, dtype=np.int64), data)
+        train, valid = Text(paths, ~mask), Text(paths, mask)
         _check_length(data, train=train, valid=valid)
     for name, text in (("train on", train), ("validate on", valid), ("test with", test)):
         if text is not None and not _has_words(text):

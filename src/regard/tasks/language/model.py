@@ -93,20 +93,20 @@ class LanguageModel:
             raise ArgumentError(f"`max_tokens` must be at least 1; received {max_tokens}.")
         if max_tokens > LONGEST:
             raise ArgumentError(f"`max_tokens` must be at most {LONGEST:,}; received {max_tokens:,}.")
-        description = self._read(prompt)
+        prompt_tokens = self._read(prompt)
         tokens = continue_tokens(
             self.model,
             self.tokenizer,
-            [END, *description],
+            [END, *prompt_tokens],
             count=max_tokens,
             sampling=sampling,
             greedy=greedy,
             no_repeat_ngram=no_repeat_ngram,
         )
-        pieces = self._write(description, tokens)
+        pieces = self._write(prompt_tokens, tokens)
         return (
             _without_space(pieces)
-            if prompt.endswith(" ") and self.tokenizer.decode(description)[-1:] != " "
+            if prompt.endswith(" ") and self.tokenizer.decode(prompt_tokens)[-1:] != " "
             else pieces
         )
 
@@ -134,22 +134,22 @@ class LanguageModel:
         """Give the `k` likeliest tokens after the prompt, how likely others than text were, and what was looked at."""
         if k < 1:
             raise ArgumentError(f"`k` must be at least 1; received {k}.")
-        description = [END, *self._read(prompt)]
+        prompt_tokens = [END, *self._read(prompt)]
         step = self.model.step(
-            torch.tensor([description], device=self.device),
-            self.model.start(1, capacity=len(description)),
+            torch.tensor([prompt_tokens], device=self.device),
+            self.model.start(1, capacity=len(prompt_tokens)),
             weights=True,
         )
         likely = step.log_probabilities[0, -1].float().exp().cpu()
         check_output([likely.max().item()], of=prompt)
-        output = torch.from_numpy(OpenCharacter(self.tokenizer, description).next_producible())
-        never_output = float(likely[~output].sum())
-        best = likely.masked_fill(~output, 0.0).topk(min(k, int(output.sum())))
+        producible = torch.from_numpy(OpenCharacter(self.tokenizer, prompt_tokens).next_producible())
+        never_output = float(likely[~producible].sum())
+        best = likely.masked_fill(~producible, 0.0).topk(min(k, int(producible.sum())))
         result = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         attended = None
         if step.weights is not None:
             weights = step.weights[0, -1].mean(0)[-1].tolist()
-            known = description[-len(weights) :]
+            known = prompt_tokens[-len(weights) :]
             attended = tuple(zip(map(self.tokenizer.piece, known), weights[-len(known) :], strict=True))
         tokens = tuple(NextToken(self.tokenizer.piece(token), value) for token, value in result)
         return Next(tokens, attended, never_output)

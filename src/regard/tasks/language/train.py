@@ -109,10 +109,10 @@ def encode_corpus(
     tokenizer = TextTokenizer.load(folder.data)
     train = encode_text(corpus.train, tokenizer, file=file, mark=corpus.fingerprint)
     counts = count_tokens(train, tokenizer.size)
-    known = counts.copy()
+    trained_counts = counts.copy()
     if before is not None:
-        known[np.setdiff1d(np.arange(before.size), before.unseen)] += 1
-    tokenizer = tokenizer.with_counts(known)
+        trained_counts[np.setdiff1d(np.arange(before.size), before.unseen)] += 1
+    tokenizer = tokenizer.with_counts(trained_counts)
 
     def measure(text: Text) -> TextMeasure:
         return TextMeasure(text, encode_text(text, tokenizer), tokenizer)

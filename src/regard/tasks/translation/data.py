@@ -44,8 +44,8 @@ class Corpus(NamedTuple):
         """How much there is to train on."""
         train = self.train
         if not isinstance(train, StreamedPairs):
-            output = [pair.target.split() for pair in train]
-            words, vocabulary = sum(map(len, output)), len(set().union(*output))
+            target_words = [pair.target.split() for pair in train]
+            words, vocabulary = sum(map(len, target_words)), len(set().union(*target_words))
             linked = any(pair.links for pair in islice(train, 100))
         else:
             words, vocabulary, linked = train.words, train.vocabulary, train.linked

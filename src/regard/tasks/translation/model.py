@@ -91,7 +91,7 @@ class Translator:
         self.respells = respell
         unused = untrained or Untrained()
         self._respellers = [Respeller(side, unused=lacking) for side, lacking in zip(tokenizers, unused, strict=True)]
-        self._speaker: AnyModel = self.model if len(self.models) == 1 else Ensemble(self.models)
+        self._predictor: AnyModel = self.model if len(self.models) == 1 else Ensemble(self.models)
 
     @property
     def model(self) -> TranslationModel:
@@ -168,7 +168,7 @@ class Translator:
         source, cut = self._encode(read, max_source_length)
         search = search or Search()
         outcome = search_batches(
-            self._speaker,
+            self._predictor,
             source,
             search,
             prefix=None if prefixes is None else self._begin(prefixes, len(texts), search.max_length),
@@ -186,7 +186,9 @@ class Translator:
         source, cut = self._encode(read, max_source_length)
         ids = torch.tensor([[*source[0].tolist(), END]], device=self.device)
         with torch.inference_mode():
-            [(outputs, tree)] = decode_with_tree(self._speaker, ids, search=search, start=START, end=END, pruned=pruned)
+            [(outputs, tree)] = decode_with_tree(
+                self._predictor, ids, search=search, start=START, end=END, pruned=pruned
+            )
         return self._translations([text], read, source, cut, [outputs], weights=False)[0], tree
 
     def _translations(
@@ -204,7 +206,7 @@ class Translator:
             check_output((one.score for one in outputs), of=texts[index])
         if weights or self.replaces_unknown:
             wanted = (lambda one: True) if weights else (lambda one: UNKNOWN in one.tokens)
-            outcome = add_weights(self._speaker, source, outcome, wanted=wanted, device=self.device)
+            outcome = add_weights(self._predictor, source, outcome, wanted=wanted, device=self.device)
         return [
             [
                 self._describe(
@@ -229,7 +231,7 @@ class Translator:
         source, cut = self._encode(read)
         examples = Examples(source=source, target=self.tokenizers.target.encode_batch(targets))
         plan = make_index_batches(source.lengths + 1, examples.target.lengths + 1, tokens=batch_tokens, shuffle=False)
-        outcome = dict(force_batches(self._speaker, examples, plan, weights=weights, device=self.device))
+        outcome = dict(force_batches(self._predictor, examples, plan, weights=weights, device=self.device))
         return [
             self._describe(text, read[index], targets[index], outcome[index], source[index], cut[index], weights)
             for index, text in enumerate(sources)
@@ -340,8 +342,8 @@ def load(
     folders = [open_model(item) for item in paths]
     for folder in folders:
         check_kind(folder, "translate")
-    index = pick_device(device, argument="device")
-    loaded = [load_model(folder, device=index) for folder in folders]
+    target_device = pick_device(device, argument="device")
+    loaded = [load_model(folder, device=target_device) for folder in folders]
     tokenizers = _shared_tokenizers(folders)
     for folder, item in zip(folders, loaded, strict=True):
         check_vocabulary(folder, item.config.source_vocabulary, tokenizers.source)

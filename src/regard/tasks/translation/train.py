@@ -182,8 +182,8 @@ def _measure(fitted: _Fitted, corpus: Corpus, tokenizers: TokenizerPair) -> dict
 def _measure_counted(translator: Translator, corpus: Corpus) -> dict[str, float]:
     """Measure a model that counts, by beam search: greedily, it commits to a word before it knows the next."""
     result = translator.force(_sources(corpus.valid), [pair.target for pair in corpus.valid])
-    description = [value for item in result for value in item.hypothesis.log_probabilities]
-    figures = {"valid_perplexity": math.exp(min(-math.fsum(description) / len(description), 50.0))}
+    log_probabilities = [value for item in result for value in item.hypothesis.log_probabilities]
+    figures = {"valid_perplexity": math.exp(min(-math.fsum(log_probabilities) / len(log_probabilities), 50.0))}
     for side, pairs in (("valid", corpus.valid), ("test", corpus.test)):
         if pairs:
             figures |= _score(side, translator.translate(_sources(pairs)), pairs)

@@ -123,13 +123,15 @@ def _when(scene: Scene, rich: float) -> Told:
     if not _tells(scene, tense):
         return None
     when, comma = Unit(), both(",", ",")
-    item, two = (replace(clause, negative=False, time=NOTHING).statement() for clause in (first, second))
-    source = when("jab") + item.source + comma.source + when.loosely("tab") + two.source
-    return Phrase(source, when("when") + item.target + comma.target + two.target)
+    first_clause, second_clause = (
+        replace(clause, negative=False, time=NOTHING).statement() for clause in (first, second)
+    )
+    source = when("jab") + first_clause.source + comma.source + when.loosely("tab") + second_clause.source
+    return Phrase(source, when("when") + first_clause.target + comma.target + second_clause.target)
 
 
 def _tells(scene: Scene, tense: Tense) -> bool:
-    return any(tense == text for _, text in scene.tenses)
+    return any(tense == other_tense for _, other_tense in scene.tenses)
 
 
 def _and(scene: Scene, rich: float) -> Told:
