@@ -158,7 +158,7 @@ class Rotary(Position):
         indices = located("positions", positions, features.size(-2), (*features.shape[:-1], features.size(-2)))
         return self._turn(features, indices.to(features.device))
 
-    def _turn(self, features: Tensor, indices: Tensor) -> Tensor:
+    def _turn(self, features: Tensor, positions: Tensor) -> Tensor:
         size = features.size(-1) if self.size is None else self.size
         wide = torch.float64 if features.dtype == torch.float64 else torch.float32
         exact = torch.float32 if features.device.type == "mps" else torch.float64  # float32 is off by 0.004 at 100,000
@@ -167,7 +167,7 @@ class Rotary(Position):
             frequencies = self.base**-exponent
         else:
             frequencies = self.frequencies.to(features.device, exact)
-        angle = indices.unsqueeze(-1).to(exact) * frequencies  # *batch position size/2
+        angle = positions.unsqueeze(-1).to(exact) * frequencies  # *batch position size/2
         turned, kept = features[..., :size].to(wide), features[..., size:]
         if self.layout == "pairs":
             first, second = turned[..., 0::2], turned[..., 1::2]
@@ -294,8 +294,8 @@ class GaussianWindow(Position):
             )
 
     def _distance(self, shape: Sequence[int], device: torch.device) -> Tensor:
-        _, indices = self.locate(shape, device)
-        return indices.unsqueeze(-2) - self.center.unsqueeze(-1)
+        _, key_positions = self.locate(shape, device)
+        return key_positions.unsqueeze(-2) - self.center.unsqueeze(-1)
 
     def mask(self, shape: Sequence[int], device: torch.device) -> Bool[Tensor, "..."]:
         """Allow the window only."""

@@ -33,7 +33,7 @@ def kernel_dtype(tensor: Shaped[Tensor, "..."]) -> torch.dtype:
 def broadcasts(received: Sequence[int], shape: Sequence[int]) -> bool:
     """Tell whether a tensor of shape `received` can be expanded to `shape`."""
     pairs = zip(reversed(received), reversed(shape), strict=False)
-    return len(received) <= len(shape) and all(size == 1 or size == wanted for size, wanted in pairs)
+    return len(received) <= len(shape) and all(size == 1 or size == expected for size, expected in pairs)
 
 
 def name_of(thing: object) -> str:

@@ -71,9 +71,9 @@ class Ensemble:
 
 def _concatenate(weights: Sequence[Tensor | None]) -> Tensor | None:
     """Concatenate the layers of all members: (rows, layers, heads, new, source)."""
-    received = [item for item in weights if item is not None]
-    if not received:
+    parts = [item for item in weights if item is not None]
+    if not parts:
         return None
-    if len({item.size(2) for item in received}) > 1:
-        received = [item.mean(2, keepdim=True) for item in received]
-    return torch.cat(received, dim=1)
+    if len({item.size(2) for item in parts}) > 1:
+        parts = [item.mean(2, keepdim=True) for item in parts]
+    return torch.cat(parts, dim=1)

@@ -158,9 +158,9 @@ def _by_lanes(
         state: Any = model.start(len(batch))
         for first in range(0, lane, length):
             part = _placed(model, batch[:, first : min(first + length, lane) + 1])
-            encoded = model.read(part[:, :-1], state)
-            total += float(word_loss(encoded.features, model.output, part[:, 1:]).cross_entropy)
-            state = encoded.state
+            reading = model.read(part[:, :-1], state)
+            total += float(word_loss(reading.features, model.output, part[:, 1:]).cross_entropy)
+            state = reading.state
             count(min(number, top * lane + len(batch) * min(first + length, lane)))
     return total
 
@@ -177,8 +177,8 @@ def _by_windows(
         part = np.stack([padded[start : start + length + 1] for start in chosen])
         target = part[:, 1:].copy()
         target[chosen > 0, : length - stride] = 0  # seen in the window before
-        encoded = model.read(_placed(model, part[:, :-1]))
-        total += float(word_loss(encoded.features, model.output, _placed(model, target)).cross_entropy)
+        reading = model.read(_placed(model, part[:, :-1]))
+        total += float(word_loss(reading.features, model.output, _placed(model, target)).cross_entropy)
         count(min(number, int(chosen[-1]) + length))
     return total
 

@@ -29,13 +29,13 @@ def score_answers(answers: Sequence[str], gold: Sequence[str], kinds: Sequence[s
             f"{len(kinds)}."
         )
     right: Counter[str] = Counter()
-    wanted: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for answer, true, kind in zip(answers, gold, kinds, strict=True):
-        wanted[kind] += 1
+        counts[kind] += 1
         right[kind] += answer == true
-    by_kind = {kind: right[kind] / wanted[kind] for kind in sorted(wanted)}
-    total = sum(right.values()) / max(1, sum(wanted.values()))
-    return AnswerScores(total, by_kind, {kind: wanted[kind] for kind in sorted(wanted)})
+    by_kind = {kind: right[kind] / counts[kind] for kind in sorted(counts)}
+    total = sum(right.values()) / max(1, sum(counts.values()))
+    return AnswerScores(total, by_kind, {kind: counts[kind] for kind in sorted(counts)})
 
 
 class BlindBaseline:

@@ -133,11 +133,11 @@ def _draw(results: Results) -> Figure:
     distances = [
         (f"{task}, {name}", list(range(max(scores))), scores[max(scores)]) for (task, name), scores in results.items()
     ]
-    for item, lines, what in ((left, lengths, "pairs read"), (right, distances, "pairs read since")):
-        draw_lines(item, lines, xlabel=what, ylabel="share of right answers", limits=(0, 1))
-        item.axhline(1 / NUM_WORDS, color=MUTED, linewidth=0.8, linestyle=":")
-        index = (item.get_xlim()[0], 1 / NUM_WORDS)
-        item.annotate("chance", index, xytext=(4, 3), textcoords="offset points", fontsize=8, color=MUTED)
+    for axes, lines, what in ((left, lengths, "pairs read"), (right, distances, "pairs read since")):
+        draw_lines(axes, lines, xlabel=what, ylabel="share of right answers", limits=(0, 1))
+        axes.axhline(1 / NUM_WORDS, color=MUTED, linewidth=0.8, linestyle=":")
+        corner = (axes.get_xlim()[0], 1 / NUM_WORDS)
+        axes.annotate("chance", corner, xytext=(4, 3), textcoords="offset points", fontsize=8, color=MUTED)
     left.set_xticks(lengths[0][1])
     return figure
 

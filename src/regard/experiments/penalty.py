@@ -34,9 +34,9 @@ def draw_reviews(batch_size: int) -> tuple[Tensor, Tensor]:
     """Draw words (batch, place) with one on each of food, service and price, and whether most of these are good."""
     words = torch.randint(len(GOOD) + len(BAD), len(WORDS), (batch_size, LENGTH))
     good = torch.rand(batch_size, len(GOOD)) < 0.5
-    spoken = torch.arange(len(GOOD)) + len(GOOD) * (~good)
+    telling = torch.arange(len(GOOD)) + len(GOOD) * (~good)
     indices = torch.rand(batch_size, LENGTH).argsort(-1)[:, : len(GOOD)]
-    return words.scatter(1, indices, spoken), (good.sum(-1) > len(GOOD) / 2).float()
+    return words.scatter(1, indices, telling), (good.sum(-1) > len(GOOD) / 2).float()
 
 
 class Reviewer(nn.Module):
@@ -77,12 +77,12 @@ def describe(model: Reviewer, words: Tensor, good: Tensor) -> Row:
     score, weights = model(words)
     unit = nn.functional.normalize(weights, dim=-1)
     alike = (unit @ unit.mT)[:, *torch.triu_indices(NUM_HOPS, NUM_HOPS, 1)]
-    known = weights.amax(1)[words < len(GOOD) + len(BAD)]
+    weights_of_telling = weights.amax(1)[words < len(GOOD) + len(BAD)]
     return {
         "right": ((score > 0) == (good > 0)).double().mean().item(),
         "hops alike": alike.mean().item(),
         "penalty": StructuredSelfAttention.penalty(weights).mean().item(),
-        "weight on a telling word": known.mean().item(),
+        "weight on a telling word": weights_of_telling.mean().item(),
     }
 
 

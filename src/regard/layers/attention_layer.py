@@ -160,16 +160,16 @@ def attend_causally(
         filled = state.common_length()
     count, capacity = query.size(1), state.capacity
     if filled is None:
-        indices = state.next_positions(count)
+        positions = state.next_positions(count)
     else:
-        indices = torch.arange(filled, filled + count, device=query.device)
-    state = state.append(remember_keys(attention, query, mask=mask, positions=indices), filled=filled)
+        positions = torch.arange(filled, filled + count, device=query.device)
+    state = state.append(remember_keys(attention, query, mask=mask, positions=positions), filled=filled)
     result, weights = attend_to(
         attention,
         query,
         state if filled is None else state.first(filled + count),
-        mask=None if count == 1 else Causal(positions=indices),  # a single new position attends to all that is filled
-        query_positions=indices if interface_of(attention).query_positions else None,
+        mask=None if count == 1 else Causal(positions=positions),  # a single new position attends to all that is filled
+        query_positions=positions if interface_of(attention).query_positions else None,
         return_weights=return_weights,
     )
     if weights is not None and weights.size(-1) < capacity:

@@ -108,8 +108,8 @@ class Memory(NamedTuple):
         filled = self._most() if filled is None else filled
         held = (self.key, self.value)
         key, value = (new_buffer(item, capacity=capacity, filled=filled, rows=rows) for item in held)
-        known = None if self.write_right is None else self.write_right.filled
-        return Memory(key, value, mask, length, self.turned, WriteRight(key, value, length, filled=known))
+        known_filled = None if self.write_right is None else self.write_right.filled
+        return Memory(key, value, mask, length, self.turned, WriteRight(key, value, length, filled=known_filled))
 
     def append(self, more: "Memory", *, filled: int | None = None) -> "Memory":
         """Put the keys of `more` behind those of each batch element; shapes stay, so compiled code need not change.
@@ -124,10 +124,10 @@ class Memory(NamedTuple):
         length, count = self.length + more.length, more.capacity
         counts = self.mask.new_ones(self.mask.size(0), count) if more.mask is None else more.mask
         if not may_write(self.key):
-            indices = self.next_positions(count)
-            key, value = put(self.key, more.key, at=indices), put(self.value, more.value, at=indices)
+            positions = self.next_positions(count)
+            key, value = put(self.key, more.key, at=positions), put(self.value, more.value, at=positions)
             right = None if self.write_right is None else WriteRight.used_up()
-            return Memory(key, value, self.mask.scatter(1, indices, counts), length, self.turned, right)
+            return Memory(key, value, self.mask.scatter(1, positions, counts), length, self.turned, right)
         mine = self.write_right is not None and self.write_right.take(self.key, self.value, self.length)
         held = self if mine else self._moved(self.mask, self.length, capacity=self.capacity, filled=filled)
         key, value, mask = held.key, held.value, self.mask.clone()
@@ -222,15 +222,15 @@ class Memory(NamedTuple):
         """
         if isinstance(mask, Tensor) and mask.ndim == 3 and self.key.ndim == 4:
             mask = mask.unsqueeze(1)
-        wanted = None if mask is None else as_mask(mask)
-        if wanted is not None and leaves_positions_open(wanted):
-            indices = self.locate(query_length) if query_positions is None else query_positions
-            wanted = wanted if indices is None else put_at(wanted, indices)
+        call_mask = None if mask is None else as_mask(mask)
+        if call_mask is not None and leaves_positions_open(call_mask):
+            positions = self.locate(query_length) if query_positions is None else query_positions
+            call_mask = call_mask if positions is None else put_at(call_mask, positions)
         if self.mask is None:
-            return wanted
+            return call_mask
         tensor = self.mask[(slice(None), *[None] * (self.key.ndim - 2))]  # batch 1 (1) key
         own = Harmless(tensor) if self.write_right is None else Dense(tensor)
-        return own if wanted is None else own & wanted
+        return own if call_mask is None else own & call_mask
 
     def locate(self, query_length: int) -> Int[Tensor, "batch query"] | None:
         """Give the positions of queries by default: at the last keys. None means that the ends align.

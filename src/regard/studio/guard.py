@@ -176,7 +176,7 @@ def _name(host: str) -> str:
     """
     try:
         parts = urlsplit(f"//{host}")
-        known = not (parts.username or parts.path or parts.query or parts.fragment) and (parts.port or 0) >= 0
+        plain = not (parts.username or parts.path or parts.query or parts.fragment) and (parts.port or 0) >= 0
     except ValueError:
         return ""
-    return (parts.hostname or "") if known and "@" not in host else ""
+    return (parts.hostname or "") if plain and "@" not in host else ""

@@ -91,8 +91,8 @@ def _fill(data: str) -> str:
         ),
         "<title>": f'<meta http-equiv="Content-Security-Policy" content="{policy}"><title>',
     }
-    for index, part in parts.items():
-        page = page.replace(index, part, 1)
+    for marker, part in parts.items():
+        page = page.replace(marker, part, 1)
     return page
 
 

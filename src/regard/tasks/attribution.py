@@ -72,7 +72,7 @@ def attribute_translation(translator: Translator, source: Sequence[int], tokens:
 
 
 def _gradient_of_tokens(
-    translator: Translator, source: Tensor, encoded: Tensor, output: Tensor
+    translator: Translator, source: Tensor, target_input: Tensor, output: Tensor
 ) -> Float[Tensor, "target source"]:
     """Give gradient × input of each source token's embedding: the sentence once for each output, in one batch."""
     model, count = translator.network, len(output)
@@ -81,7 +81,7 @@ def _gradient_of_tokens(
 
     def predict(embedding: Tensor) -> Tensor:
         with replaced_output(model.source, embedding):
-            logits = model(sources, None, encoded.expand(count, -1))
+            logits = model(sources, None, target_input.expand(count, -1))
         log_probabilities: Tensor = logits[rows, rows].log_softmax(-1)[rows, output]
         return log_probabilities
 

@@ -73,14 +73,14 @@ def find_sides(row: Row, source: int | str | None, target: int | str | None) -> 
     first, second = named
     if first is not None and second is not None:
         return Sides(first, second)
-    known = next((path for path in named if path is not None), None)
-    both = _guess(row, known)
+    named_path = next((path for path in named if path is not None), None)
+    both = _guess(row, named_path)
     if both is None:
         return "have the keys source and target, or two language codes (name them with `source` and `target`)"
-    if known is None:
+    if named_path is None:
         return both
-    other = next(path for path in both if path != known)
-    return Sides(known, other) if first is not None else Sides(other, known)
+    other = next(path for path in both if path != named_path)
+    return Sides(named_path, other) if first is not None else Sides(other, named_path)
 
 
 def make_row_record(row: Row, sides: Sides, place: str) -> Record:

@@ -64,14 +64,14 @@ def read_columns(path: Path, names: Sequence[str], *, split: str = "train") -> I
 
 def _other_file(path: Path) -> str:
     """Say of a file that is not a table of texts what it is, and what to do."""
-    wanted = f"{path} must be a CSV, TSV, JSON Lines or Parquet file of texts and labels"
+    expected = f"{path} must be a CSV, TSV, JSON Lines or Parquet file of texts and labels"
     if is_folder(path):
-        return f"{wanted}; received a folder. Name a file in it; a folder of pictures is for the task images."
+        return f"{expected}; received a folder. Name a file in it; a folder of pictures is for the task images."
     if not is_file(path):
         return missing_file(path, kinds=FORMATS)
     if file_kind(path) in (".txt", ".md"):
-        return f"{wanted}; received plain text, which has no labels. Is it for the task language?"
-    return f"{wanted}, named .csv, .tsv, .jsonl or .parquet; received another name. Rename it, if it is one."
+        return f"{expected}; received plain text, which has no labels. Is it for the task language?"
+    return f"{expected}, named .csv, .tsv, .jsonl or .parquet; received another name. Rename it, if it is one."
 
 
 def _read_cells(path: Path, *, named: bool = True) -> Iterator[Cells]:
@@ -142,26 +142,26 @@ def _is_number_to(most: int, name: str) -> bool:
 
 def _take_keys(path: Path, names: Sequence[str], rows: Iterator[Located]) -> Iterator[Columns | BadLine]:
     """Take values out of rows by their keys; numbers and true or false are labels as they are written."""
-    empty, known = True, False
-    for index, row in rows:
+    empty, checked = True, False
+    for location, row in rows:
         empty = False
         if isinstance(row, BadLine):
             yield row
             continue
         missing = next((name for name in names if name not in row), None)
-        if missing is not None and not known:
+        if missing is not None and not checked:
             raise DataError(
                 f"The columns of text and label must be keys of {path}; received {missing!r}. "
                 f"{nearest(missing, row)} {_HOW}"
             )
-        known = True
+        checked = True
         cells = [_text(row.get(name)) for name in names]
         good = [cell for cell in cells if cell is not None]
         if len(good) == len(cells):
-            yield Columns(good, index)
+            yield Columns(good, location)
         else:
             shown = json.dumps(dict(row), ensure_ascii=False, default=str)
-            yield BadLine("columns", index, f"have text under {', '.join(names)}", "something else", shown)
+            yield BadLine("columns", location, f"have text under {', '.join(names)}", "something else", shown)
     if empty:
         raise DataError(f"{path} must have at least one line; received an empty file.")
 

@@ -57,8 +57,8 @@ def find_shared(
     >>> find_shared(pixels, [pixels[1:2]])
     array([False,  True, False])
     """
-    known = {digest for other in others for digest in digest_pixels(other)}
-    return np.array([digest in known for digest in digest_pixels(pixels)], dtype=np.bool_)
+    digests = {digest for other in others for digest in digest_pixels(other)}
+    return np.array([digest in digests for digest in digest_pixels(pixels)], dtype=np.bool_)
 
 
 def color_statistics(

@@ -38,13 +38,13 @@ def read_images(
     height and width that images are stretched to; 0 leaves those of IDX and CIFAR as they are, and makes the pictures
     of a folder 32 pixels high and wide. `channels` is 3 for colors or 1 for gray, in a folder of pictures.
     """
-    folder = Path(path)
-    if is_folder(folder):
+    location = Path(path)
+    if is_folder(location):
         fitted = (size or PICTURE_SIZE,) * 2
         return read_image_folder(
-            folder, size=(fitted[0], fitted[1]), channels=channels, bad=bad, report=report, count=count
+            location, size=(fitted[0], fitted[1]), channels=channels, bad=bad, report=report, count=count
         )
-    files = sorted(folder.parent.glob(folder.name)) if "*" in folder.name else [folder]
+    files = sorted(location.parent.glob(location.name)) if "*" in location.name else [location]
     if not files:
         raise DataError(f"{path} must name at least one file; received a pattern that none has.")
     images = join_images([_read_file(item, Path(labels) if labels else None) for item in files])

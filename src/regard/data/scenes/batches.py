@@ -116,11 +116,11 @@ class QuestionBatches(EvenEpochs[QuestionBatch]):
         """Gather the questions about these pictures."""
         spans = [np.arange(self._first[picture], self._first[picture + 1]) for picture in indices]
         owners = np.repeat(np.arange(len(indices)), [len(item) for item in spans])
-        wanted = torch.from_numpy(np.concatenate(spans))
-        lengths = self._lengths[wanted]
-        tokens = self._tokens[wanted, : max(1, int(lengths.max()))]
+        questions = torch.from_numpy(np.concatenate(spans))
+        lengths = self._lengths[questions]
+        tokens = self._tokens[questions, : max(1, int(lengths.max()))]
         return QuestionBatch(
-            torch.from_numpy(indices), torch.from_numpy(owners), tokens, lengths, self._answers[wanted], wanted
+            torch.from_numpy(indices), torch.from_numpy(owners), tokens, lengths, self._answers[questions], questions
         )
 
 
@@ -144,8 +144,8 @@ class CaptionBatches(EvenEpochs[CaptionBatch]):
         self._inputs, self._lengths = pad_rows([np.concatenate([[START], row]) for row in rows])
         self._targets, _ = pad_rows(
             [
-                np.concatenate([np.full(wanted, PAD), row[wanted:], [END]])
-                for row, wanted in zip(rows, prompts, strict=True)
+                np.concatenate([np.full(prompt_length, PAD), row[prompt_length:], [END]])
+                for row, prompt_length in zip(rows, prompts, strict=True)
             ]
         )
         super().__init__(len(rows), size=size, seed=seed, shuffle=shuffle, rank=rank, ranks=ranks)

@@ -34,9 +34,9 @@ def find_easy_vqa(folder: Path) -> dict[str, Path]:
     """Find the sides that a folder holds in this form, unpacked ones first; none where there is no train."""
     result = {}
     for side in ("train", "valid", "test"):
-        for index in (folder / f"{side}{ending}" for ending in _ENDINGS):
-            if is_file(index) or is_file(index / "questions.json"):
-                result[side] = index
+        for path in (folder / f"{side}{ending}" for ending in _ENDINGS):
+            if is_file(path) or is_file(path / "questions.json"):
+                result[side] = path
                 break
     return result if "train" in result else {}
 
@@ -52,20 +52,20 @@ def read_easy_vqa(path: Path, *, image_size: int, count: Callable[[int], None] |
             if count is not None:
                 count(len(pictures))
     numbers = {number: index for index, number in enumerate(sorted(pictures))}
-    wanted = []
+    questions = []
     for line, record in enumerate(_records(text, path), start=1):
         match record:
             case [str(question), str(answer), int(number)] if number in numbers:
-                wanted.append(PictureQuestion(numbers[number], question, answer, guess_kind(question, answer)))
+                questions.append(PictureQuestion(numbers[number], question, answer, guess_kind(question, answer)))
             case _:
                 raise DataError(
                     f"{path}, question {line} must be [question, answer, number of a picture]; received "
                     f"{_shown(record)}."
                 )
-    if not wanted:
+    if not questions:
         raise DataError(f"{path} must have at least one question in questions.json; received none.")
-    wanted.sort(key=lambda one: one.picture)
-    return QuestionSide(pictures=np.stack([pictures[number] for number in numbers]), questions=tuple(wanted))
+    questions.sort(key=lambda one: one.picture)
+    return QuestionSide(pictures=np.stack([pictures[number] for number in numbers]), questions=tuple(questions))
 
 
 def _unpacked(folder: Path) -> Iterator[tuple[PurePosixPath, bytes]]:

@@ -99,14 +99,14 @@ class Asker:
 
     def ask(self, scene: Scene, random: Random, *, kinds: Sequence[QuestionKind] = QUESTION_KINDS) -> list[Question]:
         """Ask a question of each kind that the scene has one for."""
-        wanted = []
+        questions = []
         for kind in kinds:
             forms: dict[str, list[_Candidate]] = {}
             for item in _CANDIDATES[kind](scene):
                 forms.setdefault(item.form, []).append(item)
             if forms:
-                wanted.append(self._put(forms[random.choice(sorted(forms))], random))
-        return wanted
+                questions.append(self._put(forms[random.choice(sorted(forms))], random))
+        return questions
 
     def _put(self, candidates: list[_Candidate], random: Random) -> Question:
         """Take the answer that came least often, and put it into words."""
@@ -175,8 +175,8 @@ def _yes_or_no(scene: Scene) -> Iterator[_Candidate]:
         side = item.direction_from(other)
         if side:
             true = f"the {name} is {_SIDES[side]} the {other_name}"
-            for wanted in (side, _OPPOSITE[side]):
-                yield _statement("is side", wanted == side, true, name, f"{_SIDES[wanted]} the {other_name}")
+            for stated in (side, _OPPOSITE[side]):
+                yield _statement("is side", stated == side, true, name, f"{_SIDES[stated]} the {other_name}")
     for kind in scene.style.kinds:
         for other_kind in scene.style.kinds:
             if kind != other_kind and (kind in kinds or other_kind in kinds):

@@ -94,7 +94,7 @@ class BpeDropout:
 
     def _merge(self, symbols: Integers, word: Integers, key: Hashes, probability: float) -> tuple[Integers, Integers]:
         """Merge one pair of every word at each step until none is left; give the symbols and where each began."""
-        index = np.arange(len(symbols))
+        indices = np.arange(len(symbols))
         done: list[tuple[Integers, Integers]] = []
         step = 0
         while len(symbols):
@@ -110,9 +110,9 @@ class BpeDropout:
             goes_on = np.zeros(int(word[-1]) + 1, dtype=bool)
             goes_on[word[chosen]] = True
             active = goes_on[word]
-            done.append((index[~active], symbols[~active]))
+            done.append((indices[~active], symbols[~active]))
             active[chosen + 1] = False
-            symbols, word, key, index = symbols[active], word[active], key[active], index[active]
+            symbols, word, key, indices = symbols[active], word[active], key[active], indices[active]
             step += 1
         indices = np.concatenate([np.zeros(0, dtype=np.int64), *(item for item, _ in done)])
         merged = np.concatenate([np.zeros(0, dtype=np.int64), *(item for _, item in done)])

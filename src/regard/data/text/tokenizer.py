@@ -177,8 +177,8 @@ def unknown_words(tokenizer: Tokenizer, text: str, *, unseen: Iterable[int] = ()
     """List the words of a text that have an unknown token, or one of those `unseen`."""
     strange = {UNKNOWN, *unseen}
     names, encoded = divide_words(tokenizer.normalize(text)), tokenizer.encode(text)
-    indices = {word for token, word in zip(encoded.ids, encoded.words, strict=True) if token in strange}
-    return [names[index] for index in sorted(indices) if index < len(names)]
+    strange_words = {word for token, word in zip(encoded.ids, encoded.words, strict=True) if token in strange}
+    return [names[index] for index in sorted(strange_words) if index < len(names)]
 
 
 def knows_none(tokenizer: Tokenizer, text: str) -> bool:
@@ -276,9 +276,9 @@ def _check_template(processor: Entry) -> None:
         _check_template(inner)
     if processor.value.get("type") == "TemplateProcessing":
         pieces = [*processor["single"].items(), *processor["pair"].items()]
-        known = processor["special_tokens"].table()
+        declared = processor["special_tokens"].table()
         for piece in pieces:
-            if "SpecialToken" in piece.table() and (name := piece["SpecialToken"]["id"]).text() not in known:
+            if "SpecialToken" in piece.table() and (name := piece["SpecialToken"]["id"]).text() not in declared:
                 raise name.refuse("must be described in special_tokens")
 
 

@@ -159,9 +159,9 @@ def _write_numbers(axes: Axes, mesh: QuadMesh, table: Tensor, allowed: Tensor, *
         number = float(table[row, column])
         red, green, blue, _ = colors[row, column]
         dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.55
-        index = (column + 0.5, row + 0.5)
+        center = (column + 0.5, row + 0.5)
         text = "0" if number == 0 else f"{round(number, decimals) + 0.0:.{decimals}f}".replace("-", "−")
-        axes.text(*index, text, ha="center", va="center", color="white" if dark else INK, gid="number")
+        axes.text(*center, text, ha="center", va="center", color="white" if dark else INK, gid="number")
 
 
 def color_bar(mesh: ScalarMappable, axes: Axes | Sequence[Axes], *, label: str = "weight") -> None:

@@ -51,11 +51,11 @@ def families(words: Iterable[str]) -> list[str]:
 def _others(missing: str) -> tuple[str, ...]:
     """Choose fonts until every character is had, or no font has more."""
     wanted, chosen = set(missing), []
-    known = {
+    fonts = {
         entry.name: entry.fname for entry in fontManager.ttflist if entry.style == "normal" and entry.weight == 400
     }
-    for name in sorted(known):
-        if wanted and wanted & (held := _characters(known[name])):
+    for name in sorted(fonts):
+        if wanted and wanted & (held := _characters(fonts[name])):
             chosen.append(name)
             wanted -= held
     return tuple(chosen)

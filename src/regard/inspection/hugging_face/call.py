@@ -44,8 +44,8 @@ def translate_call(
 
 
 def _is_causal(module: nn.Module, settings: Mapping[str, Any]) -> bool:
-    wanted = settings.get("is_causal")
-    return bool(getattr(module, "is_causal", True) if wanted is None else wanted)
+    setting = settings.get("is_causal")
+    return bool(getattr(module, "is_causal", True) if setting is None else setting)
 
 
 def _divide(mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:

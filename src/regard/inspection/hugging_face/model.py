@@ -216,8 +216,8 @@ class _Route:
         stand_in = self.modules.get(module)
         if stand_in is None:  # another part of the model, with the same config
             return own()
-        received = translate_call(module, query, key, value, attention_mask, settings, causal=chosen != "eager")
-        return stand_in.answer(_Turn(own, received, normalizer_of(settings), float(settings.get("dropout") or 0.0)))
+        call = translate_call(module, query, key, value, attention_mask, settings, causal=chosen != "eager")
+        return stand_in.answer(_Turn(own, call, normalizer_of(settings), float(settings.get("dropout") or 0.0)))
 
     def mask(self, *args: Any, **settings: Any) -> Any:
         """Make masks as the model's own implementation would."""
@@ -234,8 +234,8 @@ def _own_function(module: nn.Module, name: str) -> Callable[..., tuple[Tensor, A
     """Find the function that the module would have been given; the eager one stands in the module's own file."""
     asking = _asking(type(module))
     assert asking is not None
-    known = asking.__globals__
+    module_globals = asking.__globals__
     own: Callable[..., tuple[Tensor, Any]] = (
-        known["eager_attention_forward"] if name == "eager" else known[_REGISTRY][name]
+        module_globals["eager_attention_forward"] if name == "eager" else module_globals[_REGISTRY][name]
     )
     return own

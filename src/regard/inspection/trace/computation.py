@@ -113,9 +113,9 @@ def computation(
         assert isinstance(module, Attend)
         context = output.context if isinstance(output, Attended) else output
         row = query - sum(shape[-1] for shape in shapes) if step is None else query
-        wanted = 0 <= row < context.size(-2) if step is None else step == len(shapes)
+        covers_row = 0 <= row < context.size(-2) if step is None else step == len(shapes)
         shapes.append(context.shape[:-1])
-        if wanted:
+        if covers_row:
             inputs = _read(module, dict(zip(("query", "key", "value"), args, strict=False)) | kwargs)
             result.append(_take_apart(inputs, context, QueryIndex(inputs.shape, example, head, row), names[0]))
 

@@ -83,8 +83,8 @@ class Inspection:
     def about(self) -> tuple[tuple[str, str], ...]:
         """What a page says above the figure: what was read and said, and by which model."""
         respelled = ", ".join(f"{typed} as {read}" for typed, read in self.read_as.items())
-        description = (("Text", self.text), ("Read", respelled), ("Said", self.target or ""), ("Model", self.model))
-        return tuple((name, " ".join(words.split())) for name, words in description if words)
+        entries = (("Text", self.text), ("Read", respelled), ("Said", self.target or ""), ("Model", self.model))
+        return tuple((name, " ".join(words.split())) for name, words in entries if words)
 
     def lines(self, layer: str | None = None, *, head: int | None = None) -> "Picture":
         """Draw lines between the words, for one head or the mean over heads."""

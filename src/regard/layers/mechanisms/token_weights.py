@@ -71,8 +71,8 @@ class TokenWeights(nn.Module):
         _check_tokens(tokens, value)
         number = self.scores[tokens.clamp_min(0)]
         allowed = (tokens >= 0) & (number > -torch.inf)
-        received = key_mask(mask, value)
-        allowed = allowed if received is None else allowed & received
+        key_allowed = key_mask(mask, value)
+        allowed = allowed if key_allowed is None else allowed & key_allowed
         attended: Tensor | Attended = self.attend(
             value.new_ones(tokens.size(0), 1, 1),
             number.masked_fill(~allowed, 0.0).unsqueeze(-1).to(value.dtype),

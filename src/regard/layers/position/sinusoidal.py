@@ -93,8 +93,8 @@ class SinusoidalPositions(nn.Module):
         self, length: int, *, dtype: torch.dtype = torch.float64, device: torch.device | None = None
     ) -> Float[Tensor, "{length} size"]:
         """Give p(0), …, p(length − 1) as the rows of a matrix."""
-        indices = torch.arange(length, device=device)
-        return sinusoids(indices, self.size, order=self.order, base=self.base, dtype=dtype)
+        positions = torch.arange(length, device=device)
+        return sinusoids(positions, self.size, order=self.order, base=self.base, dtype=dtype)
 
     def rotation(
         self, offset: int, *, dtype: torch.dtype = torch.float64, device: torch.device | None = None

@@ -87,13 +87,13 @@ def tree_relations(
     tensor([-1,  0,  1, -3, -2])
     """
     check_choice("rule", rule, get_args(Rule))
-    indices = torch.arange(heads.size(-1), device=heads.device)
-    order = (indices.unsqueeze(-1) - indices).sign()
+    positions = torch.arange(heads.size(-1), device=heads.device)
+    order = (positions.unsqueeze(-1) - positions).sign()
     if rule == "path":
         return order * tree_distances(heads, lengths)
     parent, real = _parents(heads, lengths)
     depth = _depths(parent)
-    hangs = parent.unsqueeze(-1) == indices
+    hangs = parent.unsqueeze(-1) == positions
     edge = hangs | hangs.mT
     below, above = depth.unsqueeze(-1), depth.unsqueeze(-2)
     relation = torch.where(edge, below - above, order * (below + above))
@@ -109,7 +109,7 @@ def _parents(heads: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
     """Check the heads; give them with every root and padding its own head, and which words are real."""
     if heads.dtype.is_floating_point or heads.dtype == torch.bool:
         raise ArgumentTypeError(f"`heads` must be a tensor of integers; received {heads.dtype}.")
-    indices = torch.arange(heads.size(-1), device=heads.device)
+    positions = torch.arange(heads.size(-1), device=heads.device)
     if lengths is None:
         lengths = heads.new_full(heads.shape[:-1], heads.size(-1))
     elif lengths.shape != heads.shape[:-1]:
@@ -118,10 +118,10 @@ def _parents(heads: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
             f"received {tuple(lengths.shape)}."
         )
     limit = lengths.to(heads.device).unsqueeze(-1)
-    real = indices < limit
+    real = positions < limit
     if not torch.compiler.is_compiling():
         _check_range(heads, real, limit)
-    parent = torch.where(real & (heads >= 0), heads, indices)
+    parent = torch.where(real & (heads >= 0), heads, positions)
     if not torch.compiler.is_compiling():
         _check_cycles(parent)
     return parent, real

@@ -95,8 +95,8 @@ class LanguageNetwork(nn.Module, ABC):
 
     def step(self, tokens: Int[Tensor, "rows new"], state: Any, *, weights: bool = False) -> NextWord:
         """Read the next tokens, and predict what follows each."""
-        encoded = self.read(tokens, state, weights=weights)
-        return NextWord(self.output(encoded.features).float().log_softmax(-1), encoded.state, encoded.weights)
+        reading = self.read(tokens, state, weights=weights)
+        return NextWord(self.output(reading.features).float().log_softmax(-1), reading.state, reading.weights)
 
 
 class History(NamedTuple):

@@ -118,14 +118,14 @@ class NGramModel:
     def step(self, tokens: Int[Tensor, "rows new"], state: History, *, weights: bool = False) -> NextWord:
         """Read the next tokens, and predict what follows each."""
         del weights
-        encoded = state.then(tokens.cpu()).numpy()
+        history = state.then(tokens.cpu()).numpy()
         new, reach = tokens.size(1), self.order - 1
         output = [
             [
                 self._distribution(row[max(0, index - reach) : index])
                 for index in range(len(row) - new + 1, len(row) + 1)
             ]
-            for row in encoded
+            for row in history
         ]
         return NextWord(torch.from_numpy(np.log(np.array(output))).float(), state.after(tokens.cpu()))
 

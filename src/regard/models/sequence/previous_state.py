@@ -115,5 +115,5 @@ def concatenate_steps(
     weights: list[Float[Tensor, "rows heads 1 source"] | None],
 ) -> Float[Tensor, "rows heads new source"] | None:
     """Concatenate the weights of several steps."""
-    received = [item for item in weights if item is not None]
-    return torch.cat(received, dim=2) if received else None
+    parts = [item for item in weights if item is not None]
+    return torch.cat(parts, dim=2) if parts else None

@@ -223,5 +223,5 @@ def _padding(lengths: Tensor, source: Tensor) -> Padding | None:
 
 def _by_layer(weights: list[Tensor | None]) -> Tensor | None:
     """Stack the weights of all blocks: (rows, layers, heads, new, source)."""
-    received = [item for item in weights if item is not None]
-    return torch.stack(received, dim=1) if received else None
+    parts = [item for item in weights if item is not None]
+    return torch.stack(parts, dim=1) if parts else None

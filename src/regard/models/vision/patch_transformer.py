@@ -91,12 +91,12 @@ class VisionTransformer(nn.Module):
         """Give the logits, what the token attended to in each block, the mean over heads, and the rollout of all."""
         states, grid, weights = self._read(image, return_weights=True)
         limit = 8 / (grid[0] * grid[1])
-        indices = [
+        positions = [
             PositionWeights(f"block {number}", each.mean(1)[:, 0, 1:].unflatten(1, grid), limit)
             for number, each in enumerate(weights, start=1)
         ]
         rolled = PositionWeights("rollout", rollout(weights)[:, 0, 1:].unflatten(1, grid), limit)
-        return ImageWeights(self._decide(states), (*indices, rolled), (), None)
+        return ImageWeights(self._decide(states), (*positions, rolled), (), None)
 
     def _read(self, image: Tensor, *, return_weights: bool = False) -> tuple[Tensor, tuple[int, int], list[Tensor]]:
         if tuple(image.shape[2:]) != self.image_size:

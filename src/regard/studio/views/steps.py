@@ -142,14 +142,14 @@ def take_apart(opened: Opened, body: QueryRequest) -> dict[str, Any]:
     read = result.call(body.layer)
     names = [str(item) for item in _labels(read.key_labels, read.weights.size(3))]
     first = max(len(steps.weights) - len(names), 0)  # positions of a memory that are still empty
-    description = write_stages(steps, first)
-    description |= {
+    stages = write_stages(steps, first)
+    stages |= {
         "query_label": str(_labels(read.query_labels, read.weights.size(2))[body.query]),
         "key_labels": names[: len(steps.weights) - first],
         "weights_recorded": pack(read.weights[0, body.head, body.query, : len(steps.weights) - first]),
         "code": steps_code(opened.thing, body.text, result.target, str(opened.folder), read, body.head, body.query),
     }
-    return description
+    return stages
 
 
 def write_stages(steps: Computation, first: int = 0) -> dict[str, Any]:

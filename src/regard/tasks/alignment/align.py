@@ -174,9 +174,11 @@ def attend_to_sources(
     )
     for indices in plan_by_cells(source.lengths + 1, target.lengths + 1, tokens=BATCH_TOKENS):
         batch = make_batch(Examples(source=source, target=target), indices).to(translator.device)
-        received = batch.source, batch.source_lengths
-        output = force(model, *received, batch.target_input, batch.target_output, batch.target_lengths, weights=True)
-        scales = value_norms(model, model.encode(*received)) if norms else None
+        source_batch = batch.source, batch.source_lengths
+        output = force(
+            model, *source_batch, batch.target_input, batch.target_output, batch.target_lengths, weights=True
+        )
+        scales = value_norms(model, model.encode(*source_batch)) if norms else None
         for row, (index, item) in enumerate(zip(indices.tolist(), output, strict=True)):
             if item.weights is None:
                 raise ArgumentError(

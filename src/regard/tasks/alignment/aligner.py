@@ -105,8 +105,8 @@ class Aligner:
             watch = None if number else self._counted("aligning", len(pairs))
             return partial(align, translator, reading=self.readings[number], words=self.words, watch=watch)
         if self.names[number] == COUNTING:
-            known = [*self.train_on, *pairs]
-            counted = count_words(turned_pairs(known) if number else known, words=self.words)
+            counted_pairs = [*self.train_on, *pairs]
+            counted = count_words(turned_pairs(counted_pairs) if number else counted_pairs, words=self.words)
             return partial(align_counted, counted, words=self.words)
         return partial(align_diagonally, words=self.words)
 

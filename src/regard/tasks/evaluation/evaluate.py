@@ -173,8 +173,8 @@ def assess(
     hypotheses, references = outputs.hypotheses, held_out.references
     measures = measure(hypotheses, references)
     again = {"samples": settings.samples, "seed": settings.seed}
-    received = settings.tokenized == "given"
-    lengths = [len(source.split() if received else words(source)) for source in held_out.sources]
+    already_tokenized = settings.tokenized == "given"
+    lengths = [len(source.split() if already_tokenized else words(source)) for source in held_out.sources]
     result = Evaluation(
         name=name,
         held_out=held_out,

@@ -191,9 +191,9 @@ def _again(folder: RunFolder, data: Data, side: str) -> list[Pair]:
 
 def run_of(path: str | Path) -> RunFolder | None:
     """Find the run folder that a path is, or whose model folder it is."""
-    received = Path(path)
-    for folder in (RunFolder(received), RunFolder(received.parent)):
-        if folder.config.is_file() and received in (folder.path, folder.model):
+    location = Path(path)
+    for folder in (RunFolder(location), RunFolder(location.parent)):
+        if folder.config.is_file() and location in (folder.path, folder.model):
             return folder
     return None
 

@@ -212,15 +212,15 @@ def _apart(
     paths: tuple[Path, ...], valid: tuple[Path, ...], test: tuple[Path, ...]
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """Leave the files of validation and test out of the text to train on, and say so."""
-    known = {path.resolve() for path in (*valid, *test)}
-    kept = tuple(path for path in paths if path.resolve() not in known)
+    held_out = {path.resolve() for path in (*valid, *test)}
+    kept = tuple(path for path in paths if path.resolve() not in held_out)
     if not kept:
         raise DataError(
             f"data.text: must have text besides that of data.valid and data.test; received {_named(paths)} alone, "
             "which would be measured on what was trained on. Name another text, or leave data.valid out."
         )
     notes = []
-    if left_out := [path for path in paths if path.resolve() in known]:
+    if left_out := [path for path in paths if path.resolve() in held_out]:
         notes.append(f"Not trained on, since it is validated on or tested with: {_named(left_out)}.")
     visited = {path.resolve() for path in valid}
     if both := [path for path in test if path.resolve() in visited]:

@@ -95,12 +95,12 @@ class LanguageJob:
         assert isinstance(model, LanguageNetwork)
         if model.carries:
             lanes = batch.indices - self.group.rank * self.batches.rows
-            encoded = model(batch.tokens, self._states.before(model, batch.number, lanes))
-            self._states.keep(batch.number, int(lanes[0]), encoded.state)
+            reading = model(batch.tokens, self._states.before(model, batch.number, lanes))
+            self._states.keep(batch.number, int(lanes[0]), reading.state)
         else:
-            encoded = model(batch.tokens)
+            reading = model(batch.tokens)
         return Loss(
-            *word_loss(encoded.features, model.output, batch.target, smoothing=self.config.train.label_smoothing)
+            *word_loss(reading.features, model.output, batch.target, smoothing=self.config.train.label_smoothing)
         )
 
     def carried(self) -> dict[str, Tensor]:

@@ -149,8 +149,10 @@ class LanguageModel:
         attended = None
         if step.weights is not None:
             weights = step.weights[0, -1].mean(0)[-1].tolist()
-            known = prompt_tokens[-len(weights) :]
-            attended = tuple(zip(map(self.tokenizer.piece, known), weights[-len(known) :], strict=True))
+            attended_tokens = prompt_tokens[-len(weights) :]
+            attended = tuple(
+                zip(map(self.tokenizer.piece, attended_tokens), weights[-len(attended_tokens) :], strict=True)
+            )
         tokens = tuple(NextToken(self.tokenizer.piece(token), value) for token, value in result)
         return Next(tokens, attended, never_output)
 

@@ -188,8 +188,8 @@ def _shown_questions(answerer: QuestionAnswerer, side: QuestionSide) -> list[Ask
     shown = []
     for number in range(min(SHOWN, len(side.pictures))):
         own = [item for item in side.questions if item.picture == number]
-        wanted = kinds[number % len(kinds)]
-        chosen = next((item for item in own if item.kind == wanted), own[0] if own else None)
+        kind = kinds[number % len(kinds)]
+        chosen = next((item for item in own if item.kind == kind), own[0] if own else None)
         if chosen is not None:
             result = answerer.ask_pixels(torch.from_numpy(side.pictures[number]), [chosen.text])[0]
             shown.append(Asking(result, chosen.answer, chosen.kind))

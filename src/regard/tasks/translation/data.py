@@ -109,8 +109,8 @@ def _draw(data: Data) -> Corpus:
     test = builtin_corpus(data.corpus, split="test", size=held_out, seed=data.seed)
     named = _read_held_out(data)
     if any(named):
-        known = HeldOut([*named[0], *named[1]])
-        train = [pair for pair in train if not known.shares(pair)]
+        named_pairs = HeldOut([*named[0], *named[1]])
+        train = [pair for pair in train if not named_pairs.shares(pair)]
     if data.license == "unknown":
         data = replace(data, license=LICENSE)
     return Corpus(train, named[0] or valid, named[1] or test, data, ())

@@ -183,7 +183,7 @@ def to_json(outputs: Sequence[Translation], *, weights: WeightsWanted = "mean") 
 
 
 def _tell(one: Translation, weights: WeightsWanted) -> dict[str, Any]:
-    description: dict[str, Any] = {
+    table: dict[str, Any] = {
         "text": one.text,
         "score": round(one.score, 6),
         "log_probability": round(one.log_probability, 6),
@@ -192,9 +192,9 @@ def _tell(one: Translation, weights: WeightsWanted) -> dict[str, Any]:
     }
     if weights != "none":
         attended = one.weights if weights == "all" else one.alignment_weights
-        description["alignment"] = format_links(one.links_by("whitespace"))
-        description["weights"] = [] if attended is None else _rounded(attended.tolist())
-    return description
+        table["alignment"] = format_links(one.links_by("whitespace"))
+        table["weights"] = [] if attended is None else _rounded(attended.tolist())
+    return table
 
 
 def _rounded(numbers: Any) -> Any:

@@ -205,8 +205,8 @@ class Translator:
         for index, outputs in enumerate(outcome):
             check_output((one.score for one in outputs), of=texts[index])
         if weights or self.replaces_unknown:
-            wanted = (lambda one: True) if weights else (lambda one: UNKNOWN in one.tokens)
-            outcome = add_weights(self._predictor, source, outcome, wanted=wanted, device=self.device)
+            needs_weights = (lambda one: True) if weights else (lambda one: UNKNOWN in one.tokens)
+            outcome = add_weights(self._predictor, source, outcome, wanted=needs_weights, device=self.device)
         return [
             [
                 self._describe(
@@ -247,8 +247,8 @@ class Translator:
         """Link the words of sentence pairs by where the model looks as it says the target; see `tasks.alignment`."""
         from regard.tasks.alignment.align import align  # which knows translators
 
-        received = [item if isinstance(item, Pair) else Pair(source=item[0], target=item[1]) for item in pairs]
-        return align(self, received, reading=reading or Reading(), words=words)
+        examples = [item if isinstance(item, Pair) else Pair(source=item[0], target=item[1]) for item in pairs]
+        return align(self, examples, reading=reading or Reading(), words=words)
 
     def inspect(self, text: str, *, target: str | None = None, search: Search | None = None) -> Inspection:
         """See where every layer and head looks as the model says `target`, or the best that `search` finds."""

@@ -251,9 +251,9 @@ def _describe_figures(figures: dict[str, float]) -> dict[str, str]:
         "steps": "steps",
         "tokens": "target tokens seen",
     }
-    description = {
+    shown = {
         text: f"{figures[name]:,.2f}" if name.startswith(("test", "valid")) else f"{figures[name]:,.0f}"
         for name, text in names.items()
         if name in figures
     }
-    return description | {"time": time.strftime("%H:%M:%S", time.gmtime(figures["seconds"]))}
+    return shown | {"time": time.strftime("%H:%M:%S", time.gmtime(figures["seconds"]))}

@@ -45,17 +45,17 @@ def derive(draw: Draw, wanted: int) -> Told:
     """Derive a sentence of about `wanted` words, in any of the ways that suit that length."""
     scene = Scene(draw, tense=draw.weigh(_TENSES), rich=min(1.0, max(0.1, (wanted - 2) / 12)))
     if wanted > 20 or (wanted > 12 and draw.chance(0.6)):
-        description = _many(scene, wanted)
+        sentence = _many(scene, wanted)
     elif wanted < 5 + draw.between(1, 12):
         scene.alone = True
-        description = draw.weigh(_ONE)(scene)
+        sentence = draw.weigh(_ONE)(scene)
     else:
-        description = _two(scene)
-    if description is None or (scene.needs_time and not scene.has_time):
+        sentence = _two(scene)
+    if sentence is None or (scene.needs_time and not scene.has_time):
         return None
-    if description.source[-1].text != "?" and draw.chance(0.5 if wanted <= 20 else 0.8):
-        description = description.then(both(".", "."))
-    return description
+    if sentence.source[-1].text != "?" and draw.chance(0.5 if wanted <= 20 else 0.8):
+        sentence = sentence.then(both(".", "."))
+    return sentence
 
 
 def protagonist(scene: Scene) -> Nominal:
@@ -72,15 +72,10 @@ def protagonist(scene: Scene) -> Nominal:
 def _two(scene: Scene, *, timed: float = 0.3) -> Told:
     """Tell two things that belong together, perhaps with the time in front."""
     rule, timely = scene.draw.weigh(_TWO)
-    description = rule(scene, protagonist(scene))
-    if (
-        description is None
-        or not timely
-        or scene.has_time
-        or description.source[0].text in ("mientras", "antes", "después")
-    ):
-        return description
-    return time(scene).then(description) if scene.needs_time or scene.maybe(timed) else description
+    sentence = rule(scene, protagonist(scene))
+    if sentence is None or not timely or scene.has_time or sentence.source[0].text in ("mientras", "antes", "después"):
+        return sentence
+    return time(scene).then(sentence) if scene.needs_time or scene.maybe(timed) else sentence
 
 
 def _deed(scene: Scene) -> Told:
@@ -152,8 +147,8 @@ def _question(scene: Scene) -> Told:
     ask: Callable[[Scene], Told] = scene.draw.weigh(_QUESTIONS)
     if ask is question.when and scene.tense not in ("past", "future"):
         scene.tense = "past"
-    wanted = ask(scene)
-    return None if wanted is None else question.mark(wanted)
+    phrase = ask(scene)
+    return None if phrase is None else question.mark(phrase)
 
 
 _QUESTIONS: tuple[tuple[float, Callable[[Scene], Told]], ...] = (

@@ -24,14 +24,14 @@ def derive(draw: Draw, wanted: int) -> Told:
     """Derive a sentence of about `wanted` words."""
     scene, rich = Scene(draw), min(1.0, max(0.2, (wanted - 2) / 8))
     if wanted > 14:
-        description = _many(scene, wanted, rich)
+        sentence = _many(scene, wanted, rich)
     elif wanted > 7 and draw.chance(0.6):
-        description = draw.weigh(_TWO)(scene, rich)
+        sentence = draw.weigh(_TWO)(scene, rich)
     else:
-        description = draw.weigh(_ONE)(scene, rich)
-    if description is None or description.source[-1].text == "?" or draw.chance(0.5):
-        return description
-    return description.then(both(".", "."))
+        sentence = draw.weigh(_ONE)(scene, rich)
+    if sentence is None or sentence.source[-1].text == "?" or draw.chance(0.5):
+        return sentence
+    return sentence.then(both(".", "."))
 
 
 def protagonist(scene: Scene, rich: float) -> Nominal:
@@ -76,15 +76,15 @@ def _question(scene: Scene, rich: float) -> Told:
     done = deed(scene, someone(scene), rich=min(rich, 0.5))
     if done is None:
         return None
-    wanted = _asked(scene, replace(done, negative=False), mark)
-    return None if wanted is None else Phrase(wanted.source + mark("?"), wanted.target + mark("?"))
+    phrase = _asked(scene, replace(done, negative=False), mark)
+    return None if phrase is None else Phrase(phrase.source + mark("?"), phrase.target + mark("?"))
 
 
 def _asked(scene: Scene, done: Clause, mark: Unit) -> Told:
     match scene.draw.weigh(((45, "whether"), (20, "where"), (15, "what"), (20, "when"))):
         case "whether":
-            wanted = done.question()
-            return Phrase(mark.loosely("kyaa") + wanted.source, wanted.target)
+            phrase = done.question()
+            return Phrase(mark.loosely("kyaa") + phrase.source, phrase.target)
         case "where" if done.place.source and done.verb is not COME:
             return replace(done, place=NOTHING).question(both("kahaan", "where"))
         case "what" if done.verb.stem in _THINGS_DONE:
