@@ -94,9 +94,9 @@ def _train(plan: "Plan", out: Path, console: Console) -> None:
             log.close()
     for system, process in processes.items():
         if process.returncode:
-            output = (out / f"{system}.log").read_text(encoding="utf-8").strip().splitlines()
+            lines = (out / f"{system}.log").read_text(encoding="utf-8").strip().splitlines()
             console.print(Text(f"regard: training {system} failed. Its last words, of {out / f'{system}.log'}:"))
-            console.print(Text("\n".join(output[-5:])))
+            console.print(Text("\n".join(lines[-5:])))
             raise typer.Exit(process.returncode if process.returncode in (1, 2) else 1)
 
 

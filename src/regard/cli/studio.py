@@ -1,4 +1,4 @@
-"""`regard studio`: a local page to look at models with."""
+"""`regard studio`: a local page to inspect models with."""
 
 import contextlib
 import os

@@ -59,14 +59,14 @@ class Ensemble:
     ) -> Stepped[Members]:
         """Read the next tokens, and give the mean probability of each word after them."""
         members = zip(self.models, state.parts, memory.parts, strict=True)
-        output = [model.step(tokens, member_state, source, weights=weights) for model, member_state, source in members]
-        sizes = [item[0].size(-1) for item in output]
+        steps = [model.step(tokens, member_state, source, weights=weights) for model, member_state, source in members]
+        sizes = [item[0].size(-1) for item in steps]
         if len(set(sizes)) > 1:
             raise ArgumentError(
                 f"`models` must share one vocabulary; received models of {' and '.join(map(str, sizes))} words."
             )
-        total = torch.stack([item[0] for item in output]).logsumexp(0) - math.log(len(output))
-        return total, Members(tuple(item[1] for item in output)), _concatenate([item[2] for item in output])
+        total = torch.stack([item[0] for item in steps]).logsumexp(0) - math.log(len(steps))
+        return total, Members(tuple(item[1] for item in steps)), _concatenate([item[2] for item in steps])
 
 
 def _concatenate(weights: Sequence[Tensor | None]) -> Tensor | None:

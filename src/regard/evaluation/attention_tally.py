@@ -57,14 +57,14 @@ class AttentionTally:
         self._shape = (layers, heads)
         self.sentences += 1
         weights = weights.double().cpu()
-        output = weights[:, :, : rows - 1] if finished else weights
+        word_rows = weights[:, :, : rows - 1] if finished else weights
         entropy, has_entropy = entropies(weights)
         self._sum("entropy", entropy.sum(-1), has_entropy.sum(-1))
         if columns > 1:
             self._sum("relative_entropy", entropy.sum(-1) / math.log(columns), has_entropy.sum(-1))
             covered = weights[..., :-1].sum(-2) > COVERED
             self._sum("coverage", covered.sum(-1), torch.full((layers, heads), columns - 1))
-        self._sum("end_mass", output[..., -1].sum(-1), torch.full((layers, heads), output.size(-2)))
+        self._sum("end_mass", word_rows[..., -1].sum(-1), torch.full((layers, heads), word_rows.size(-2)))
 
     def _sum(self, name: str, total: Tensor, count: Tensor) -> None:
         both = torch.stack([total.double(), count.double()])

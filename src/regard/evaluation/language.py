@@ -69,8 +69,8 @@ class Surprise:
     def total(cls, several: Sequence["Surprise"]) -> "Surprise":
         """Add up what several texts cost, measured in the same tokens."""
         if len({item.tokenization for item in several}) != 1:
-            text = ", ".join(sorted({item.tokenization for item in several})) or "none"
-            raise ArgumentError(f"`several` must be measured in the same tokens; received {text}.")
+            tokenizations = ", ".join(sorted({item.tokenization for item in several})) or "none"
+            raise ArgumentError(f"`several` must be measured in the same tokens; received {tokenizations}.")
         return cls(
             nats=math.fsum(item.nats for item in several),
             tokens=sum(item.tokens for item in several),
@@ -107,7 +107,7 @@ def total_surprise(
       whole window: quickest, and the first tokens of each have seen little.
 
     At most `rows` lanes or windows are read at once, which needs less memory; where nothing is said, all lanes, or
-    windows of `CELLS` tokens together. `count` is told how many tokens have been read.
+    windows of `CELLS` tokens together. `count` receives how many tokens have been read.
     """
     if len(tokens) < 2:
         raise DataError(f"The text must have at least two tokens, of which the first is given; received {len(tokens)}.")

@@ -1,4 +1,4 @@
-"""How many questions are answered right: in all, by kind, and by those who never look at the picture."""
+"""How many questions are answered right: in all, by kind, and by baselines that never read the picture."""
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
@@ -42,7 +42,7 @@ class BlindBaseline:
     """Answers without a picture: the commonest answer to the same question, or to one that begins alike.
 
     Learns from training questions and their answers. What was never asked is answered as the questions that share its
-    first two words, or as all. With `words=False` it does not hear the question either: the commonest answer of all.
+    first two words, or as all. With `words=False` it does not read the question either: the commonest answer of all.
 
     >>> blind = BlindBaseline(["what color is it?", "what color is it?", "is it big?"], ["red", "red", "no"])
     >>> blind.answer("what color is it?"), blind.answer("is it small?"), blind.answer("why?")

@@ -105,9 +105,9 @@ def _draw(models: dict[float, Reviewer], words: Tensor) -> Figure:
     figure, axes = panels(3, 1, size=(6.4, 1.9), titles=titles)
     labels = [WORDS[word] for word in words[0].tolist()]
     hops = [f"hop {hop + 1}" for hop in range(NUM_HOPS)]
-    for item, model in zip(axes, models.values(), strict=True):
-        mesh = draw_heatmap(item, model(words)[1][0], query_labels=hops, key_labels=labels, sums=False)
-        item.set(xlabel="", ylabel="")
+    for panel, model in zip(axes, models.values(), strict=True):
+        mesh = draw_heatmap(panel, model(words)[1][0], query_labels=hops, key_labels=labels, sums=False)
+        panel.set(xlabel="", ylabel="")
     color_bar(mesh, axes)
     return figure
 
@@ -119,23 +119,23 @@ def _read(rows: list[Row]) -> tuple[str, str, str]:
     first += (
         "the penalty parts them." if mild["hops alike"] < 0.7 * free["hops alike"] else "it does not part them here."
     )
-    text = "weight on a telling word"
+    name = "weight on a telling word"
     second = (
-        f"The largest weight on a telling word goes from {free[text]:.2f} to {mild[text]:.2f} and the share of right "
+        f"The largest weight on a telling word goes from {free[name]:.2f} to {mild[name]:.2f} and the share of right "
     )
     second += f"answers from {free['right']:.1%} to {mild['right']:.1%}: "
     second += (
         "the hops share the words out among them, at no cost."
-        if mild[text] > free[text] + 0.05 and mild["right"] >= free["right"] - 0.01
+        if mild[name] > free[name] + 0.05 and mild["right"] >= free["right"] - 0.01
         else "being apart does not by itself make them see more of what tells."
     )
     third = (
         f"With {strong['penalty times']:g} times it the hops are {strong['hops alike']:.2f} alike, but the weight on a "
     )
-    third += f"telling word is {strong[text]:.2f} and {strong['right']:.1%} are right: "
+    third += f"telling word is {strong[name]:.2f} and {strong['right']:.1%} are right: "
     third += (
         "too strong, it pays for being apart on words that say nothing."
-        if strong[text] < mild[text] - 0.05
+        if strong[name] < mild[name] - 0.05
         else "more of it does no harm here."
     )
     return first, second, third

@@ -12,7 +12,7 @@ from regard.models.dropout import Dropout, drop_words
 
 
 class TokenEmbedding(nn.Module):
-    r"""Look each token up, and add its position where there are `positions`.
+    r"""Look up each token, and add its position where there are `positions`.
 
     $$x_t = \sqrt{d}\, E_{y_t} + p(t)$$
 
@@ -73,5 +73,5 @@ class TokenEmbedding(nn.Module):
             ) from None
 
     def extra_repr(self) -> str:
-        """Show what is done besides looking up."""
+        """Show what is done besides the look-up."""
         return f"scaled={self.scale is not None}, word_dropout={self.word_dropout}"

@@ -1,7 +1,8 @@
-"""Attribution: what a prediction depends on, measured beside the weights of attention, for models of every task.
+"""Attribution: what a prediction depends on, measured beside the weights of attention.
 
-Each is measured in three ways: without a part of the input (`occlusion`), by `gradient_times_input`, and with uniform
-weights. `inspection/readings` has the measures; here is what each task reads and predicts.
+Translations, captions, answers and labels of images are measured in three ways: without a part of the input
+(`occlusion`), by `gradient_times_input`, and with uniform weights. Labels of texts are measured with uniform weights
+only, and language models not at all. `inspection/readings` has the measures; here is what each task reads and predicts.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +42,8 @@ class Attribution(NamedTuple):
     gradient: Float[Tensor, "outputs ..."]
     """How far the log-probability of the output would move if the network were linear there."""
     uniform: list[float] | None
-    """Log-probability of each output with uniform weights; None where the model does not attend to its input."""
+    """Log-probability of each output with uniform weights; None where no layer attends from the outputs to the input,
+    as in a Vision Transformer, which attends within the image."""
 
 
 def attribute_translation(translator: Translator, source: Sequence[int], tokens: Sequence[int]) -> Attribution:
@@ -188,7 +190,7 @@ def label_with_uniform_weights(classifier: Classifier, text: str, label: str) ->
 def _chosen(log_probabilities: Tensor | None, output: Sequence[int]) -> list[float] | None:
     if log_probabilities is None:
         return None
-    return [float(log_probabilities[index, item]) for index, item in enumerate(output)]
+    return [float(log_probabilities[index, token]) for index, token in enumerate(output)]
 
 
 def _image(pixels: Tensor, device: torch.device) -> Tensor:

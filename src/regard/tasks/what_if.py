@@ -88,9 +88,9 @@ def decode_step(
             log_probabilities, state, weights = model.step(last, state, memory, weights=True)
             first = log_probabilities[0, -1]
             begun = [*prefix, int(first.argmax())]
-            output = _continue(translator, begun, state, memory, longest) if intervention.onward else None
-        output = _continue(translator, begun, state, memory, longest) if output is None else output
-    return DecodedStep(first.cpu(), None if weights is None else weights[0, :, :, -1].cpu(), output)
+            continued = _continue(translator, begun, state, memory, longest) if intervention.onward else None
+        continued = _continue(translator, begun, state, memory, longest) if continued is None else continued
+    return DecodedStep(first.cpu(), None if weights is None else weights[0, :, :, -1].cpu(), continued)
 
 
 def decode_prefix(translator: Translator, source: Sequence[int], prefix: Sequence[int]) -> tuple[Any, Any]:

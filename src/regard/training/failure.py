@@ -1,4 +1,4 @@
-"""What can go wrong while training, told apart so that each gets its own answer."""
+"""What can go wrong while training, by kind, so that each gets its own answer."""
 
 import errno
 from collections.abc import Iterator

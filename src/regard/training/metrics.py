@@ -108,7 +108,7 @@ def is_number(value: object) -> bool:
 
 
 def _sample_table(sample: Sample) -> dict[str, Any]:
-    """Give what a line holds of a sample; its weights have been called looks from the first version on."""
+    """Give what a line holds of a sample; its weights are under the key `looks`, as in every version."""
     weights = None if sample.weights is None else sample.weights._asdict()
     texts = {"source": sample.source, "hypothesis": sample.hypothesis, "reference": sample.reference}
     return {**texts, "looks": weights}

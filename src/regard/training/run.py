@@ -50,7 +50,7 @@ class Trained(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A run folder, the command that made it, who is told how it goes, and the processes that train together."""
+    """A run folder, the command that made it, who watches it, and the processes that train together."""
 
     folder: RunFolder
     command: str = ""
@@ -83,7 +83,7 @@ class Run:
         shorter: str = SHORTER,
         save: Callable[[Path], None] | None = None,
     ) -> State:
-        """Train a model, or go on; metrics.jsonl, TensorBoard where it is asked for, and `watcher` are told.
+        """Train a model, or go on; metrics.jsonl, TensorBoard where it is asked for, and `watcher` receive the figures.
 
         `shorter` says what to make smaller where memory is too small. `save` writes a model folder: at each best
         validation it writes `best/`, which serves until `put_model` takes its place.

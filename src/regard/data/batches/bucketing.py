@@ -95,11 +95,11 @@ def padding_efficiency(batches: Sequence[Integers], source_lengths: Integers, ta
     >>> padding_efficiency([np.array([0, 1])], lengths, lengths)
     0.75
     """
-    text = sum(int(lengths[batch].sum()) for batch in batches for lengths in (source_lengths, target_lengths))
+    tokens = sum(int(lengths[batch].sum()) for batch in batches for lengths in (source_lengths, target_lengths))
     cells = sum(
         len(batch) * int(lengths[batch].max()) for batch in batches for lengths in (source_lengths, target_lengths)
     )
-    return text / cells if cells else 1.0
+    return tokens / cells if cells else 1.0
 
 
 def _cut(order: Integers, longer: Integers, tokens: int) -> list[Integers]:

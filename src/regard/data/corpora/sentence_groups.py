@@ -61,9 +61,9 @@ class SentenceHashes:
         smallest = np.full(len(group), np.iinfo(np.uint64).max, dtype=np.uint64)
         np.minimum.at(smallest, group, smaller)
         speaks = np.flatnonzero(smaller == smallest[group])
-        output = np.zeros(len(group))
-        output[group[speaks]] = draws[speaks] / 2.0**64
-        return Groups(group, np.bincount(group, minlength=len(group)), output)
+        shares = np.zeros(len(group))
+        shares[group[speaks]] = draws[speaks] / 2.0**64
+        return Groups(group, np.bincount(group, minlength=len(group)), shares)
 
 
 def comparable(text: str) -> str:

@@ -21,7 +21,7 @@ _COMPARED = 5_000
 
 
 def is_file(path: str | Path) -> bool:
-    """Say whether a path names a file; one that no file can have, or that may not be looked at, does not."""
+    """Say whether a path names a file; one that no file can have, or that may not be read, does not."""
     return os.path.isfile(path)
 
 

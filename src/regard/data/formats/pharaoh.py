@@ -1,7 +1,7 @@
 """Word links in files, one line for each sentence pair: `0-0 1-2 2?3`, source before target.
 
-`-` is a sure link; `?`, or `p` as in some gold sets, a possible one. Files that count words from 1 look the same, and
-shift every link when read as if they counted from 0: where a file betrays itself, it is refused.
+`-` is a sure link; `?`, or `p` as in some gold sets, a possible one. Files that count words from 1 have the same
+form. Read as if they counted from 0, every link shifts; where the numbers show it, the file is refused.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Find the two sides of a pair in a row of named values: a JSON object, a Parquet or a `datasets` row.
 
-With names given, they are looked up at the top, along a dotted path (`translation.de`), or inside `translation`.
+With names given, they are searched at the top, along a dotted path (`translation.de`), or inside `translation`.
 Without, the first row decides for all: `source` and `target`, else the two languages of `translation`, else the only
 two columns whose names are language codes.
 """
@@ -54,7 +54,7 @@ def read_rows(rows: Iterable[Located], source: int | str | None, target: int | s
 
 
 def find_sides(row: Row, source: int | str | None, target: int | str | None) -> Sides | str:
-    """Find both sides in the first row, or say what was looked for.
+    """Find both sides in the first row, or describe what was searched for.
 
     >>> find_sides({"translation": {"de": "Hund", "en": "dog"}}, None, None)
     Sides(source=('translation', 'de'), target=('translation', 'en'))

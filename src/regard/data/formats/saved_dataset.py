@@ -103,7 +103,7 @@ def _read_table(path: Path) -> dict[str, Any]:
 
 
 def _read_arrow(path: Path) -> Iterator[Mapping[str, object]]:
-    """Give the rows of an Arrow file, each part checked before it is looked into."""
+    """Give the rows of an Arrow file, each part checked before it is read."""
     pyarrow, _ = load_pyarrow()
     number = 0
     with open_file(path) as stream:

@@ -1,6 +1,6 @@
 """One reader of tables for every task: CSV, TSV, JSON Lines, Parquet, or a folder that `datasets` saved.
 
-The format is told by the name: .csv, .tsv, .jsonl or .parquet, the first three with or without .gz, .xz, .bz2 or .zst.
+The name gives the format: .csv, .tsv, .jsonl or .parquet, the first three with or without .gz, .xz, .bz2 or .zst.
 """
 
 import json

@@ -18,7 +18,7 @@ MOST_BYTES = 2**32
 def read_cifar(path: Path) -> LabeledImages:
     """Read one file; of CIFAR-100 the fine labels.
 
-    The two kinds are told apart by which record length divides the file and gives labels below 10 or 100.
+    The record length tells the two kinds apart: the right one divides the file and gives labels below 10 or 100.
     """
     with open_decompressed(path) as stream:
         data = np.frombuffer(read_at_most(stream, MOST_BYTES + 1), dtype=np.uint8)

@@ -26,7 +26,7 @@ def read_image_folder(
     """Read the pictures of every class, each stretched to `size`, (height, width).
 
     Files that do not end in the name of a picture format are left out and counted in `report`; a picture that cannot be
-    read is refused, or left out likewise where `bad` is "skip". `count` is told how many were read.
+    read is refused, or left out likewise where `bad` is "skip". `count` receives how many were read.
     """
     report = Report(title=str(folder)) if report is None else report
     classes = find_classes(folder)

@@ -43,17 +43,17 @@ def find_easy_vqa(folder: Path) -> dict[str, Path]:
 
 def read_easy_vqa(path: Path, *, image_size: int, count: Callable[[int], None] | None = None) -> QuestionSide:
     """Read one side."""
-    text, pictures = b"", dict[int, Pixels]()
+    records, pictures = b"", dict[int, Pixels]()
     for name, content in _unpacked(path) if is_folder(path) else _packed(path):
         if name.name == "questions.json":
-            text = content
+            records = content
         elif name.parent.name == "images" and name.suffix == ".png" and _NUMBER.fullmatch(name.stem):
             pictures[int(name.stem)] = read_picture(content, size=(image_size, image_size), name=f"{path}, {name}")
             if count is not None:
                 count(len(pictures))
     numbers = {number: index for index, number in enumerate(sorted(pictures))}
     questions = []
-    for line, record in enumerate(_records(text, path), start=1):
+    for line, record in enumerate(_records(records, path), start=1):
         match record:
             case [str(question), str(answer), int(number)] if number in numbers:
                 questions.append(PictureQuestion(numbers[number], question, answer, guess_kind(question, answer)))

@@ -40,7 +40,7 @@ def read_questions(
 
     A folder holds train.jsonl, and valid.jsonl and test.jsonl where there are such; or one questions.jsonl; or what
     easy-VQA comes in. The tables may be CSV, TSV or Parquet too. Each row has `image`, a path from the file on,
-    `question`, `answer` and, if one likes, `kind`. Pictures are stretched to `image_size`; `count` is told how many
+    `question`, `answer` and, if one likes, `kind`. Pictures are stretched to `image_size`; `count` receives how many
     there are so far, of all sides.
     """
     if is_file(path):

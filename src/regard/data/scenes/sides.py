@@ -113,7 +113,7 @@ def draw_questions(
 ) -> dict[str, QuestionSide]:
     """Draw scenes for several sides, and ask of each some three times, a question of every kind that suits it.
 
-    No question is asked twice of a scene. `count` is told how many pictures of all sides are drawn.
+    No question is asked twice of a scene. `count` receives how many pictures of all sides are drawn.
     """
     sides, painted = {}, _Painted(count)
     for side, scenes in draw_scenes(counts, seed=seed, style=style).items():

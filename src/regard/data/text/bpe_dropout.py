@@ -26,7 +26,7 @@ _AT_ONCE = 4096
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BpeDropout:
-    """The merges of a BPE tokenizer, laid out for looking up many pairs at once.
+    """The merges of a BPE tokenizer, laid out to find many pairs at once.
 
     Reference: Provilkov, Emelianenko and Voita (2020), algorithm 1, arXiv:1910.13267.
     """

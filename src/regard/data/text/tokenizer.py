@@ -15,7 +15,7 @@ vocabulary are spelled in bytes, or are `<unk>` where the tokenizer was trained 
 No token crosses the border of a word. Text that looks like a special token (`</s>`) is text.
 
 A model has a vector for every token of a joint vocabulary on both sides, but trains only those that occur there. A
-tokenizer that is told which do not (`with_untrained`) reads them as `<unk>`.
+tokenizer that knows which do not (`with_untrained`) reads them as `<unk>`.
 """
 
 import json

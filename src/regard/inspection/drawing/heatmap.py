@@ -137,7 +137,7 @@ def allowed_of(mask: Mask | Tensor | None, rows: int, columns: int) -> Bool[Tens
 
 
 def _hatch(axes: Axes, allowed: Tensor) -> None:
-    """Show what could not be looked at as that."""
+    """Hatch the keys that were masked."""
     if not allowed.all():
         closed = allowed.double().masked_fill(allowed, float("nan")).numpy()
         axes.pcolor(closed, cmap=ListedColormap([MASKED]), hatch="//////", edgecolors=HATCH, linewidth=0.0)

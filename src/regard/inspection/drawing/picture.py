@@ -129,9 +129,9 @@ class Picture(Figure):
 
 
 def write_number(value: float) -> str:
-    """Write a number as it is told: six digits, or none for what is no number.
+    """Write a number with six digits; NaN is a dash.
 
-    >>> told(0.123456789), told(0.0), told(float("nan"))
+    >>> write_number(0.123456789), write_number(0.0), write_number(float("nan"))
     ('0.123457', '0', '–')
     """
     return "–" if math.isnan(value) else f"{value:.6g}"

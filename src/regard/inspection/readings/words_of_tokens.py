@@ -39,7 +39,7 @@ class Spelling:
     decode: Callable[[list[int]], str]
 
     def words(self) -> Words:
-        """Find the words that the tokens spell, as `data.pair.words` divides the text they are decoded to.
+        """Find the words that the tokens spell, as `data.corpora.pair.words` divides the text they are decoded to.
 
         A token belongs to the word that its last character is in, and a space to the word after it.
 

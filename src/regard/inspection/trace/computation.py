@@ -148,12 +148,12 @@ def computation(
 
 def _check_growing(layer: str, shapes: Sequence[torch.Size]) -> None:
     """Refuse to count queries over calls that may be more than one sentence growing word by word."""
-    item = (*shapes[0][:-1], 1)
+    expected = (*shapes[0][:-1], 1)
     for call, shape in enumerate(shapes[1:], start=1):
-        if shape != item:
+        if shape != expected:
             raise ArgumentError(
                 f"`step` must say which call of {layer} is meant, from 0 to {len(shapes) - 1}; received None, but call "
-                f"{call} has queries of shape {tuple(shape)}, not {item}: hypotheses of a beam, or another text. "
+                f"{call} has queries of shape {tuple(shape)}, not {expected}: hypotheses of a beam, or another text. "
                 "Pass `step`, or search greedily, one sentence at a time."
             )
 

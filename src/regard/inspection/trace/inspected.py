@@ -51,8 +51,8 @@ class Inspection:
     """What the model holds likeliest, best first: the next token, the token behind a mask, or the label."""
 
     def __repr__(self) -> str:
-        output = "" if self.target is None else f" → {self.target!r}"
-        return f"Inspection({self.text!r}{output}, {len(self.trace.layers)} layers)"
+        arrow = "" if self.target is None else f" → {self.target!r}"
+        return f"Inspection({self.text!r}{arrow}, {len(self.trace.layers)} layers)"
 
     def call(self, layer: str | None = None) -> Call:
         """Give the call of one layer, or of the one that is shown where none is named."""

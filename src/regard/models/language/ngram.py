@@ -120,14 +120,14 @@ class NGramModel:
         del weights
         history = state.then(tokens.cpu()).numpy()
         new, reach = tokens.size(1), self.order - 1
-        output = [
+        probabilities = [
             [
                 self._distribution(row[max(0, index - reach) : index])
                 for index in range(len(row) - new + 1, len(row) + 1)
             ]
             for row in history
         ]
-        return NextWord(torch.from_numpy(np.log(np.array(output))).float(), state.after(tokens.cpu()))
+        return NextWord(torch.from_numpy(np.log(np.array(probabilities))).float(), state.after(tokens.cpu()))
 
     def _distribution(self, context: NDArray[np.integer]) -> NDArray[np.float64]:
         """Give the probability of every word after the last words `context`; those that are -1 are left out."""

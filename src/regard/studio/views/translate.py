@@ -136,12 +136,12 @@ def write_attention(recorded: TranslationAttention, translator: Translator) -> d
     rows = recorded.log_probabilities
     likeliest = rows.topk(min(CANDIDATES, rows.size(-1)), dim=-1)
     pieces = translator.tokenizers.target.pieces
-    output = [float(rows[index, token]) for index, token in enumerate(recorded.target.ids)]
+    log_probabilities = [float(rows[index, token]) for index, token in enumerate(recorded.target.ids)]
     return {
         "source": recorded.source._asdict(),
         "target": recorded.target._asdict(),
         "finished": recorded.finished,
-        "log_probabilities": output,
+        "log_probabilities": log_probabilities,
         "candidates": [
             [
                 {"token": name, "id": number, "probability": math.exp(value)}

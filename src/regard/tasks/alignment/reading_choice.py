@@ -54,8 +54,8 @@ def choose_by_gold(
         if watch is not None:
             watch(number)
     scored = {
-        reading: AlignmentScores.of_counts(predicted=output, sure=sure, in_sure=in_sure, in_possible=in_possible)
-        for reading, (output, sure, in_sure, in_possible) in zip(readings, counts.tolist(), strict=True)
+        reading: AlignmentScores.of_counts(predicted=predicted, sure=sure, in_sure=in_sure, in_possible=in_possible)
+        for reading, (predicted, sure, in_sure, in_possible) in zip(readings, counts.tolist(), strict=True)
     }
     best = min(scored, key=lambda reading: scored[reading].error)
     return Choice(best, scored[best], scored)
@@ -151,7 +151,7 @@ def _counts(
 def _scored(
     readings: Sequence[Reading],
     both: Float[Tensor, " readings"],
-    output: Float[Tensor, " readings"],
+    predicted: Float[Tensor, " readings"],
     *,
     gold: Float[Tensor, ""],
 ) -> dict[Reading, AlignmentScores]:
@@ -159,5 +159,5 @@ def _scored(
         reading: AlignmentScores.of_counts(
             predicted=int(own), sure=int(gold), in_sure=int(shared), in_possible=int(shared)
         )
-        for reading, shared, own in zip(readings, both.tolist(), output.tolist(), strict=True)
+        for reading, shared, own in zip(readings, both.tolist(), predicted.tolist(), strict=True)
     }

@@ -28,7 +28,7 @@ class CaptionScores(NamedTuple):
     """How good captions are."""
 
     exact: float
-    """Share that is, word for word, what the grammar says."""
+    """Share that equals its caption, word for word."""
     bleu: float
     answers: float | None = None
     """The same share of the answers alone, where there are any."""

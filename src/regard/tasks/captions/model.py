@@ -38,7 +38,7 @@ class Caption:
     probabilities: tuple[float, ...]
     """Of each word, given those before it; the last is that of ending there, where it ended."""
     attention: WordMaps
-    """Where the model looked for each word."""
+    """What the model attends to for each word."""
     finished: bool
     """False where the longest length came before the end."""
 

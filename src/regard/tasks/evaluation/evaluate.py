@@ -36,7 +36,7 @@ class Evaluating:
     data: Choice = field(default_factory=Choice)
     """Which pairs to evaluate on."""
     search: Search = field(default_factory=Search)
-    """How to look for translations."""
+    """How to search for translations."""
     bins: tuple[int, ...] = EDGES
     """Source lengths at which a bin begins, in words."""
     tokenized: Literal["no", "words", "given"] = "no"
@@ -136,7 +136,7 @@ def evaluate(
 ) -> Evaluation:
     """Translate the sources, compare with the references, and ask the model what it thinks of those.
 
-    Attention is that of the translations, as search looked for them; perplexity that of the references.
+    Attention is that of the translations, of the search; perplexity that of the references.
     """
     settings = settings or Evaluating()
     begun = time.perf_counter()
@@ -262,7 +262,7 @@ def _signature(outputs: Outputs, held_out: HeldOut, settings: Evaluating) -> str
 
 
 def _searched(search: Search) -> str:
-    """Name how outputs were looked for, and every setting that is not the usual one."""
+    """Name how outputs were searched for, and every setting that is not the usual one."""
     plain = Search()
     kept = [f"{field.name}:{getattr(search, field.name)}" for field in fields(search) if field.name not in _NAMED
             and getattr(search, field.name) != getattr(plain, field.name)]  # fmt: skip

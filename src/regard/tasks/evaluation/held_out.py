@@ -45,7 +45,7 @@ class Choice:
     seed: int = 0
     """Which pairs are drawn from a built-in corpus."""
     source_column: str = ""
-    """Column, key or language of the source in `corpus`, where it cannot be told."""
+    """Column, key or language of the source in `corpus`, where it cannot be guessed."""
     target_column: str = ""
     """Column, key or language of the target."""
     trust: bool = False

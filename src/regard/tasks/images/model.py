@@ -53,8 +53,8 @@ class ImageInspection:
     image: Tensor
     """(colors, height, width), from 0 to 1, as the network read it."""
     positions: tuple[PositionWeights, ...]
-    """Gates of a residual network's blocks, (rows, columns) each, or where the label's token of a Vision Transformer
-    looked."""
+    """Gates of a residual network's blocks, (rows, columns) each, or the attention of the label's token in a Vision
+    Transformer."""
     channels: tuple[ChannelWeights, ...]
     """Gates on channels, (channels,) each, with the feature maps they weigh, (channels, rows, columns)."""
     evidence: Tensor | None

@@ -171,7 +171,7 @@ def find_files(path: Path) -> Files:
 
 
 def _may_be_text(path: Path) -> bool:
-    """Look at how a file begins: pictures, archives and programs have bytes of zero, which text has in UTF-16 alone."""
+    """Read how a file begins: pictures, archives and programs have bytes of zero, which text has in UTF-16 alone."""
     with open_file(path) as raw:
         start = raw.read(4)
     if start.startswith((b"PK\x03\x04", b"%PDF")):

@@ -39,10 +39,10 @@ class Next(NamedTuple):
     tokens: tuple[NextToken, ...]
     """The likeliest, best first."""
     attended_to: tuple[tuple[str, float], ...] | None
-    """Each token of the prompt the model could see, and how much it looked at it: the mean over the heads of the last
+    """Each token of the prompt that the model read, and its attention weight: the mean over the heads of the last
     layer. None for models that do not attend."""
     never_output: float = 0.0
-    """How likely the model holds what is never shown nor said: `<unk>`, marks that no text has, tokens that the text it
+    """The probability of what is never output: `<unk>`, marks that no text has, tokens that the text it
     was trained on does not have, and bytes with which no character goes on here."""
 
 
@@ -111,7 +111,7 @@ class LanguageModel:
         )
 
     def _write(self, prompt_tokens: Sequence[int], tokens: Iterator[int]) -> Iterator[str]:
-        """Turn tokens into text as they come, characters when they are whole; only the line at hand is looked at."""
+        """Turn tokens into text as they come, characters when they are whole; only the line at hand is decoded."""
         line = list(
             prompt_tokens[len(prompt_tokens) - prompt_tokens[::-1].index(END) :]
             if END in prompt_tokens
@@ -131,7 +131,7 @@ class LanguageModel:
 
     @torch.no_grad()
     def next(self, prompt: str = "", k: int = 10) -> Next:
-        """Give the `k` likeliest tokens after the prompt, how likely others than text were, and what was looked at."""
+        """Give the `k` likeliest tokens after the prompt, the probability of all but text, and what is attended to."""
         if k < 1:
             raise ArgumentError(f"`k` must be at least 1; received {k}.")
         prompt_tokens = [END, *self._read(prompt)]
@@ -157,11 +157,11 @@ class LanguageModel:
         return Next(tokens, attended, never_output)
 
     def inspect(self, text: str = "", *, target: str | None = None) -> Inspection:
-        """See what every token of a text looks back at in every layer and head, and what may follow.
+        """Record what every token of a text attends to in every layer and head, and what may follow.
 
-        `target` is read behind it; how likely each of its tokens was is told.
+        `target` is read behind it; the result has the probability of each of its tokens.
         """
-        from regard.tasks.inspected import inspect_language_model  # which knows language models
+        from regard.tasks.inspected import inspect_language_model  # imports this module
 
         return inspect_language_model(self, text, target=target)
 
@@ -177,7 +177,7 @@ class LanguageModel:
         return self.measure(Text(lines=lines), stride=stride)
 
     def measure(self, text: Text, *, stride: int = 0, watch: Callable[[str, int, int], None] | None = None) -> Surprise:
-        """Do the same for the lines of files; `watch` is told how far it is."""
+        """Do the same for the lines of files; `watch` receives how far it is."""
         if stride and not self.reads_windows:
             raise ArgumentError(
                 f"`stride` must be 0 for a model of kind {self.config.model.kind}, which reads a text from beginning "

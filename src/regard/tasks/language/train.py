@@ -54,7 +54,7 @@ def train_language_model(
 ) -> Trained:
     """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again.
 
-    `count` is told how many lines of the text have been looked at before training begins.
+    `count` receives how many lines of the text have been read before training begins.
     """
     signature = describe_language(config)
     if (result := run.figures_again()) is not None:

@@ -48,7 +48,7 @@ class Answer:
     probabilities: dict[str, float]
     """Of every answer, summing to one."""
     attention: WordMaps
-    """Where each word of the question looked."""
+    """What each word of the question attends to."""
     unknown: tuple[str, ...] = ()
     """Words of the question that the model has never seen."""
     cut: int = 0

@@ -29,7 +29,7 @@ class TrainingFiles:
 
     folder: Path
     count: Callable[[int], None] | None = None
-    """Told now and then how many pairs are done."""
+    """Receives now and then how many pairs are done."""
 
 
 def encode_pairs(pairs: Sequence[Pair], tokenizers: TokenizerPair) -> Examples:

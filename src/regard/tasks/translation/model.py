@@ -59,8 +59,8 @@ class Translator:
     """A model with its tokenizers: plain text in, plain text out.
 
     - `model`: one, in evaluation mode, or several with one vocabulary, whose probabilities are averaged.
-    - `unknown`: a model of whole words says `<unk>` for words outside its vocabulary. Nobody wants to read that, so it
-      is replaced by the source word it looked at most, or by that word's entry in `dictionary`; "keep" leaves it.
+    - `unknown`: a model of whole words outputs `<unk>` for words outside its vocabulary. "replace" puts
+      the source word that it attends to most there, or the entry of that word in `dictionary`; "keep" leaves it.
     - `max_source_length`: tokens that are read of one sentence, `</s>` included; the rest of a longer one is left out,
       which `Translation.cut` counts. Where positions are learned, the model may take fewer.
     - `respell`: read words that are unknown as typed, but known with other accents or case, as the model knows them
@@ -157,7 +157,7 @@ class Translator:
         """Give the `n_best` outputs of each sentence, best first.
 
         Sentences of like length are searched together; a batch has at most `batch_tokens` source tokens, counted once
-        for each hypothesis. For `weights`, what was found is read once more, whole, to see where the model looks.
+        for each hypothesis. For `weights`, the outputs are forced through the model once more.
         `prefixes` are the text that the outputs of each sentence must begin with, "" for any; the outputs of a sentence
         of nothing stay empty. `max_source_length` lets the model read fewer tokens than it could, `</s>` included.
         """
@@ -220,7 +220,7 @@ class Translator:
     def force(
         self, sources: Sequence[str], targets: Sequence[str], *, weights: bool = False, batch_tokens: int = 4096
     ) -> list[Translation]:
-        """Let the model say given translations: how likely each token was, and where it looked for it."""
+        """Force translations through the model: the probability of each token, and what it attends to."""
         _check_texts("sources", sources)
         _check_texts("targets", targets)
         if len(sources) != len(targets):
@@ -244,15 +244,15 @@ class Translator:
         reading: Reading | None = None,
         words: Division = "marks",
     ) -> list[Alignment]:
-        """Link the words of sentence pairs by where the model looks as it says the target; see `tasks.alignment`."""
-        from regard.tasks.alignment.align import align  # which knows translators
+        """Link the words of sentence pairs by attention, the model forced to the target; see `tasks.alignment`."""
+        from regard.tasks.alignment.align import align  # imports this module
 
         examples = [item if isinstance(item, Pair) else Pair(source=item[0], target=item[1]) for item in pairs]
         return align(self, examples, reading=reading or Reading(), words=words)
 
     def inspect(self, text: str, *, target: str | None = None, search: Search | None = None) -> Inspection:
-        """See where every layer and head looks as the model says `target`, or the best that `search` finds."""
-        from regard.tasks.inspected import inspect_translator  # which knows translators
+        """Record what every layer and head attends to for `target`, or for the best output of `search`."""
+        from regard.tasks.inspected import inspect_translator  # imports this module
 
         return inspect_translator(self, text, target=target, search=search)
 

@@ -46,7 +46,7 @@ Count = Callable[[str, int], None]
 def train_translator(config: Config, corpus: Corpus, run: Run, *, count: Count | None = None) -> Trained:
     """Train, or go on, and write the model folder, its card and the report.
 
-    A run that is finished gives its figures again. `count` is told how far the work before training is.
+    A run that is finished gives its figures again. `count` receives how far the work before training is.
     """
     signature = describe(config)
     if (result := run.figures_again()) is not None:
@@ -252,8 +252,8 @@ def _describe_figures(figures: dict[str, float]) -> dict[str, str]:
         "tokens": "target tokens seen",
     }
     shown = {
-        text: f"{figures[name]:,.2f}" if name.startswith(("test", "valid")) else f"{figures[name]:,.0f}"
-        for name, text in names.items()
+        label: f"{figures[name]:,.2f}" if name.startswith(("test", "valid")) else f"{figures[name]:,.0f}"
+        for name, label in names.items()
         if name in figures
     }
     return shown | {"time": time.strftime("%H:%M:%S", time.gmtime(figures["seconds"]))}

@@ -93,11 +93,11 @@ def _deed(scene: Scene) -> Told:
     clause = event(scene, who, action=action, modal=modal, negative=negative).clause
     if scene.tense == "present" and modal is None and action.willed and not negative and scene.draw.chance(0.12):
         return replace(clause, adverb=frequency(scene)).statement()
-    text = clause.statement()
+    phrase = clause.statement()
     if (not action.willed and scene.tense == "present") or not (scene.needs_time or scene.draw.chance(0.35)):
-        return text
+        return phrase
     when_ = time(scene, "future" if modal is not None and scene.tense == "present" else None)
-    return when_.then(text) if scene.draw.chance(0.5) else text.then(when_)
+    return when_.then(phrase) if scene.draw.chance(0.5) else phrase.then(when_)
 
 
 def _being(scene: Scene) -> Told:
@@ -201,14 +201,14 @@ _TWO: tuple[tuple[float, tuple[Callable[[Scene, Nominal], Told], bool]], ...] = 
 
 def _many(scene: Scene, wanted: int) -> Told:
     """Tell several things of several people, in one tense."""
-    text = _two(scene, timed=0.5)
-    if text is None:
+    sentence = _two(scene, timed=0.5)
+    if sentence is None:
         return None
-    while len(text.source) < wanted - 3:
+    while len(sentence.source) < wanted - 3:
         more = _two(scene, timed=0.0)
         if more is not None:
-            text = text.then(_connective(scene, text, more)).then(more)
-    return text
+            sentence = sentence.then(_connective(scene, sentence, more)).then(more)
+    return sentence
 
 
 def _connective(scene: Scene, told: Phrase, more: Phrase) -> Phrase:

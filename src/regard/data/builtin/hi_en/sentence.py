@@ -156,12 +156,12 @@ def _connective(scene: Scene, told: Phrase, more: Phrase) -> Phrase:
 
 
 def _many(scene: Scene, wanted: int, rich: float) -> Told:
-    text = scene.draw.weigh(_TWO)(scene, rich)
-    while text is not None and len(text.source) < wanted - 3:
+    sentence = scene.draw.weigh(_TWO)(scene, rich)
+    while sentence is not None and len(sentence.source) < wanted - 3:
         more = scene.draw.weigh(_TWO)(scene, rich)
         if more is not None:
-            text = text.then(_connective(scene, text, more)).then(more)
-    return text
+            sentence = sentence.then(_connective(scene, sentence, more)).then(more)
+    return sentence
 
 
 _ONE: tuple[tuple[float, Callable[[Scene, float], Told]], ...] = ((60, _deed), (20, _being), (20, _question))
