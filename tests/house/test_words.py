@@ -27,7 +27,7 @@ NAMES = {
 }
 #: Likewise of texts, where some of these words have an ordinary use.
 PROSE = re.compile(
-    r"\b(?:looks?(?! up| like)|looked|looking|hears?|heard|seam|honesty|bends|meddles?|told|looks? at once)\b",
+    r"\b(?:looks?(?![ -]up| like)|looked|looking|hears?|heard|seam|honesty|bends|meddles?|told|looks? at once)\b",
     re.IGNORECASE,
 )
 #: Help is short, so it can do without more of them.
@@ -137,9 +137,37 @@ def test_the_patterns_see_what_they_should() -> None:
     for text in ("Looks at once in each block", "What bends it.", "it looked at", "words hear each other"):
         assert PROSE.search(text)
     assert HELP.search("Share of what a sublayer said")
-    assert not PROSE.search("attends to; looks up a word")
+    assert not PROSE.search("attends to; looks up a word; the look-up of a key")
 
 
+def docstrings(path: Path) -> list[str]:
+    """List the docstrings of a file and the strings under its fields and constants, without code and doctests."""
+    texts = []
+    for node in ast.walk(parsed(path)):
+        match node:
+            case ast.Module(body=body) | ast.ClassDef(body=body) | ast.FunctionDef(body=body):
+                strings = [part.value for part in body if isinstance(part, ast.Expr)]
+                texts += [
+                    item.value for item in strings if isinstance(item, ast.Constant) and isinstance(item.value, str)
+                ]
+    plain = [re.sub(r"(?m)^ *(?:>>>|\.\.\.) .*$|`[^`]*`", "", text) for text in texts]
+    return [" ".join(text.split()) for text in plain]
+
+
+def test_docstrings() -> None:
+    """Also of what is private: who reads the code reads them."""
+    bad = {short(path): [text for text in docstrings(path) if PROSE.search(text)] for path in modules()}
+    assert {path: texts for path, texts in bad.items() if texts and not path.startswith(GRAMMARS)} == {}
+
+
+def test_docstrings_that_say_place_room_or_said() -> None:
+    """Fewer every time: where some are mended, the number here falls with them, and it never rises."""
+    paths = [path for path in modules() if not short(path).startswith(GRAMMARS)]
+    assert sum(len(HELP.findall(text)) for path in paths for text in docstrings(path)) == REMAINING
+
+
+#: Docstrings still to be mended, by matches of HELP.
+REMAINING = 0
 #: Attributes that are names in saved models.
 SAVED = {"place", "place_vector", "places"}
 #: Grammars speak of places that people go to, and of what somebody said or asked.

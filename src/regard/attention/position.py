@@ -1,9 +1,9 @@
 """Positions: how far apart query and key stand, for the operator.
 
-A position may act at five places, in the order of the computation: `rotate` query and key before the score, add a
+A position may act at five points, in the order of the computation: `rotate` query and key before the score, add a
 `bias` to the scores, narrow the `mask`, `reweight` the weights, and add to the `context`. By default it does nothing at
 each. Keys stand at 0, 1, …; queries so that the ends align, or where `query_positions` and `key_positions`,
-(place,) or (batch, place), put them.
+(position,) or (batch, position), put them.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class Position:
     def locate(
         self, shape: Sequence[int], device: torch.device
     ) -> tuple[Int[Tensor, "... query"], Int[Tensor, "... key"]]:
-        """Give where queries and keys stand, (place,) or (batch, 1…, place)."""
+        """Give where queries and keys stand, (position,) or (batch, 1…, position)."""
         query = self.locate_queries(shape, device)
         if self.key_positions is None:
             return query, torch.arange(shape[-1], device=device)
@@ -260,7 +260,7 @@ class GaussianWindow(Position):
     $$\alpha_{ij} = \text{align}(q_i, k_j) \exp\left(-\frac{(j - p_i)^2}{2\sigma^2}\right), \qquad \sigma = D/2,
     \qquad |j - p_i| \le D$$
 
-    where $p_i$ is `center`, (*batch, query), differentiable, in places of the keys, and $D$ is `half_width`. The
+    where $p_i$ is `center`, (*batch, query), differentiable, in positions of the keys, and $D$ is `half_width`. The
     normalizer runs over the window; the Gaussian comes after it and is not normalized again, so rows sum to less than
     one.
 

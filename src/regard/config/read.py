@@ -1,7 +1,7 @@
 """From TOML and `--set key=value` to typed settings, strictly: nothing is ignored, nothing is guessed.
 
 Settings come in layers (defaults, preset, file, command line), merged as plain tables and then read once, so that every
-mistake is found in the same place and named by its dotted key.
+mistake is found by the same code and named by its dotted key.
 """
 
 import math

@@ -26,7 +26,7 @@ class HeadAttention:
     coverage: float
     """Share of the source tokens, `</s>` left out, that got more than half a token's worth of weight in all."""
     end_mass: float
-    """Weight on the source's `</s>`, while anything but the output's own `</s>` was said."""
+    """Weight on the source's `</s>`, at every output token but `</s>`."""
 
 
 class AttentionTally:
@@ -47,7 +47,7 @@ class AttentionTally:
         self.sentences = 0
 
     def add(self, weights: Float[Tensor, "layers heads target source"], *, finished: bool = True) -> None:
-        """Add one sentence; `finished` says that the last row is where `</s>` was said. The last column is `</s>`."""
+        """Add one sentence; `finished` says that the last row is that of `</s>`. The last column is `</s>`."""
         layers, heads, rows, columns = weights.shape
         if self._shape not in (None, (layers, heads)):
             raise ArgumentError(

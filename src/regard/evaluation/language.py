@@ -1,4 +1,4 @@
-"""How surprised a language model is by a text, and in which unit that is said."""
+"""How surprised a language model is by a text, and in which unit that is measured."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -106,7 +106,7 @@ def total_surprise(
       window counts, so that with a small stride every token has seen at least length - stride before it. 0 is the
       whole window: quickest, and the first tokens of each have seen little.
 
-    At most `rows` lanes or windows are read at once, which needs less memory; where nothing is said, all lanes, or
+    At most `rows` lanes or windows are read at once, which needs less memory; by default, all lanes, or
     windows of `CELLS` tokens together. `count` receives how many tokens have been read.
     """
     if len(tokens) < 2:

@@ -18,7 +18,7 @@ from regard.errors import ArgumentError, DataError
 Row = dict[str, str | int | float]
 """One line of a table, by column. A column that another row lacks is left empty there."""
 Watch = Callable[[float, str], None]
-"""Told how much is done, from zero to one, and what is being done."""
+"""Receives how much is done, from zero to one, and what is being done."""
 Choice = TypeVar("Choice")
 
 

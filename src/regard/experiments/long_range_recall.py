@@ -6,7 +6,7 @@ one fixed vector answers from the last state alone, the other from a weighted su
 $$\text{fixed:}\ o = f(h_n, q), \qquad \text{attention:}\ o = f\Big(\sum_j \alpha_j h_j, q\Big), \quad
 \alpha = \text{softmax}_j\big(v^\top \tanh(W q + U h_j)\big)$$
 
-Copying: keys are the places 1, 2, …, n in order. Associative recall: they come in random order, so that only the
+Copying: keys are the positions 1, 2, …, n in order. Associative recall: they come in random order, so that only the
 content can tell which word is meant. Both models have the same encoder, are trained for the same number of steps, and
 are scored by how many pairs were read, and by how long ago the one asked for was.
 

@@ -31,7 +31,7 @@ STRENGTHS = (0.0, 0.1, 1.0)
 
 
 def draw_reviews(batch_size: int) -> tuple[Tensor, Tensor]:
-    """Draw words (batch, place) with one on each of food, service and price, and whether most of these are good."""
+    """Draw words (batch, position) with one on each of food, service and price, and whether most of these are good."""
     words = torch.randint(len(GOOD) + len(BAD), len(WORDS), (batch_size, LENGTH))
     good = torch.rand(batch_size, len(GOOD)) < 0.5
     telling = torch.arange(len(GOOD)) + len(GOOD) * (~good)

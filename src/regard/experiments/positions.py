@@ -62,7 +62,7 @@ class Blocks(nn.Module):
     def forward(
         self, words: Int[Tensor, "batch length"], *, mask: Mask | None = None
     ) -> Float[Tensor, "batch length words"]:
-        """Score every word at every place."""
+        """Score every word at every position."""
         states = self.positions(self.word(words))
         for block in self.blocks:
             states = block(states, mask=mask)

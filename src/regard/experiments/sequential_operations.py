@@ -35,7 +35,7 @@ SIZE = 64
 
 
 def cells_read(kind: Kind, layer: int, place: int, length: int) -> list[tuple[int, int]]:
-    """Name the cells that cell (layer, place) reads; layer 0 are the words.
+    """Name the cells that cell (layer, position) reads; layer 0 are the words.
 
     >>> cells_read("recurrent", 1, 3, length=8)
     [(0, 3), (1, 2)]

@@ -39,7 +39,7 @@ class Memory(NamedTuple):
     mask: Bool[Tensor, "batch capacity"] | None
     """True where a key may be attended to; None where all may, and all capacity is filled."""
     length: Int[Tensor, " batch"]
-    """Where the next key will be put: how many places of each batch element are filled."""
+    """Where the next key will be put: how many positions of each batch element are filled."""
     turned: bool = False
     """True where the keys have been turned by their positions already: `remember(…, positions=…)`."""
     write_right: WriteRight | None = None
@@ -169,7 +169,7 @@ class Memory(NamedTuple):
     def select(self, rows: Int[Tensor, " rows"], *, filled: int | None = None) -> "Memory":
         """Take these rows of the batch, in this order; a row may come twice.
 
-        `filled` says how many places are filled at most, where that is known: no others need be copied.
+        `filled` says how many positions are filled at most, where that is known: no others need be copied.
         """
         rows = rows.to(device=self.key.device)
         mask, length = None if self.mask is None else self.mask.index_select(0, rows), self.length.index_select(0, rows)
@@ -189,7 +189,7 @@ class Memory(NamedTuple):
         return most if least == most and bool(self.mask[:, :most].all()) else None
 
     def first(self, count: int) -> "Memory":
-        """See the first `count` places alone, all of which count: for them no mask is needed."""
+        """See the first `count` positions alone, all of which count: for them no mask is needed."""
         key, value = (item.narrow(-2, 0, count) for item in (self.key, self.value))
         return Memory(key, value, None, self.length, self.turned)
 

@@ -13,7 +13,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Say whether an error means that there is no room left, or none for so large a file.
+    """Say whether an error means that the disk is full, or may not hold so large a file.
 
     A library that is not Python's own, such as safetensors, gives the number of the error in words.
     """
@@ -22,7 +22,7 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 def is_file_limit(error: BaseException) -> bool:
-    """Say whether it is a limit on the size of a file that leaves no room (`ulimit -f`, or the file system's)."""
+    """Say whether it is a limit on the size of a file that is reached (`ulimit -f`, or the file system's)."""
     return getattr(error, "errno", None) == errno.EFBIG or f"(os error {errno.EFBIG})" in str(error)
 
 

@@ -23,7 +23,7 @@ def smoothed_cross_entropy(
     smoothing: float = 0.0,
     padding: int = 0,
 ) -> Loss:
-    r"""Sum the cross-entropy with smoothed targets over all places that are not padding.
+    r"""Sum the cross-entropy with smoothed targets over all positions that are not padding.
 
     $$L = \sum_t -(1 - \epsilon) \log p(y_t) - \frac{\epsilon}{V} \sum_v \log p(v)$$
 

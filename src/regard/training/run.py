@@ -143,7 +143,7 @@ class Run:
             remove(self.folder.best, best_effort=True)
 
     def _put_best(self, save: Callable[[Path], None], step: int) -> None:
-        """Write the model of the best validation so far; without room for it the one before stays."""
+        """Write the model of the best validation so far; where the disk is full the one before stays."""
         try:
             with using(self.folder.path), _whole_folder(self.folder.best) as aside:
                 save(aside)

@@ -7,7 +7,7 @@ from regard.errors import brief
 
 
 class Example(NamedTuple):
-    """One dropped line or pair: where it stood and what it said, shortened."""
+    """One dropped line or pair: its location and its text, shortened."""
 
     place: str
     text: str

@@ -152,7 +152,7 @@ def label_number(label: str) -> int:
 
 
 def number_labels(records: Sequence[Labeled], labels: Sequence[str], *, side: str) -> list[int]:
-    """Give each record's place in `labels`.
+    """Give the index of each record's label in `labels`.
 
     >>> number_labels([Labeled("x", "b")], ["a", "b"], side="test")
     [1]

@@ -19,7 +19,7 @@ class LabeledImages:
 
     pixels: UInt8[np.ndarray, "images channels height width"]
     labels: Int64[np.ndarray, " images"]
-    """Places in `names`."""
+    """Indices into `names`."""
     names: tuple[str, ...]
     """What the labels are called."""
     files: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Batches of pictures with all that is asked or said of them, in an order that can be taken up where it stopped.
+"""Batches of pictures with their questions or texts, in an order that can be taken up where it stopped.
 
 The pictures themselves stay where they are, on the device that trains: a batch names them by number.
 """
@@ -23,7 +23,7 @@ class QuestionBatch(NamedTuple):
     pictures: Int[Tensor, " pictures"]
     """Numbers of the pictures, each once."""
     owners: Int[Tensor, " questions"]
-    """For each question the place of its picture in `pictures`."""
+    """For each question the index of its picture in `pictures`."""
     tokens: Int[Tensor, "questions words"]
     lengths: Int[Tensor, " questions"]
     """Stay on the CPU, where they are asked for."""
@@ -158,7 +158,7 @@ class CaptionBatches(EvenEpochs[CaptionBatch]):
 
 
 def pad_rows(rows: Sequence[NDArray[np.integer]]) -> tuple[Tensor, Tensor]:
-    """Put rows of tokens into a table, and give their lengths; an empty one keeps a place of padding.
+    """Put rows of tokens into a table, and give their lengths; an empty one keeps a position of padding.
 
     >>> pad_rows([np.array([5, 6]), np.array([7])])
     (tensor([[5, 6], [7, 0]]), tensor([2, 1]))

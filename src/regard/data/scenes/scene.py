@@ -29,7 +29,7 @@ MOST = 5
 """Shapes in a picture, at most."""
 
 _CLEAR = 4.0
-"""Pixels by which a place or a direction must be clear, or nothing is said of it."""
+"""Pixels by which a corner or a direction must be clear; otherwise no text mentions it."""
 _GAP = 2.0
 
 
@@ -135,7 +135,7 @@ def draw_scene(random: Random, *, num_shapes: int | None = None, style: Style = 
 
 
 def _draw_shapes(random: Random, count: int, radii: tuple[float, float]) -> list[Shape] | None:
-    """Find room for bare shapes; None where the dice fell badly."""
+    """Arrange bare shapes that do not overlap; None where the random draws do not fit."""
     placed: list[Shape] = []
     for _ in range(12 * count):
         radius = random.uniform(*radii)

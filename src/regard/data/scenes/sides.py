@@ -1,4 +1,4 @@
-"""Sides of a corpus: pictures as bytes, with what is asked or said of them; drawn, divided, kept apart."""
+"""Sides of a corpus: pictures as bytes, with their questions or texts; drawn, divided, kept apart."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

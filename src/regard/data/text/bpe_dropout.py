@@ -1,7 +1,7 @@
 """BPE-dropout: divide a text differently in every epoch, by leaving out merges at random, and repeatably.
 
 `tokenizers` has BPE-dropout, but its random numbers cannot be seeded. Here every decision is a hash of the seed, the
-epoch, the number of the sentence, the place in it and the step, so that a sentence is divided the same way whatever
+epoch, the number of the sentence, the position in it and the step, so that a sentence is divided the same way whatever
 is encoded with it, in whatever order, by however many processes. All words are worked on at once, in numpy.
 """
 

@@ -47,7 +47,7 @@ class OpenCharacter:
         """Say of each token whether a model may say it next: one it has seen, that may follow. Some always are.
 
         Where it has seen nothing that the character at hand goes on with, as a prompt may end in one of a script that
-        the training text lacks, that character is given up, and what may begin one is said.
+        the training text lacks, that character is given up, and what may begin one is producible.
         """
         result = self._producible & self.allowed()
         return result if result.any() else self._producible & self._allowed(b"")

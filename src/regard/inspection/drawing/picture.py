@@ -21,7 +21,7 @@ SUFFIXES = (".png", ".svg", ".pdf", ".html")
 
 
 class Spot(NamedTuple):
-    """A place in a picture that tells its number when pointed at."""
+    """A spot in a picture that shows its number when pointed at."""
 
     points: tuple[tuple[float, float], ...]
     """Corners, or two ends and two handles of a curve, in the coordinates of its axes."""

@@ -9,7 +9,7 @@ from matplotlib.ft2font import FT2Font
 from regard.errors import ArgumentError
 
 LONGEST = 32
-"""Characters of a word that are drawn; pointed at, it is told whole."""
+"""Characters of a word that are drawn; pointed at, it is shown whole."""
 _FAMILY = "DejaVu Sans"  # comes with matplotlib
 
 

@@ -32,7 +32,7 @@ NAME = "regard"
 
 _REGISTRY, _HOME = "ALL_ATTENTION_FUNCTIONS", "transformers.modeling_utils"
 _KEPT = ("eager", "sdpa")
-"""Implementations that go on computing what the model gives; in the place of others it is `sdpa` meanwhile."""
+"""Implementations that go on computing what the model gives; others are replaced by `sdpa` meanwhile."""
 _TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3}
 _LOCK = threading.Lock()
 
@@ -173,7 +173,7 @@ def _check_names(name: str, module: nn.Module) -> None:
 
 
 class _Route:
-    """What `transformers` calls in the place of its own functions."""
+    """What `transformers` calls instead of its own functions."""
 
     def __init__(self) -> None:
         self.users: Counter[int] = Counter()

@@ -81,7 +81,7 @@ class Inspection:
 
     @property
     def about(self) -> tuple[tuple[str, str], ...]:
-        """What a page says above the figure: what was read and said, and by which model."""
+        """What a page shows above the figure: input, output and model."""
         respelled = ", ".join(f"{typed} as {read}" for typed, read in self.read_as.items())
         entries = (("Text", self.text), ("Read", respelled), ("Said", self.target or ""), ("Model", self.model))
         return tuple((name, " ".join(words.split())) for name, words in entries if words)

@@ -22,7 +22,7 @@ class TokenWeights(nn.Module):
 
     where $x_j$ is the token at position $j$, $v_j$ its vector and $u$ is `scores`, (vocabulary_size,), learned for the
     task at hand. `TokenWeights.tf_idf(documents)` fixes $u_t = \log \text{idf}_t$ instead: since a token met twice has
-    two places, its weights add up to count · idf, divided by the sum over the text.
+    two positions, its weights add up to count · idf, divided by the sum over the text.
 
     Reference: Spärck Jones (1972), for idf. Learned weights are its plainest generalization: no query, no context.
 

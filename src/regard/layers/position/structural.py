@@ -160,9 +160,9 @@ class StructuralPositions(nn.Module):
 
     $$x'_t = x_t + \tanh(W_p\, p(t) + W_s\, s(d_t) + b)$$
 
-    where $p(t)$ are the waves of the place and $s(d_t)$ those of the depth $d_t$; with `max_depth`, $s$ is a learned
-    table instead, whose last row serves all greater depths. With `sequential=False` the place in the sentence is left
-    to others: $x'_t = x_t + s(d_t)$.
+    where $p(t)$ are the waves of the position and $s(d_t)$ those of the depth $d_t$; with `max_depth`, $s$ is a learned
+    table instead, whose last row serves all greater depths. With `sequential=False` the position is left to
+    others: $x'_t = x_t + s(d_t)$.
 
     Reference: Wang, Tu, Wang and Shi (2019), section 3, arXiv:1909.00383.
     Differs: the paper leaves the nonlinear fusion of the two encodings open; this is the plainest.
@@ -196,7 +196,7 @@ class StructuralPositions(nn.Module):
         heads: Int[Tensor, "*batch word"],
         lengths: Int[Tensor, "*batch"] | None = None,
     ) -> Float[Tensor, "*batch word size"]:
-        """Add place and depth."""
+        """Add position and depth."""
         if heads.shape != embedding.shape[:-1] or embedding.size(-1) != self.places.size:
             expected = (*heads.shape, self.places.size)
             raise ArgumentError(

@@ -18,7 +18,7 @@ class Gated(NamedTuple):
     features: Tensor
     """The features, each times its weight."""
     weights: Tensor
-    """The gate, between 0 and 1: (batch, channels) for channels, (batch, height, width) for places."""
+    """The gate, between 0 and 1: (batch, channels) for channels, (batch, height, width) for positions."""
 
 
 class ChannelAttention(nn.Module):

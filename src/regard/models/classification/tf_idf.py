@@ -20,8 +20,8 @@ class TfIdfClassifier(nn.Module):
     $$p = \text{softmax}(W x + b), \qquad x_t = \frac{\text{count}_t \, \text{idf}_t}
     {\lVert \text{count} \circ \text{idf} \rVert}$$
 
-    where idf is scikit-learn's smooth one and 0 for words never seen in training. The weight of the word at place $j$
-    is its share of what is added up for the label $c$ that is chosen, for or against it: $|W_{ct} x_t| /
+    where idf is scikit-learn's smooth one and 0 for words not in the training data. The weight of the word at position
+    $j$ is its share of what is added up for the label $c$ that is chosen, for or against it: $|W_{ct} x_t| /
     \text{count}_t$ over the sum of these. $W$ is centered over the labels, so that the share does not depend on an
     arbitrary offset.
 

@@ -19,7 +19,7 @@ class Level(NamedTuple):
     """The n-grams of one length. An n-gram is the number of its first words, one length shorter, and its last word."""
 
     keys: Numbers
-    """first · vocabulary + last, sorted: the place in this array is the n-gram's number."""
+    """first · vocabulary + last, sorted: the index in this array is the n-gram's number."""
     counts: Numbers
     """How often it came, for the longest; else how many different words it came after."""
     totals: NDArray[np.float64]
@@ -181,12 +181,12 @@ class NGramModel:
 
 
 def _shifted(numbers: Numbers) -> Numbers:
-    """Give at each place what was at the one before."""
+    """Give at each position what was at the one before."""
     return np.concatenate([np.full(1, -1), numbers[:-1]])
 
 
 def _check_level(level: Level, length: int, contexts: int, vocabulary_size: int) -> None:
-    """Raise where n-grams cannot have been counted: their numbers are trusted to be places in arrays."""
+    """Raise where n-grams cannot have been counted: their numbers are used as indices into arrays."""
     name = f"the n-grams of length {length}"
     shapes = {"keys": (len(level.keys),), "counts": (len(level.keys),), "discounts": (4,)}
     shapes |= {"totals": (contexts,), "left": (contexts,)}

@@ -129,7 +129,7 @@ class IbmModel1:
 
 
 def likeliest(shares: Float[np.ndarray, "target source_and_null"]) -> list[int | None]:
-    """Give the heaviest place of each row of a `posterior`, None for NULL and for rows of zeros.
+    """Give the heaviest position of each row of a `posterior`, None for NULL and for rows of zeros.
 
     >>> likeliest(np.array([[0.2, 0.7, 0.1], [0.1, 0.1, 0.8], [0.0, 0.0, 0.0]]))
     [1, None, None]

@@ -23,7 +23,7 @@ class Answered(NamedTuple):
     weights: Float[Tensor, "questions layers heads words positions"] | None
     """How much each word attended to each position of the picture, if asked for."""
     grid: tuple[int, int]
-    """Rows and columns of the places."""
+    """Rows and columns of the positions."""
 
 
 class RecurrentWords(nn.Module):

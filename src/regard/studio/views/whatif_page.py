@@ -72,7 +72,7 @@ def record_relabeling(classifier: Classifier, text: str, *, watch: Watch = watch
 def _try(
     verb: str, bodies: list[dict[str, Any]], answer: Callable[[dict[str, Any]], dict[str, Any]], watch: Watch
 ) -> list[Answer]:
-    """Ask one after another, as far as there is room."""
+    """Ask one after another, as far as the size limit allows."""
     tried: list[Answer] = []
     size, total = 0, min(len(bodies), MAX_CHANGES)
     for done, body in enumerate(bodies[:MAX_CHANGES]):

@@ -114,7 +114,7 @@ def shorten(
 ) -> tuple[list[Pair], list[int]]:
     """Cut both sides of pairs at as many tokens as the translators read, and give the numbers of those that were cut.
 
-    Words keep their places; gold links of words that are left out are left out too. `backward` is of the other
+    Words keep their positions; gold links of words that are left out are left out too. `backward` is of the other
     direction: it reads targets and says sources.
     """
     sources: list[_Reader] = []

@@ -53,7 +53,7 @@ class Evaluating:
 
 
 class Outputs(NamedTuple):
-    """What a system said, and what is known of how it came to that; of files, nothing."""
+    """What a system output, with its search and attention where they are known, which of files they are not."""
 
     hypotheses: Sequence[str]
     perplexity: Perplexity | None = None
@@ -167,7 +167,7 @@ def assess(
     name: str = "hypotheses",
     watch: Watch = watch_nothing,
 ) -> Evaluation:
-    """Score what any system said."""
+    """Score the outputs of any system."""
     settings = settings or Evaluating()
     watch("scoring", 0, 1)
     hypotheses, references = outputs.hypotheses, held_out.references

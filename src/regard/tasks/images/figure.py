@@ -1,4 +1,4 @@
-"""What an image classifier weighed, drawn: its places over the image, its strongest channels as their feature maps."""
+"""What an image classifier weighed, drawn: positions over the image, the strongest channels as their feature maps."""
 
 import io
 import textwrap
@@ -64,7 +64,7 @@ def as_png(figure: Figure, *, resolution: int = 100) -> bytes:
 
 
 def _regions(inspection: "ImageInspection") -> list[_Panel]:
-    """Show the image, then what each layer weighed of its places, then where the evidence lies."""
+    """Show the image, then what each layer weighed of its positions, then where the evidence lies."""
     decision, image = inspection.decision, inspection.image
     result = [_Panel(f"{decision.label} {decision.probability:.3f}", partial(_draw_image, image=image))]
     for item in inspection.last_positions():

@@ -58,7 +58,7 @@ class ImageInspection:
     channels: tuple[ChannelWeights, ...]
     """Gates on channels, (channels,) each, with the feature maps they weigh, (channels, rows, columns)."""
     evidence: Tensor | None
-    """What each place adds to the chosen label's logit, (rows, columns): of a residual network."""
+    """What each position adds to the chosen label's logit, (rows, columns): of a residual network."""
 
     def last_positions(self) -> tuple[PositionWeights, ...]:
         """Give the last block of each stage; all blocks of a Vision Transformer."""

@@ -88,7 +88,7 @@ def describe_questions(config: QuestionConfig) -> str:
     """Give the signature that results carry.
 
     >>> describe_questions(QuestionConfig())
-    'task:questions|data:|model:residual-places|seed:1|version:0.1.0'
+    'task:questions|data:|model:residual-positions|seed:1|version:0.1.0'
     """
     return (
         f"task:questions|data:{config.data.corpus}|model:{config.model.image.kind}-{config.model.attention}"

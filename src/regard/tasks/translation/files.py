@@ -23,7 +23,7 @@ from regard.tasks.translation.lines import LineTranslator, Tally
 from regard.training.failure import is_disk_full
 
 Watch: TypeAlias = Callable[[int, int], None]
-"""Told how many lines, and bytes of input, are done."""
+"""Receives how many lines, and bytes of input, are done."""
 CHUNK_LINES = 2000
 _MOST_BYTES = 2**20
 """Of a journal."""
