@@ -131,7 +131,7 @@ class RelativeBuckets(Position):
             )
 
     def _exact(self) -> int:
-        """Say how many distances of one direction have a bucket of their own."""
+        """Return how many distances of one direction have a bucket of their own."""
         return self.table.size(-1) // (4 if self.both_ways else 2)
 
     def bucket(self, distance: Int[Tensor, "..."]) -> Int[Tensor, "..."]:

@@ -208,7 +208,7 @@ def explain_backend(
     grouped: bool = False,
     **unknown: object,
 ) -> BackendReport:
-    """Say which backend `attention` would choose for these arguments, and why each other would refuse.
+    """Return which backend `attention` would choose for these arguments, and why each other would refuse.
 
     >>> from regard import Additive
     >>> print(explain_backend(torch.zeros(2, 5, 4), torch.zeros(2, 5, 4), score=Additive(torch.ones(4))))

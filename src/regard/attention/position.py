@@ -30,17 +30,17 @@ class Position:
 
     @property
     def adds_bias(self) -> bool:
-        """Tell whether `bias` adds to the scores: where it is written."""
+        """Return whether `bias` adds to the scores: where it is written."""
         return type(self).bias is not Position.bias
 
     @property
     def narrows(self) -> bool:
-        """Tell whether `mask` forbids keys: where it is written."""
+        """Return whether `mask` forbids keys: where it is written."""
         return type(self).mask is not Position.mask
 
     @property
     def needs_weights(self) -> bool:
-        """Tell whether `reweight` or `context` act on the weights, which fused kernels do not give."""
+        """Return whether `reweight` or `context` act on the weights, which fused kernels do not give."""
         return type(self).reweight is not Position.reweight or type(self).context is not Position.context
 
     def locate(
@@ -75,7 +75,7 @@ class Position:
         return None
 
     def mask(self, shape: Sequence[int], device: torch.device) -> Bool[Tensor, "..."] | None:
-        """Say which keys each query may attend to."""
+        """Return which keys each query may attend to."""
         return None
 
     def reweight(self, weights: Scores) -> Scores:

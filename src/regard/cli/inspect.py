@@ -146,7 +146,7 @@ def _open(
 
 
 def _attends(loaded: Any) -> bool:
-    """Say whether there is anything to see of a model."""
+    """Return whether there is anything to see of a model."""
     from torch import nn
 
     from regard.inspection.trace.attention_layers import layers_with

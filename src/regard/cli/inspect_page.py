@@ -12,7 +12,7 @@ View: TypeAlias = Literal["translate", "steps", "what-if", "classify"]
 
 
 def usual_view(loaded: object, text: str, target: str | None) -> View | None:
-    """Say which view shows most of a model; none where a figure does.
+    """Return which view shows most of a model; none where a figure does.
 
     It is Translate for a translation that the model finds, Classify for a classifier, and Step by step for a language
     model that attends.

@@ -98,7 +98,7 @@ class RecurrentSpec:
 
     @property
     def compares_widths(self) -> bool:
-        """Tell whether state and memory are compared as they are, and so must be equally wide."""
+        """Return whether state and memory are compared as they are, and so must be equally wide."""
         match self.attention:
             case DotSpec() | GaussianSpec() | CosineSpec():
                 return True

@@ -176,7 +176,7 @@ def _read_table(settings: type[Any], table: Table, at: str) -> Any:
 
 
 def _advice(settings: type[Any], key: str, known: Mapping[str, Any]) -> str:
-    """Say which key may have been meant; one that has another name here, with its help."""
+    """Return which key may have been meant; one that has another name here, with its help."""
     table, _, name = key.rpartition(".")
     new = OLD_NAMES.get(key, "")
     return f"Set {table}.{new} instead: {field_help(settings)[new]}" if new in known else nearest(name, known)

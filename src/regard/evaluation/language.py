@@ -128,7 +128,7 @@ def total_surprise(
 
 
 def _nobody(tokens: int) -> None:
-    """Tell nobody."""
+    """Count nothing."""
 
 
 def _by_counts(model: CountingModel, tokens: NDArray[np.integer], count: Count) -> float:

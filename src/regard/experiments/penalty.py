@@ -73,7 +73,7 @@ def train_reviewer(strength: float, *, steps: int, settings: Settings, begun: fl
 
 @torch.no_grad()
 def describe(model: Reviewer, words: Tensor, good: Tensor) -> Row:
-    """Say how right it is, how alike two hops are (the cosine of their weights), and what they see together."""
+    """Measure how right it is, how alike two hops are (the cosine of their weights), and what they cover together."""
     score, weights = model(words)
     unit = nn.functional.normalize(weights, dim=-1)
     alike = (unit @ unit.mT)[:, *torch.triu_indices(NUM_HOPS, NUM_HOPS, 1)]

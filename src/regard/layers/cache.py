@@ -47,7 +47,7 @@ class WriteRight:
 
 
 def may_write(buffer: Shaped[Tensor, "..."]) -> bool:
-    """Tell whether writing in place would go unnoticed: by autograd, by a compiler, by a transform."""
+    """Return whether writing in place would go unnoticed: by autograd, by a compiler, by a transform."""
     if torch.compiler.is_compiling() or torch.is_grad_enabled():
         return False
     return type(buffer) in (Tensor, torch.nn.Parameter) and transform_in_force() is None

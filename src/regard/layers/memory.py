@@ -138,7 +138,7 @@ class Memory(NamedTuple):
         return Memory(key, value, mask, length, self.turned, WriteRight(key, value, length, filled=all_count))
 
     def _may_read(self) -> bool:
-        """Tell whether to ask for the lengths would break no graph and make no accelerator wait."""
+        """Return whether to ask for the lengths would break no graph and make no accelerator wait."""
         if torch.compiler.is_compiling() or self.length.device.type != "cpu" or not self.length.numel():
             return False
         return transform_in_force() is None
@@ -323,12 +323,12 @@ def key_mask(
 
 
 def _is_plain(mask: Padding) -> bool:
-    """Tell whether the lengths decide alone: a subclass may forbid other keys."""
+    """Return whether the lengths decide alone: a subclass may forbid other keys."""
     return type(mask).dense is Padding.dense
 
 
 def leaves_positions_open(mask: Mask) -> bool:
-    """Tell whether a mask leaves open where the queries stand."""
+    """Return whether a mask leaves open where the queries stand."""
     match mask:
         case Causal() | Window():
             return mask.positions is None and mask.align == "end"
@@ -340,7 +340,7 @@ def leaves_positions_open(mask: Mask) -> bool:
 
 
 def speaks_of_keys(mask: Mask | Bool[Tensor, "..."] | None) -> bool:
-    """Tell whether a mask names keys one by one, so that it must be given as many as it names."""
+    """Return whether a mask names keys one by one, so that it must be given as many as it names."""
     match mask:
         case None | Causal() | Window() | Padding():
             return False

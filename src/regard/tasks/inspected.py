@@ -186,7 +186,7 @@ def inspect_classifier(classifier: Classifier, text: str) -> Inspection:
 
 
 def _reads(call: Call) -> bool:
-    """Say whether a layer of a classifier reads the text; the others sum it up."""
+    """Return whether a layer of a classifier reads the text; the others sum it up."""
     return call.layer.split(".")[0] == "reader"
 
 

@@ -37,7 +37,7 @@ def find_model(path: str | Path) -> Path:
 
 
 def usable_now(path: Path) -> str:
-    """Say what can be done with a run that was stopped; nothing where it has no model yet."""
+    """Describe what can be done with a run that was stopped; nothing where it has no model yet."""
     run = RunFolder(path)
     task = saved_task(run.best)
     if task is None or (step := run.best_step()) is None:

@@ -97,7 +97,7 @@ def _report(text: str) -> dict[str, Any]:
 
 
 def is_number(value: object) -> bool:
-    """Tell whether a value of JSON is a number that can be drawn; older files hold NaN.
+    """Return whether a value of JSON is a number that can be drawn; older files hold NaN.
 
     >>> is_number(1.5), is_number(None), is_number(float("nan")), is_number(True)
     (True, False, False, False)
@@ -125,7 +125,7 @@ def _with_weights(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def _are_weights(table: object) -> bool:
-    """Tell whether these are weights: a row for each target token, a column for each source token."""
+    """Return whether these are weights: a row for each target token, a column for each source token."""
     if not isinstance(table, dict) or not all(isinstance(table.get(name), list) for name in _WEIGHTS):
         return False
     source, target, weights = (table[name] for name in _WEIGHTS)

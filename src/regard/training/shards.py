@@ -52,7 +52,7 @@ def like(tensor: Tensor, own: Tensor) -> Tensor:
 
 
 def add_up_now(module: nn.Module, now: bool) -> None:
-    """Say whether the next backward pass adds gradients up over the processes."""
+    """Return whether the next backward pass adds gradients up over the processes."""
     if isinstance(module, DistributedDataParallel):
         module.require_backward_grad_sync = now
         return

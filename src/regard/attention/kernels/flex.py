@@ -30,7 +30,7 @@ LEAST_WIDTH = 16
 
 
 def refusal(inputs: Inputs) -> str | None:
-    """Say why this call cannot run here, or None if it can."""
+    """Describe why this call cannot run here, or None if it can."""
     reason = sdpa.refusal(replace(inputs, score=unchanged(inputs.score)))
     if reason:
         return reason
@@ -62,7 +62,7 @@ def refusal(inputs: Inputs) -> str | None:
 
 
 def pays(inputs: Inputs) -> bool:
-    """Tell whether the blocks are worth finding, or the scores that a function changes worth not holding."""
+    """Return whether the blocks are worth finding, or the scores that a function changes worth not holding."""
     changed = isinstance(inputs.score, ChangedScore) or isinstance(inputs.position, Alibi)
     least = WORTHWHILE_CHANGED_PAIRS if changed else WORTHWHILE_PAIRS
     return inputs.shape[-1] * inputs.shape[-2] >= least
@@ -107,7 +107,7 @@ def _compiled() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., A
 
 
 def _active(mask: Mask, shape: tuple[int, ...], device: torch.device) -> Active:
-    """Say which queries and keys take part; compiled, the dense mask is never made."""
+    """Return which queries and keys take part; compiled, the dense mask is never made."""
     dense = mask.dense(shape, device)
     dense = dense[(None,) * (len(shape) - dense.ndim)]
     return dense.any(-1), dense.any(-2)

@@ -89,7 +89,7 @@ def share_batches(batches: Sequence[Integers], *, rank: int, ranks: int) -> list
 
 
 def padding_efficiency(batches: Sequence[Integers], source_lengths: Integers, target_lengths: Integers) -> float:
-    """Say which share of the padded tensors, both sides together, is text and not padding.
+    """Return which share of the padded tensors, both sides together, is text and not padding.
 
     >>> lengths = np.array([2, 4])
     >>> padding_efficiency([np.array([0, 1])], lengths, lengths)

@@ -93,7 +93,7 @@ def find_corpus(
     split: str = "train",
     configuration: str | None = None,
 ) -> AnyCorpus:
-    """Say what `path` is: one of two plain files, or by its content TSV, JSON Lines, TMX, Parquet or a saved dataset.
+    """Detect what `path` is: one of two plain files, or by content TSV, JSON Lines, TMX, Parquet or a saved dataset.
 
     CSV is recognized by its name, .csv: plain text has commas too. A pattern such as parts/*.tsv, a folder of such
     files, and the names of `more` are several files, read as one corpus in the order of their names. Only `hf:name` and
@@ -156,7 +156,7 @@ def _find_split(folder: Path, split: str) -> list[Path]:
 
 
 def _missing(path: Path) -> str:
-    """Say that there is nothing under this path, and what was probably meant."""
+    """Report that there is nothing under this path, and what was probably meant."""
     if elsewhere := name_of_none(path):
         return f"{path} must be {_WANTED}; received {elsewhere}"
     advice = offer_folders(path, kinds=(*_KINDS, ""))

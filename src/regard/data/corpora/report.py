@@ -49,7 +49,7 @@ class Report:
             examples.append(Example(place, shorten(text)))
 
     def summary(self) -> str:
-        """Say in one line how many were dropped, and why, with the first of each.
+        """Describe in one line how many were dropped, and why, with the first of each.
 
         >>> report = Report()
         >>> report.drop("short", place="pair 1", text="a")

@@ -70,7 +70,7 @@ def read_texts(path: Path, *, text: str = "text") -> Iterator[str]:
 
 
 def find_label(path: Path, column: str, label: str) -> str:
-    """Say where a label first stands in a file."""
+    """Find where a label first stands in a file."""
     rows = (row for row in read_columns(path, [column]) if isinstance(row, Columns))
     return next((row.place for row in rows if " ".join(row.cells[0].split()) == label), str(path))
 

@@ -92,7 +92,7 @@ def read_links(
 
 
 def has_zero(alignments: Iterable[Links]) -> bool:
-    """Say whether any link names word 0, which proves that words are counted from 0."""
+    """Return whether any link names word 0, which proves that words are counted from 0."""
     return any(link.source == 0 or link.target == 0 for links in alignments for link in links)
 
 

@@ -97,7 +97,7 @@ def make_row_record(row: Row, sides: Sides, place: str) -> Record:
 
 
 def unknown_sides(row: Row, expected: str, place: str) -> BadLine:
-    """Say that no sides were found in `row`."""
+    """Report that no sides were found in `row`."""
     return BadLine("columns", place, expected, _keys(row), "")
 
 

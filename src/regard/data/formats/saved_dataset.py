@@ -59,7 +59,7 @@ def _find_split(path: Path, split: str) -> Path:
 
 
 def is_saved_dataset(folder: Path) -> bool:
-    """Say whether `Dataset.save_to_disk` or `DatasetDict.save_to_disk` wrote this folder."""
+    """Return whether `Dataset.save_to_disk` or `DatasetDict.save_to_disk` wrote this folder."""
     return any(is_file(folder / name) for name in (_STATE, _SPLITS))
 
 

@@ -30,7 +30,7 @@ class Columns(NamedTuple):
 
 
 def is_table(path: Path) -> bool:
-    """Say whether a path is that of a table, by its name or by what a folder holds."""
+    """Return whether a path is that of a table, by its name or by what a folder holds."""
     if not is_folder(path):
         return file_kind(path) in FORMATS
     return is_saved_dataset(path) or any(item.suffix == ".parquet" for item in list_folder(path))
@@ -63,7 +63,7 @@ def read_columns(path: Path, names: Sequence[str], *, split: str = "train") -> I
 
 
 def _other_file(path: Path) -> str:
-    """Say of a file that is not a table of texts what it is, and what to do."""
+    """Describe a file that is not a table of texts, and what to do."""
     expected = f"{path} must be a CSV, TSV, JSON Lines or Parquet file of texts and labels"
     if is_folder(path):
         return f"{expected}; received a folder. Name a file in it; a folder of pictures is for the task images."

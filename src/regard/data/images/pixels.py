@@ -51,7 +51,7 @@ def find_shared(
     pixels: UInt8[np.ndarray, "images channels height width"],
     others: Iterable[UInt8[np.ndarray, "..."]],
 ) -> Bool[np.ndarray, " images"]:
-    """Say of each image whether it is, pixel by pixel, among `others`.
+    """Return for each image whether it is, pixel by pixel, among `others`.
 
     >>> pixels = np.arange(3, dtype=np.uint8).reshape(3, 1, 1, 1)
     >>> find_shared(pixels, [pixels[1:2]])

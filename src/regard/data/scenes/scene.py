@@ -69,7 +69,7 @@ class Shape:
     """The very color it is drawn in, near that of its name."""
 
     def corner(self) -> str | None:
-        """Say in which corner of the picture it lies; None near the middle lines.
+        """Return in which corner of the picture it lies; None near the middle lines.
 
         >>> Shape(kind="star", color="red", x=10, y=50, radius=6).corner()
         'bottom left'
@@ -80,7 +80,7 @@ class Shape:
         return f"{'top' if self.y < middle else 'bottom'} {'left' if self.x < middle else 'right'}"
 
     def direction_from(self, other: "Shape") -> Direction | None:
-        """Say on which side of `other` it lies; None where that is between two."""
+        """Return on which side of `other` it lies; None where that is between two."""
         across, down = self.x - other.x, self.y - other.y
         if abs(abs(across) - abs(down)) < _CLEAR:
             return None

@@ -105,7 +105,7 @@ class TextTokenizer:
 
     @cached_property
     def producible(self) -> NDArray[np.bool_]:
-        """Say of each token whether a model may say it at all: true of those that `never_produced` does not list."""
+        """Return for each token whether a model may output it at all: true where `never_produced` does not list it."""
         producible = np.ones(self.size, dtype=np.bool_)
         producible[self.never_produced] = False
         producible.setflags(write=False)

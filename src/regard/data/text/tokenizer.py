@@ -182,7 +182,7 @@ def unknown_words(tokenizer: Tokenizer, text: str, *, unseen: Iterable[int] = ()
 
 
 def knows_none(tokenizer: Tokenizer, text: str) -> bool:
-    """Say whether all words of a text are unknown, signs left out; a text without words has none to know."""
+    """Return whether all words of a text are unknown, signs left out; a text without words has none to know."""
     words = [word for word in divide_words(tokenizer.normalize(text)) if any(map(str.isalnum, word))]
     return bool(words) and set(words) <= set(unknown_words(tokenizer, text))
 
@@ -306,7 +306,7 @@ def make_backend(model: models.Model, *, kind: Kind, lowercase: bool) -> tokeniz
 
 
 def _kind(model: dict[str, object]) -> Kind:
-    """Tell the kind from the model alone, so that the file needs no word of ours."""
+    """Return the kind by the model alone, so that the file needs no key of ours."""
     match model:
         case {"type": "WordLevel"}:
             return "word"

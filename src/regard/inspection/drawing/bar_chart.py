@@ -86,7 +86,7 @@ def _show(
     limits: tuple[float, float],
     axis: Literal["query", "key"],
 ) -> None:
-    """Tell the picture what is drawn, and what each row says when pointed at."""
+    """Register what is drawn with the picture, and the text of each row when pointed at."""
     map = Map(
         name=axes.get_title(), values=numbers, axes=(axis,), labels=(tuple(words),), caveat="", mask=mask, limits=limits
     )

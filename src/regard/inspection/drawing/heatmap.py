@@ -80,7 +80,7 @@ def draw_heatmap(
 def _show(
     axes: Axes, table: Tensor, allowed: Tensor, labels: tuple[list[str], list[str]], limits: tuple[float, float]
 ) -> None:
-    """Tell the picture what is drawn, and what each cell says when pointed at."""
+    """Register what is drawn with the picture, and the text of each cell when pointed at."""
     map = Map(
         name=axes.get_title(),
         values=table,

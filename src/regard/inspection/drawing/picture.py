@@ -138,7 +138,7 @@ def write_number(value: float) -> str:
 
 
 def show(axes: Axes, map: Map, spots: Callable[[], Iterable[Spot]]) -> None:
-    """Tell the picture that axes are part of what they show; any other figure need not know."""
+    """Register axes, and what they show, with their picture; other figures are left alone."""
     if isinstance(axes.figure, Picture):
         axes.figure.shown.append(Shown(axes, map, spots))
 

@@ -67,7 +67,7 @@ def draw_weights(
 
 
 def legend(*, masked: bool = False, width: int = 80) -> str:
-    """Say in a line what the signs of `draw_weights` mean; nothing where it does not fit.
+    """Describe in a line what the signs of `draw_weights` mean; nothing where it does not fit.
 
     >>> print(legend(masked=True))
     · < 0.05 ≤ ░ < 0.25 ≤ ▒ < 0.5 ≤ ▓ < 0.75 ≤ █   (empty: masked)

@@ -24,7 +24,7 @@ _SPARE = 1 << 24
 
 
 def is_hugging_face(folder: str | Path) -> bool:
-    """Say whether a folder holds a model of `transformers`: its config.json names the type of model."""
+    """Return whether a folder holds a model of `transformers`: its config.json names the type of model."""
     try:
         return "model_type" in read_table(folder)
     except DataError:

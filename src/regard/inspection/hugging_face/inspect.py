@@ -137,13 +137,13 @@ def _inspect_both(model: Any, tokenizer: Any, text: str, target: str | None) -> 
 
 
 def _name(model: Any) -> str:
-    """Say which model it is: its class, and the folder or repository it is from."""
+    """Name the model: its class, and the folder or repository it is from."""
     name = str(getattr(model.config, "name_or_path", "") or "").rstrip("/")
     return type(model).__name__ + (f", {name}" if name else "")
 
 
 def _crosses(call: Call, source: int, target: int) -> bool:
-    """Say whether a layer of the decoder attends to the source: by the lengths, or the name where they are the same."""
+    """Return whether a layer of the decoder attends to the source: by lengths, or by name where they are the same."""
     queries, keys = call.weights.shape[2:]
     if source != target:
         return (queries, keys) == (target, source)

@@ -38,7 +38,7 @@ _LOCK = threading.Lock()
 
 
 def asks_for_attention(module: nn.Module) -> bool:
-    """Say whether a module asks the registry of `transformers` for its attention function."""
+    """Return whether a module asks the registry of `transformers` for its attention function."""
     return _asking(type(module)) is not None
 
 

@@ -33,5 +33,5 @@ def kendall_tau(first: Real[Tensor, " item"], second: Real[Tensor, " item"]) -> 
 
 
 def _signs(values: Tensor) -> Tensor:
-    """Say of every pair which is larger; in integers, so that counting is exact."""
+    """Return for every pair which is larger; in integers, so that counting is exact."""
     return (values[:, None] > values[None, :]).long() - (values[:, None] < values[None, :]).long()

@@ -166,7 +166,7 @@ def inspect(model: Any, /, *inputs: Any, target: str | None = None) -> Inspectio
 
 
 def only_reads(model: object) -> ArgumentError:
-    """Say that a model cannot be made to say anything."""
+    """Report that a model cannot be forced to a target."""
     return ArgumentError(
         f"`target` must go with a model that says something; received {type(model).__name__}, which only reads. "
         "Leave it out."

@@ -101,7 +101,7 @@ def tree_relations(
 
 
 def _doublings(parent: Tensor) -> int:
-    """Say how often a step must be doubled to reach from any word to the root."""
+    """Return how often a step must be doubled to reach from any word to the root."""
     return max(parent.size(-1) - 1, 0).bit_length()
 
 

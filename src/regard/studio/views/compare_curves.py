@@ -35,7 +35,7 @@ def run_folders(models: Models) -> dict[str, RunFolder]:
 
 
 def state_of(name: str, run: RunFolder) -> dict[str, Any]:
-    """Tell whether a run is going on, and how far it is to go."""
+    """Return whether a run is going on, and how far it is to go."""
     written = _modified(run.metrics)
     finished = _modified(run.model / CONFIG) >= written > 0
     going = not finished and time.time() - written < QUIET

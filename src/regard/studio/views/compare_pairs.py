@@ -24,7 +24,7 @@ class Common:
     """Models of which nobody knows what they were trained on."""
 
     def source(self, name: str) -> str:
-        """Say where the figures of a model come from."""
+        """Describe where the figures of a model come from."""
         if name == self.owner or not self.owner:
             return "measured here"
         doubt = "; whether it was trained on them is not known" if name in self.unsure else ""

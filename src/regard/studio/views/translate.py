@@ -220,7 +220,7 @@ async def others(models: Models, body: OutputRequest, request: Request) -> list[
 
 
 def _alike(translator: Translator, other: Translator) -> bool:
-    """Tell whether two translators are of one design and read and write the same tokens."""
+    """Return whether two translators are of one design and read and write the same tokens."""
     if translator.config is None or other.config is None or translator.config.model != other.config.model:
         return False
     return translator.tokenizers.to_json() == other.tokenizers.to_json()

@@ -237,7 +237,7 @@ def _tokenized(
 
 
 def _notes(outputs: Outputs, held_out: HeldOut) -> Iterator[str]:
-    """Say what a reader of the figures should know."""
+    """Describe what a reader of the figures should know."""
     total = f"{len(outputs.hypotheses):,}"
     if held_out.report is not None:
         yield f"Of {held_out.report.total:,} lines, {held_out.report.kept:,} are of use. {held_out.report}"

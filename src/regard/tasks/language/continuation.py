@@ -59,7 +59,7 @@ def continue_tokens(
 
 
 def device_of(model: AnyLanguageModel) -> torch.device:
-    """Say where a model is; counts are with the CPU."""
+    """Return the device of a model; counts are with the CPU."""
     return model.output.weight.device if isinstance(model, LanguageNetwork) else torch.device("cpu")
 
 

@@ -143,7 +143,7 @@ class Files(NamedTuple):
 
     @property
     def note(self) -> str:
-        """Say which were left out, if any."""
+        """Return which were left out, if any."""
         return f"Left out, since it is no text: {_named(self.others)}." if self.others else ""
 
 
@@ -275,7 +275,7 @@ def encode_text(
 
 
 def measure_kept(text: Iterable[str], tokenizer: TextTokenizer) -> tuple[TextSize, int]:
-    """Say how long the text is as its tokens have it, and how many of its lines are written otherwise.
+    """Measure how long the text is as its tokens have it, and how many of its lines are written otherwise.
 
     >>> measure_kept(["to  be", "or"], TextTokenizer("space", ["to", "be", "or"]))
     (TextSize(lines=2, characters=9, bytes=9), 1)

@@ -45,7 +45,7 @@ class TextMeasure:
         rows: int | None = None,
         count: Callable[[int], None] | None = None,
     ) -> Surprise:
-        """Say how surprised the model is; `count` receives how many tokens have been read, `rows` at once."""
+        """Measure how surprised the model is; `count` receives how many tokens have been read, `rows` at once."""
         return Surprise(
             nats=total_surprise(model, self.tokens, length=length, stride=stride, lanes=lanes, rows=rows, count=count),
             tokens=len(self.tokens) - 1,

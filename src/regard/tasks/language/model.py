@@ -166,7 +166,7 @@ class LanguageModel:
         return inspect_language_model(self, text, target=target)
 
     def perplexity(self, texts: Sequence[str], *, stride: int = 0) -> Surprise:
-        """Say how surprising texts are, one after the other, each ended by a line break.
+        """Measure how surprising texts are, one after the other, each ended by a line break.
 
         Models that carry a state read them as one; a Transformer reads windows of the length it was trained with, each
         `stride` tokens after the one before, 0 for the whole window.

@@ -139,7 +139,7 @@ class OutputFile:
 
     @contextmanager
     def _writing(self, path: Path) -> Iterator[None]:
-        """Say what cannot be written; of a disk that is full the caller knows more."""
+        """Describe what cannot be written; of a disk that is full the caller knows more."""
         try:
             yield
         except OSError as error:

@@ -77,7 +77,7 @@ class Tally:
         self.respelled_words += new[: _NAMED - len(self.respelled_words)]
 
     def warnings(self, reach: int) -> list[str]:
-        """Say it in sentences; `reach` is how many tokens are read of a line."""
+        """Write the findings as sentences; `reach` is how many tokens are read of a line."""
         outcome = []
         if self.respelled_lines:
             where = _named(self.respelled_lines, self.first_respelled).replace("of them", "lines")
@@ -153,7 +153,7 @@ class LineTranslator:
         return "".join(f"{write(outputs)}\n" for outputs in outcome).encode()
 
     def warnings(self) -> list[str]:
-        """Say what was not as it should be."""
+        """Describe what was not as it should be."""
         return self.tally.warnings(self.translator.reach.source)
 
 

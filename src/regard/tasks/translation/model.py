@@ -363,7 +363,7 @@ def load(
 
 
 def _shares_vectors(spec: ModelSpec) -> bool:
-    """Tell whether source and target words have the same vectors."""
+    """Return whether source and target words have the same vectors."""
     match spec:
         case RecurrentSpec() | TransformerSpec():
             return spec.tie in ("embeddings", "all")
