@@ -11,6 +11,7 @@ from torch import nn
 from typer.main import get_command
 
 from house.source import PACKAGE, ROOT, modules, parsed, short
+from house.test_messages import messages
 from regard.cli import app
 
 #: Words that public names avoid, and what they stand for.
@@ -163,6 +164,12 @@ def test_docstrings() -> None:
     """Also of what is private: who reads the code reads them."""
     bad = {short(path): [text for text in docstrings(path) if HELP.search(text)] for path in modules()}
     assert {path: texts for path, texts in bad.items() if texts and not path.startswith(GRAMMARS)} == {}
+
+
+def test_messages() -> None:
+    texts = [f"{short(path)}:{line}: {text}" for path in modules() for line, text in messages(path)]
+    assert len(texts) > 500
+    assert [text for text in texts if PROSE.search(text.split(": ", 1)[1])] == []
 
 
 #: Attributes that are names in saved models.

@@ -251,7 +251,7 @@ class Documents(Mask):
         for name, ids, length in (("ids", self.ids, shape[-2]), ("key_ids", key_ids, shape[-1])):
             if ids.shape[-1:] != (length,):
                 raise ArgumentError(
-                    f"`{name}` of Documents must name {length} places; received shape {tuple(ids.shape)}. Where "
+                    f"`{name}` of Documents must name {length} positions; received shape {tuple(ids.shape)}. Where "
                     "queries and keys differ in number, give `ids` for the queries and `key_ids` for the keys."
                 )
         query = over_batch("ids", self.ids, shape).unsqueeze(-1).to(device=device)
@@ -310,7 +310,7 @@ def located(name: str, positions: Tensor, length: int, shape: Sequence[int]) -> 
     """Expand the positions of queries or keys over the batch, or raise where they are not `length` integers."""
     _check_integers(name, positions)
     if positions.shape[-1:] != (length,):
-        raise ArgumentError(f"`{name}` must name {length} places; received shape {tuple(positions.shape)}.")
+        raise ArgumentError(f"`{name}` must name {length} positions; received shape {tuple(positions.shape)}.")
     return over_batch(name, positions, shape)
 
 

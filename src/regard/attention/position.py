@@ -99,7 +99,7 @@ class Rotary(Position):
     `layout` says which features form a pair: neighbors, "pairs" as in the paper, or the two "halves", as in
     Hugging Face checkpoints. `size` turns the first `size` features only. `frequencies`, (size/2,), replaces
     $\theta$, as models stretched to longer contexts do (`attention.frequencies`), and `magnitude` multiplies what is
-    turned. A cache turns each key once, by `turn`, and then says `turned=True`: keys are left as they are.
+    turned. A cache turns each key once, by `turn`, and then sets `turned=True`: keys are left as they are.
 
     Reference: Su et al. (2021), equations 14, 15 and 34, arXiv:2104.09864.
 
@@ -278,7 +278,7 @@ class GaussianWindow(Position):
         check_number("half_width", self.half_width, positive=True)
         if self.query_positions is not None:
             raise ArgumentError(
-                "`query_positions` of GaussianWindow must be None: `center` says where each query looks."
+                "`query_positions` of GaussianWindow must be None: `center` is where each query attends."
             )
 
     def check(self, score: object, query: Queries, key: Keys, value: Values, shape: Sequence[int]) -> None:

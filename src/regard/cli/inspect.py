@@ -256,7 +256,7 @@ def _show_respelled(words: Mapping[str, str]) -> None:
 
 
 def _show_unattended(loaded: Any, text: str) -> None:
-    """Write what a model says that does not attend: a translation, or the label and the words that were weighed."""
+    """Write the output of a model that does not attend: a translation, or the label and the words that were weighed."""
     from regard.inspection.drawing.words import readable
     from regard.tasks.translation.model import Translator
 

@@ -239,7 +239,7 @@ def _check_wiring(spec: RecurrentSpec) -> None:
             raise ArgumentError(f'`num_layers` must be 1 for wiring "previous"; received {spec.num_layers}.')
         if spec.input_feeding:
             raise ArgumentError(
-                '`input_feeding` must be false for wiring "previous", where every gate hears the context; received '
+                '`input_feeding` must be false for wiring "previous", where every gate reads the context; received '
                 "true."
             )
 

@@ -242,8 +242,8 @@ class Memory(NamedTuple):
         if query_length == 1:
             return self.length[:, None] - 1
         raise ArgumentError(
-            f"`query_positions` must say where the {query_length} queries stand among {self.capacity} places, some of "
-            "them empty; received None. Before appending, memory.next_positions(count) gives it."
+            f"`query_positions` must say where the {query_length} queries stand among {self.capacity} positions, some "
+            "of them empty; received None. Before appending, memory.next_positions(count) gives it."
         )
 
 

@@ -178,7 +178,7 @@ def check_folder(path: Path) -> None:
     if is_hugging_face(result):
         holds, advice = (
             "a Hugging Face model",
-            f'Look at it in a page of its own: regard inspect {path} "text" --out page.html.',
+            f'Inspect it in a page of its own: regard inspect {path} "text" --out page.html.',
         )
     names = [task.model for task in TASKS.values()]
     raise DataError(

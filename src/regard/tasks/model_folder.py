@@ -79,7 +79,7 @@ def check_kind(folder: Path, *tasks: str) -> str:
 
 
 def digest_model(folder: Path) -> str:
-    """Give a number for all that decides what a model says."""
+    """Give a number for all that decides what a model outputs."""
     digest = hashlib.sha256()
     optional = [FILE] if (folder / FILE).is_file() else []
     for name in (CONFIG, PARAMETERS, "tokenizer.json", *optional):

@@ -110,7 +110,7 @@ def _refuse_other_base(links: Sequence[Links], lengths: Sequence[Lengths], path:
             if link.source == source or link.target == target:
                 raise DataError(
                     f"{path} must count words from 0; received no 0 anywhere, and {link} in line {number}, of {source} "
-                    f"and {target} words: it looks as if it counts from 1. Set `{argument}=1`."
+                    f"and {target} words: it seems to count from 1. Set `{argument}=1`."
                 )
 
 

@@ -54,7 +54,7 @@ class Map:
     def __post_init__(self) -> None:
         shape, named = tuple(self.values.shape), tuple(len(words) for words in self.labels)
         if shape != named or len(shape) != len(self.axes):
-            raise ArgumentError(f"`labels` must name the places of {self.axes} = {shape}; received {named}.")
+            raise ArgumentError(f"`labels` must name the positions of {self.axes} = {shape}; received {named}.")
 
     def __repr__(self) -> str:
         sizes = " × ".join(f"{len(words)} {axis}" for axis, words in zip(self.axes, self.labels, strict=True))
@@ -217,5 +217,5 @@ def numbered(words: Sequence[str] | None, count: int, *, name: str = "labels") -
     """Give the words, or the numbers of the positions. Words may be fewer than positions: the rest is padding."""
     if words is not None and (isinstance(words, str) or len(words) > count):
         result = "one string" if isinstance(words, str) else len(words)
-        raise ArgumentError(f"`{name}` must name at most {count} places; received {result}.")
+        raise ArgumentError(f"`{name}` must name at most {count} positions; received {result}.")
     return tuple(str(index) for index in range(count)) if words is None else tuple(words)

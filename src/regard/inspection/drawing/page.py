@@ -63,7 +63,7 @@ def page_of(picture: Picture) -> str:
     notes = [picture.caveat] if picture.caveat else []
     hidden = sum(map.values.numel() for map in picture.maps) - MOST_SPOTS
     if hidden > 0:
-        notes.append(f"The {MOST_SPOTS:,} largest numbers are told when pointed at; all are in the data.")
+        notes.append(f"The {MOST_SPOTS:,} largest numbers are shown when pointed at; all are in the data.")
     about = "".join(f"<dt>{_text(name)}</dt><dd>{_text(words)}</dd>" for name, words in picture.about)
     about = f"<dl>{about}</dl>\n" if about else ""
     caption = f"<figcaption>{_text(' '.join(notes))}</figcaption>" if notes else ""

@@ -37,7 +37,7 @@ def check_labels(side: str, labels: Sequence[str] | None, count: int) -> list[st
     words = [str(index) for index in range(count)] if labels is None else list(labels)
     if len(words) != count or isinstance(labels, str):
         result = "one string" if isinstance(labels, str) else str(len(words))
-        raise ArgumentError(f"`{side}_labels` must name {count} places; received {result}.")
+        raise ArgumentError(f"`{side}_labels` must name {count} positions; received {result}.")
     return words
 
 

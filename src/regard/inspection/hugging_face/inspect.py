@@ -25,7 +25,7 @@ def inspect_hugging_face(model: nn.Module, tokenizer: Any, text: str, *, target:
     """Run an encoder, a decoder or both together on a text. See `inspect`.
 
     A decoder reads the text, and `target` directly behind it (a space between them belongs to the target); its next
-    token is what may follow. Encoder and decoder together say `target`, or what `model.generate` finds.
+    token is what may follow. Encoder and decoder together are forced to `target`, or to the output of `model.generate`.
     """
     if not isinstance(text, str) or not text.strip():
         raise ArgumentError(f"`text` must be text with at least one word; received {text!r}.")

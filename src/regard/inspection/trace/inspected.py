@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Likely(NamedTuple):
-    """Something a model may say, and how likely it holds it."""
+    """A token or label that a model may output, and its probability."""
 
     text: str
     probability: float
@@ -128,7 +128,7 @@ class Inspectable(Protocol):
 
     @property
     def inspect(self) -> Callable[..., Inspection]:
-        """Take the model's inputs, and a keyword `target` where it says something."""
+        """Take the model's inputs, and a keyword `target` where it generates."""
 
 
 @overload
@@ -141,7 +141,7 @@ def inspect(model: Any, /, *inputs: Any, target: str | None = None) -> Inspectio
     - `inspect(loaded, text)`, with what `regard.load` gives, is `loaded.inspect(text)`.
     - `inspect(model, tokenizer, text)` is for models of Hugging Face: encoders, decoders and both together.
 
-    With `target`, the model is made to say it; without, a translator says what it finds best, and other models nothing.
+    With `target`, the model is forced to it; without, a translator takes its best output, and other models none.
     """
     if isinstance(model, nn.Module):
         from regard.inspection.hugging_face.inspect import inspect_hugging_face

@@ -139,7 +139,7 @@ def _check_labels(side: str, labels: Labels, batch: int, length: int) -> None:
     longest = max((len(row) for row in rows), default=0)
     if longest > length:
         raise ArgumentError(
-            f"`{side}_labels` must name at most {length} places; received {longest}. Calls of other lengths are "
+            f"`{side}_labels` must name at most {length} positions; received {longest}. Calls of other lengths are "
             'labelled apart: trace["name"].label(…).'
         )
 

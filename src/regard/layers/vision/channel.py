@@ -22,7 +22,7 @@ class Gated(NamedTuple):
 
 
 class ChannelAttention(nn.Module):
-    r"""Squeeze each channel to a number, let a small network compare them, and weigh the channels by what it says.
+    r"""Squeeze each channel to a number, let a small network compare them, and weigh the channels by its output.
 
     $$s = \sigma\Big(\sum_{P} W_2\, \text{ReLU}(W_1 P(x))\Big), \qquad x'_c = s_c x_c$$
 

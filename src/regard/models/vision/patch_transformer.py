@@ -79,7 +79,7 @@ class VisionTransformer(nn.Module):
             nn.init.zeros_(self.output.bias)
 
     def features(self, image: Float[Tensor, "batch channels height width"]) -> ImageFeatures:
-        """Give what the last block says of each patch."""
+        """Give the features of each patch after the last block."""
         states, grid, _ = self._read(image)
         return ImageFeatures(states[:, 1:], grid)
 

@@ -51,7 +51,7 @@ PLAIN = Reading()
 
 
 class _Reader(NamedTuple):
-    """How a translator reads a side, or says it."""
+    """How a translator reads a side, or outputs it."""
 
     tokenizer: Tokenizer
     most: int
@@ -115,7 +115,7 @@ def shorten(
     """Cut both sides of pairs at as many tokens as the translators read, and give the numbers of those that were cut.
 
     Words keep their positions; gold links of words that are left out are left out too. `backward` is of the other
-    direction: it reads targets and says sources.
+    direction: it reads targets and outputs sources.
     """
     sources: list[_Reader] = []
     targets: list[_Reader] = []

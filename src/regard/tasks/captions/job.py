@@ -80,7 +80,7 @@ class CaptionJob:
         return smoothed_cross_entropy(logits, batch.target_output, smoothing=smoothing, padding=PAD)
 
     def validate(self, model: nn.Module) -> Validated:
-        """Measure the loss on all held-out captions, and say some of them."""
+        """Measure the loss on all held-out captions, and generate some of them."""
         total, tokens = 0.0, 0
         for batch in self.valid.batches(size=self.at_once, shuffle=False):
             there = batch.to(self.group.device)

@@ -32,7 +32,7 @@ TASK: Literal["captions"] = "captions"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Caption:
-    """What a model says of a picture."""
+    """The caption of a picture."""
 
     text: str
     probabilities: tuple[float, ...]

@@ -33,7 +33,7 @@ TASK: Literal["images"] = "images"
 
 @dataclass(frozen=True, kw_only=True)
 class ImageDecision:
-    """What a classifier says of an image."""
+    """The label of an image, with probabilities."""
 
     label: str
     probabilities: dict[str, float]
@@ -47,7 +47,7 @@ class ImageDecision:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ImageInspection:
-    """What a classifier says of an image, and what it weighed: `positions` and `channels` from the first layer on."""
+    """The label of an image, and what the classifier weighed: `positions` and `channels` from the first layer on."""
 
     decision: ImageDecision
     image: Tensor
@@ -112,7 +112,7 @@ class ImageClassifier:
         return predict_images(self.model, pixels, device=self.device)
 
     def inspect(self, images: Sequence[AnyPicture]) -> list[ImageInspection]:
-        """Label images, and say which positions and channels were weighed, and how much."""
+        """Label images, with the weights of positions and channels."""
         _check(images)
         return list(self.inspect_pixels(self.read(images)))
 

@@ -122,7 +122,7 @@ def encode_corpus(
 
 
 def start_network(spec: NetworkSpec, data: Encoded, *, seed: int) -> LanguageNetwork:
-    """Build a network that, before it is trained, says every token as often as the text has it."""
+    """Build a network that, before it is trained, predicts every token as often as the text has it."""
     seed_streams(seed)
     model = build_network(spec, vocabulary_size=data.tokenizer.size)
     start_from_counts(model.output, torch.from_numpy(data.counts))

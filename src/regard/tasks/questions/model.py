@@ -41,7 +41,7 @@ TASK: Literal["questions"] = "questions"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answer:
-    """What a model says to a question about a picture."""
+    """The answer to a question about a picture."""
 
     question: str
     answer: str

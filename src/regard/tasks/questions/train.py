@@ -99,7 +99,7 @@ def describe_questions(config: QuestionConfig) -> str:
 def answer_figures(corpus: QuestionCorpus, scores: dict[str, AnswerScores]) -> dict[str, float]:
     """Name the figures of each side, such as test_accuracy and test_accuracy_color, with those of two baselines.
 
-    `majority` says the commonest training answer to everything, `question_only` the commonest to the same question.
+    `majority` gives the commonest training answer to everything, `question_only` the commonest to the same question.
     """
     texts, answers = zip(*((item.text, item.answer) for item in corpus.train.questions), strict=True)
     baselines = {

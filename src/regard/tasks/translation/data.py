@@ -84,7 +84,7 @@ def gather_pairs(
     if not len(intake.hashes):
         problems = ", ".join(report.summary() for report in reports if report.dropped) or "nothing was read"
         raise DataError(
-            f"{data.name} must have at least one pair to train on; received none: {problems}. Look at the files, and "
+            f"{data.name} must have at least one pair to train on; received none: {problems}. Check the files, and "
             "at data.clean."
         )
     if valid:

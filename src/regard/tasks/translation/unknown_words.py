@@ -1,4 +1,4 @@
-"""Unknown words: what a model of whole words could not say is taken from the source, where it totals."""
+"""Unknown words: what a model of whole words cannot output is taken from the source, by attention."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +22,7 @@ def replace_unknown(
     tokenizers: TokenizerPair,
     dictionary: Mapping[str, str],
 ) -> str:
-    r"""Write an output with each `<unk>` replaced by the source word that it totals at most, or by its translation.
+    r"""Write an output with each `<unk>` replaced by the source word that it attends to most, or by its translation.
 
     $$j = \arg\max_j \sum_{k \in \text{word } j} \bar\alpha_{ik}$$
 
