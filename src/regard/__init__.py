@@ -1,4 +1,4 @@
-"""Attention for sequence models, in one place.
+"""Attention for sequence models, in one library.
 
 Names are imported on first use, so that `import regard` and `regard --help` stay quick.
 """

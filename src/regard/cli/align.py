@@ -86,8 +86,8 @@ def align(
         aligner = Aligner(models, words=division, watch=watching, note=watching.print_line, load=load_there)
         aligner.train_on += more
         if develop is not None:
-            known = read_two_files(develop[0], develop[1])
-            aligner.choose_by_gold(read_gold(known, develop[2], base=read_base(base), words=division))
+            pairs_with_links = read_two_files(develop[0], develop[1])
+            aligner.choose_by_gold(read_gold(pairs_with_links, develop[2], base=read_base(base), words=division))
         elif assignments:
             aligner.readings = [_read_reading(assignments)] * len(models)
         else:

@@ -1,7 +1,7 @@
 """From TOML and `--set key=value` to typed settings, strictly: nothing is ignored, nothing is guessed.
 
 Settings come in layers (defaults, preset, file, command line), merged as plain tables and then read once, so that every
-mistake is found in the same place and named by its dotted key.
+mistake is found by the same code and named by its dotted key.
 """
 
 import math
@@ -195,7 +195,7 @@ def _read_table(settings: type[Any], table: Table, at: str) -> Any:
 
 
 def _advice(settings: type[Any], key: str, known: Mapping[str, Any]) -> str:
-    """Say which key may have been meant; one that has another name here, with its help."""
+    """Return which key may have been meant; one that has another name here, with its help."""
     table, _, name = key.rpartition(".")
     new = OLD_NAMES.get(key, "")
     return f"Set {table}.{new} instead: {field_help(settings)[new]}" if new in known else nearest(name, known)

@@ -197,9 +197,9 @@ def _check_fits(own: Mapping[str, Tensor], file: Any, path: Path) -> None:
                 f"{path}: {name} must have the shape {tuple(tensor.shape)} that {CONFIG} asks for; received "
                 f"{tuple(shape)}."
             )
-        kind, wanted = stored.get_dtype(), _FLOATS if tensor.is_floating_point() else ("I64",)
-        if kind not in wanted:
-            raise DataError(f"{path}: {name} must be of {' or '.join(wanted)}; received {kind}.")
+        kind, expected = stored.get_dtype(), _FLOATS if tensor.is_floating_point() else ("I64",)
+        if kind not in expected:
+            raise DataError(f"{path}: {name} must be of {' or '.join(expected)}; received {kind}.")
         if tensor.is_floating_point():
             kinds.setdefault(kind, name)
     if len(kinds) > 1:

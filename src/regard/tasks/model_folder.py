@@ -37,7 +37,7 @@ def find_model(path: str | Path) -> Path:
 
 
 def usable_now(path: Path) -> str:
-    """Say what can be done with a run that was stopped; nothing where it has no model yet."""
+    """Describe what can be done with a run that was stopped; nothing where it has no model yet."""
     run = RunFolder(path)
     task = saved_task(run.best)
     if task is None or (step := run.best_step()) is None:
@@ -79,7 +79,7 @@ def check_kind(folder: Path, *tasks: str) -> str:
 
 
 def digest_model(folder: Path) -> str:
-    """Give a number for all that decides what a model says."""
+    """Give a number for all that decides what a model outputs."""
     digest = hashlib.sha256()
     optional = [FILE] if (folder / FILE).is_file() else []
     for name in (CONFIG, PARAMETERS, "tokenizer.json", *optional):

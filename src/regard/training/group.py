@@ -92,15 +92,15 @@ def joined_group(device: str) -> Iterator[Group]:
     if ranks == 1:
         yield Group(device=pick_device(device))
         return
-    index = pick_device(device, int(os.environ.get("LOCAL_RANK", "0")))
-    if index.type == "cuda":
-        torch.cuda.set_device(index)
+    target_device = pick_device(device, int(os.environ.get("LOCAL_RANK", "0")))
+    if target_device.type == "cuda":
+        torch.cuda.set_device(target_device)
     # Long, because the first process validates and reads data while the others wait.
-    dist.init_process_group("nccl" if index.type == "cuda" else "gloo", timeout=timedelta(hours=2))
+    dist.init_process_group("nccl" if target_device.type == "cuda" else "gloo", timeout=timedelta(hours=2))
     try:
-        yield Group(rank=dist.get_rank(), ranks=ranks, device=index)
+        yield Group(rank=dist.get_rank(), ranks=ranks, device=target_device)
     finally:
-        if index.type == "cpu":
+        if target_device.type == "cpu":
             _leave_in_memory(dist.group.WORLD)
         dist.destroy_process_group()
 

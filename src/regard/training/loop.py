@@ -93,7 +93,7 @@ class Trainer:
 
     @contextmanager
     def _losing_steps(self) -> Iterator[None]:
-        """Say what a second Ctrl-C has lost: the steps since the last checkpoint."""
+        """Describe what a second Ctrl-C has lost: the steps since the last checkpoint."""
         try:
             yield
         except KeyboardInterrupt:
@@ -346,7 +346,7 @@ class Trainer:
 
 
 def _stopped_at_once(step: int, saved: int, *, settled: bool) -> str:
-    """Say what was lost by a stop in `step`, or after it where that is `settled`.
+    """Describe what was lost by a stop in `step`, or after it where that is `settled`.
 
     >>> _stopped_at_once(12, 10, settled=False)
     'Stopped at once, within step 12: what was learned since step 10 is lost. The same command goes on from there.'

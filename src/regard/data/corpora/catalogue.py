@@ -59,7 +59,7 @@ def license_of(corpus: str, chosen: str) -> str:
 
 
 def held_out_size(size: int) -> int:
-    """Say how many are drawn to validate on, and to test with, beside so many to train on.
+    """Return how many are drawn to validate on, and to test with, beside so many to train on.
 
     >>> held_out_size(100), held_out_size(3000), held_out_size(1_000_000)
     (20, 300, 500)
@@ -68,7 +68,7 @@ def held_out_size(size: int) -> int:
 
 
 def is_builtin(name: str) -> bool:
-    """Say whether a corpus is one of our own, or is meant to be.
+    """Return whether a corpus is one of our own, or is meant to be.
 
     >>> is_builtin("builtin:es-em"), is_builtin("es-en.tsv")
     (True, False)

@@ -79,9 +79,9 @@ class Aligner:
         """Read each model where its links come nearest to gold ones."""
         for number, translator in enumerate(self.translators):
             if translator is not None:
-                known = turned_pairs(pairs) if number else pairs
-                watch = self._counted("choosing", len(known))
-                choice = choose_by_gold(translator, known, words=self.words, watch=watch)
+                gold_pairs = turned_pairs(pairs) if number else pairs
+                watch = self._counted("choosing", len(gold_pairs))
+                choice = choose_by_gold(translator, gold_pairs, words=self.words, watch=watch)
                 self.readings[number] = choice.reading
                 self._note(f"{self.names[number]}: {choice.reading}, by gold links: {choice.scores}")
 
@@ -130,8 +130,8 @@ class Aligner:
             watch = None if number else self._counted("aligning", len(pairs))
             return partial(align, translator, reading=self.readings[number], words=self.words, watch=watch)
         if self.names[number] == COUNTING:
-            known = [*self.train_on, *pairs]
-            counted = count_words(turned_pairs(known) if number else known, words=self.words)
+            counted_pairs = [*self.train_on, *pairs]
+            counted = count_words(turned_pairs(counted_pairs) if number else counted_pairs, words=self.words)
             return partial(align_counted, counted, words=self.words)
         return partial(align_diagonally, words=self.words)
 

@@ -129,8 +129,8 @@ def caption_html(caption: Caption, gold: str | None = None, *, question: str = "
     """Draw one caption, or the answer to a question, as part of a page."""
     mistake = f"<p>It is: {escape(gold)}</p>" if gold is not None and gold != caption.text else ""
     alt = f"{caption.text}: what the model attends to for each word."
-    wanted = f"<p>{escape(question)}</p>" if question else ""
-    return f"<section>{wanted}<h2>{escape(caption.text)}</h2>{mistake}{caption.attention.html(alt=alt)}</section>"
+    heading = f"<p>{escape(question)}</p>" if question else ""
+    return f"<section>{heading}<h2>{escape(caption.text)}</h2>{mistake}{caption.attention.html(alt=alt)}</section>"
 
 
 def _fresh(config: CaptionConfig, corpus: CaptionCorpus) -> Captioner:

@@ -157,11 +157,11 @@ def _fit(
             train[1],
             vocabulary_size=tokenizer.size,
             num_labels=num_labels,
-            inverse_penalty=item,
+            inverse_penalty=penalty,
             iterations=spec.iterations,
             ignored=(UNKNOWN,),
         ).to(job.group.device)
-        for item in ([spec.inverse_penalty] if spec.inverse_penalty else INVERSE_PENALTIES)
+        for penalty in ([spec.inverse_penalty] if spec.inverse_penalty else INVERSE_PENALTIES)
     ]
     return min(fitted, key=lambda model: job.validate(model).loss)
 

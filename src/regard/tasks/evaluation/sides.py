@@ -242,8 +242,8 @@ def _evaluate_texts(request: _Request) -> SideEvaluation:
     corpus = _gather(request, config.data, gather_texts)
     side, texts = _choose(request, corpus)
     classifier = load_classifier(request.model, device=request.group.device)
-    encoded = cut_texts(classifier.tokenizer.encode_batch(texts.texts), config.data.max_length), texts.labels
-    scores = ClassificationJob(encoded, encoded, config.train, group=request.group).score(classifier.model, *encoded)
+    labeled = cut_texts(classifier.tokenizer.encode_batch(texts.texts), config.data.max_length), texts.labels
+    scores = ClassificationJob(labeled, labeled, config.train, group=request.group).score(classifier.model, *labeled)
     figures = label_figures({side: scores})
     result = _result(request, "classify", side, len(texts), figures, describe_classifier(config))
     return replace(result, labels=corpus.labels, scores=scores)

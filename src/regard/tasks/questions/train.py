@@ -100,7 +100,7 @@ def describe_questions(config: QuestionConfig) -> str:
 def answer_figures(corpus: QuestionCorpus, scores: dict[str, AnswerScores]) -> dict[str, float]:
     """Name the figures of each side, such as test_accuracy and test_accuracy_color, with those of two baselines.
 
-    `majority` says the commonest training answer to everything, `question_only` the commonest to the same question.
+    `majority` gives the commonest training answer to everything, `question_only` the commonest to the same question.
     """
     texts, answers = zip(*((item.text, item.answer) for item in corpus.train.questions), strict=True)
     baselines = {
@@ -189,8 +189,8 @@ def _shown_questions(answerer: QuestionAnswerer, side: QuestionSide) -> list[Ask
     shown = []
     for number in range(min(SHOWN, len(side.pictures))):
         own = [item for item in side.questions if item.picture == number]
-        wanted = kinds[number % len(kinds)]
-        chosen = next((item for item in own if item.kind == wanted), own[0] if own else None)
+        kind = kinds[number % len(kinds)]
+        chosen = next((item for item in own if item.kind == kind), own[0] if own else None)
         if chosen is not None:
             result = answerer.ask_pixels(torch.from_numpy(side.pictures[number]), [chosen.text])[0]
             shown.append(Asking(result, chosen.answer, chosen.kind))

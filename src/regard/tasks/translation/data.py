@@ -44,8 +44,8 @@ class Corpus(NamedTuple):
         """How much there is to train on."""
         train = self.train
         if not isinstance(train, StreamedPairs):
-            output = [pair.target.split() for pair in train]
-            words, vocabulary = sum(map(len, output)), len(set().union(*output))
+            target_words = [pair.target.split() for pair in train]
+            words, vocabulary = sum(map(len, target_words)), len(set().union(*target_words))
             linked = any(pair.links for pair in islice(train, 100))
         else:
             words, vocabulary, linked = train.words, train.vocabulary, train.linked
@@ -84,7 +84,7 @@ def gather_pairs(
     if not len(intake.hashes):
         problems = ", ".join(report.summary() for report in reports if report.dropped) or "nothing was read"
         raise DataError(
-            f"{data.name} must have at least one pair to train on; received none: {problems}. Look at the files, and "
+            f"{data.name} must have at least one pair to train on; received none: {problems}. Check the files, and "
             "at data.clean."
         )
     if valid:
@@ -109,8 +109,8 @@ def _draw(data: Data) -> Corpus:
     test = builtin_corpus(data.corpus, split="test", size=held_out, seed=data.seed)
     named = _read_held_out(data)
     if any(named):
-        known = HeldOut([*named[0], *named[1]])
-        train = [pair for pair in train if not known.shares(pair)]
+        named_pairs = HeldOut([*named[0], *named[1]])
+        train = [pair for pair in train if not named_pairs.shares(pair)]
     data = replace(data, license=license_of(data.corpus, data.license))
     return Corpus(train, named[0] or valid, named[1] or test, data, ())
 
