@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, get_args
 from regard.config.read import read_settings
 from regard.data.corpora.pair import Pair
 from regard.data.text.word_spans import Division
-from regard.errors import ArgumentError, ArgumentTypeError, near_miss, with_article
+from regard.errors import ArgumentError, ArgumentTypeError, brief, near_miss, with_article
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.readings.symmetrize import Join
 from regard.tasks.alignment.aligner import Aligner, check_choosing
@@ -178,7 +178,15 @@ def align(
 
 
 def _as_pairs(pairs: Sequence[Pair | tuple[str, str]]) -> list[Pair]:
-    return [pair if isinstance(pair, Pair) else Pair(source=pair[0], target=pair[1]) for pair in pairs]
+    if isinstance(pairs, str):
+        raise ArgumentTypeError(f"`pairs` must be a list of (source, target) texts; received the text {brief(pairs)}.")
+    return [pair if isinstance(pair, Pair) else _as_pair(pair, number) for number, pair in enumerate(pairs)]
+
+
+def _as_pair(pair: Sequence[str], number: int) -> Pair:
+    if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(text, str) for text in pair):
+        raise ArgumentTypeError(f"`pairs` must hold two texts each, (source, target); received {pair!r} at {number}.")
+    return Pair(source=pair[0], target=pair[1])
 
 
 def _evaluate_loaded(model: Model, request: Request, watch: Watch) -> Evaluation | TextEvaluation | SideEvaluation:

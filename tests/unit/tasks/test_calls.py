@@ -240,3 +240,9 @@ def test_mistakes_in_aligning(unchecked, changes, message):
     with pytest.raises(ArgumentError) as caught:
         regard.align("diagonal", PAIRS, **changes)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("pairs", ["a b", ["a b"], [("a", "b"), ("a",)], [("a", "b", "c")], [("a", 1)]])
+def test_pairs_to_align_are_pairs_of_texts(pairs):
+    with pytest.raises(ArgumentTypeError, match=r"`pairs` must (be a list of|hold two texts each,) \(source, target\)"):
+        regard.align("diagonal", pairs)

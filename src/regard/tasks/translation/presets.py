@@ -52,7 +52,8 @@ def preset(name: str, *, tokens: int = 1_000_000, vocabulary: int = 10_000) -> N
     Traceback (most recent call last):
     regard.errors.ArgumentError: `preset` must be the name of a model; received "bahdano". Did you mean bahdanau?
     """
-    return find_preset(name, PRESETS, of="a model")(tokens, vocabulary)
+    find_preset(name, {**PRESETS, **COUNTING}, of="a model")  # a near miss names the one that counts too
+    return find_preset(name, PRESETS, of="a network")(tokens, vocabulary)
 
 
 def named_model(name: str, *, tokens: int = 1_000_000, vocabulary: int = 10_000) -> ModelSpec:
