@@ -287,6 +287,6 @@ BLOCKS = [
             call=all_of_them,
             output=(width,),
         )
-        for kind, width in (("maxout", 6), ("linear", sum(HEARD_SIZES.values())), ("attentional", 6))
+        for kind, width in (("maxout", 6), ("linear", sum(HEARD_SIZES.values())))
     ],
 ]
