@@ -113,7 +113,8 @@ def test_a_classifier_is_measured_on_other_texts(folder, tmp_path):
     result = regard.evaluate(folder / "c", data=table, settings=settings)
     assert (result.items, result.labels[-1]) == (2, "none of these")
     assert result.notes == (
-        '1 have a label that the model does not have, such as "none of these", and count as wrong.',
+        '1 have a label that the model does not have, such as "none of these", count as wrong, '
+        "and are left out of the cross-entropy.",
     )
     steps = []
     watch = lambda *step: steps.append(step)  # noqa: E731

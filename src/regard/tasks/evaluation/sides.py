@@ -175,7 +175,8 @@ def evaluate_labels(
     watch("measuring", len(gold), len(gold))
     labels, scores, unknown = score_against(probabilities, gold, model.labels)
     notes = [
-        f'{len(unknown):,} have a label that the model does not have, such as "{brief(item)}", and count as wrong.'
+        f'{len(unknown):,} have a label that the model does not have, such as "{brief(item)}", count as wrong, '
+        "and are left out of the cross-entropy."
         for item in unknown[:1]
     ]
     return SideEvaluation(
