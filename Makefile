@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= auto
 
-.PHONY: help install demo test test-quick test-long test-browser test-all web check format bench examples clean
+.PHONY: help install demo test test-quick test-long test-browser test-gpu test-all web check format bench examples clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make test-quick    the operator, the layers and the rules of the house, a minute"
 	@echo "make test-long     trainings, kills, several processes, compiled kernels"
 	@echo "make test-browser  the studio in a real browser; needs Chromium and Node"
+	@echo "make test-gpu      kernels and captured steps on a CUDA device"
 	@echo "make test-all      all of these"
 	@echo "make web       build the studio's page from web/; needs Node"
 	@echo "make check     ruff (format and lint) and mypy --strict"
@@ -45,6 +46,10 @@ test-quick: install
 
 test-long: install
 	@JAXTYPING_DISABLE=1 $(BIN)/python -m pytest -n $(JOBS) -m "slow and not gpu and not browser"
+
+# Not part of test-all: it wants a CUDA device. Shape checks would hide Triton's functions from its compiler.
+test-gpu: install
+	@JAXTYPING_DISABLE=1 $(BIN)/python -m pytest -m gpu
 
 test-all: test test-long test-browser
 

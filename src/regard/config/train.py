@@ -124,6 +124,8 @@ class Train:
     """cpu, cuda or auto, the first GPU where there is one."""
     shard: bool = False
     """Divide parameters, gradients and AdamW's memory over the processes (FSDP2), where copies would not fit (DDP)."""
+    graphs: bool = True
+    """On a GPU, capture whole steps as CUDA graphs, which spares thousands of launches."""
     threads: int = 0
     """CPU threads; 0 leaves it to torch. A resumed run keeps the number it began with."""
     tensorboard: bool = False

@@ -79,6 +79,15 @@ class Carrying(Protocol):
         """Go on from what `carried` gave."""
 
 
+@runtime_checkable
+class Uncaptured(Protocol):
+    """A job whose steps may be of a kind that no CUDA graph can repeat."""
+
+    @property
+    def uncaptured(self) -> str:
+        """Why they are not captured; empty where they may be."""
+
+
 #: Those of any task, for the loop, which hands batches through as they are.
 BatchStream: TypeAlias = BatchStreamOf[Any]
 Job: TypeAlias = JobOf[Any]

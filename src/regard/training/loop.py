@@ -28,7 +28,7 @@ from regard.training.schedule import has_stalled
 from regard.training.shards import whole
 from regard.training.state import State
 from regard.training.streams import capture_streams, restore_streams, seed_streams
-from regard.training.update import SHORTER, Tally, Update, Updater
+from regard.training.update import SHORTER, Tally, Updater
 from regard.training.watch import Deferring, Measured, Validated, Watcher
 
 
@@ -105,13 +105,23 @@ class Trainer:
         self._settled = False
         begun, before = time.perf_counter(), self.state.progress()
         batches = [next(stream) for _ in range(self.settings.accumulate)]
-        update = self._updater.update(batches, self.state, stop=self.interruption.signal != 0, share=self._time_share())
+        stop = self._updater.update(batches, self.state, stop=self.interruption.signal != 0, share=self._time_share())
         if self._average is not None:
-            self._average.update(self._trained, self.state.step)
+            self._average.update(self.state.step)
+        if not self._updater.deferred or self._reports():
+            self._count_updates()
         elapsed = time.perf_counter() - begun
         self.state.seconds += elapsed
-        self._tally.add(update, elapsed)
-        self._after(update, before)
+        self._tally.seconds += elapsed
+        self._after(before, stop=stop)
+
+    def _count_updates(self) -> None:
+        """Add up the figures of the updates since the last count."""
+        for update in self._updater.finished(self.state):
+            self._tally.add(update)
+
+    def _reports(self) -> bool:
+        return self.state.step % self.settings.log_every == 0 or self._at_limit()
 
     def _time_share(self) -> float:
         """Count the time since the last count, and give the share of `train.minutes` that is spent; 0 is no limit."""
@@ -127,19 +137,19 @@ class Trainer:
         scores = self.state.scores(self.settings.metric)[self.state.earlier :]
         return self._at_limit() or has_stalled(scores, self.settings.patience)
 
-    def _after(self, update: Update, before: float) -> None:
+    def _after(self, before: float, *, stop: bool) -> None:
         """Report, validate and save when it is time to, and stop if asked; `before` is the progress a step ago."""
         settings, step = self.settings, self.state.step
         last = self._at_limit()
         self.watcher.stepped(step)
-        if step % settings.log_every == 0 or last:
+        if self._reports():
             self._report()
         validate = last or self.state.progress() // settings.validate_every > before // settings.validate_every
         if validate:
             self._validate()
         self._settled = True
         alone = self.group.ranks == 1  # what happens to one process, the others of a group do not know
-        stop = (update.stop_requested or (alone and self.interruption.signal != 0)) and not self._finished()
+        stop = (stop or (alone and self.interruption.signal != 0)) and not self._finished()
         problem = self.watcher.problem
         if validate or stop or (problem and alone) or step % settings.checkpoint_every == 0:
             self._save()
@@ -169,6 +179,7 @@ class Trainer:
 
     def _validate(self) -> None:
         """Let the first process measure, and tell the others."""
+        self._count_updates()
         text = ""
         metric = self.settings.metric
         averaged = self._average.tensors if self._average is not None else None
@@ -205,6 +216,7 @@ class Trainer:
             self._save_whole()
 
     def _save_whole(self) -> None:
+        self._count_updates()
         self._time_share()
         random, plain = capture_streams(self.group.device)
         carried = self.job.carried() if isinstance(self.job, Carrying) else {}

@@ -43,24 +43,6 @@ def smoothed_cross_entropy(
     return Loss((1 - smoothing) * cross_entropy + smoothing * spread, cross_entropy.detach())
 
 
-def r_drop_penalty(
-    logits: Float[Tensor, "twice *positions vocabulary"], target: Int[Tensor, " twice *positions"], *, padding: int = 0
-) -> Float[Tensor, ""]:
-    r"""Sum how far two passes over the same batch, its first and second half, are apart.
-
-    $$\tfrac{1}{2} \sum_t D(p_1 \| p_2) + D(p_2 \| p_1)$$
-
-    Reference: Liang et al. (2021), equation 2, arXiv:2106.14448.
-
-    >>> r_drop_penalty(torch.zeros(2, 1, 4), torch.tensor([[3], [3]])).item()
-    0.0
-    """
-    first, second = logits.log_softmax(-1, dtype=torch.float32).chunk(2)
-    # Both divergences at once: Σ (p₁ - p₂)(log p₁ - log p₂).
-    both = ((first.exp() - second.exp()) * (first - second)).sum(-1)
-    return 0.5 * both.masked_fill(target.chunk(2)[0] == padding, 0).sum()
-
-
 def alignment_loss(
     weights: Float[Tensor, "batch target source"], gold: Float[Tensor, "batch target source"]
 ) -> Float[Tensor, ""]:

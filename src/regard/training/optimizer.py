@@ -11,9 +11,11 @@ _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 def make_optimizer(
-    model: nn.Module, *, rate: float, weight_decay: float, betas: tuple[float, float]
+    model: nn.Module, *, rate: float, weight_decay: float, betas: tuple[float, float], on_device: bool = False
 ) -> torch.optim.AdamW:
     """Make AdamW, in one kernel where torch has it; biases, norms and other vectors do not decay.
+
+    `on_device` keeps the rate and the count of steps there, so that a step can be captured as a CUDA graph.
 
     Reference: Loshchilov and Hutter (2019), algorithm 2, arXiv:1711.05101.
     """
@@ -22,14 +24,30 @@ def make_optimizer(
         {"params": [item for item in trained if item.ndim > 1], "weight_decay": weight_decay},
         {"params": [item for item in trained if item.ndim <= 1], "weight_decay": 0.0},
     ]
-    # A tensor as rate is not needed: the schedule sets it before each step.
-    return torch.optim.AdamW(groups, lr=rate, betas=betas, eps=1e-9, fused=_can_fuse(trained))
+    first = torch.tensor(rate, device=trained[0].device) if on_device else rate
+    fused = _can_fuse(trained)
+    return torch.optim.AdamW(groups, lr=first, betas=betas, eps=1e-9, fused=fused, capturable=on_device)
+
+
+def step_on_device(optimizer: torch.optim.AdamW, norm: Tensor, *, clip: float) -> None:
+    """Step along gradients of this norm, clipped, unless it is not finite, without asking the device.
+
+    These are the two numbers by which torch's `GradScaler` tells a fused optimizer the same.
+    """
+    skipped = (~norm.isfinite()).float()
+    divisor = (norm / clip).clamp_min(1.0) if clip else None
+    optimizer.__dict__.update(found_inf=skipped, grad_scale=divisor)
+    optimizer.step()
+    optimizer.__dict__.update(found_inf=None, grad_scale=None)
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
     """Set the learning rate of the next step."""
     for group in optimizer.param_groups:
-        group["lr"] = rate
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

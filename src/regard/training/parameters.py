@@ -58,17 +58,19 @@ class MovingAverage:
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
-        self.tensors = {name: item.clone() for name, item in named_tensors(model).items()}
+        own = named_tensors(model)
+        self.tensors = {name: item.clone() for name, item in own.items()}
+        # Parameters stay where they are: found once, not by name at each step.
+        self._moving = {name: item for name, item in own.items() if item.is_floating_point()}
+        self._copied = {name: item for name, item in own.items() if name not in self._moving}
 
     @torch.no_grad()
-    def update(self, model: nn.Module, step: int) -> None:
+    def update(self, step: int) -> None:
         """Move towards the parameters after `step`."""
         decay = min(self.decay, (1 + step) / (10 + step))
-        own = named_tensors(model)
-        moving = [name for name, item in own.items() if item.is_floating_point()]
-        torch._foreach_lerp_([self.tensors[name] for name in moving], [own[name] for name in moving], 1 - decay)
-        for name in own.keys() - set(moving):
-            self.tensors[name].copy_(own[name])
+        torch._foreach_lerp_([self.tensors[name] for name in self._moving], list(self._moving.values()), 1 - decay)
+        for name, item in self._copied.items():
+            self.tensors[name].copy_(item)
 
     @torch.no_grad()
     def load(self, tensors: Mapping[str, Tensor]) -> None:

@@ -171,3 +171,43 @@ def test_sides_of_unequal_number_are_refused():
         Examples(source=one, target=two)
     with pytest.raises(ArgumentError, match="`links` must have one entry for each of the 2 sources; received 1"):
         Examples(source=two, target=two, links=[()])
+
+
+def test_few_shapes_hold_the_same_sentences_in_few_shapes():
+    draw = np.random.default_rng(0)
+    source = Ragged.from_lists([draw.integers(4, 50, draw.integers(1, 60)).tolist() for _ in range(900)])
+    target = Ragged.from_lists([draw.integers(4, 50, length + 3).tolist() for length in source.lengths])
+    examples = Examples(source=source, target=target)
+    batches = list(Batches(examples, tokens=512, seed=1, few_shapes=True))
+    plain = list(Batches(examples, tokens=512, seed=1))
+    assert len({item.source.shape + item.target_output.shape for item in batches}) <= 20
+    assert len({item.source.shape + item.target_output.shape for item in plain}) > 40
+    seen = sorted(number for item in batches for number in item.indices.tolist() if number >= 0)
+    assert seen == list(range(900))
+    for item in batches:
+        real = item.indices >= 0
+        again = make_batch(examples, item.indices[real].numpy())
+        rows = len(again.indices)
+        assert torch.equal(item.source[:rows, : again.source.size(1)], again.source)
+        assert torch.equal(item.target_input[:rows, : again.target_input.size(1)], again.target_input)
+        assert int((item.target_output != PAD).sum()) == again.num_tokens == item.num_tokens
+        assert item.source.size(0) * max(item.source.size(1), item.target_output.size(1)) <= 512
+        assert bool((item.source_lengths >= 1).all())
+        assert sum(len(half.indices) for half in item.halve()) == rows
+        assert all(bool((half.indices >= 0).all()) for half in item.halve())
+
+
+def test_where_batches_stand_says_which_shapes_they_have():
+    corpus = Ragged.from_lists([[5] * (1 + index % 20) for index in range(200)])
+    examples = Examples(source=corpus, target=corpus)
+    few = Batches(examples, tokens=128, few_shapes=True)
+    taken = iter(few)
+    next(taken)
+    state = few.state()
+    expected = next(taken)
+    assert state == {"epoch": 0, "batch": 1, "few_shapes": 1}
+    for batches in (Batches(examples, tokens=128), Batches(examples, tokens=128, few_shapes=True)):
+        batches.restore(state)
+        assert torch.equal(next(iter(batches)).source, expected.source)
+    few.restore({"epoch": 0, "batch": 1})
+    assert few.state() == {"epoch": 0, "batch": 1}

@@ -5,6 +5,7 @@ import torch
 
 from regard.errors import ArgumentError, ArgumentTypeError
 from regard.layers.recurrent.encoder import RecurrentEncoder
+from regard.layers.recurrent.frozen import can_freeze, run_frozen
 
 CELLS = ["rnn", "lstm", "gru"]
 
@@ -157,3 +158,43 @@ def test_bad_arguments(call, message):
 def test_lengths_must_be_integers():
     with pytest.raises(ArgumentTypeError, match=re.escape("must be a tensor of integers; received torch.float32.")):
         RecurrentEncoder("gru", 3, 4)(torch.zeros(1, 5, 3), torch.tensor([5.0]))
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_shut_gates_are_packing(cell, layers, bidirectional):
+    encoder = RecurrentEncoder(cell, 5, 6, num_layers=layers, bidirectional=bidirectional).double()
+    words = torch.randn(4, 7, 5, dtype=torch.float64, requires_grad=True)
+    lengths = torch.tensor([7, 3, 0, 1])
+    packed = [item for item in encoder(words, lengths) if item is not None]
+    frozen = [item for item in run_frozen(encoder.recurrence, words, lengths) if item is not None]
+    torch.testing.assert_close(frozen, packed)
+    toward = [torch.randn_like(item) for item in packed]
+    inputs = (words, *encoder.parameters())
+    gradients = [
+        torch.autograd.grad(sum((item * to).sum() for item, to in zip(items, toward, strict=True)), inputs)
+        for items in (frozen, packed)
+    ]
+    torch.testing.assert_close(*gradients)
+
+
+def test_a_plain_network_has_no_gates_to_shut():
+    assert not can_freeze(RecurrentEncoder("rnn", 2, 3).recurrence)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_on_a_gpu_padding_changes_nothing(cell):
+    encoder = RecurrentEncoder(cell, 64, 128, num_layers=2, bidirectional=True)
+    words, lengths = torch.randn(16, 23, 64), torch.randint(0, 24, (16,))
+    expected = encoder(words, lengths)
+    before = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = False
+    try:
+        result = encoder.cuda()(words.cuda(), lengths.cuda())
+    finally:
+        torch.backends.cudnn.allow_tf32 = before
+    for item, right in zip(result, expected, strict=True):
+        if right is not None:
+            torch.testing.assert_close(item.cpu(), right, rtol=1e-4, atol=1e-5)

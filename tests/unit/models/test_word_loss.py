@@ -36,6 +36,32 @@ def test_loss_and_gradients_are_those_of_the_logits(smoothing: float, rows: int,
         torch.testing.assert_close(found, right)
 
 
+@pytest.mark.parametrize("rows", [1, 4, 100])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("r_drop", [0.0, 5.0])
+@pytest.mark.parametrize("known", [True, False])
+def test_r_drop_and_padding_left_in_place(known: bool, r_drop: float, smoothing: float, rows: int, monkeypatch) -> None:
+    """`known` is a CPU, where padding is left out; elsewhere it stays, and counts for nothing."""
+    monkeypatch.setattr(file, "CHUNK_SIZE", {"cpu": rows * 11, "other": rows * 11})
+    monkeypatch.setattr(file, "_knows", lambda _: known)
+    features, output, target = problem()
+    features, target = (
+        features.detach().repeat(2, 1, 1).add_(torch.randn(6, 7, 5)).requires_grad_(),
+        target.repeat(2, 1),
+    )
+    first, second = output(features).log_softmax(-1).chunk(2)
+    both = (first.exp() - second.exp()) * (first - second)
+    apart = 0.5 * both.sum(-1)[target[:3] != 0].sum()
+    expected = plain(features, output, target, smoothing) + r_drop * apart
+    inputs = (features, output.weight, output.bias)
+    gradients = torch.autograd.grad(expected, inputs)
+    loss = word_loss(features, output, target, smoothing=smoothing, r_drop=r_drop)
+    torch.testing.assert_close(loss.total, expected)
+    torch.testing.assert_close(loss.cross_entropy, plain(features, output, target, 0.0).detach())
+    for found, right in zip(torch.autograd.grad(loss.total, inputs), gradients, strict=True):
+        torch.testing.assert_close(found, right)
+
+
 def test_extreme_logits_do_no_harm() -> None:
     output = nn.Linear(1, 3, bias=False).double()
     output.bias = nn.Parameter(torch.zeros(3).double())

@@ -63,9 +63,9 @@ class Copying:
 
     def validate(self, model: nn.Module) -> Validated:
         assert not model.training
+        held_out = [one.to(model.hidden.weight.device) for one in self.held_out]
         sums = [
-            smoothed_cross_entropy(model(one.source, one.target_output.size(1)), one.target_output)
-            for one in self.held_out
+            smoothed_cross_entropy(model(one.source, one.target_output.size(1)), one.target_output) for one in held_out
         ]
         loss = sum(one.cross_entropy.item() for one in sums) / sum(one.num_tokens for one in self.held_out)
         return Validated(loss=loss, figures={"bleu": 100 / (1 + loss)}, samples=(Sample("a", "b", "c"),))

@@ -2,7 +2,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from regard.training.loss import alignment_loss, r_drop_penalty, smoothed_cross_entropy
+from regard.training.loss import alignment_loss, smoothed_cross_entropy
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -25,19 +25,6 @@ def test_half_precision_is_summed_in_single():
     assert (
         smoothed_cross_entropy(logits, torch.ones(2, 3, dtype=torch.int64), smoothing=0.1).total.dtype == torch.float32
     )
-
-
-def test_r_drop_is_the_mean_of_both_divergences():
-    logits, target = torch.randn(4, 3, 6), torch.tensor([[2, 3, 0], [4, 0, 0]] * 2)
-    first, second = logits.log_softmax(-1).chunk(2)
-    expected = 0.0
-    for row, column in [(0, 0), (0, 1), (1, 0)]:
-        one, other = first[row, column], second[row, column]
-        expected += 0.5 * (
-            F.kl_div(one, other, reduction="sum", log_target=True)
-            + F.kl_div(other, one, reduction="sum", log_target=True)
-        )
-    torch.testing.assert_close(r_drop_penalty(logits, target), expected)
 
 
 def test_alignment_is_cross_entropy_and_empty_rows_cost_nothing():

@@ -25,10 +25,12 @@ def make_index_batches(
     epoch: int = 0,
     shuffle: bool = True,
     too_long: Literal["alone", "refuse"] = "alone",
+    few_shapes: bool = False,
 ) -> list[Integers]:
     """Group the sentences 0, 1, … of these lengths; every sentence is in exactly one batch.
 
-    A sentence that alone exceeds `tokens` gets a batch of its own, or is refused, as `too_long` says.
+    A sentence that alone exceeds `tokens` gets a batch of its own, or is refused, as `too_long` says. With `few_shapes`
+    lengths count as what `round_length` makes of them: batches then have few numbers of rows.
     Without `shuffle` the batches go from short to long, the same in every epoch.
 
     >>> lengths = np.array([3, 9, 3, 8])
@@ -53,10 +55,22 @@ def make_index_batches(
     lean = np.where(longer % 2 == 0, target_lengths - source_lengths, source_lengths - target_lengths)
     chance = random.random_raw(len(longer)) if shuffle else np.arange(len(longer))
     order = np.lexsort((chance, lean, longer))
-    batches = _cut(order, longer[order], tokens)
+    counted = round_length(longer) if few_shapes else longer
+    batches = _cut(order, counted[order], tokens)
     if not shuffle:
         return batches
     return [batches[number] for number in np.argsort(random.random_raw(len(batches)), kind="stable")]
+
+
+def round_length(lengths: Integers) -> Integers:
+    """Round lengths up to one of four for each doubling, and to 8 at least.
+
+    >>> round_length(np.array([3, 9, 10, 17, 21, 100])).tolist()
+    [8, 10, 10, 20, 24, 112]
+    """
+    least = np.maximum(lengths, 8)
+    step = 2 ** (np.ceil(np.log2(least)).astype(np.int64) - 3)
+    return -(-least // step) * step
 
 
 def share_batches(batches: Sequence[Integers], *, rank: int, ranks: int) -> list[Integers]:

@@ -1,6 +1,6 @@
 """Padded tensors for training and scoring, in an order that can be taken up where it stopped."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -9,8 +9,9 @@ import torch
 from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
-from regard.data.batches.bucketing import make_index_batches, share_batches
+from regard.data.batches.bucketing import make_index_batches, round_length, share_batches
 from regard.data.batches.epochs import Epochs
 from regard.data.batches.ragged import Ragged
 from regard.data.corpora.pair import Link
@@ -58,8 +59,25 @@ class Batch(NamedTuple):
 
     def halve(self) -> "list[Batch]":
         """Divide it into two of half as many sentences, each as long as its longest; one sentence stays one."""
-        middle = (len(self.indices) + 1) // 2
-        return [self._part(rows) for rows in (slice(0, middle), slice(middle, None)) if len(self.indices[rows])]
+        count = int((self.indices >= 0).sum())
+        middle = (count + 1) // 2
+        return [self._part(rows) for rows in (slice(0, middle), slice(middle, count)) if len(self.indices[rows])]
+
+    def padded(self, rows: int, source: int, target: int) -> "Batch":
+        """Fill it up to a larger shape; rows that hold no sentence have the index −1, and nothing to predict."""
+        empty = rows - len(self.indices)
+        size = {"source": source, "target_input": target, "target_output": target}
+        more = {name: (0, length - getattr(self, name).size(1), 0, empty) for name, length in size.items()}
+        filled = {name: F.pad(getattr(self, name), width, value=PAD) for name, width in more.items()}
+        filled["source"][len(self.indices) :, 0] = END
+        filled["target_input"][len(self.indices) :, 0] = START
+        return self._replace(
+            **filled,
+            source_lengths=F.pad(self.source_lengths, (0, empty), value=1),  # no attention over nothing
+            target_lengths=F.pad(self.target_lengths, (0, empty)),
+            indices=F.pad(self.indices, (0, empty), value=-1),
+            links=None if self.links is None else (*self.links, *((),) * empty),
+        )
 
     def _part(self, rows: slice) -> "Batch":
         longest_source, longest_target = int(self.source_lengths[rows].max()), int(self.target_lengths[rows].max())
@@ -94,7 +112,7 @@ class Batches(Epochs[Batch]):
     """The batches that one process takes, one epoch after another.
 
     `examples` is a corpus, or a function that gives the corpus of an epoch, where it is encoded anew in each
-    (BPE-dropout).
+    (BPE-dropout). With `few_shapes` batches are filled up so that their shapes are few, which CUDA graphs want.
 
     >>> corpus = Ragged.from_lists([[5, 6], [7], [8, 9, 10]])
     >>> batches = Batches(Examples(source=corpus, target=corpus), tokens=8, seed=1)
@@ -114,8 +132,10 @@ class Batches(Epochs[Batch]):
         rank: int = 0,
         ranks: int = 1,
         too_long: Literal["alone", "refuse"] = "alone",
+        few_shapes: bool = False,
     ) -> None:
         super().__init__()
+        self._few_shapes = few_shapes
         self._encode: Callable[[int], Examples] = examples if callable(examples) else lambda epoch: examples
         self._tokens, self._seed, self._shuffle, self._too_long = tokens, seed, shuffle, too_long
         self._rank, self._ranks = rank, ranks
@@ -132,12 +152,28 @@ class Batches(Epochs[Batch]):
             epoch=epoch,
             shuffle=self._shuffle,
             too_long=self._too_long,
+            few_shapes=self._few_shapes,
         )
         return share_batches(batches, rank=self._rank, ranks=self._ranks)
 
     def make(self, indices: NDArray[np.int64], *, epoch: int, number: int) -> Batch:
         """Pad these sentences into one batch."""
-        return make_batch(self.examples(epoch), indices)
+        batch = make_batch(self.examples(epoch), indices)
+        if not self._few_shapes:
+            return batch
+        source, target = round_length(np.array([batch.source.size(1), batch.target_output.size(1)])).tolist()
+        return batch.padded(max(len(indices), self._tokens // max(source, target)), source, target)
+
+    def state(self) -> dict[str, int]:
+        """Return the position in the data, in plain numbers for a checkpoint."""
+        return super().state() | ({"few_shapes": 1} if self._few_shapes else {})
+
+    def restore(self, state: Mapping[str, int]) -> None:
+        """Go to where `state` was taken, with batches of the shapes it was taken with."""
+        few_shapes = bool(state.get("few_shapes", 0))
+        if few_shapes != self._few_shapes:
+            self._few_shapes, self._planned = few_shapes, None
+        super().restore({name: value for name, value in state.items() if name != "few_shapes"})
 
     def longest(self) -> tuple[int, int]:
         """Give the most tokens of any source and any target of this epoch, `</s>` included."""

@@ -9,6 +9,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.errors import ArgumentError, ArgumentTypeError
 from regard.layers.checks import check_choice, check_size, check_width
+from regard.layers.recurrent.frozen import can_freeze, run_frozen
 from regard.layers.uncompiled import uncompiled
 
 Cell = Literal["rnn", "lstm", "gru"]
@@ -37,8 +38,9 @@ class RecurrentEncoder(nn.Module):
     $$\overrightarrow{h}_j = f(x_j, \overrightarrow{h}_{j-1}), \qquad \overleftarrow{h}_j = f(x_j,
     \overleftarrow{h}_{j+1}), \qquad h_j = [\overrightarrow{h}_j; \overleftarrow{h}_j]$$
 
-    where $f$ is `cell`. `size` is the width of $h_j$: hidden_size, twice that if `bidirectional`. Sequences are packed:
-    padding is not read, so that it never changes a state, and a row without any word has zero states.
+    where $f$ is `cell`. `size` is the width of $h_j$: hidden_size, twice that if `bidirectional`. Padding never changes
+    a state, and a row without any word has zero states: sequences are packed, or on a GPU gates are shut
+    (`layers/recurrent/frozen.py`), which asks for no length there.
 
     Reference: Schuster and Paliwal (1997); Bahdanau, Cho and Bengio (2015), section 3.2, arXiv:1409.0473.
     Differs: torch's GRU resets after the matrix product, not before it as printed; the fused kernels want it so.
@@ -85,8 +87,11 @@ class RecurrentEncoder(nn.Module):
     def forward(
         self, embedding: Float[Tensor, "batch length input_size"], lengths: Int[Tensor, " batch"] | None = None
     ) -> Encoded:
-        """Read each row up to its length; without `lengths`, whole. On a GPU, lengths kept on the CPU save a wait."""
+        """Read each row up to its length; without `lengths`, whole."""
         check_width("embedding", embedding, self.recurrence.input_size)
+        if lengths is not None and embedding.is_cuda and embedding.numel() and can_freeze(self.recurrence):
+            _check_lengths(lengths, embedding)
+            return Encoded(*run_frozen(self.recurrence, embedding, lengths.to(embedding.device)))
         lengths = None if lengths is None else _on_cpu(lengths, embedding)
         if not embedding.numel():
             return self._nothing(embedding)
@@ -116,13 +121,19 @@ class RecurrentEncoder(nn.Module):
         return Encoded(memory, state, state if isinstance(self.recurrence, nn.LSTM) else None)
 
 
-def _on_cpu(lengths: Tensor, embedding: Tensor) -> Tensor:
-    """Check the lengths and bring them where packing wants them."""
+def _check_lengths(lengths: Tensor, embedding: Tensor) -> None:
+    """Raise unless there is one whole number for each row."""
     if lengths.dtype.is_floating_point or lengths.dtype == torch.bool:
         raise ArgumentTypeError(f"`lengths` must be a tensor of integers; received {lengths.dtype}.")
-    batch, longest = embedding.shape[:2]
+    batch = embedding.size(0)
     if tuple(lengths.shape) != (batch,):
         raise ArgumentError(f"`lengths` must have one number per row, ({batch},); received {tuple(lengths.shape)}.")
+
+
+def _on_cpu(lengths: Tensor, embedding: Tensor) -> Tensor:
+    """Check the lengths and bring them where packing wants them."""
+    _check_lengths(lengths, embedding)
+    batch, longest = embedding.shape[:2]
     lengths = lengths.cpu().long()
     if batch and not (lengths.min() >= 0 and lengths.max() <= longest):
         raise ArgumentError(

@@ -86,6 +86,7 @@ class LanguageJob:
             rank=self.group.rank,
             ranks=self.group.ranks,
         )
+        self.uncaptured = "a batch goes on from the state that the one before it left" if carries else ""
         self._states = CarriedStates(self.batches.rows, batches=config.train.accumulate)
         self.at_once = VALID_LANES if carries else max(1, CELLS // length)
         """Lanes or windows of the held-out text that are read at once."""

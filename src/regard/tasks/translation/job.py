@@ -21,7 +21,7 @@ from regard.tasks.translation.links import gold_weights
 from regard.tasks.translation.samples import make_samples
 from regard.tasks.translation.settings import TranslationTrain
 from regard.training.group import Group
-from regard.training.loss import Loss, alignment_loss, r_drop_penalty, smoothed_cross_entropy
+from regard.training.loss import Loss, alignment_loss
 from regard.training.watch import Validated
 
 
@@ -46,7 +46,9 @@ class TranslationJob:
             seed=settings.seed,
             rank=group.rank,
             ranks=group.ranks,
+            few_shapes=group.device.type == "cuda" and group.ranks == 1 and settings.graphs,
         )
+        self.uncaptured = "train.guided_alignment reads links from the CPU" if settings.guided_alignment else ""
         self._held_out = encode_pairs(valid, tokenizers)
         self.at_once = settings.batch_tokens
         """Tokens of the held-out pairs that are read, or translated, at once."""
@@ -74,15 +76,15 @@ class TranslationJob:
         if settings.r_drop:
             batch = _twice(batch)
         read = model.read(batch.source, batch.source_lengths, batch.target_input, weights=settings.guided_alignment > 0)
-        if settings.r_drop:
-            logits = model.output(read.features)
-            both = smoothed_cross_entropy(logits, batch.target_output, smoothing=settings.label_smoothing)
-            penalty = r_drop_penalty(logits, batch.target_output)
-            result = Loss(0.5 * (both.total + settings.r_drop * penalty), 0.5 * both.cross_entropy)
-        else:
-            result = Loss(
-                *word_loss(read.features, model.output, batch.target_output, smoothing=settings.label_smoothing)
-            )
+        words = word_loss(
+            read.features,
+            model.output,
+            batch.target_output,
+            smoothing=settings.label_smoothing,
+            r_drop=settings.r_drop,
+        )
+        share = 0.5 if settings.r_drop else 1.0  # the batch is there twice
+        result = Loss(share * words.total, share * words.cross_entropy)
         if settings.guided_alignment:
             # One head of the last layer but one: Garg et al. (2019), section 4.2, arXiv:1909.02074.
             if read.weights is None:
@@ -91,7 +93,7 @@ class TranslationJob:
                     f"{settings.guided_alignment:g}."
                 )
             attended = read.weights[:, max(0, read.weights.size(1) - 2), 0]
-            guided = alignment_loss(attended, gold_weights(batch)) * (0.5 if settings.r_drop else 1.0)
+            guided = alignment_loss(attended, gold_weights(batch)) * share
             result = result._replace(total=result.total + settings.guided_alignment * guided)
         return result
 
