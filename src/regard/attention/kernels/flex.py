@@ -14,6 +14,8 @@ from regard.attention.inputs import Inputs
 from regard.attention.kernels import sdpa
 from regard.attention.kernels.flex_rules import mask_rule, varying_axes
 from regard.attention.kernels.reference import Active, Operands, operands, ungroup
+from regard.attention.kernels.torch_kernel import Fused
+from regard.attention.kernels.torch_kernel import plain as plain_attention
 from regard.attention.kernels.twice import differentiable_twice_apart
 from regard.attention.mask import Mask
 from regard.attention.normalize import Sink
@@ -153,7 +155,7 @@ def attend(inputs: Inputs, ready: Operands | None = None) -> Tensor:
             bias, allowed = torch.where(allowed, bias, -torch.inf), None
         folded = _four_axes(bias if allowed is None else allowed, len(shape))
         change = score.change if isinstance(score, Softcap) else None
-        return sdpa.plain(sdpa.Fused(query, key, value, folded, False, scale, grouped), change)
+        return plain_attention(Fused(query, key, value, folded, False, scale, grouped), change)
 
     def fused(*tensors: Tensor) -> Tensor:
         with _many_kernels():

@@ -1,7 +1,4 @@
-"""Torch's fused kernel, for every score that is an inner product in disguise, with Softmax."""
-
-from collections.abc import Callable
-from typing import NamedTuple
+"""Every score that is an inner product in disguise, rewritten for torch's fused kernel."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -10,15 +7,13 @@ from torch.nn import functional as F
 
 from regard.attention.inputs import Inputs
 from regard.attention.kernels.reference import Operands, operands, ungroup
-from regard.attention.kernels.twice import differentiable_twice
+from regard.attention.kernels.torch_kernel import Fused, few_keys, run
 from regard.attention.mask import Causal
-from regard.attention.normalize import Sink, Softmax, normalize
+from regard.attention.normalize import Sink, Softmax
+from regard.attention.prepared import as_bias
 from regard.attention.score import Score
 from regard.attention.similarity import Gaussian
 from regard.attention.tensors import Keys, Queries, name_of, widened
-
-#: With fewer keys torch's CPU kernel gives zeros for a row of NaN, unless it is given a mask.
-FEW_KEYS = 16
 
 
 def refusal(inputs: Inputs) -> str | None:
@@ -40,18 +35,6 @@ def refusal(inputs: Inputs) -> str | None:
     if inputs.position is not None and inputs.position.needs_weights:
         return f"{name_of(inputs.position)} works on the weights, which the fused kernel does not give"
     return None
-
-
-class Fused(NamedTuple):
-    """The arguments of torch's kernel, four axes each."""
-
-    query: Tensor
-    key: Tensor
-    value: Tensor
-    bias: Tensor | None
-    causal: bool
-    scale: float
-    grouped: bool
 
 
 def attend(inputs: Inputs, ready: Operands | None = None) -> Float[Tensor, "*context query value_size"]:
@@ -77,6 +60,9 @@ def attend(inputs: Inputs, ready: Operands | None = None) -> Float[Tensor, "*con
         offset = position_bias(inputs, query, key)
     bias = lower_bias(inputs, (offset, inner.bias), mask)
     dtype = _kernel_dtype(inputs.dtype, bias)
+    if bias is not None and bias is mask and query.is_cuda:
+        kept = inputs.kept_mask(bias)
+        bias = as_bias(bias, dtype) if kept is None else kept.bias(dtype)
     query, key, value = inner.query.to(dtype), inner.key.to(dtype), value.to(dtype)
     query, key, value, bias = as_four_axes(query, key, value, bias, inputs.shape, grouped)
     fused = Fused(query, key, value, bias, causal, inner.scale, grouped)
@@ -146,14 +132,9 @@ def lower_mask(inputs: Inputs) -> tuple[bool, bool]:
         queries, keys = inputs.shape[-2:]
         if queries == 1 and inputs.mask.align == "end":
             return False, False  # a single query stands at the last key
-        if queries == keys and not _few_keys(inputs.key):
+        if queries == keys and not few_keys(inputs.key):
             return True, False
     return False, True
-
-
-def _few_keys(key: Tensor) -> bool:
-    """Return whether torch's kernel would lose NaN without a mask; compiled code is one for all lengths."""
-    return key.device.type == "cpu" and not torch.compiler.is_compiling() and key.size(-2) < FEW_KEYS
 
 
 def position_bias(inputs: Inputs, query: Queries, key: Keys) -> Float[Tensor, "..."] | None:
@@ -214,55 +195,3 @@ def as_four_axes(
         elif bias.ndim == 3:  # one for each head
             bias = bias.unsqueeze(0)
     return fold(query, lead), fold(key, key_lead), fold(value, key_lead), bias
-
-
-def run(fused: Fused, dropout: float) -> Float[Tensor, "batch heads query size"]:
-    """Call torch's kernel; without dropout, in a way that can be differentiated twice."""
-    if not torch.compiler.is_compiling() and fused.key.size(-2) == 0:
-        return plain(fused)  # the kernel would pass on a query of NaN
-    if dropout:
-        return _kernel(fused, dropout)
-    # What follows must not hold the tensors: autograd decides how long they live.
-    tensors, settings = fused[:4], fused[4:]
-
-    def filled(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Fused:
-        return Fused(query, key, value, bias, *settings)
-
-    return differentiable_twice(
-        lambda *prepared: _kernel(filled(*prepared)), lambda *prepared: plain(filled(*prepared)), *tensors
-    )
-
-
-def _kernel(fused: Fused, dropout: float = 0.0) -> Tensor:
-    query, bias = fused.query, fused.bias
-    if bias is None and not fused.causal and _few_keys(fused.key):
-        bias = fused.key.new_zeros(1, fused.key.size(-2))
-    if bias is not None and bias.requires_grad and not any(item.requires_grad for item in fused[:3]):
-        query = query.detach().requires_grad_()  # torch's CUDA kernels prepare no backward pass for a bias alone
-    return F.scaled_dot_product_attention(
-        query,
-        fused.key,
-        fused.value,
-        attn_mask=bias,
-        dropout_p=dropout,
-        is_causal=fused.causal,
-        scale=fused.scale,
-        enable_gqa=fused.grouped,
-    )
-
-
-def plain(fused: Fused, change: Callable[[Tensor], Tensor] | None = None) -> Float[Tensor, "batch heads query size"]:
-    """Compute what the kernel computes by operations that can be differentiated any number of times."""
-    query, key, value = widened(fused.query), widened(fused.key), widened(fused.value)
-    if fused.grouped:
-        key, value = ungroup(key, query.size(-3)), ungroup(value, query.size(-3))
-    scores = query * fused.scale @ key.mT
-    scores = scores if change is None else change(scores)
-    mask = None
-    if fused.causal:
-        mask = Causal().dense(scores.shape, scores.device)
-    elif fused.bias is not None and fused.bias.dtype == torch.bool:
-        mask = fused.bias
-    elif fused.bias is not None:
-        scores, mask = scores + fused.bias, fused.bias != -torch.inf
-    return (normalize(scores, mask, Softmax()) @ value).to(fused.value.dtype)
