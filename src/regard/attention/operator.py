@@ -176,6 +176,10 @@ def _fused(
     inputs: Inputs, name: Literal["sdpa", "flex", "triton"], *, weights: bool, log_normalizer: bool
 ) -> Tensor | Attended | Partial:
     """Run a fused kernel and compute beside it what it does not give: the context stays the kernel's."""
+    if name == "sdpa" and log_normalizer and not weights:
+        both = sdpa.attend_with_log(inputs)
+        if both is not None:
+            return Partial(*both)
     needs_operands = weights or log_normalizer
     ready = reference.operands(inputs, mask=inputs.dense_mask()) if needs_operands else None
     match name:

@@ -6,7 +6,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention.inputs import Inputs
-from regard.attention.kernels.reference import Operands, operands, ungroup
+from regard.attention.kernels import with_log
+from regard.attention.kernels.reference import Operands, mask_with_bias, operands, ungroup
 from regard.attention.kernels.torch_kernel import Fused, few_keys, run
 from regard.attention.mask import Causal
 from regard.attention.normalize import Sink, Softmax
@@ -39,6 +40,38 @@ def refusal(inputs: Inputs) -> str | None:
 
 def attend(inputs: Inputs, ready: Operands | None = None) -> Float[Tensor, "*context query value_size"]:
     """Rewrite the call for torch's kernel and run it; `ready` spares preparing the operands again."""
+    fused, sink = lower(inputs, ready), inputs.normalize
+    if type(sink) is not Sink:
+        return _shaped(inputs, run(one_width(fused), inputs.dropout), fused)
+    kernel = None if inputs.dropout else with_log.choose_kernel(one_width(fused))
+    if kernel is not None:
+        context, _ = with_log.attend(one_width(fused), kernel, _sink_rows(sink, inputs.shape, fused.grouped))
+        return _shaped(inputs, context, fused)
+    context = run(one_width(with_sink(fused, sink, inputs.shape)), inputs.dropout)
+    return _shaped(inputs, context[..., 1:, :] if fused.causal else context, fused)
+
+
+def attend_with_log(inputs: Inputs) -> tuple[Tensor, Tensor] | None:
+    """Give the context and each row's log normalizer by the kernel, or None where it does not know the latter."""
+    assert isinstance(inputs.score, Score)
+    if inputs.dropout or inputs.score.inner_shifts:
+        return None
+    _, masked = lower_mask(inputs)
+    ready = operands(inputs, mask=inputs.dense_mask() if masked else None)
+    fused = lower(inputs, ready)
+    kernel = with_log.choose_kernel(one_width(fused))
+    if kernel is None:
+        return None
+    context, log = with_log.attend(one_width(fused), kernel)
+    log = log.reshape(inputs.shape[:-1])
+    allowed = mask_with_bias(inputs, ready.mask)
+    if allowed is not None:
+        log = log.masked_fill(~allowed.any(-1), -torch.inf)
+    return _shaped(inputs, context, fused), log
+
+
+def lower(inputs: Inputs, ready: Operands | None) -> Fused:
+    """Rewrite the call as the arguments of torch's kernel, but for the sink and for widths that differ."""
     assert isinstance(inputs.score, Score)
     causal, masked = lower_mask(inputs)
     if ready is None:
@@ -65,16 +98,21 @@ def attend(inputs: Inputs, ready: Operands | None = None) -> Float[Tensor, "*con
         bias = as_bias(bias, dtype) if kept is None else kept.bias(dtype)
     query, key, value = inner.query.to(dtype), inner.key.to(dtype), value.to(dtype)
     query, key, value, bias = as_four_axes(query, key, value, bias, inputs.shape, grouped)
-    fused = Fused(query, key, value, bias, causal, inner.scale, grouped)
-    if type(inputs.normalize) is Sink:
-        fused = with_sink(fused, inputs.normalize, inputs.shape)
-    context = run(one_width(fused), inputs.dropout)
-    if type(inputs.normalize) is Sink and causal:
-        context = context[..., 1:, :]
-    if context.size(-1) != value.size(-1):
-        context = context[..., : value.size(-1)]
-    context = context.to(inputs.dtype)
-    return context if len(inputs.shape) == 4 else context.reshape(*inputs.shape[:-1], value.size(-1))
+    return Fused(query, key, value, bias, causal, inner.scale, grouped)
+
+
+def _shaped(inputs: Inputs, context: Tensor, fused: Fused) -> Tensor:
+    """Give what a kernel gave the width, the precision and the axes of the call."""
+    width = fused.value.size(-1)
+    context = (context if context.size(-1) == width else context[..., :width]).to(inputs.dtype)
+    return context if len(inputs.shape) == 4 else context.reshape(*inputs.shape[:-1], width)
+
+
+def _sink_rows(sink: Sink, shape: tuple[int, ...], grouped: bool) -> Tensor:
+    """Lay the sink's score along the rows of the kernel's four axes."""
+    score = widened(sink.score)
+    heads_first = len(shape) == 3 and not grouped  # the kernel takes them for the batch then
+    return score.reshape(-1, 1, 1) if heads_first else score.reshape(1, -1, 1)
 
 
 def with_sink(fused: Fused, sink: Sink, shape: tuple[int, ...]) -> Fused:
