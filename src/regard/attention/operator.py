@@ -8,7 +8,8 @@ from torch import Tensor
 
 from regard.attention.checks import check_flag
 from regard.attention.inputs import Inputs, read_inputs, refuse_unknown
-from regard.attention.kernels import additive, chunked, direct, flex, reference, rows, sdpa
+from regard.attention.kernels import additive, direct, flex, reference, rows, sdpa
+from regard.attention.kernels import weights as weights_beside
 from regard.attention.kernels.choose import Backend, BackendReport, choose, refusals
 from regard.attention.kernels.reference import Attended
 from regard.attention.mask import Mask
@@ -193,7 +194,7 @@ def _fused(
     if ready is None:
         return context
     if weights:
-        return Attended(context, *reference.weigh(inputs, ready, chunked=chunked.pays(inputs)))
+        return Attended(context, *weights_beside.weigh(inputs, ready))
     return Partial(context, rows.log_normalizers(inputs, ready))
 
 

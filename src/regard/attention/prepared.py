@@ -118,6 +118,13 @@ def promises_finite(mask: Mask | None) -> bool:
     return type(mask) is Padding and mask.finite
 
 
+def fills_every_row(mask: Mask | None, shape: Sequence[int]) -> bool:
+    """Return whether every query may attend to some key, whatever the tensors hold."""
+    if type(mask) is Causal and mask.positions is None:
+        return shape[-1] > 0 and (mask.align == "start" or shape[-2] <= shape[-1])
+    return mask is None
+
+
 def as_finite(mask: Mask) -> Mask:
     """Give the mask with that promise, for a sequence that attends to itself and whose padding was zeroed.
 

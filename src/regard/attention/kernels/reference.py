@@ -16,7 +16,7 @@ from regard.attention.kernels.blank import blank, known_finite
 from regard.attention.kernels.chunked import chunked_scores, whole_scores
 from regard.attention.mask import Harmless
 from regard.attention.normalize import Softmax, normalize, softmax_and_log
-from regard.attention.prepared import promises_finite
+from regard.attention.prepared import fills_every_row, promises_finite
 from regard.attention.score import Score
 from regard.attention.score_function import ChangedScore
 from regard.attention.tensors import Keys, Queries, Scores, broadcasts, widened
@@ -166,6 +166,9 @@ def weigh(
     scores = biased_scores(inputs, query, key, chunked=chunked, added=added)
     mask = mask_with_bias(inputs, mask)
     if normalizer and type(inputs.normalize) is Softmax:
+        narrowed = inputs.bias is not None or (inputs.position is not None and inputs.position.narrows)
+        if mask is not None and not narrowed and fills_every_row(inputs.mask, inputs.shape):
+            scores, mask = scores.masked_fill(~mask, -torch.inf), None
         weights, log = softmax_and_log(scores, mask)
         return (weights if inputs.position is None else inputs.position.reweight(weights)), log
     weights = normalize(scores, mask, inputs.normalize)
