@@ -6,9 +6,10 @@ in place is noticed. While a CUDA graph is captured, a mask made before keeps no
 anew before the graph runs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -23,6 +24,8 @@ MOST_NUMBERS = 1 << 22
 MOST_SHAPES = 4
 #: Rows of a bias begin at multiples of so many numbers, as torch's kernels want them: else they would copy it.
 ALIGNMENT = 16
+
+Plan = TypeVar("Plan")
 
 
 class Prepared:
@@ -88,22 +91,44 @@ def prepare_known(mask: Mask, shape: tuple[int, ...], device: torch.device) -> P
     key = _key(mask, shape, device)
     if key is None:
         return None
-    store: dict[tuple[object, ...], Prepared] = _holder(mask).__dict__.setdefault("prepared", {})
-    kept = store.get(key)
+    store = _store(mask)
+    kept: Prepared | None = store.get(key)
     if kept is None:
         kept = _make(mask, shape, device)
         if type(kept.dense) is Tensor and kept.dense.numel() <= MOST_NUMBERS:
-            if len(store) >= MOST_SHAPES:
-                store.clear()
-            store[key] = kept
+            _put(store, key, kept)
     return kept
 
 
 def recall(mask: Mask, shape: tuple[int, ...], device: torch.device) -> Prepared | None:
     """Give what is kept with the mask for scores of that shape, if anything is and still holds."""
-    store: dict[tuple[object, ...], Prepared] | None = _holder(mask).__dict__.get("prepared")
+    store = _store(mask)
     key = _key(mask, shape, device) if store else None
-    return None if store is None or key is None else store.get(key)
+    kept: Prepared | None = None if key is None else store.get(key)
+    return kept
+
+
+def keep(mask: Mask, shape: tuple[int, ...], device: torch.device, plan: Callable[..., Plan]) -> Plan:
+    """Give `plan(mask, shape, device)`, made once and kept with the mask where that is safe."""
+    key = _key(mask, shape, device)
+    if key is None:
+        return plan(mask, shape, device)
+    store, key = _store(mask), (plan, shape, *key)
+    if key not in store:
+        _put(store, key, plan(mask, shape, device))
+    kept: Plan = store[key]
+    return kept
+
+
+def _store(mask: Mask) -> dict[tuple[object, ...], Any]:
+    store: dict[tuple[object, ...], Any] = _holder(mask).__dict__.setdefault("prepared", {})
+    return store
+
+
+def _put(store: dict[tuple[object, ...], Any], key: tuple[object, ...], item: object) -> None:
+    if len(store) >= MOST_SHAPES:
+        store.clear()
+    store[key] = item
 
 
 def _make(mask: Mask, shape: tuple[int, ...], device: torch.device) -> Prepared:
@@ -119,10 +144,10 @@ def promises_finite(mask: Mask | None) -> bool:
 
 
 def fills_every_row(mask: Mask | None, shape: Sequence[int]) -> bool:
-    """Return whether every query may attend to some key, whatever the tensors hold."""
-    if type(mask) is Causal and mask.positions is None:
-        return shape[-1] > 0 and (mask.align == "start" or shape[-2] <= shape[-1])
-    return mask is None
+    """Return whether the mask is known to leave every query some key."""
+    if type(mask) is not Causal or mask.positions is not None:
+        return False
+    return shape[-1] > 0 and (mask.align == "start" or shape[-2] <= shape[-1])
 
 
 def as_finite(mask: Mask) -> Mask:

@@ -70,7 +70,7 @@ def _masked(
     if query.is_cpu:
         if not all_finite and not known_finite(*([query] if keys_finite else [query, key, value])):
             return None
-        return query, key, value, prepared.dense
+        return query, key, value, prepared.bias(kernel_dtype(value))
     zero = prepared.zero(query)
     if not all_finite:
         query = torch.where(prepared.query_rows, query, zero)
