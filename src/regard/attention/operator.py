@@ -12,6 +12,7 @@ from regard.attention.kernels import additive, direct, flex, reference, rows, sd
 from regard.attention.kernels import weights as weights_beside
 from regard.attention.kernels.choose import Backend, BackendReport, choose, refusals
 from regard.attention.kernels.reference import Attended
+from regard.attention.kernels.torch_kernel import kernel_name
 from regard.attention.mask import Mask
 from regard.attention.merge import Partial
 from regard.attention.normalize import NormalizeFunction, Normalizer, Softmax
@@ -238,4 +239,9 @@ def explain_backend(
         generator=generator,
         grouped=grouped,
     )
-    return BackendReport(chosen=choose(inputs, None), refusals=refusals(inputs))
+    chosen = choose(inputs, None)
+    kernel = None
+    if chosen == "sdpa" and query.is_cuda:
+        with torch.no_grad():
+            kernel = kernel_name(sdpa.one_width(sdpa.lower(inputs, None)), dropout)
+    return BackendReport(chosen=chosen, refusals=refusals(inputs), kernel=kernel)

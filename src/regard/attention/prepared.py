@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from regard.attention.kernels.blank import LARGE, blank_large
 from regard.attention.kernels.transforms import traced
 from regard.attention.mask import And, Causal, Documents, Harmless, Mask, Padding, Window
 
@@ -62,11 +63,13 @@ class Prepared:
             self._biases[dtype] = as_bias(self.dense, dtype)
         return self._biases[dtype]
 
-    def zero(self, tensor: Tensor) -> Float[Tensor, ""]:
-        """Give a zero of the tensor's precision on its device: a number of Python's would be moved there every time."""
-        if tensor.dtype not in self._zeros:
+    def blank(self, tensor: Float[Tensor, "*batch row size"], keep: Bool[Tensor, "... row one"]) -> Tensor:
+        """Zero the rows where `keep` is False, whatever they hold."""
+        if tensor.numel() >= LARGE:
+            return blank_large(tensor, keep)
+        if tensor.dtype not in self._zeros:  # a number of Python's would be moved to the device every time
             self._zeros[tensor.dtype] = tensor.new_zeros(())
-        return self._zeros[tensor.dtype]
+        return torch.where(keep, tensor, self._zeros[tensor.dtype])
 
 
 def as_bias(mask: Bool[Tensor, "... query key"], dtype: torch.dtype) -> Float[Tensor, "... query key"]:

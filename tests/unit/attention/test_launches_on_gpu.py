@@ -1,5 +1,6 @@
 """What a call starts on a CUDA device beside its kernel: launches are counted, waits forbidden, all of it captured."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard import Causal, Documents, Padding, attention
+from regard import Causal, Documents, Padding, Sink, attention, explain_backend
 from regard.layers import FeedForward, MultiHeadAttention, TransformerDecoderBlock, TransformerEncoderBlock
 
 pytestmark = pytest.mark.gpu
@@ -18,9 +19,11 @@ def launches(work: Callable[[], object]) -> int:
     """Count the kernels of the second call: the first makes what is kept."""
     work()
     torch.cuda.synchronize()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-        work()
-        torch.cuda.synchronize()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's profiler speaks of cycles, which are not used here
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+            work()
+            torch.cuda.synchronize()
     return sum(event.device_type == torch.autograd.DeviceType.CUDA for event in profile.events())
 
 
@@ -31,7 +34,7 @@ def draw(device: torch.device, *shape: int) -> Tensor:
 @pytest.mark.parametrize("trained", [False, True])
 @pytest.mark.parametrize(
     ("kind", "more", "more_backward"),
-    [("causal", 0, 0), ("finite", 0, 0), ("padded", 3, 6)],
+    [("causal", 0, 0), ("finite", 0, 0), ("padded", 3, 9)],
 )
 def test_launches_beside_the_kernel(
     kind: str, more: int, more_backward: int, trained: bool, cuda: torch.device
@@ -80,9 +83,12 @@ def test_no_call_waits_and_a_graph_can_be_captured(name: str, cuda: torch.device
         output = call(x, lengths)
         return output, *torch.autograd.grad(output.float().square().sum(), parameters)
 
-    torch.cuda.set_sync_debug_mode("error")
     try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch calls the mode a prototype
+            torch.cuda.set_sync_debug_mode("error")
         side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             step()
             step()
@@ -148,3 +154,59 @@ def test_second_derivatives(shape: tuple[int, ...], kind: str, cuda: torch.devic
     for result, truth in zip(*results, strict=True):
         scale = max(1.0, float(truth.detach().float().abs().max()))
         torch.testing.assert_close(result.float(), truth.float(), atol=0.05 * scale, rtol=0)
+
+
+@pytest.mark.parametrize(("length", "kernel"), [(64, "memory-efficient"), (1024, "cuDNN")])
+def test_the_choice_is_named(length: int, kernel: str, cuda: torch.device) -> None:
+    """Few tokens go to the memory-efficient kernel, many to what torch prefers."""
+    inputs = [draw(cuda, 4, 8, length, 64) for _ in range(3)]
+    for mask in (Causal(), Padding(torch.full((4,), length - 3, device=cuda)), None):
+        report = explain_backend(*inputs, mask=mask)
+        assert report.chosen == "sdpa"
+        assert report.kernel == kernel
+        assert f"sdpa       chosen: torch's {kernel} kernel" in str(report)
+
+
+@pytest.mark.parametrize("kind", ["causal", "padded"])
+@pytest.mark.parametrize("length", [50, 300])
+def test_sinks_and_log_normalizers_of_the_kernels(length: int, kind: str, cuda: torch.device) -> None:
+    """Context, sink and log normalizer with all gradients, by the kernel's own log normalizer."""
+    inputs, sink = [draw(cuda, 3, 4, length, 64).requires_grad_() for _ in range(3)], torch.randn(4, device=cuda)
+    sink.requires_grad_()
+    lengths = torch.tensor([length, length // 2, 0], device=cuda)
+    mask = Causal() if kind == "causal" else Padding(lengths)
+    results = []
+    for backend in ("sdpa", "reference"):
+        context = attention(*inputs, mask=mask, normalize=Sink(sink), backend=backend)
+        partial = attention(*inputs, mask=mask, return_log_normalizer=True, backend=backend)
+        log = partial.log_normalizer.masked_fill(partial.log_normalizer == -torch.inf, 0.0)
+        loss = context.float().square().sum() + log.square().sum() + partial.context.float().sum()
+        results.append([context, partial.context, partial.log_normalizer, *torch.autograd.grad(loss, [*inputs, sink])])
+    for result, truth in zip(*results, strict=True):
+        finite = truth.isfinite()
+        assert torch.equal(result[~finite], truth[~finite])
+        scale = max(1.0, float(truth[finite].detach().float().abs().max()))
+        torch.testing.assert_close(result[finite].float(), truth[finite].float(), atol=0.03 * scale, rtol=0)
+
+
+def test_weights_on_request_are_those_of_the_reference(cuda: torch.device) -> None:
+    for width in (64, 48):
+        inputs = [draw(cuda, 2, 4, 100, width) for _ in range(3)]
+        for mask in (Causal(), None, Padding(torch.tensor([100, 0], device=cuda))):
+            result = attention(*inputs, mask=mask, return_weights=True)
+            truth = attention(*inputs, mask=mask, return_weights=True, backend="reference")
+            torch.testing.assert_close(result.weights, truth.weights, atol=1e-5, rtol=1e-4)
+            torch.testing.assert_close(result.log_normalizer, truth.log_normalizer, atol=1e-4, rtol=1e-4)
+
+
+def test_large_tensors_are_zeroed_by_words(cuda: torch.device) -> None:
+    inputs = [draw(cuda, 2, 16, 4096, 64).requires_grad_() for _ in range(3)]
+    lengths = torch.tensor([4096, 1000], device=cuda)
+    with torch.no_grad():
+        for tensor in inputs[1:]:
+            tensor[1, :, 1000:] = torch.nan
+    context = attention(*inputs, mask=Padding(lengths))
+    gradients = torch.autograd.grad(context.float().sum(), inputs)
+    assert context.isfinite().all()
+    assert all(gradient.isfinite().all() for gradient in gradients)
+    assert not gradients[1][1, :, 1000:].any()

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from regard.attention.checks import PRECISIONS
 from regard.attention.kernels.blank import known_finite
-from regard.attention.kernels.torch_kernel import FEW_KEYS, differentiable_again
+from regard.attention.kernels.torch_kernel import FEW_KEYS, call, differentiable_again
 from regard.attention.kernels.transforms import transform_in_force
 from regard.attention.mask import Causal, Harmless, Mask
 from regard.attention.prepared import prepare_known, promises_finite
@@ -54,7 +54,10 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None
         if causal and not math.isfinite(query.sum() + key.sum() + value.sum()):  # torch would lose NaN here
             return None
         bias = None if causal else _NOTHING[keys]
-    context = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=causal)
+    if query.is_cuda and not torch.is_autocast_enabled("cuda"):
+        context = call(query, key, value, bias, causal=causal)
+    else:
+        context = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=causal)
     return differentiable_again(context) if tracked else context
 
 
@@ -71,13 +74,12 @@ def _masked(
         if not all_finite and not known_finite(*([query] if keys_finite else [query, key, value])):
             return None
         return query, key, value, prepared.bias(kernel_dtype(value))
-    zero = prepared.zero(query)
     if not all_finite:
-        query = torch.where(prepared.query_rows, query, zero)
+        query = prepared.blank(query, prepared.query_rows)
     if not keys_finite:
-        same, rows = value is key, prepared.key_rows
-        key = torch.where(rows, key, zero)
-        value = key if same else torch.where(rows, value, zero)
+        same = value is key
+        key = prepared.blank(key, prepared.key_rows)
+        value = key if same else prepared.blank(value, prepared.key_rows)
     return query, key, value, prepared.bias(kernel_dtype(value))
 
 
