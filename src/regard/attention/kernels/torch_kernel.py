@@ -119,12 +119,14 @@ def differentiable_again(context: Float[Tensor, "batch heads query size"]) -> Fl
     A hook on the kernel's node costs the call two microseconds, and a first derivative nothing. It holds no tensor:
     those that the node saved decide, and autograd, how long they live.
     """
-    if torch.compiler.is_compiling():
+    node = None if torch.compiler.is_compiling() else context.grad_fn
+    if node is None:
         return context
-    node = context.grad_fn
-    if node is not None and node.name() == "SliceBackward0":  # torch cuts off features that it added
+    name = node.name()
+    if name == "SliceBackward0":  # torch cuts off features that it added
         node = node.next_functions[0][0]
-    if node is not None and node.name() in ONCE:
+        name = "" if node is None else node.name()
+    if node is not None and name in ONCE:
         node.register_hook(_with_graph)
     return context
 
