@@ -25,6 +25,7 @@ from regard.attention.score import (
 )
 from regard.attention.score_function import ScoreMod, ScoreRows, Softcap
 from regard.attention.similarity import Cosine, Gaussian
+from regard.attention.summary import WeightSummary, summarize_weights
 
 __all__ = [
     "Additive",
@@ -65,10 +66,12 @@ __all__ = [
     "Softcap",
     "Softmax",
     "Sparsemax",
+    "WeightSummary",
     "Window",
     "attention",
     "explain_backend",
     "from_torch_mha",
     "lookup",
     "merge",
+    "summarize_weights",
 ]

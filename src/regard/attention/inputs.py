@@ -15,6 +15,7 @@ from regard.attention.checks import check_device, check_flag, check_numbers, che
 from regard.attention.mask import And, Dense, Mask, Not, Or, as_mask
 from regard.attention.normalize import NormalizeFunction, Normalizer
 from regard.attention.position import Position
+from regard.attention.prepared import Prepared, prepare, recall
 from regard.attention.score import Score, ScoreFunction
 from regard.attention.tensors import autocasts, broadcasts, kernel_dtype, name_of
 from regard.errors import ArgumentError, ArgumentTypeError, nearest
@@ -44,13 +45,22 @@ class Inputs:
 
     def dense_mask(self) -> Bool[Tensor, "..."] | None:
         """Give the mask as a tensor of as many axes as the scores, the position's window included; None allows all."""
-        mask = None if self.mask is None else self.mask.dense(self.shape, self.query.device)
+        mask = None if self.mask is None else prepare(self.mask, self.shape, self.query.device).dense
         window = None if self.position is None else self.position.mask(self.shape, self.query.device)
         parts = [part for part in (mask, window) if part is not None]
         if not parts:
             return None
+        if len(parts) == 1 and parts[0].ndim == len(self.shape):
+            return parts[0]
         both = parts[0] if len(parts) == 1 else parts[0] & parts[1]
         return both[(None,) * (len(self.shape) - both.ndim)]
+
+    def kept_mask(self, mask: Tensor | None) -> Prepared | None:
+        """Give what is kept with the mask of the call, where `mask` is nothing but that."""
+        if mask is None or self.mask is None:
+            return None
+        kept = recall(self.mask, self.shape, self.query.device)
+        return kept if kept is not None and kept.dense is mask else None
 
 
 def read_inputs(

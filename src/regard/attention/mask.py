@@ -12,14 +12,24 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from regard.attention.checks import check_count, undefined
+from regard.attention.checks import check_count, check_flag, undefined
 from regard.errors import ArgumentError, ArgumentTypeError
 
 Align = Literal["end", "start"]
 
 
 class Mask:
-    """Says for every query and key whether the one may attend to the other."""
+    """Says for every query and key whether the one may attend to the other.
+
+    What kernels make of a mask is kept with it (`prepared.py`): for all layers that share a mask it is made once.
+    """
+
+    #: True where the mask was made while a CUDA graph was captured: what is made of it belongs to that graph.
+    captured: bool = False
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what kernels made of it."""
+        return {name: value for name, value in vars(self).items() if name not in ("prepared", "promising")}
 
     def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Bool[Tensor, "..."]:
         """Give a boolean tensor that broadcasts to `shape` = (*batch, query, key)."""
@@ -85,6 +95,9 @@ class Dense(Mask):
 class Harmless(Dense):
     """A tensor over keys and values that are finite where it forbids: kernels need not see to that."""
 
+    source: Mask | None = None
+    """The mask that the tensor was made of, where it says the same of these keys."""
+
 
 @dataclass(frozen=True, eq=False)
 class And(Mask):
@@ -92,6 +105,11 @@ class And(Mask):
 
     left: Mask
     right: Mask
+
+    @property
+    def captured(self) -> bool:  # type: ignore[override]
+        """Return whether one of its parts was made while a CUDA graph was captured."""
+        return self.left.captured or self.right.captured
 
     def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Bool[Tensor, "..."]:
         """Give left ∧ right."""
@@ -202,9 +220,14 @@ class Padding(Mask):
     """
 
     lengths: Int[Tensor, " batch"] | Int[Tensor, ""]
+    finite: bool = field(default=False, kw_only=True)
+    """A promise that query, key and value hold no NaN and no infinity, padding included: nothing is zeroed then."""
 
     def __post_init__(self) -> None:
         _check_integers("lengths", self.lengths)
+        check_flag("finite", self.finite)
+        if self.lengths.is_cuda and not torch.compiler.is_compiling() and torch.cuda.is_current_stream_capturing():
+            object.__setattr__(self, "captured", True)
 
     def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Bool[Tensor, "..."]:
         """Give j < length."""

@@ -8,9 +8,11 @@ from torch import Tensor
 
 from regard.attention.checks import check_flag
 from regard.attention.inputs import Inputs, read_inputs, refuse_unknown
-from regard.attention.kernels import additive, chunked, direct, flex, reference, rows, sdpa
+from regard.attention.kernels import additive, direct, flex, reference, rows, sdpa
+from regard.attention.kernels import weights as weights_beside
 from regard.attention.kernels.choose import Backend, BackendReport, choose, refusals
 from regard.attention.kernels.reference import Attended
+from regard.attention.kernels.torch_kernel import kernel_name
 from regard.attention.mask import Mask
 from regard.attention.merge import Partial
 from regard.attention.normalize import NormalizeFunction, Normalizer, Softmax
@@ -176,6 +178,10 @@ def _fused(
     inputs: Inputs, name: Literal["sdpa", "flex", "triton"], *, weights: bool, log_normalizer: bool
 ) -> Tensor | Attended | Partial:
     """Run a fused kernel and compute beside it what it does not give: the context stays the kernel's."""
+    if name == "sdpa" and log_normalizer and not weights:
+        both = sdpa.attend_with_log(inputs)
+        if both is not None:
+            return Partial(*both)
     needs_operands = weights or log_normalizer
     ready = reference.operands(inputs, mask=inputs.dense_mask()) if needs_operands else None
     match name:
@@ -189,7 +195,7 @@ def _fused(
     if ready is None:
         return context
     if weights:
-        return Attended(context, *reference.weigh(inputs, ready, chunked=chunked.pays(inputs)))
+        return Attended(context, *weights_beside.weigh(inputs, ready))
     return Partial(context, rows.log_normalizers(inputs, ready))
 
 
@@ -233,4 +239,9 @@ def explain_backend(
         generator=generator,
         grouped=grouped,
     )
-    return BackendReport(chosen=choose(inputs, None), refusals=refusals(inputs))
+    chosen = choose(inputs, None)
+    kernel = None
+    if chosen == "sdpa" and query.is_cuda:
+        with torch.no_grad():
+            kernel = kernel_name(sdpa.one_width(sdpa.lower(inputs, None)), dropout)
+    return BackendReport(chosen=chosen, refusals=refusals(inputs), kernel=kernel)

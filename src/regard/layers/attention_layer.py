@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from regard.attention import Attended, Causal, Mask, Padding, Position
 from regard.errors import ArgumentError
-from regard.layers.memory import Memory
+from regard.layers.memory import Memory, blank_own
 
 
 class Attentional(NamedTuple):
@@ -42,6 +42,8 @@ class Interface:
     """`query_positions` is wanted over another sequence too: the step of the decoder that each query belongs to."""
     position: bool = False
     """A call takes `position`, in place of the layer's own."""
+    alone: bool = False
+    """Called without a memory it attends to the queries' own sequence."""
     joins: bool = False
     """It gives `Attentional`, context and query joined to one vector, in place of the context."""
 
@@ -138,6 +140,23 @@ def attend_to(
     if isinstance(result, Attended):
         return result.context, result.weights
     return result, None
+
+
+def attend_to_itself(
+    attention: nn.Module,
+    states: Float[Tensor, "batch length size"],
+    *,
+    mask: Mask | Bool[Tensor, "..."] | None = None,
+    position: Position | None = None,
+    return_weights: bool = False,
+) -> tuple[Float[Tensor, "batch length value_size"], Float[Tensor, "batch *heads length length"] | None]:
+    """Let every position of a sequence attend to the others by any layer; its padding is zeroed as key and value."""
+    interface, memory = interface_of(attention), None
+    if interface.memory:
+        keys, mask = blank_own(states, mask, narrowed=position is not None)
+        if keys is not states or not interface.alone:
+            memory = remember_keys(attention, keys)
+    return attend_to(attention, states, memory, mask=mask, position=position, return_weights=return_weights)
 
 
 def attend_causally(

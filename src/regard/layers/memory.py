@@ -12,6 +12,7 @@ from regard.attention import Causal, Mask, Padding, Window
 from regard.attention.kernels.blank import blank
 from regard.attention.kernels.transforms import transform_in_force
 from regard.attention.mask import And, Dense, Harmless, Not, Or, as_mask
+from regard.attention.prepared import as_finite, prepare, promises_finite
 from regard.errors import ArgumentError, ArgumentTypeError
 from regard.layers.cache import WriteRight, gather, may_write, new_buffer, put, write
 
@@ -44,6 +45,8 @@ class Memory(NamedTuple):
     """True where the keys have been turned by their positions already: `remember(…, positions=…)`."""
     write_right: WriteRight | None = None
     """The right to append in place. A memory without one holds only finite numbers where its mask forbids."""
+    padding: Padding | None = None
+    """What `mask` was made of, while it says the same: what kernels make of it is then shared by all layers."""
 
     @classmethod
     def of(
@@ -60,13 +63,15 @@ class Memory(NamedTuple):
         `clean` says that what the mask forbids is finite: keys and values were made by `blank_padding`.
         """
         allowed = key_mask(mask, key)
+        padding = None
         if isinstance(mask, Padding):
+            padding = mask if type(mask) is Padding and not torch.compiler.is_compiling() else None
             length = mask.lengths.to(device=key.device, dtype=torch.long).expand(key.size(0))
         else:
             length = torch.full((key.size(0),), key.size(-2), device=key.device)
         if allowed is not None and not clean:  # once, here, instead of at every call
             key, value = (blank(item, _over_heads(allowed, item)) for item in (key, value))
-        return cls(key, value, allowed, length, turned)
+        return cls(key, value, allowed, length, turned, padding=padding)
 
     @property
     def capacity(self) -> int:
@@ -220,16 +225,16 @@ class Memory(NamedTuple):
 
         A `Causal` or `Window` that says nothing of positions is put at `query_positions`, or where `locate` says.
         """
-        if isinstance(mask, Tensor) and mask.ndim == 3 and self.key.ndim == 4:
-            mask = mask.unsqueeze(1)
-        call_mask = None if mask is None else as_mask(mask)
+        call_mask = over_heads(mask, self.key, query_positions)
         if call_mask is not None and leaves_positions_open(call_mask):
-            positions = self.locate(query_length) if query_positions is None else query_positions
+            positions = self.locate(query_length)
             call_mask = call_mask if positions is None else put_at(call_mask, positions)
         if self.mask is None:
             return call_mask
-        tensor = self.mask[(slice(None), *[None] * (self.key.ndim - 2))]  # batch 1 (1) key
-        own = Harmless(tensor) if self.write_right is None else Dense(tensor)
+        own: Mask | None = self.padding if promises_finite(self.padding) else None
+        if own is None:
+            tensor = self.mask[(slice(None), *[None] * (self.key.ndim - 2))]  # batch 1 (1) key
+            own = Harmless(tensor, self.padding) if self.write_right is None else Dense(tensor)
         return own if call_mask is None else own & call_mask
 
     def locate(self, query_length: int) -> Int[Tensor, "batch query"] | None:
@@ -259,10 +264,23 @@ def blank_padding(
     """
     value = key if value is None else value
     allowed = key_mask(mask, key)
-    if allowed is None:
+    if allowed is None or (isinstance(mask, Padding) and promises_finite(mask)):
         return key, value
     blanked = blank(key, allowed)
     return blanked, blanked if value is key else blank(value, allowed)
+
+
+def blank_own(
+    sequence: Float[Tensor, "batch length size"], mask: Mask | Bool[Tensor, "..."] | None, *, narrowed: bool = False
+) -> tuple[Float[Tensor, "batch length size"], Mask | Bool[Tensor, "..."] | None]:
+    """Zero the padding of a sequence that attends to itself, and give the mask with the promise that this allows.
+
+    No promise can be made where something beside the mask forbids keys: `narrowed`.
+    """
+    blanked = blank_own_padding(sequence, mask)
+    if blanked is sequence or narrowed or not isinstance(mask, Mask):
+        return blanked, mask
+    return blanked, as_finite(mask)
 
 
 def blank_own_padding(
@@ -273,13 +291,27 @@ def blank_own_padding(
     Whatever it held, the rows of padding that a layer gives back are then the same.
     """
     match mask:
-        case Padding() if _is_plain(mask):
+        case Padding() if _is_plain(mask) and not promises_finite(mask):
             allowed = key_mask(mask, sequence)
             assert allowed is not None
             return torch.where(allowed.unsqueeze(-1), sequence, 0.0)
         case And():
             return blank_own_padding(blank_own_padding(sequence, mask.left), mask.right)
     return sequence
+
+
+def over_heads(
+    mask: Mask | Bool[Tensor, "..."] | None,
+    key: Float[Tensor, "batch *heads key key_size"],
+    query_positions: Int[Tensor, "... query"] | None = None,
+) -> Mask | None:
+    """Read the mask of a call, which may be a tensor without an axis for the heads; put it at positions, if known."""
+    if isinstance(mask, Tensor) and mask.ndim == 3 and key.ndim == 4:
+        mask = mask.unsqueeze(1)
+    read = None if mask is None else as_mask(mask)
+    if read is None or query_positions is None or not leaves_positions_open(read):
+        return read
+    return put_at(read, query_positions)
 
 
 def _over_heads(mask: Tensor, held: Tensor) -> Tensor:
@@ -308,7 +340,7 @@ def key_mask(
             raise ArgumentError(
                 f"`lengths` of Padding must speak of the batch, {batch}; received {tuple(lengths.shape)}."
             )
-        return (torch.arange(length, device=key.device) < lengths.unsqueeze(-1)).expand(batch, length)
+        return prepare(mask, (batch, 1, 1, length), key.device).dense[:, 0, 0].expand(batch, length)
     read = as_mask(mask)
     if not isinstance(read, Dense):
         raise ArgumentError(

@@ -108,6 +108,36 @@ def test_soft_caps_hold_the_scores() -> None:
     torch.testing.assert_close(attention(query, key, score=nested), scores.softmax(-1) @ key)
 
 
+@pytest.mark.parametrize("mask", ["none", "causal", "padded", "empty rows"])
+def test_sinks_and_log_normalizers_can_be_differentiated_twice(mask: str) -> None:
+    """Through the fused kernel, whose own derivative has none."""
+    inputs, sink = [draw(2, 2, 19, 3) for _ in range(3)], draw(2)
+
+    def attend(query: Tensor, key: Tensor, value: Tensor, sink: Tensor) -> tuple[Tensor, ...]:
+        partial = attention(query, key, value, mask=MASKS[mask], return_log_normalizer=True)
+        log = partial.log_normalizer.masked_fill(partial.log_normalizer == -torch.inf, 0.0)
+        context = attention(query, key, value, mask=MASKS[mask], normalize=Sink(sink))
+        return context[..., ::9, :1], log[..., ::9], partial.context[..., ::9, :1]
+
+    assert torch.autograd.gradcheck(attend, (*inputs, sink), fast_mode=True)
+    assert torch.autograd.gradgradcheck(attend, (*inputs, sink), fast_mode=True)
+
+
+def test_the_kernel_that_normalizes_gives_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is computed beside it, for a log normalizer or a sink."""
+    from regard.attention.kernels import rows, sdpa
+
+    def never(*arguments: Any, **options: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(rows, "log_normalizers", never)
+    monkeypatch.setattr(sdpa, "with_sink", never)
+    inputs = [draw(2, 3, 19, 8) for _ in range(3)]
+    for mask in MASKS.values():
+        attention(*inputs, mask=mask, return_log_normalizer=True)
+        attention(*inputs, mask=mask, normalize=Sink(draw(3)))
+
+
 # Log normalizers
 
 

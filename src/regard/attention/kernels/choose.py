@@ -21,12 +21,15 @@ class BackendReport:
 
     chosen: Backend
     refusals: dict[Backend, str | None]
+    kernel: str | None = None
+    """Which of torch's kernels `sdpa` would call, on CUDA, where there are several."""
 
     def __str__(self) -> str:
         rows = []
         for name, reason in self.refusals.items():
             state = f"refused: {reason}" if reason else "chosen" if name == self.chosen else "possible"
-            rows.append(f"{name:<10} {state}")
+            kernel = f": torch's {self.kernel} kernel" if name == "sdpa" and self.kernel else ""
+            rows.append(f"{name:<10} {state}{kernel}")
         return "\n".join(rows)
 
 

@@ -1,7 +1,7 @@
 """The shortest way to torch's kernel, for plain calls whose checks would cost more than the kernel does.
 
-A step of decoding attends from one query to a few keys, in some microseconds. Whatever is not recognized here at once
-goes the usual way, which checks, explains and computes the same.
+A step of decoding attends from one query to a few keys, in some microseconds, and a GPU waits for whoever launches its
+kernels. Whatever is not recognized here at once goes the usual way, which checks, explains and computes the same.
 """
 
 import math
@@ -11,43 +11,76 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention.checks import PRECISIONS
-from regard.attention.kernels.sdpa import FEW_KEYS
+from regard.attention.kernels.blank import known_finite
+from regard.attention.kernels.torch_kernel import FEW_KEYS, call, differentiable_again
 from regard.attention.kernels.transforms import transform_in_force
-from regard.attention.mask import Causal, Mask
+from regard.attention.mask import Causal, Harmless, Mask
+from regard.attention.prepared import prepare_known, promises_finite
+from regard.attention.tensors import kernel_dtype
 
 #: Biases of nothing for up to so many keys: torch's CPU kernel loses NaN without one.
 _NOTHING = tuple(torch.zeros(1, keys, device="cpu") for keys in range(FEW_KEYS))
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None) -> Tensor | None:
-    """Give scaled dot-product attention over four axes where no gradient is wanted, or None: take the usual way."""
+    """Give scaled dot-product attention over four axes, or None: take the usual way."""
     if not (type(query) is type(key) is type(value) is Tensor):
         return None
-    if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
-        return None  # a second derivative may be wanted
     shape, key_shape = query.shape, key.shape
     if key_shape != value.shape or len(shape) != 4 or len(key_shape) != 4:
         return None
     batch, heads, queries, width = shape
     if key_shape[0] != batch or key_shape[1] != heads or key_shape[3] != width:
         return None
-    causal, keys = False, key_shape[2]
-    if mask is not None:
-        if type(mask) is not Causal or mask.positions is not None:
-            return None
+    if not _alike(query, key, value) or torch.compiler.is_compiling() or transform_in_force() is not None:
+        return None
+    keys = key_shape[2]
+    tracked = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    causal, bias = False, None
+    if type(mask) is Causal and mask.positions is None:
         causal = queries != 1  # a single query stands at the last key
         if queries != keys if causal else mask.align != "end":
             return None
-    if not _alike(query, key, value) or torch.compiler.is_compiling() or transform_in_force() is not None:
-        return None
-    nothing = None
-    if keys < FEW_KEYS and query.is_cpu:
-        if not keys or query.dtype is not torch.float32:
+    elif mask is not None:
+        if not isinstance(mask, Mask):
+            return None
+        ready = _masked(query, key, value, mask, (batch, heads, queries, keys))
+        if ready is None:
+            return None
+        query, key, value, bias = ready
+    if keys < FEW_KEYS and bias is None and query.is_cpu:
+        if not keys or tracked or query.dtype is not torch.float32:
             return None
         if causal and not math.isfinite(query.sum() + key.sum() + value.sum()):  # torch would lose NaN here
             return None
-        nothing = None if causal else _NOTHING[keys]
-    return F.scaled_dot_product_attention(query, key, value, attn_mask=nothing, is_causal=causal)
+        bias = None if causal else _NOTHING[keys]
+    if query.is_cuda and not torch.is_autocast_enabled("cuda"):
+        context = call(query, key, value, bias, causal=causal)
+    else:
+        context = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=causal)
+    return differentiable_again(context) if tracked else context
+
+
+def _masked(
+    query: Tensor, key: Tensor, value: Tensor, mask: Mask, shape: tuple[int, ...]
+) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
+    """Zero what nobody may attend to and give the mask as the kernel takes it, or None: take the usual way."""
+    prepared = prepare_known(mask, shape, query.device) if shape[-1] else None
+    if prepared is None:
+        return None
+    keys_finite = all_finite = promises_finite(mask)
+    keys_finite = keys_finite or type(mask) is Harmless
+    if query.is_cpu:
+        if not all_finite and not known_finite(*([query] if keys_finite else [query, key, value])):
+            return None
+        return query, key, value, prepared.bias(kernel_dtype(value))
+    if not all_finite:
+        query = prepared.blank(query, prepared.query_rows)
+    if not keys_finite:
+        same = value is key
+        key = prepared.blank(key, prepared.key_rows)
+        value = key if same else prepared.blank(value, prepared.key_rows)
+    return query, key, value, prepared.bias(kernel_dtype(value))
 
 
 def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:

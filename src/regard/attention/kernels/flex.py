@@ -14,9 +14,12 @@ from regard.attention.inputs import Inputs
 from regard.attention.kernels import sdpa
 from regard.attention.kernels.flex_rules import mask_rule, varying_axes
 from regard.attention.kernels.reference import Active, Operands, operands, ungroup
+from regard.attention.kernels.torch_kernel import Fused
+from regard.attention.kernels.torch_kernel import plain as plain_attention
 from regard.attention.kernels.twice import differentiable_twice_apart
 from regard.attention.mask import Mask
 from regard.attention.normalize import Sink
+from regard.attention.prepared import keep
 from regard.attention.score import Score, ScoreFunction
 from regard.attention.score_function import ChangedScore, ScoreMod, Softcap
 from regard.attention.tensors import name_of
@@ -113,21 +116,23 @@ def _active(mask: Mask, shape: tuple[int, ...], device: torch.device) -> Active:
     return dense.any(-1), dense.any(-2)
 
 
+def _plan(mask: Mask, shape: tuple[int, ...], device: torch.device) -> tuple[Active, Any]:
+    """Find which queries and keys take part, and the blocks of the mask that are not empty."""
+    _, find_blocks, find_active = _compiled()
+    batch, heads = varying_axes(mask, shape)
+    with _many_kernels():
+        active = find_active(mask, shape, device)
+        return active, find_blocks(mask_rule(mask, shape, device), batch, heads, *shape[-2:], device=device)
+
+
 def attend(inputs: Inputs, ready: Operands | None = None) -> Tensor:
     """Rewrite the call for FlexAttention and run it; `ready` spares preparing the operands again."""
     score = unchanged(inputs.score)
     assert isinstance(score, Score)
-    run, find_blocks, find_active = _compiled()
+    run = _compiled()[0]
     active = blocks = None
     if inputs.mask is not None:
-        batch, heads = varying_axes(inputs.mask, inputs.shape)
-        rule = mask_rule(inputs.mask, inputs.shape, inputs.query.device)
-        with _many_kernels():
-            if ready is None or ready.mask is None:
-                active = find_active(inputs.mask, inputs.shape, inputs.query.device)
-            else:
-                active = ready.mask.any(-1), ready.mask.any(-2)
-            blocks = find_blocks(rule, batch, heads, *inputs.shape[-2:], device=inputs.query.device)
+        active, blocks = keep(inputs.mask, inputs.shape, inputs.query.device, _plan)
     prepared = operands(inputs, mask=None, active=active) if ready is None else ready
     query, key, value = prepared[:3]
     grouped = inputs.grouped and score.linear and key.size(-3) == value.size(-3)
@@ -153,7 +158,7 @@ def attend(inputs: Inputs, ready: Operands | None = None) -> Tensor:
             bias, allowed = torch.where(allowed, bias, -torch.inf), None
         folded = _four_axes(bias if allowed is None else allowed, len(shape))
         change = score.change if isinstance(score, Softcap) else None
-        return sdpa.plain(sdpa.Fused(query, key, value, folded, False, scale, grouped), change)
+        return plain_attention(Fused(query, key, value, folded, False, scale, grouped), change)
 
     def fused(*tensors: Tensor) -> Tensor:
         with _many_kernels():

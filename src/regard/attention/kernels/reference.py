@@ -16,6 +16,7 @@ from regard.attention.kernels.blank import blank, known_finite
 from regard.attention.kernels.chunked import chunked_scores, whole_scores
 from regard.attention.mask import Harmless
 from regard.attention.normalize import Softmax, normalize, softmax_and_log
+from regard.attention.prepared import fills_every_row, promises_finite
 from regard.attention.score import Score
 from regard.attention.score_function import ChangedScore
 from regard.attention.tensors import Keys, Queries, Scores, broadcasts, widened
@@ -59,16 +60,16 @@ def with_offset(inputs: Inputs, ready: Operands) -> Operands:
 def operands(inputs: Inputs, *, mask: Bool[Tensor, "..."] | None, active: Active | None = None) -> Operands:
     """Zero what no one may attend to, so that NaN or infinity in it can reach neither output nor gradient; rotate.
 
-    What is attended to is read off the mask and the bias, where −∞ forbids, unless `seen` says it.
+    What is attended to is read off the mask and the bias, where −∞ forbids, unless `active` says it.
     """
     query, key, value = inputs.query, inputs.key, inputs.value
     # A position or a bias may forbid more.
     harmless = isinstance(inputs.mask, Harmless) and inputs.position is None and inputs.bias is None
-    forbids = mask is not None or inputs.bias is not None
-    if forbids and not known_finite(*([query] if harmless else [query, key, value])):
-        allowed = mask_with_bias(inputs, mask)
-        assert allowed is not None
-        active = allowed.any(-1), allowed.any(-2)
+    if promises_finite(inputs.mask):
+        active = None
+    elif mask is not None or inputs.bias is not None:
+        finite = known_finite(*([query] if harmless else [query, key, value]))
+        active = None if finite else _active(inputs, mask)
     if active is not None:
         attending, attended = active
         query = blank(query, _reduce(attending, query.shape[:-2], False))
@@ -78,6 +79,16 @@ def operands(inputs: Inputs, *, mask: Bool[Tensor, "..."] | None, active: Active
     if inputs.position is not None:
         query, key = inputs.position.rotate(query, key, inputs.shape)
     return Operands(query, key, value, mask)
+
+
+def _active(inputs: Inputs, mask: Bool[Tensor, "..."] | None) -> Active:
+    """Return which queries and keys take part, by the mask and the bias."""
+    kept = None if inputs.bias is not None else inputs.kept_mask(mask)
+    if kept is not None:
+        return kept.attending, kept.attended
+    allowed = mask_with_bias(inputs, mask)
+    assert allowed is not None
+    return allowed.any(-1), allowed.any(-2)
 
 
 def _reduce(flags: Tensor, lead: Sequence[int], grouped: bool) -> Tensor:
@@ -155,6 +166,9 @@ def weigh(
     scores = biased_scores(inputs, query, key, chunked=chunked, added=added)
     mask = mask_with_bias(inputs, mask)
     if normalizer and type(inputs.normalize) is Softmax:
+        narrowed = inputs.bias is not None or (inputs.position is not None and inputs.position.narrows)
+        if mask is not None and not narrowed and fills_every_row(inputs.mask, inputs.shape):
+            scores, mask = scores.masked_fill(~mask, -torch.inf), None
         weights, log = softmax_and_log(scores, mask)
         return (weights if inputs.position is None else inputs.position.reweight(weights)), log
     weights = normalize(scores, mask, inputs.normalize)

@@ -1,7 +1,4 @@
-"""Torch's fused kernel, for every score that is an inner product in disguise, with Softmax."""
-
-from collections.abc import Callable
-from typing import NamedTuple
+"""Every score that is an inner product in disguise, rewritten for torch's fused kernel."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -9,16 +6,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention.inputs import Inputs
-from regard.attention.kernels.reference import Operands, operands, ungroup
-from regard.attention.kernels.twice import differentiable_twice
+from regard.attention.kernels import with_log
+from regard.attention.kernels.reference import Operands, mask_with_bias, operands, ungroup
+from regard.attention.kernels.torch_kernel import Fused, few_keys, run
 from regard.attention.mask import Causal
-from regard.attention.normalize import Sink, Softmax, normalize
+from regard.attention.normalize import Sink, Softmax
+from regard.attention.prepared import as_bias
 from regard.attention.score import Score
 from regard.attention.similarity import Gaussian
 from regard.attention.tensors import Keys, Queries, name_of, widened
-
-#: With fewer keys torch's CPU kernel gives zeros for a row of NaN, unless it is given a mask.
-FEW_KEYS = 16
 
 
 def refusal(inputs: Inputs) -> str | None:
@@ -42,20 +38,40 @@ def refusal(inputs: Inputs) -> str | None:
     return None
 
 
-class Fused(NamedTuple):
-    """The arguments of torch's kernel, four axes each."""
-
-    query: Tensor
-    key: Tensor
-    value: Tensor
-    bias: Tensor | None
-    causal: bool
-    scale: float
-    grouped: bool
-
-
 def attend(inputs: Inputs, ready: Operands | None = None) -> Float[Tensor, "*context query value_size"]:
     """Rewrite the call for torch's kernel and run it; `ready` spares preparing the operands again."""
+    fused, sink = lower(inputs, ready), inputs.normalize
+    if type(sink) is not Sink:
+        return _shaped(inputs, run(one_width(fused), inputs.dropout), fused)
+    kernel = None if inputs.dropout else with_log.choose_kernel(one_width(fused))
+    if kernel is not None:
+        context, _ = with_log.attend(one_width(fused), kernel, _sink_rows(sink, inputs.shape, fused.grouped))
+        return _shaped(inputs, context, fused)
+    context = run(one_width(with_sink(fused, sink, inputs.shape)), inputs.dropout)
+    return _shaped(inputs, context[..., 1:, :] if fused.causal else context, fused)
+
+
+def attend_with_log(inputs: Inputs) -> tuple[Tensor, Tensor] | None:
+    """Give the context and each row's log normalizer by the kernel, or None where it does not know the latter."""
+    assert isinstance(inputs.score, Score)
+    if inputs.dropout or inputs.score.inner_shifts:
+        return None
+    _, masked = lower_mask(inputs)
+    ready = operands(inputs, mask=inputs.dense_mask() if masked else None)
+    fused = lower(inputs, ready)
+    kernel = with_log.choose_kernel(one_width(fused))
+    if kernel is None:
+        return None
+    context, log = with_log.attend(one_width(fused), kernel)
+    log = log.reshape(inputs.shape[:-1])
+    allowed = mask_with_bias(inputs, ready.mask)
+    if allowed is not None:
+        log = log.masked_fill(~allowed.any(-1), -torch.inf)
+    return _shaped(inputs, context, fused), log
+
+
+def lower(inputs: Inputs, ready: Operands | None) -> Fused:
+    """Rewrite the call as the arguments of torch's kernel, but for the sink and for widths that differ."""
     assert isinstance(inputs.score, Score)
     causal, masked = lower_mask(inputs)
     if ready is None:
@@ -77,18 +93,26 @@ def attend(inputs: Inputs, ready: Operands | None = None) -> Float[Tensor, "*con
         offset = position_bias(inputs, query, key)
     bias = lower_bias(inputs, (offset, inner.bias), mask)
     dtype = _kernel_dtype(inputs.dtype, bias)
+    if bias is not None and bias is mask and query.is_cuda:
+        kept = inputs.kept_mask(bias)
+        bias = as_bias(bias, dtype) if kept is None else kept.bias(dtype)
     query, key, value = inner.query.to(dtype), inner.key.to(dtype), value.to(dtype)
     query, key, value, bias = as_four_axes(query, key, value, bias, inputs.shape, grouped)
-    fused = Fused(query, key, value, bias, causal, inner.scale, grouped)
-    if type(inputs.normalize) is Sink:
-        fused = with_sink(fused, inputs.normalize, inputs.shape)
-    context = run(one_width(fused), inputs.dropout)
-    if type(inputs.normalize) is Sink and causal:
-        context = context[..., 1:, :]
-    if context.size(-1) != value.size(-1):
-        context = context[..., : value.size(-1)]
-    context = context.to(inputs.dtype)
-    return context if len(inputs.shape) == 4 else context.reshape(*inputs.shape[:-1], value.size(-1))
+    return Fused(query, key, value, bias, causal, inner.scale, grouped)
+
+
+def _shaped(inputs: Inputs, context: Tensor, fused: Fused) -> Tensor:
+    """Give what a kernel gave the width, the precision and the axes of the call."""
+    width = fused.value.size(-1)
+    context = (context if context.size(-1) == width else context[..., :width]).to(inputs.dtype)
+    return context if len(inputs.shape) == 4 else context.reshape(*inputs.shape[:-1], width)
+
+
+def _sink_rows(sink: Sink, shape: tuple[int, ...], grouped: bool) -> Tensor:
+    """Lay the sink's score along the rows of the kernel's four axes."""
+    score = widened(sink.score)
+    heads_first = len(shape) == 3 and not grouped  # the kernel takes them for the batch then
+    return score.reshape(-1, 1, 1) if heads_first else score.reshape(1, -1, 1)
 
 
 def with_sink(fused: Fused, sink: Sink, shape: tuple[int, ...]) -> Fused:
@@ -146,14 +170,9 @@ def lower_mask(inputs: Inputs) -> tuple[bool, bool]:
         queries, keys = inputs.shape[-2:]
         if queries == 1 and inputs.mask.align == "end":
             return False, False  # a single query stands at the last key
-        if queries == keys and not _few_keys(inputs.key):
+        if queries == keys and not few_keys(inputs.key):
             return True, False
     return False, True
-
-
-def _few_keys(key: Tensor) -> bool:
-    """Return whether torch's kernel would lose NaN without a mask; compiled code is one for all lengths."""
-    return key.device.type == "cpu" and not torch.compiler.is_compiling() and key.size(-2) < FEW_KEYS
 
 
 def position_bias(inputs: Inputs, query: Queries, key: Keys) -> Float[Tensor, "..."] | None:
@@ -214,55 +233,3 @@ def as_four_axes(
         elif bias.ndim == 3:  # one for each head
             bias = bias.unsqueeze(0)
     return fold(query, lead), fold(key, key_lead), fold(value, key_lead), bias
-
-
-def run(fused: Fused, dropout: float) -> Float[Tensor, "batch heads query size"]:
-    """Call torch's kernel; without dropout, in a way that can be differentiated twice."""
-    if not torch.compiler.is_compiling() and fused.key.size(-2) == 0:
-        return plain(fused)  # the kernel would pass on a query of NaN
-    if dropout:
-        return _kernel(fused, dropout)
-    # What follows must not hold the tensors: autograd decides how long they live.
-    tensors, settings = fused[:4], fused[4:]
-
-    def filled(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Fused:
-        return Fused(query, key, value, bias, *settings)
-
-    return differentiable_twice(
-        lambda *prepared: _kernel(filled(*prepared)), lambda *prepared: plain(filled(*prepared)), *tensors
-    )
-
-
-def _kernel(fused: Fused, dropout: float = 0.0) -> Tensor:
-    query, bias = fused.query, fused.bias
-    if bias is None and not fused.causal and _few_keys(fused.key):
-        bias = fused.key.new_zeros(1, fused.key.size(-2))
-    if bias is not None and bias.requires_grad and not any(item.requires_grad for item in fused[:3]):
-        query = query.detach().requires_grad_()  # torch's CUDA kernels prepare no backward pass for a bias alone
-    return F.scaled_dot_product_attention(
-        query,
-        fused.key,
-        fused.value,
-        attn_mask=bias,
-        dropout_p=dropout,
-        is_causal=fused.causal,
-        scale=fused.scale,
-        enable_gqa=fused.grouped,
-    )
-
-
-def plain(fused: Fused, change: Callable[[Tensor], Tensor] | None = None) -> Float[Tensor, "batch heads query size"]:
-    """Compute what the kernel computes by operations that can be differentiated any number of times."""
-    query, key, value = widened(fused.query), widened(fused.key), widened(fused.value)
-    if fused.grouped:
-        key, value = ungroup(key, query.size(-3)), ungroup(value, query.size(-3))
-    scores = query * fused.scale @ key.mT
-    scores = scores if change is None else change(scores)
-    mask = None
-    if fused.causal:
-        mask = Causal().dense(scores.shape, scores.device)
-    elif fused.bias is not None and fused.bias.dtype == torch.bool:
-        mask = fused.bias
-    elif fused.bias is not None:
-        scores, mask = scores + fused.bias, fused.bias != -torch.inf
-    return (normalize(scores, mask, Softmax()) @ value).to(fused.value.dtype)

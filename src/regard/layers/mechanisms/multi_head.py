@@ -17,7 +17,7 @@ from regard.layers.checks import check_holds_no_parameters, check_size, check_wi
 from regard.layers.mechanisms.learned_score import LearnedScore
 from regard.layers.mechanisms.sink import LearnedSink
 from regard.layers.mechanisms.torch_mha import read_torch_mha, write_torch_mha
-from regard.layers.memory import Memory, blank_own_padding, blank_padding, check_memory, speaks_of_keys
+from regard.layers.memory import Memory, blank_own, blank_padding, check_memory, over_heads, speaks_of_keys
 from regard.layers.position.rotary import RotaryPositions
 
 SCALED_DOT = ScaledDot()
@@ -57,7 +57,7 @@ class MultiHeadAttention(nn.Module):
     torch.Size([2, 2, 5, 3])
     """
 
-    interface = Interface(key_positions=True, query_positions=True, position=True)
+    interface = Interface(key_positions=True, query_positions=True, position=True, alone=True)
 
     def __init__(
         self,
@@ -125,12 +125,15 @@ class MultiHeadAttention(nn.Module):
         check_width("key", key, self.key.in_features)
         check_width("value", value, self.value.in_features)
         key, value = blank_padding(mask, key, value)
-        heads = self.num_key_value_heads
-        keys, values = self._split(self.key(key), heads), self._split(self.value(value), heads)
+        keys, values = self._keys_and_values(key, value)
         rotary = self._rotary()
         if positions is None or rotary is None:
             return Memory.of(keys, values, mask, clean=True)
         return Memory.of(rotary.turn(keys, positions), values, mask, turned=True, clean=True)
+
+    def _keys_and_values(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        heads = self.num_key_value_heads
+        return self._split(self.key(key), heads), self._split(self.value(value), heads)
 
     def _rotary(self) -> Rotary | None:
         """Give the position that turns keys, if the layer has one."""
@@ -155,25 +158,28 @@ class MultiHeadAttention(nn.Module):
         ends align. `position` replaces the layer's own for this call, where it depends on the sentence.
         """
         check_width("query", query, self.query.in_features)
+        used, turned = self.position if position is None else position, False
         if memory is None:
-            query = blank_own_padding(query, mask)
-            memory = self.remember(query)
-        check_memory(memory)
-        length = query.size(1)
-        used = self.position if position is None else position
-        named = bias is not None or speaks_of_keys(mask) or _names_keys(used)
-        if memory.write_right is not None and not return_weights and not named:
-            memory = memory.trimmed()
-        if query_positions is None and used is not None:
-            query_positions = memory.locate(length)
+            query, mask = blank_own(query, mask, narrowed=bias is not None or not _only_turns(used))
+            key, value = self._keys_and_values(query, query)
+            allowed = over_heads(mask, key, query_positions)
+        else:
+            check_memory(memory)
+            named = bias is not None or speaks_of_keys(mask) or _names_keys(used)
+            if memory.write_right is not None and not return_weights and not named:
+                memory = memory.trimmed()
+            if query_positions is None and used is not None:
+                query_positions = memory.locate(query.size(1))
+            key, value, turned = memory.key, memory.value, memory.turned
+            allowed = memory.allowed(mask, query.size(1), query_positions)
         attended: Tensor | Attended = self.attend(
             self._split(self.query(query), self.num_heads),
-            memory.key,
-            memory.value,
+            key,
+            value,
             score=self.score() if isinstance(self.score, LearnedScore) else self.score,
-            mask=memory.allowed(mask, length, query_positions),
+            mask=allowed,
             bias=bias,
-            position=_position_at(used, query_positions, turned=memory.turned),
+            position=_position_at(used, query_positions, turned=turned),
             grouped=self.num_key_value_heads != self.num_heads,
             return_weights=return_weights,
         )
@@ -237,6 +243,11 @@ class MultiHeadAttention(nn.Module):
         shared = f", num_key_value_heads={self.num_key_value_heads}" * (self.num_key_value_heads != self.num_heads)
         score = "" if isinstance(self.score, nn.Module) else f", score={self.score}"
         return f"num_heads={self.num_heads}{shared}{score}"
+
+
+def _only_turns(position: Position | nn.Module | None) -> bool:
+    """Return whether a position forbids no key."""
+    return position is None or isinstance(position, (Rotary, RotaryPositions))
 
 
 def _names_keys(position: Position | nn.Module | None) -> bool:

@@ -9,7 +9,7 @@ from regard.errors import ArgumentError
 from regard.layers.attend import SOFTMAX, Attend
 from regard.layers.attention_layer import Interface
 from regard.layers.checks import check_size, check_width
-from regard.layers.memory import blank_own_padding
+from regard.layers.memory import blank_own
 
 
 class SelfAttention(nn.Module):
@@ -76,7 +76,7 @@ class SelfAttention(nn.Module):
         """Let every position attend to every other that `mask` allows: Causal(), Padding(lengths), …"""
         if self.size is not None:
             check_width("sequence", sequence, self.size)
-        sequence = blank_own_padding(sequence, mask)
+        sequence, mask = blank_own(sequence, mask)
         attended: Tensor | Attended = self.attend(
             self.query(sequence),
             self.key(sequence),

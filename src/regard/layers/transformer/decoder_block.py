@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from regard.attention import Causal, Mask, Padding
 from regard.errors import ArgumentTypeError
-from regard.layers.attention_layer import attend_causally, attend_to, empty_memory, remember_keys
+from regard.layers.attention_layer import attend_causally, attend_to, attend_to_itself, empty_memory, remember_keys
 from regard.layers.mechanisms.multi_head import MultiHeadAttention
 from regard.layers.memory import Memory
 from regard.layers.transformer.residual import (
@@ -144,10 +144,7 @@ class TransformerDecoderBlock(nn.Module):
     ) -> Float[Tensor, "batch length size"] | DecoderBlockOutput:
         """Read whole sequences; `mask` is that of the self-attention, `cross_mask` narrows the memory's own."""
         inner = self.self_attention_residual.enter(states)
-        own_memory = remember_keys(self.self_attention, inner)
-        output, self_weights = attend_to(
-            self.self_attention, inner, own_memory, mask=mask, return_weights=return_weights
-        )
+        output, self_weights = attend_to_itself(self.self_attention, inner, mask=mask, return_weights=return_weights)
         states = self.self_attention_residual.leave(states, output)
         states, cross_weights = self._attend_across(states, memory, cross_mask, return_weights)
         return DecoderBlockOutput(states, self_weights, cross_weights) if return_weights else states

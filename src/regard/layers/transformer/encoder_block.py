@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from regard.attention import Mask, Padding, Position
 from regard.errors import ArgumentTypeError
-from regard.layers.attention_layer import attend_causally, attend_to, empty_memory, interface_of, remember_keys
+from regard.layers.attention_layer import attend_causally, attend_to_itself, empty_memory
 from regard.layers.mechanisms.multi_head import MultiHeadAttention
 from regard.layers.memory import Memory
 from regard.layers.transformer.residual import (
@@ -114,9 +114,8 @@ class TransformerEncoderBlock(nn.Module):
     ) -> Float[Tensor, "batch length size"] | EncoderBlockOutput:
         """Read whole sequences. `position`, where it depends on the sentence, goes to the attention."""
         inner = self.attention_residual.enter(states)
-        memory = remember_keys(self.attention, inner) if interface_of(self.attention).memory else None
-        output, weights = attend_to(
-            self.attention, inner, memory, mask=mask, position=position, return_weights=return_weights
+        output, weights = attend_to_itself(
+            self.attention, inner, mask=mask, position=position, return_weights=return_weights
         )
         states = self._feed_forward(self.attention_residual.leave(states, output))
         return EncoderBlockOutput(states, weights) if return_weights else states

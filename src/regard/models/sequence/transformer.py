@@ -218,7 +218,7 @@ def _padding(lengths: Tensor, source: Tensor) -> Padding | None:
     check_lengths(lengths, source)
     if source.device.type == "cpu" and not torch.compiler.is_compiling() and bool((lengths == source.size(1)).all()):
         return None
-    return Padding(lengths.to(source.device))
+    return Padding(lengths.to(source.device), finite=True)  # what stands at padding is computed like all else
 
 
 def _by_layer(weights: list[Tensor | None]) -> Tensor | None:
