@@ -10,6 +10,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.training.failure import first_line, is_out_of_memory
@@ -28,9 +29,9 @@ class Captured(NamedTuple):
 
     inputs: dict[str, Tensor]
     """Where a batch is put."""
-    scale: Tensor
+    scale: Float[Tensor, ""]
     """What its loss is multiplied by."""
-    figures: Tensor
+    figures: Float[Tensor, " figures"]
     """What the step gives, until the next one."""
     replay: Callable[[], None]
     """Compute the step once more, on what `inputs` and `scale` hold now."""
@@ -47,7 +48,7 @@ class StepGraphs:
         self.refused = ""
         """Why no more steps are captured, if so."""
 
-    def run(self, batch: TrainingBatch, scale: float) -> Tensor | None:
+    def run(self, batch: TrainingBatch, scale: float) -> Float[Tensor, " figures"] | None:
         """Compute the step of a batch and give its figures; None where it is not captured."""
         tensors = tensors_of(batch)
         shape = tuple((item.shape, item.dtype) for item in tensors.values())

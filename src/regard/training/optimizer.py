@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.training.shards import like
@@ -29,7 +30,7 @@ def make_optimizer(
     return torch.optim.AdamW(groups, lr=first, betas=betas, eps=1e-9, fused=fused, capturable=on_device)
 
 
-def step_on_device(optimizer: torch.optim.AdamW, norm: Tensor, *, clip: float) -> None:
+def step_on_device(optimizer: torch.optim.AdamW, norm: Float[Tensor, ""], *, clip: float) -> None:
     """Step along gradients of this norm, clipped, unless it is not finite, without asking the device.
 
     These are the two numbers by which torch's `GradScaler` tells a fused optimizer the same.
