@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from regard.attention import Padding
 from regard.layers.memory import Memory
+from regard.layers.static_memory import StaticMemory
 from regard.layers.transformer.decoder_block import DecoderBlockOutput, TransformerDecoderBlock
 from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
@@ -39,8 +40,8 @@ class TransformerState(NamedTuple):
 
     blocks: tuple[Memory, ...]
     """Keys and values, for each block its own, in a fixed capacity."""
-    length: int
-    """How many tokens every row holds: known without asking the device."""
+    length: int | None
+    """How many tokens every row holds: known without asking the device. None where the device alone counts."""
 
     @property
     def rows(self) -> int:
@@ -51,8 +52,21 @@ class TransformerState(NamedTuple):
         """Take these hypotheses, in this order; one may come twice."""
         return TransformerState(tuple(item.select(rows, filled=self.length) for item in self.blocks), self.length)
 
+    def fixed(self, capacity: int) -> "TransformerState":
+        """Give the state before any token, or one that is fixed already, in tensors of one shape for `capacity` tokens.
+
+        A step then writes in place and asks the host nothing: it can be captured.
+        """
+        static = (
+            item.reserve(capacity) if isinstance(item, StaticMemory) else StaticMemory.from_empty(item, capacity)
+            for item in self.blocks
+        )
+        return TransformerState(tuple(static), None)
+
     def with_capacity(self, more: int) -> "TransformerState":
         """Reserve capacity for `more` tokens where there is none, by doubling."""
+        if self.length is None:
+            return self
         capacity, needed = self.blocks[0].capacity, self.length + more
         if needed <= capacity:
             return self
@@ -61,7 +75,7 @@ class TransformerState(NamedTuple):
 
     def next_positions(self, count: int) -> Int[Tensor, "..."]:
         """Give the positions of the next `count` tokens, the same in all rows."""
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or self.length is None:
             return self.blocks[0].next_positions(count)
         return torch.arange(self.length, self.length + count, device=self.blocks[0].key.device)
 
@@ -117,7 +131,8 @@ class TransformerDecoder(nn.Module):
             kept.append(own)
             attention_weights.append(attended)
         log_probabilities = self.output(self.decoder_norm(states)).log_softmax(-1)
-        next_state = TransformerState(tuple(kept), state.length + tokens.size(1))
+        length = None if state.length is None else state.length + tokens.size(1)
+        next_state = TransformerState(tuple(kept), length)
         return TransformerStep(log_probabilities, next_state, _by_layer(attention_weights))
 
     def read_along(
