@@ -10,7 +10,7 @@ from regard.attention import Padding
 from regard.layers.recurrent.encoder import Encoded, RecurrentEncoder
 from regard.models.dropout import Dropout
 from regard.models.embedding import TokenEmbedding
-from regard.models.sequence.prediction import Predicted, Read, check_lengths, check_same_rows, check_some
+from regard.models.sequence.prediction import Predicted, Read, check_lengths, check_same_rows, check_some, log_probabilities
 from regard.models.sequence.recurrent_decoder import RecurrentDecoder, RecurrentMemory, RecurrentState
 
 
@@ -97,8 +97,8 @@ class RecurrentModel(nn.Module):
         """Read the next tokens, one or more, and predict what follows each."""
         check_some("tokens", tokens)
         features, state, attended = self.decoder.step(self.target(tokens), state, memory, weights=weights)
-        log_probabilities = self.output(self.dropout(features)).log_softmax(-1)
-        return RecurrentStep(log_probabilities, state, None if attended is None else attended.unsqueeze(1))
+        of_words = log_probabilities(self.output(self.dropout(features)))
+        return RecurrentStep(of_words, state, None if attended is None else attended.unsqueeze(1))
 
     def read(
         self,

@@ -13,7 +13,7 @@ from regard.layers.static_memory import StaticMemory
 from regard.layers.transformer.decoder_block import DecoderBlockOutput, TransformerDecoderBlock
 from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
-from regard.models.sequence.prediction import Predicted, Read, check_lengths, check_same_rows, check_some
+from regard.models.sequence.prediction import Predicted, Read, check_lengths, check_same_rows, check_some, log_probabilities
 
 #: Capacity that a decoder starts with, unless `capacity` is passed; it doubles whenever it is full.
 CAPACITY = 16
@@ -130,10 +130,10 @@ class TransformerDecoder(nn.Module):
             states, own, _, attended = block.step(states, own, source, filled=filled, return_weights=weights)
             kept.append(own)
             attention_weights.append(attended)
-        log_probabilities = self.output(self.decoder_norm(states)).log_softmax(-1)
+        of_words = log_probabilities(self.output(self.decoder_norm(states)))
         length = None if state.length is None else state.length + tokens.size(1)
         next_state = TransformerState(tuple(kept), length)
-        return TransformerStep(log_probabilities, next_state, _by_layer(attention_weights))
+        return TransformerStep(of_words, next_state, _by_layer(attention_weights))
 
     def read_along(
         self, memory: TransformerMemory, target: Int[Tensor, "batch target"], *, weights: bool = False
