@@ -7,6 +7,7 @@ the longest source of its batch. That favors nobody, but hides what is won where
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +22,8 @@ from regard.models.precision import Precision, in_precision
 from regard.models.sequence.build import build_model
 from regard.models.sequence.protocol import AnyModel
 
+NEVER = -10_000.0
+"""Added to the logit of `</s>`: outputs end at their longest length."""
 Batch = tuple[Tensor, Tensor]
 Contender = Callable[[Sequence[Batch]], None]
 
@@ -83,6 +86,8 @@ def run(
     torch.manual_seed(0)
     sources = draw_sources(case, sentences)
     model = build_model(case.spec, source_vocabulary=case.vocabulary, target_vocabulary=case.vocabulary)
+    with torch.no_grad():
+        model.output.bias[END] = NEVER
     model = in_precision(model.eval().to(device), precision)
     for beam in beams:
         batches = list(make_batches(sources, batch_tokens // beam, device))
@@ -129,9 +134,7 @@ def _ours(model: AnyModel, beam: int) -> Contender:
     def work(batches: Sequence[Batch]) -> None:
         with torch.inference_mode():
             for source, lengths in batches:
-                longest = source.size(1)
-                own = replace(search, min_length=longest - 1, max_length=longest)
-                decode(model, source, lengths, search=own, start=START, end=END)
+                decode(model, source, lengths, search=replace(search, max_length=source.size(1)), start=START, end=END)
 
     return work
 
@@ -159,19 +162,20 @@ def _transformers(case: Case, beam: int, device: torch.device, precision: Precis
         max_position_embeddings=512,
     )
     dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-    model = MarianMTModel(config).eval().to(device=device, dtype=dtype)
+    model: Any = MarianMTModel(config)
+    model.eval().to(device=device, dtype=dtype)
+    model.final_logits_bias[:, END] = NEVER
 
     def work(batches: Sequence[Batch]) -> None:
         with torch.inference_mode():
             for source, lengths in batches:
                 longest = source.size(1)
                 inside = torch.arange(longest, device=device) < lengths.unsqueeze(1)
-                model.generate(  # type: ignore[misc]
+                model.generate(
                     input_ids=source,
                     attention_mask=inside.long(),
                     num_beams=beam,
                     do_sample=False,
-                    min_new_tokens=longest,
                     max_new_tokens=longest,
                 )
 

@@ -20,6 +20,7 @@ from regard.decoding.ranking import add_coverage, best, bound, coverage_penalty,
 from regard.decoding.rules import Rules, check_prefix
 from regard.decoding.sampling import draw, uniform_numbers
 from regard.decoding.search import Search, length_limits
+from regard.decoding.shortlist import ShortlistedMemory
 from regard.models.sequence.protocol import AnyModel
 
 #: Picks continuations, from what each hypothesis has, (sentences, width), and the log-probability of every word after
@@ -121,7 +122,8 @@ class BeamStep:
         log_probabilities, state, weights = self.model.step(beam.tokens, state, memory, weights=self.weights)
         weights = None if weights is None else weights[..., -1, :]
         coverage = self._cover(beam, weights)
-        step, total = self._extend(beam, log_probabilities[:, -1], coverage, weights)
+        words = memory.words if isinstance(memory, ShortlistedMemory) else None
+        step, total = self._extend(beam, log_probabilities[:, -1], words, coverage, weights)
         return self._advance(beam, step, total, coverage), state, step
 
     def _cover(self, beam: Beam, weights: Tensor | None) -> Tensor | None:
@@ -129,9 +131,14 @@ class BeamStep:
         return add_coverage(beam.coverage, weights, weight=weight) if weight else None
 
     def _extend(
-        self, beam: Beam, log_probabilities: Tensor, coverage: Tensor | None, weights: Tensor | None
+        self,
+        beam: Beam,
+        log_probabilities: Tensor,
+        words: Tensor | None,
+        coverage: Tensor | None,
+        weights: Tensor | None,
     ) -> tuple[Step, Tensor]:
-        """Pick continuations; give them with their log-probabilities."""
+        """Pick continuations; give them with their log-probabilities. `words` are those predicted, None for all."""
         sentences, width = beam.total.shape
         length, penalty = beam.step + 1, self.search.length_penalty
         # half precision cannot add up a sentence
@@ -144,6 +151,7 @@ class BeamStep:
         # total + covered · length^α + log p, a sum with the log-probabilities as they came from the model.
         parent, token = self.choose(beam, beam.total + covered * power(length, penalty), allowed)
         of_token = allowed.flatten(1).gather(1, parent * allowed.size(-1) + token)
+        token = token if words is None else words[token]
         total = beam.total.gather(1, parent) + of_token
         picks = torch.arange(parent.size(1), device=parent.device)
         kept = (picks < beam.open.unsqueeze(1)) & (total != -torch.inf)

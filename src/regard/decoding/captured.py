@@ -66,9 +66,7 @@ class Captured:
         """Read the next tokens."""
         return self.model.step(tokens, state, memory, weights=weights)
 
-    def serves(
-        self, search: Search, *, weights: bool = False, prefix: Sequence[Sequence[int]] | None = None
-    ) -> bool:
+    def serves(self, search: Search, *, weights: bool = False, prefix: Sequence[Sequence[int]] | None = None) -> bool:
         """Return whether these searches can run by captured steps; else `reason` says why not."""
         reasons = {
             "the outputs are drawn at random": search.sampling is not None,

@@ -120,5 +120,4 @@ class History:
 
 def _on_cpu(step: Step) -> Step:
     """Move what is small."""
-    *small, weights = step
-    return Step(*(item.cpu() for item in small), weights)
+    return Step._make(item if item is None or item is step.weights else item.cpu() for item in step)

@@ -41,23 +41,17 @@ class Rules:
     ) -> Float[Tensor, "sentences width vocabulary"]:
         """Give the log-probabilities, −∞ for what may not follow `step` words; `sentences` are those of the rows."""
         allowed = log_probabilities
+        is_end = torch.arange(allowed.size(-1), device=allowed.device) == self.end
         if self.min_length and (isinstance(step, Tensor) or step < self.min_length):
-            too_early = torch.as_tensor(step < self.min_length, device=allowed.device)
-            is_end = torch.arange(allowed.size(-1), device=allowed.device) == self.end
-            allowed = allowed.masked_fill(is_end & too_early, -torch.inf)
+            allowed = allowed.masked_fill(is_end & (step < self.min_length), -torch.inf)
         if generated is not None:
             allowed = forbid_repeats(allowed, generated, self.no_repeat_ngram)
-        if allowed is not log_probabilities:
-            allowed = self._or_end(allowed, log_probabilities)
+        if allowed is not log_probabilities:  # where nothing else is allowed, the end token is
+            nothing = allowed.amax(-1, keepdim=True) == -torch.inf
+            allowed = torch.where(nothing & is_end, log_probabilities, allowed)
         if not self.longest or step >= self.longest:
             return allowed
-        return self._begin(allowed, log_probabilities, step, sentences)
-
-    def _or_end(self, allowed: Tensor, log_probabilities: Tensor) -> Tensor:
-        """Allow the end token where nothing else is."""
-        nothing = allowed.amax(-1) == -torch.inf
-        of_end = torch.where(nothing, log_probabilities[..., self.end], allowed[..., self.end])
-        return allowed.index_copy(-1, torch.tensor([self.end], device=allowed.device), of_end.unsqueeze(-1))
+        return self._begin(allowed, log_probabilities, int(step), sentences)
 
     def _begin(self, allowed: Tensor, log_probabilities: Tensor, step: int, sentences: Tensor) -> Tensor:
         """Leave nothing but the prefix's word to those sentences whose prefix goes on."""

@@ -25,9 +25,7 @@ class StaticMemory(Memory):
     @classmethod
     def from_empty(cls, memory: Memory, capacity: int) -> "StaticMemory":
         """Make one of a memory that holds nothing yet."""
-        key, value = (
-            item.new_zeros(*item.shape[:-2], capacity, item.size(-1)) for item in (memory.key, memory.value)
-        )
+        key, value = (item.new_zeros(*item.shape[:-2], capacity, item.size(-1)) for item in (memory.key, memory.value))
         length = torch.zeros(1, dtype=torch.long, device=key.device)
         mask = torch.zeros(1, capacity, dtype=torch.bool, device=key.device)
         return cls(key, value, mask, length, memory.turned)

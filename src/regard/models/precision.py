@@ -80,13 +80,15 @@ class Int8Linear(nn.Module):
         if self.integers.device.type != "cpu":
             return None
         zeros = torch.zeros(self.out_features, dtype=torch.long)
-        with warnings.catch_warnings():  # torch means to replace its quantized tensors, of which only this kernel is used
+        with (
+            warnings.catch_warnings()
+        ):  # torch means to replace its quantized tensors, of which only this kernel is used
             warnings.simplefilter("ignore", UserWarning)
             matrix = torch._make_per_channel_quantized_tensor(self.integers, self.scale.double(), zeros, 0)
             return torch.ops.quantized.linear_prepack(matrix, self.bias)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Int8Linear":
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self._packed = self._pack()
         return self
 
@@ -107,19 +109,33 @@ class Int8Linear(nn.Module):
 
 
 class BFloat16Linear(nn.Linear):
-    """A linear map in bfloat16, whatever its input is: what autocast does, without converting the matrix each time."""
+    """A linear map in bfloat16, whatever its input is: what autocast does, without converting the matrix each time.
+
+    With `wide` the result is float32: logits of many words need more digits than bfloat16 has.
+    """
+
+    wide = False
 
     @classmethod
-    def from_linear(cls, linear: nn.Linear) -> "BFloat16Linear":
+    def from_linear(cls, linear: nn.Linear, *, wide: bool = False) -> "BFloat16Linear":
         """Round a linear layer."""
         result = cls(linear.in_features, linear.out_features, bias=linear.bias is not None, device="meta")
+        result.wide = wide
         for name, item in linear.named_parameters():
             setattr(result, name, nn.Parameter(item.detach().bfloat16(), requires_grad=False))
         return result
 
     def forward(self, input: Float[Tensor, "*batch in"]) -> Float[Tensor, "*batch out"]:
         """Multiply."""
-        return super().forward(input.bfloat16())
+        states = input.bfloat16()
+        if not self.wide:
+            return super().forward(states)
+        if not states.is_cuda:
+            return super().forward(states).float()
+        product = torch.mm(states.flatten(0, -2), self.weight.mT, out_dtype=torch.float32)  # type: ignore[call-overload]
+        product = product if self.bias is None else product.add_(self.bias)
+        result: Tensor = product.unflatten(0, states.shape[:-1])
+        return result
 
 
 def in_precision(model: Network, precision: Precision) -> Network:
@@ -134,6 +150,12 @@ def in_precision(model: Network, precision: Precision) -> Network:
         raise ArgumentError(f'`precision` must be float32, bfloat16 or int8; received "{precision}".')
     if precision == "float32":
         return model
-    convert = Int8Linear.from_linear if precision == "int8" else BFloat16Linear.from_linear
-    linears = {id(part): part for part in model.modules() if type(part) is nn.Linear}
-    return deepcopy(model, {key: convert(part) for key, part in linears.items()}).eval()  # type: ignore[arg-type]
+    logits = getattr(model, "output", None)
+    converted = {
+        id(part): Int8Linear.from_linear(part)
+        if precision == "int8"
+        else BFloat16Linear.from_linear(part, wide=part is logits)
+        for part in model.modules()
+        if type(part) is nn.Linear
+    }
+    return deepcopy(model, converted).eval()

@@ -13,7 +13,14 @@ from regard.layers.static_memory import StaticMemory
 from regard.layers.transformer.decoder_block import DecoderBlockOutput, TransformerDecoderBlock
 from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
-from regard.models.sequence.prediction import Predicted, Read, check_lengths, check_same_rows, check_some, log_probabilities
+from regard.models.sequence.prediction import (
+    Predicted,
+    Read,
+    check_lengths,
+    check_same_rows,
+    check_some,
+    log_probabilities,
+)
 
 #: Capacity that a decoder starts with, unless `capacity` is passed; it doubles whenever it is full.
 CAPACITY = 16
@@ -121,6 +128,18 @@ class TransformerDecoder(nn.Module):
         weights: bool = False,
     ) -> TransformerStep:
         """Read the next tokens, one or more, and predict what follows each."""
+        features, state, attended = self.step_features(tokens, state, memory, weights=weights)
+        return TransformerStep(log_probabilities(self.output(features)), state, attended)
+
+    def step_features(
+        self,
+        tokens: Int[Tensor, "rows new"],
+        state: TransformerState,
+        memory: TransformerMemory,
+        *,
+        weights: bool = False,
+    ) -> tuple[Float[Tensor, "rows new size"], TransformerState, Float[Tensor, "rows layers heads new source"] | None]:
+        """Read the next tokens up to the output matrix."""
         check_some("tokens", tokens)
         state = state.with_capacity(tokens.size(1))
         filled = None if torch.compiler.is_compiling() else state.length  # compiled code keeps its shapes
@@ -130,10 +149,8 @@ class TransformerDecoder(nn.Module):
             states, own, _, attended = block.step(states, own, source, filled=filled, return_weights=weights)
             kept.append(own)
             attention_weights.append(attended)
-        of_words = log_probabilities(self.output(self.decoder_norm(states)))
         length = None if state.length is None else state.length + tokens.size(1)
-        next_state = TransformerState(tuple(kept), length)
-        return TransformerStep(of_words, next_state, _by_layer(attention_weights))
+        return self.decoder_norm(states), TransformerState(tuple(kept), length), _by_layer(attention_weights)
 
     def read_along(
         self, memory: TransformerMemory, target: Int[Tensor, "batch target"], *, weights: bool = False
