@@ -15,12 +15,14 @@ from torch import Tensor
 
 from regard.config.model import TransformerSpec
 from regard.data.batches.bucketing import make_index_batches
-from regard.data.text.special import END, PAD, START
+from regard.data.text.special import END, PAD, SPECIAL_TOKENS, START
 from regard.decoding.captured import Captured
 from regard.decoding.search import Search, decode
+from regard.decoding.shortlist import COMMON, EACH, Shortlist, Shortlisted
 from regard.models.precision import Precision, in_precision
 from regard.models.sequence.build import build_model
 from regard.models.sequence.protocol import AnyModel
+from regard.tasks.translation.model import BATCH_TOKENS
 
 NEVER = -10_000.0
 """Added to the logit of `</s>`: outputs end at their longest length."""
@@ -74,15 +76,15 @@ CASES = {
 def run(
     case: Case,
     *,
-    beams: Sequence[int],
     device: torch.device,
     precision: Precision = "float32",
+    beams: Sequence[int] = (1, 5),
     sentences: int = 1000,
-    batch_tokens: int = 16384,
     rounds: int = 3,
+    shortlist: bool = False,
     peers: bool = True,
 ) -> Iterator[Row]:
-    """Measure every contender, greedy and with beams."""
+    """Measure every contender, greedy and with a beam."""
     torch.manual_seed(0)
     sources = draw_sources(case, sentences)
     model = build_model(case.spec, source_vocabulary=case.vocabulary, target_vocabulary=case.vocabulary)
@@ -90,14 +92,17 @@ def run(
         model.output.bias[END] = NEVER
     model = in_precision(model.eval().to(device), precision)
     for beam in beams:
-        batches = list(make_batches(sources, batch_tokens // beam, device))
+        batches = list(make_batches(sources, BATCH_TOKENS[device.type] // beam, device))
         contenders: dict[str, Contender] = {}
         peer = _transformers(case, beam, device, precision) if peers else None
         if peer is not None:
             contenders["transformers"] = peer
-        contenders["regard"] = _ours(model if device.type == "cpu" else Captured(model), beam)
-        if device.type != "cpu":
-            contenders["regard, step by step"] = _ours(model, beam)
+        if device.type == "cuda":
+            contenders |= {"regard": _ours(Captured(model), beam), "regard, step by step": _ours(model, beam)}
+        else:
+            contenders["regard"] = _ours(model, beam)
+            if shortlist:
+                contenders["regard, shortlist"] = _ours(Shortlisted(model, draw_shortlist(case)), beam)
         times = {name: _best_seconds(work, batches, device, rounds) for name, work in contenders.items()}
         words = sum(len(source) - 1 for source in sources)
         base = next(iter(times.values()))
@@ -113,10 +118,20 @@ def run(
 
 
 def draw_sources(case: Case, sentences: int) -> list[list[int]]:
-    """Draw sources of random tokens and of many lengths."""
+    """Draw sources of many lengths, of tokens as frequent as words are: the r-th with a probability of about 1/r."""
     generator = np.random.default_rng(0)
     lengths = generator.normal(case.mean_length, case.mean_length / 3, sentences).round().clip(2, 4 * case.mean_length)
-    return [[*generator.integers(4, case.vocabulary, int(length)).tolist(), END] for length in lengths]
+    first = len(SPECIAL_TOKENS)
+    ranks = ((case.vocabulary - first) ** generator.random(int(lengths.sum()))).astype(np.int64)
+    ends = np.cumsum(lengths).astype(np.int64)
+    return [[*part.tolist(), END] for part in np.split(ranks - 1 + first, ends[:-1])]
+
+
+def draw_shortlist(case: Case) -> Shortlist:
+    """Draw a shortlist as long as learned ones: the commonest tokens, and for each source token some as frequent."""
+    generator = torch.Generator().manual_seed(0)
+    table = (case.vocabulary - 1) ** torch.rand(case.vocabulary, EACH, generator=generator)
+    return Shortlist(torch.arange(COMMON + len(SPECIAL_TOKENS)), table.long())
 
 
 def make_batches(sources: Sequence[Sequence[int]], tokens: int, device: torch.device) -> Iterator[Batch]:

@@ -8,6 +8,7 @@ is the same work on the same buffers, launched one by one.
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import torch
@@ -26,6 +27,8 @@ STEPS = 4
 """Steps from one reading of the flags to the next."""
 FEW = 32
 """Sentences that are not worth a smaller batch: a step takes as long for half of them."""
+MOST_ENCODERS = 32
+"""Shapes of sources whose reading is kept captured."""
 MOST_BYTES = 2**33
 """Of the buffers that are kept; the ones used least recently go first."""
 
@@ -51,6 +54,8 @@ class Captured:
         self.flag_reads = 0
         """How often the host has waited for the device."""
         self._slots: OrderedDict[Any, Slot] = OrderedDict()
+        self._encoders: OrderedDict[torch.Size, Encoder] = OrderedDict()
+        self._encodes_eagerly = False
         self._pool: Any = None
         self._failure: str | None = None
 
@@ -123,7 +128,7 @@ class Captured:
         positions = min(_positions(longest), self.longest_source or _positions(longest))
         more, wider = _sentences(batch) - batch, positions - longest
         lengths, limits = (F.pad(item, (0, more), value=1) for item in (lengths, limits))
-        memory = self.model.encode(F.pad(source, (0, wider, 0, more), value=end), lengths)
+        memory = self._encode(F.pad(source, (0, wider, 0, more), value=end), lengths)
         capacity = _capacity(longest + longest // 4 + STEPS)
         state = self.model.start(memory, capacity=capacity)
         if not hasattr(state, "fixed"):
@@ -143,13 +148,35 @@ class Captured:
         )
         return Running(beam, state.fixed(capacity).select(rows // search.beam), memory)
 
+    def _encode(self, source: Tensor, lengths: Tensor) -> Any:
+        """Read the source by a captured pass, or as the model does where that cannot be captured."""
+        if not source.is_cuda or self._encodes_eagerly:
+            return self.model.encode(source, lengths)
+        key = source.shape
+        if key not in self._encoders:
+            try:
+                self._encoders[key] = Encoder(self.model, source, lengths, self._shared_pool(source.device))
+            except RuntimeError as error:  # a recurrent encoder asks the host how long its sources are
+                if isinstance(error, torch.cuda.OutOfMemoryError):
+                    raise
+                self._encodes_eagerly = True
+                return self.model.encode(source, lengths)
+            if len(self._encoders) > MOST_ENCODERS:
+                self._encoders.popitem(last=False)
+        self._encoders.move_to_end(key)
+        return self._encoders[key](source, lengths)
+
+    def _shared_pool(self, device: torch.device) -> Any:
+        """Give the memory that all captures take turns to work in."""
+        if self._pool is None and device.type == "cuda":
+            self._pool = torch.cuda.graph_pool_handle()
+        return self._pool
+
     def _slot(self, settings: Any, take_step: BeamStep, running: Running) -> "Slot":
         """Give the slot of these shapes, captured now or before."""
         key = (settings, _signature(running))
         if key not in self._slots:
-            if self._pool is None and running.beam.total.is_cuda:
-                self._pool = torch.cuda.graph_pool_handle()
-            self._slots[key] = Slot(take_step, running, self._pool)
+            self._slots[key] = Slot(take_step, running, self._shared_pool(running.beam.total.device))
             while len(self._slots) > 1 and sum(slot.bytes for slot in self._slots.values()) > MOST_BYTES:
                 self._slots.popitem(last=False)
         self._slots.move_to_end(key)
@@ -168,6 +195,25 @@ class Captured:
             few = len(alive) > FEW and 2 * int(alive.sum()) <= len(alive)
             if few or not alive.any() or len(history.steps) + STEPS > slot.capacity:
                 return alive
+
+
+class Encoder:
+    """The captured reading of sources of one shape."""
+
+    def __init__(self, model: AnyModel, source: Tensor, lengths: Tensor, pool: Any) -> None:
+        self._model, self._source, self._lengths = model, source.clone(), lengths.clone()
+        self._memory: Any = None
+        self._replay = _capture(self._read, source.device, pool)
+
+    def __call__(self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"]) -> Any:
+        """Give what was read, in buffers that the next call writes anew."""
+        self._source.copy_(source)
+        self._lengths.copy_(lengths)
+        self._replay()
+        return self._memory
+
+    def _read(self) -> None:
+        self._memory = self._model.encode(self._source, self._lengths)
 
 
 class Slot:
@@ -249,8 +295,11 @@ def _capture(work: Callable[[], None], device: torch.device, pool: Any) -> Calla
         graph.capture_begin(pool=pool)
         try:
             work()
-        finally:
-            graph.capture_end()
+        except RuntimeError:
+            with suppress(RuntimeError):  # which would only say that the capture has failed
+                graph.capture_end()
+            raise
+        graph.capture_end()
     torch.cuda.current_stream(device).wait_stream(stream)
     replay: Callable[[], None] = graph.replay
     return replay

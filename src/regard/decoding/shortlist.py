@@ -74,7 +74,7 @@ class Shortlist(NamedTuple):
 
     def words(self, source: Int[Tensor, "batch source"]) -> Int[Tensor, " words"]:
         """Give the tokens for this batch, ascending: so the special tokens keep their numbers."""
-        words: Tensor = torch.cat([self.common, self.table[source.unique()].flatten()]).unique()  # type: ignore[no-untyped-call]
+        words: Tensor = torch.cat([self.common, self.table[source.unique()].flatten()]).unique()
         return words
 
     @classmethod

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.errors import ArgumentError
+from regard.models.sequence.recurrent import RecurrentModel
 
 Precision = Literal["float32", "bfloat16", "int8"]
 Network = TypeVar("Network", bound=nn.Module)
@@ -115,6 +116,7 @@ class BFloat16Linear(nn.Linear):
     """
 
     wide = False
+    with_bias: Tensor
 
     @classmethod
     def from_linear(cls, linear: nn.Linear, *, wide: bool = False) -> "BFloat16Linear":
@@ -123,6 +125,8 @@ class BFloat16Linear(nn.Linear):
         result.wide = wide
         for name, item in linear.named_parameters():
             setattr(result, name, nn.Parameter(item.detach().bfloat16(), requires_grad=False))
+        if wide:
+            result.register_buffer("with_bias", _with_bias(linear), persistent=False)
         return result
 
     def forward(self, input: Float[Tensor, "*batch in"]) -> Float[Tensor, "*batch out"]:
@@ -132,10 +136,23 @@ class BFloat16Linear(nn.Linear):
             return super().forward(states)
         if not states.is_cuda:
             return super().forward(states).float()
-        product = torch.mm(states.flatten(0, -2), self.weight.mT, out_dtype=torch.float32)  # type: ignore[call-overload]
-        product = product if self.bias is None else product.add_(self.bias)
-        result: Tensor = product.unflatten(0, states.shape[:-1])
-        return result
+        ones = states.new_ones(*states.shape[:-1], self.with_bias.size(1) - states.size(-1))
+        rows = torch.cat([states, ones], dim=-1).flatten(0, -2)
+        product: Tensor = torch.mm(rows, self.with_bias.mT, out_dtype=torch.float32)
+        return product.unflatten(0, states.shape[:-1])  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _with_bias(linear: nn.Linear) -> Float[Tensor, "out in_and_more"]:
+    """Write the bias as columns of the matrix, for an input of ones there: one product, and no pass over its result.
+
+    The second column is what rounding the first has lost. There are eight, since products of such widths are quickest.
+    """
+    weight = linear.weight.detach()
+    bias = weight.new_zeros(weight.size(0)) if linear.bias is None else linear.bias.detach()
+    columns = torch.zeros(weight.size(0), 8, dtype=torch.bfloat16, device=weight.device)
+    columns[:, 0] = bias
+    columns[:, 1] = bias - columns[:, 0]
+    return torch.cat([weight.bfloat16(), columns], dim=1)
 
 
 def in_precision(model: Network, precision: Precision) -> Network:
@@ -150,6 +167,11 @@ def in_precision(model: Network, precision: Precision) -> Network:
         raise ArgumentError(f'`precision` must be float32, bfloat16 or int8; received "{precision}".')
     if precision == "float32":
         return model
+    if precision == "bfloat16" and isinstance(model, RecurrentModel):
+        raise ArgumentError(
+            '`precision` must be float32 or int8 for a recurrent model; received "bfloat16". Its states are summed up '
+            "from word to word, which takes more digits."
+        )
     logits = getattr(model, "output", None)
     converted = {
         id(part): Int8Linear.from_linear(part)

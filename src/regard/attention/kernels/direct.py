@@ -11,9 +11,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention.checks import PRECISIONS
+from regard.attention.kernels import few_queries
 from regard.attention.kernels.sdpa import FEW_KEYS
 from regard.attention.kernels.transforms import transform_in_force
-from regard.attention.mask import Causal, Mask
+from regard.attention.mask import Causal, Dense, Mask
 
 #: Biases of nothing for up to so many keys: torch's CPU kernel loses NaN without one.
 _NOTHING = tuple(torch.zeros(1, keys, device="cpu") for keys in range(FEW_KEYS))
@@ -32,6 +33,10 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None
     if key_shape[0] != batch or key_shape[1] != heads or key_shape[3] != width:
         return None
     causal, keys = False, key_shape[2]
+    if query.is_cuda and queries <= few_queries.MOST_QUERIES:
+        context = _attend_few(query, key, value, mask)
+        if context is not None:
+            return context
     if mask is not None:
         if type(mask) is not Causal or mask.positions is not None:
             return None
@@ -48,6 +53,22 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None
             return None
         nothing = None if causal else _NOTHING[keys]
     return F.scaled_dot_product_attention(query, key, value, attn_mask=nothing, is_causal=causal)
+
+
+def _attend_few(query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None) -> Tensor | None:
+    """Attend by the kernel for few queries, where nothing but keys is masked; else None."""
+    allowed = None
+    if isinstance(mask, Dense):
+        allowed = mask.tensor
+        if allowed.ndim != 4 or allowed.shape[1:] != (1, 1, key.size(2)) or allowed.size(0) not in (1, key.size(0)):
+            return None
+        if allowed.dtype is not torch.bool or allowed.device != query.device:
+            return None
+    elif mask is not None:
+        return None
+    if not _alike(query, key, value) or torch.compiler.is_compiling() or transform_in_force() is not None:
+        return None
+    return few_queries.attend(query, key, value, allowed) if few_queries.refusal(query, key) is None else None
 
 
 def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:

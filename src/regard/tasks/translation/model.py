@@ -49,7 +49,7 @@ from regard.training.group import pick_device
 __all__ = ["Translation", "Translator", "load"]
 
 Unknown: TypeAlias = Literal["replace", "keep"]
-BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}
+BATCH_TOKENS = {"cpu": 2048, "cuda": 65536}
 """Source tokens searched at once, counted for each hypothesis: on a CPU as many as its caches hold."""
 MAX_SOURCE_LENGTH = 1024
 _KINDS: dict[type, str] = {
