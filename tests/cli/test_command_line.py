@@ -75,6 +75,32 @@ def test_bad_input_is_one_paragraph_and_exit_code_2(arguments: list[str], messag
     assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--case", "tinny"], "regard: `--case` must be short or tiny; received tinny. Did you mean tiny?\n"),
+        (["--precision", "int4"], "regard: `--precision` must be float32, bfloat16 or int8; received int4.\n"),
+        (
+            ["--device", "toaster"],
+            "regard: `--device` must be cpu, or cuda where torch sees one; received toaster.\n",
+        ),
+    ],
+)
+def test_bad_input_of_the_bench_of_decoding(arguments: list[str], message: str) -> None:
+    done = run("bench", "decoding", *arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+
+
+@pytest.mark.slow
+def test_the_bench_of_decoding_prints_a_table_for_machines() -> None:
+    done = run("bench", "decoding", "--sentences", "2", "--rounds", "1", "--shortlist", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    contenders = {(row["beam"], row["contender"]) for row in report["rows"]}
+    assert {(beam, name) for beam in (1, 5) for name in ("regard", "regard, shortlist")} <= contenders
+    assert all(row["sentences_per_second"] > 0 and row["words_per_second"] > 0 for row in report["rows"])
+
+
 def test_an_unknown_command_is_exit_code_2() -> None:
     done = run("bensh")
     assert done.returncode == 2

@@ -13,6 +13,7 @@ from regard.cli.ask import ask
 from regard.cli.caption import caption
 from regard.cli.classify import classify
 from regard.cli.compare import compare
+from regard.cli.compress import compress
 from regard.cli.demo import demo
 from regard.cli.draw_scene import scene
 from regard.cli.evaluate import evaluate
@@ -43,6 +44,7 @@ for command in (
     train,
     runs,
     translate,
+    compress,
     classify,
     ask,
     caption,

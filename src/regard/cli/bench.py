@@ -12,10 +12,11 @@ from rich.table import Table
 
 from regard.cli.flags import Command, Group
 from regard.cli.terminal import print_json
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, near_miss
 
 if TYPE_CHECKING:
     from regard.bench.attention import Row
+    from regard.bench.decoding import Row as DecodingRow
 
 app = typer.Typer(cls=Group, help="Measure regard beside what a user would use instead.", no_args_is_help=True)
 
@@ -44,8 +45,7 @@ def attention(
 
     if dtype not in ("float32", "bfloat16", "float16"):
         raise ArgumentError(f"`--dtype` must be float32, bfloat16 or float16; received {dtype}.")
-    if device != "cpu" and not (device.startswith("cuda") and torch.cuda.is_available()):
-        raise ArgumentError(f"`--device` must be cpu, or cuda where torch sees one; received {device}.")
+    _check_device(device)
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     target = torch.device(device)
@@ -61,6 +61,76 @@ def attention(
         print_json({"machine": machine, "rows": [asdict(row) for row in rows]}, indent=1)
     else:
         _show(rows, machine)
+
+
+@app.command(cls=Command)
+def decoding(
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    precision: Annotated[str, typer.Option(help="Of the matrices: float32, bfloat16 or int8.")] = "float32",
+    case: Annotated[
+        str, typer.Option(help="short: 6 + 6 layers, 9 tokens a sentence; tiny: 6 + 2 layers, 25 tokens.")
+    ] = "tiny",
+    threads: Annotated[int, typer.Option(min=1, help="Threads on the CPU.")] = 1,
+    sentences: Annotated[int, typer.Option(min=1, help="Sentences to decode.")] = 200,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds; the quickest is shown.")] = 3,
+    shortlist: Annotated[
+        bool, typer.Option("--shortlist", help="Predict about a tenth of the words, as a list.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+) -> None:
+    """Time greedy and beam search beside `generate` of transformers, models of random parameters, in one run.
+
+    Example: `regard bench decoding --precision int8 --shortlist`
+
+    Without transformers only our own figures are shown.
+    """
+    import torch
+
+    from regard.bench.decoding import CASES, run
+
+    if case not in CASES:
+        raise ArgumentError(f"`--case` must be {' or '.join(CASES)}; received {case}.{near_miss(case, CASES)}")
+    if precision not in ("float32", "bfloat16", "int8"):
+        raise ArgumentError(f"`--precision` must be float32, bfloat16 or int8; received {precision}.")
+    _check_device(device)
+    torch.set_num_threads(threads)
+    target = torch.device(device)
+    rows = list(
+        run(
+            CASES[case],
+            device=target,
+            precision=precision,  # type: ignore[arg-type]  # checked there
+            sentences=sentences,
+            rounds=rounds,
+            shortlist=shortlist,
+        )
+    )
+    machine = _machine(target, precision, threads)
+    if as_json:
+        print_json({"machine": machine, "rows": [asdict(row) for row in rows]}, indent=1)
+    else:
+        _show_decoding(rows, machine)
+
+
+def _show_decoding(rows: "list[DecodingRow]", machine: dict[str, str]) -> None:
+    caption = ", ".join(f"{key} {value}" for key, value in machine.items())
+    table = Table(title="decoding, outputs as long as the sources", caption=caption, title_justify="left")
+    for heading in ("case", "search", "what"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("sentences/s", "words/s", "ratio"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        search = "greedy" if row.beam == 1 else f"beam {row.beam}"
+        figures = (f"{row.sentences_per_second:,.0f}", f"{row.words_per_second:,.0f}", f"{row.ratio:.2f}")
+        table.add_row(row.case, search, row.contender, *figures)
+    Console(width=max(Console().width, 100)).print(table)
+
+
+def _check_device(device: str) -> None:
+    import torch
+
+    if device != "cpu" and not (device.startswith("cuda") and torch.cuda.is_available()):
+        raise ArgumentError(f"`--device` must be cpu, or cuda where torch sees one; received {device}.")
 
 
 def _machine(device: Any, dtype: str, threads: int) -> dict[str, str]:

@@ -41,6 +41,12 @@ def translate(
     ] = None,
     as_typed: AsTyped = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
+    precision: Annotated[
+        str | None, typer.Option(metavar="PRECISION", help="float32; int8, quicker on a CPU; bfloat16, on a GPU.")
+    ] = None,
+    shortlist: Annotated[
+        bool, typer.Option("--shortlist", help="On a CPU, predict the words of the model's shortlist alone.")
+    ] = False,
     beam: Annotated[
         int | None, typer.Option(help="Hypotheses kept; 1 is greedy. By default 5.", rich_help_panel=_SEARCH)
     ] = None,
@@ -78,6 +84,7 @@ def translate(
     sampling.top_k, sampling.top_p and sampling.seed.
     """
     chosen: dict[str, Any] = {"json": json, "beam": beam, "n_best": n_best, "max_length": max_length}
+    chosen |= {"precision": precision, "shortlist": shortlist or None}
     drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     drawing = {name: value for name, value in drawing.items() if value is not None}
     if sample or drawing:
@@ -126,6 +133,8 @@ def _run(
             dictionary=words,
             max_source_length=settings.max_source_length,
             respell=settings.respell,
+            precision=settings.precision,
+            shortlist=settings.shortlist,
         )
         work = LineTranslator(translator, settings)
         try:

@@ -3,25 +3,218 @@
 All hypotheses of all sentences are rows of one batch, equally many for each sentence and side by side: of a beam that
 is `width` wide, row r belongs to sentence r // width. A sentence that needs fewer fills its rows with dead hypotheses,
 whose log-probability is −∞, so that no continuation of them is ever picked.
+
+`BeamStep` is one step: all of it on the model's device, without a question to the host. Between steps the host reads
+which hypotheses are alive, and leaves out what is done: after every step here, after several in `captured.py`.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decoding.history import History, Picks, Step
-from regard.decoding.ranking import add_coverage, best, bound, coverage_penalty, score
+from regard.decoding.ranking import add_coverage, best, bound, coverage_penalty, power, score
 from regard.decoding.rules import Rules, check_prefix
 from regard.decoding.sampling import draw, uniform_numbers
 from regard.decoding.search import Search, length_limits
+from regard.decoding.shortlist import ShortlistedMemory
 from regard.models.sequence.protocol import AnyModel
 
 #: Picks continuations, from what each hypothesis has, (sentences, width), and the log-probability of every word after
 #: it, (sentences, width, vocabulary), to be added for ranking.
 Choose = Callable[["Beam", Tensor, Tensor], Picks]
+
+
+class Beam(NamedTuple):
+    """The unfinished hypotheses of all sentences, in tensors on the model's device: what one step hands to the next."""
+
+    step: int | Int[Tensor, ""]
+    """How many tokens there are so far; a tensor where the device alone counts."""
+    sentences: Int[Tensor, " sentences"]
+    """Which sentences of the batch these are."""
+    lengths: Int[Tensor, " sentences"]
+    """Source tokens of each."""
+    limits: Int[Tensor, " sentences"]
+    """Tokens of an output at most."""
+    open: Int[Tensor, " sentences"]
+    """How many hypotheses each sentence may still keep."""
+    best_scores: Float[Tensor, "sentences n_best"]
+    """The scores of its best outputs so far."""
+    total: Float[Tensor, "sentences width"]
+    """The log-probability of each hypothesis; −∞ where it is dead."""
+    pick: Int[Tensor, "sentences width"]
+    """Which pick of the last step it was."""
+    tokens: Int[Tensor, "rows 1"]
+    """The last token of each: the input of the model's next step."""
+    rows: Int[Tensor, " rows"] | None
+    """The rows of the model's state that go on, in this order; None where all do, as they are."""
+    generated: Int[Tensor, "rows generated"] | None
+    """All tokens of each, where a rule needs them."""
+    coverage: Float[Tensor, "rows source"] | None
+    """How much each has attended to every source token, where that is penalized."""
+
+    @property
+    def width(self) -> int:
+        """How many rows each sentence has."""
+        return self.total.size(1)
+
+    def select(self, stay: Int[Tensor, " staying"], order: Int[Tensor, "staying width"] | None = None) -> "Beam":
+        """Go on with these sentences, and of each with these hypotheses, or all."""
+        order = torch.arange(self.width, device=stay.device).expand(len(stay), -1) if order is None else order
+        rows = (stay.unsqueeze(1) * self.width + order).flatten()
+        return self._replace(
+            sentences=self.sentences[stay],
+            lengths=self.lengths[stay],
+            limits=self.limits[stay],
+            open=self.open[stay],
+            best_scores=self.best_scores[stay],
+            total=self.total[stay].gather(1, order),
+            pick=self.pick[stay].gather(1, order),
+            tokens=self.tokens[rows],
+            rows=rows if self.rows is None else self.rows[rows],
+            generated=None if self.generated is None else self.generated[rows],
+            coverage=None if self.coverage is None else self.coverage[rows],
+        )
+
+
+def first_beam(
+    search: Search, lengths: Int[Tensor, " batch"], limits: Int[Tensor, " batch"], *, start: int, history: bool = False
+) -> Beam:
+    """Give the beam before any token, with one hypothesis for each sentence."""
+    batch, device = lengths.size(0), lengths.device
+    rows = torch.arange(batch, device=device)
+    return Beam(
+        step=0,
+        sentences=rows,
+        lengths=lengths,
+        limits=limits,
+        open=torch.full_like(rows, search.beam if search.sampling is None else search.n_best),
+        best_scores=torch.full((batch, search.n_best), -torch.inf, device=device),
+        total=torch.zeros(batch, 1, device=device),
+        pick=torch.zeros_like(rows).unsqueeze(1),
+        tokens=torch.full((batch, 1), start, device=device),
+        rows=None,
+        generated=rows.new_zeros(batch, 0) if history else None,
+        coverage=None,
+    )
+
+
+class BeamStep:
+    """Takes one step of all hypotheses: predicts, picks continuations, and marks which are kept and complete."""
+
+    def __init__(
+        self, model: AnyModel, search: Search, rules: Rules, choose: Choose, *, end: int, weights: bool = False
+    ) -> None:
+        self.model, self.search, self.rules, self.choose, self.end = model, search, rules, choose, end
+        self.weights = weights or search.coverage_penalty > 0
+
+    def __call__(self, beam: Beam, state: Any, memory: Any) -> tuple[Beam, Any, Step]:
+        """Give the beam and the model's state after the step, and its picks.
+
+        State is per hypothesis and follows its row: a hypothesis with two continuations is copied, one without any is
+        left out. Memory is per sentence: it changes only when sentences leave.
+        """
+        if beam.rows is not None:
+            state = state.select(beam.rows)
+        log_probabilities, state, weights = self.model.step(beam.tokens, state, memory, weights=self.weights)
+        weights = None if weights is None else weights[..., -1, :]
+        coverage = self._cover(beam, weights)
+        words = memory.words if isinstance(memory, ShortlistedMemory) else None
+        step, total = self._extend(beam, log_probabilities[:, -1], words, coverage, weights)
+        return self._advance(beam, step, total, coverage), state, step
+
+    def _cover(self, beam: Beam, weights: Tensor | None) -> Tensor | None:
+        weight = self.search.coverage_penalty
+        return add_coverage(beam.coverage, weights, weight=weight) if weight else None
+
+    def _extend(
+        self,
+        beam: Beam,
+        log_probabilities: Tensor,
+        words: Tensor | None,
+        coverage: Tensor | None,
+        weights: Tensor | None,
+    ) -> tuple[Step, Tensor]:
+        """Pick continuations; give them with their log-probabilities. `words` are those predicted, None for all."""
+        sentences, width = beam.total.shape
+        length, penalty = beam.step + 1, self.search.length_penalty
+        # half precision cannot add up a sentence
+        of_words = log_probabilities.to(torch.promote_types(log_probabilities.dtype, torch.float32))
+        of_words = of_words.reshape(sentences, width, -1)
+        generated = None if beam.generated is None else beam.generated.view(sentences, width, -1)
+        allowed = self.rules.apply(of_words, step=beam.step, sentences=beam.sentences, generated=generated)
+        covered = self._penalty(beam, coverage)
+        # All continuations of a step are equally long. So ranking by (total + log p) / length^α + covered is ranking by
+        # total + covered · length^α + log p, a sum with the log-probabilities as they came from the model.
+        parent, token = self.choose(beam, beam.total + covered * power(length, penalty), allowed)
+        of_token = allowed.flatten(1).gather(1, parent * allowed.size(-1) + token)
+        token = token if words is None else words[token]
+        total = beam.total.gather(1, parent) + of_token
+        picks = torch.arange(parent.size(1), device=parent.device)
+        kept = (picks < beam.open.unsqueeze(1)) & (total != -torch.inf)
+        stuck = ~kept.any(1) & (beam.total != -torch.inf).any(1) & (beam.best_scores[:, 0] == -torch.inf)
+        ends_here = stuck.unsqueeze(1) & (picks == 0)  # every word is impossible: the likeliest hypothesis is complete
+        parent = torch.where(ends_here, beam.total.argmax(1, keepdim=True), parent)
+        token, kept = token.masked_fill(ends_here, self.end), kept | ends_here
+        over = (token == self.end) | (length >= beam.limits).unsqueeze(1)
+        step = Step(
+            sentences=beam.sentences,
+            parent=beam.pick.gather(1, parent),
+            row=torch.arange(sentences, device=parent.device).unsqueeze(1) * width + parent,
+            token=token,
+            log_probability=of_token,
+            score=score(total, length, length_penalty=penalty, covered=covered.gather(1, parent)),
+            kept=kept,
+            ended=kept & over,
+            weights=weights,
+        )
+        return step, total
+
+    def _penalty(self, beam: Beam, coverage: Tensor | None) -> Tensor:
+        """Give the coverage penalty of each hypothesis, this step's weights included."""
+        if coverage is None:
+            return torch.zeros_like(beam.total)
+        lengths = beam.lengths.repeat_interleave(beam.width)
+        return coverage_penalty(coverage, lengths, weight=self.search.coverage_penalty).view_as(beam.total)
+
+    def _advance(self, beam: Beam, step: Step, total: Tensor, coverage: Tensor | None) -> Beam:
+        """Go on with what was kept and is not complete.
+
+        A complete hypothesis is in the history already. Here it is only marked dead, so that it cannot be continued.
+        """
+        active = step.kept & ~step.ended
+        remaining, best_scores = beam.open, beam.best_scores
+        if self.search.sampling is None:
+            remaining = beam.open - step.ended.sum(1)
+            complete = step.score.masked_fill(~step.ended, -torch.inf)
+            best_scores = torch.cat([beam.best_scores, complete], dim=1).topk(self.search.n_best).values
+            active &= ~self._settled(total.masked_fill(~active, -torch.inf), best_scores, beam.limits).unsqueeze(1)
+        sentences, picks = active.shape
+        rows, tokens = step.row.flatten(), step.token.view(-1, 1)
+        generated = beam.generated
+        return beam._replace(
+            step=beam.step + 1,
+            open=remaining,
+            best_scores=best_scores,
+            total=total.masked_fill(~active, -torch.inf),
+            pick=torch.arange(picks, device=rows.device).expand(sentences, -1),
+            tokens=tokens,
+            rows=None if beam.width == picks == 1 else rows,
+            generated=None if generated is None else torch.cat([generated[rows], tokens], dim=1),
+            coverage=None if coverage is None else coverage[rows],
+        )
+
+    def _settled(self, total: Tensor, best_scores: Tensor, limits: Tensor) -> Tensor:
+        """Mark the sentences whose outputs can no longer change.
+
+        `bound` of the likeliest unfinished hypothesis is an upper bound for all of the sentence: the others have a
+        lower log-probability and the same limit. Once the worst of the `n_best` outputs reaches it, none can be
+        overtaken. Dead hypotheses have −∞ and never hold a sentence back.
+        """
+        return best_scores[:, -1] >= bound(total.amax(1), limits, length_penalty=self.search.length_penalty)
 
 
 @torch.no_grad()
@@ -56,27 +249,59 @@ def beam_search(
     history = History(lengths.tolist(), end=end)
     if not batch:
         return history
-    limits = length_limits(lengths, search.max_length).cpu()
-    if search.max_length is None:
-        limits = (limits + torch.tensor([len(item) for item in prefix])).clamp_min(search.min_length + 1)
+    limits = output_limits(search, lengths, prefix)
     choose = _likeliest(pruned) if search.sampling is None else _drawn(search, source, lengths, limits)
-    beam = Beam(search, Rules(search, end=end, prefix=prefix), choose, lengths=lengths, limits=limits, end=end)
+    rules = Rules(search, end=end, prefix=prefix, device=source.device)
+    take_step = BeamStep(model, search, rules, choose, end=end, weights=weights)
+    beam = first_beam(search, lengths, limits, start=start, history=rules.need_history)
     memory = model.encode(source, lengths)
     state = model.start(memory)
-    tokens = torch.full((batch, 1), start, device=source.device)
     while True:
-        needs_weights = weights or search.coverage_penalty > 0
-        log_probabilities, state, step_weights = model.step(tokens, state, memory, weights=needs_weights)
-        step = beam.extend(log_probabilities[:, -1], None if step_weights is None else step_weights[..., -1, :])
+        beam, state, step = take_step(beam, state, memory)
         history.add(step if weights else step._replace(weights=None))
-        following = beam.advance(step)
-        if following is None:
+        narrowed = narrow(beam, may_reorder=search.sampling is None)  # a drawn output keeps its row, and its stream
+        if narrowed is None:
             return history
-        # State is per hypothesis and follows its row: a hypothesis with two continuations is copied, one without any is
-        # left out. Memory is per sentence: it changes only when sentences leave.
-        tokens = following.tokens
-        state = state if following.rows is None else state.select(following.rows)
-        memory = memory if following.sentences is None else memory.select(following.sentences)
+        beam, stay = narrowed
+        memory = memory if stay is None else memory.select(stay)
+
+
+def output_limits(
+    search: Search, lengths: Int[Tensor, " batch"], prefix: Sequence[Sequence[int]]
+) -> Int[Tensor, " batch"]:
+    """Give how many tokens each output may have; a prefix comes on top, unless `max_length` says."""
+    limits = length_limits(lengths, search.max_length)
+    if search.max_length is None:
+        begun = torch.tensor([len(item) for item in prefix], device=lengths.device)
+        limits = (limits + begun).clamp_min(search.min_length + 1)
+    return limits
+
+
+def narrow(beam: Beam, *, may_reorder: bool) -> tuple[Beam, Int[Tensor, " staying"] | None] | None:
+    """Leave out what is done: give the beam and the sentences that stay, None for all; None where no sentence is left.
+
+    Sentences that are done leave, but not one by one: copying the batch costs more than some dead rows. Hypotheses
+    leave where no sentence needs as many rows.
+    """
+    active = beam.total != -torch.inf
+    alive = active.sum(1)
+    done = alive == 0
+    leaving, width = int(done.sum()), int(alive.max())
+    if not width:
+        return None
+    stay = (~done).nonzero().squeeze(1) if 8 * leaving >= len(done) and leaving else None
+    order = None
+    if may_reorder and width < active.size(1):
+        # The sort is stable, so that the picks of a sentence stay best first. A sentence with fewer active picks than
+        # the widest gets dead ones as well.
+        order = active.int().argsort(dim=1, descending=True, stable=True)[:, :width]
+    rows = beam.rows
+    if stay is not None or order is not None:
+        all_stay = torch.arange(len(done), device=done.device) if stay is None else stay
+        beam = beam.select(all_stay, order if order is None else order[all_stay])
+    elif rows is not None and torch.equal(rows, torch.arange(len(rows), device=rows.device)):
+        beam = beam._replace(rows=None)  # all go on as they are
+    return beam, stay
 
 
 def _likeliest(pruned: int) -> Choose:
@@ -90,171 +315,9 @@ def _drawn(search: Search, source: Tensor, lengths: Tensor, limits: Tensor) -> C
     sampling = search.sampling
     assert sampling is not None
     sources = [row[:length] for row, length in zip(source.tolist(), lengths.tolist(), strict=True)]
-    numbers = uniform_numbers(sources, limits.tolist(), count=search.n_best, seed=sampling.seed)
+    numbers = uniform_numbers(sources, limits.tolist(), count=search.n_best, seed=sampling.seed).to(source.device)
 
     def choose(beam: Beam, base: Tensor, log_probabilities: Tensor) -> Picks:
-        now = numbers[beam.sentences, :, beam.step]
-        return draw(log_probabilities, now.to(log_probabilities.device), sampling)
+        return draw(log_probabilities, numbers[beam.sentences, :, beam.step], sampling)
 
     return choose
-
-
-class NextStep(NamedTuple):
-    """The input of the model's next step."""
-
-    tokens: Int[Tensor, "rows 1"]
-    rows: Int[Tensor, " rows"] | None
-    """The rows of the state that go on, in this order; None where all do, as they are."""
-    sentences: Int[Tensor, " sentences"] | None
-    """The rows of the memory that go on; None where all do."""
-
-
-class Beam:
-    """The unfinished hypotheses of all sentences: `extend` picks their continuations, `advance` moves on to them.
-
-    What is small, a number for each hypothesis, lives on the CPU; the model's tensors stay where they are.
-    """
-
-    def __init__(
-        self,
-        search: Search,
-        rules: Rules,
-        choose: Choose,
-        *,
-        lengths: Int[Tensor, " batch"],
-        limits: Int[Tensor, " batch"],
-        end: int,
-    ) -> None:
-        batch = lengths.size(0)
-        self.search, self.rules, self.choose, self.end = search, rules, choose, end
-        self.lengths, self.limits = lengths, limits
-        self.device = lengths.device
-        self.step = 0
-        self.sentences = torch.arange(batch)
-        self.rows = batch  # of the last step
-        self.total = torch.zeros(batch, 1)  # log-probability of each hypothesis, (sentences, width)
-        self.pick = torch.zeros(batch, 1, dtype=torch.long)  # which pick of the last step it was
-        # how many hypotheses each sentence may still keep, and the scores of its best outputs so far
-        self.open = torch.full((batch,), search.beam if search.sampling is None else search.n_best)
-        self.best_scores = torch.full((batch, search.n_best), -torch.inf)
-        self.generated = torch.zeros(batch, 0, dtype=torch.long, device=self.device) if rules.need_history else None
-        self.coverage: Tensor | None = None
-
-    @property
-    def width(self) -> int:
-        """How many rows each sentence has."""
-        return self.total.size(1)
-
-    def extend(
-        self,
-        log_probabilities: Float[Tensor, "rows vocabulary"],
-        weights: Float[Tensor, "rows layers heads source"] | None,
-    ) -> Step:
-        """Pick continuations, and mark which are kept and which are complete."""
-        sentences, length = len(self.sentences), self.step + 1
-        # half precision cannot add up a sentence
-        of_words = log_probabilities.to(torch.promote_types(log_probabilities.dtype, torch.float32))
-        of_words = of_words.reshape(sentences, self.width, -1)
-        generated = None if self.generated is None else self.generated.view(sentences, self.width, -1)
-        allowed = self.rules.apply(of_words, step=self.step, sentences=self.sentences, generated=generated)
-        covered = self._cover(weights)
-        # All continuations of a step are equally long. So ranking by (total + log p) / length^α + covered is ranking by
-        # total + covered · length^α + log p, a sum with the log-probabilities as they came from the model.
-        base = self.total + covered * length**self.search.length_penalty
-        parent, token = self.choose(self, base, allowed)
-        of_token = allowed.flatten(1).gather(1, parent * allowed.size(-1) + token).cpu()
-        parent, token = parent.cpu(), token.cpu()
-        total = self.total.gather(1, parent) + of_token
-        within = torch.arange(parent.size(1)) < self.open.unsqueeze(1)
-        kept = within & (total != -torch.inf)
-        stuck = ~kept.any(1) & (self.total != -torch.inf).any(1) & (self.best_scores[:, 0] == -torch.inf)
-        if stuck.any():  # every word is impossible, and there must be an output: the likeliest ends here
-            parent, token = parent.clone(), token.clone()
-            parent[stuck, 0], token[stuck, 0], kept[stuck, 0] = self.total[stuck].argmax(1), self.end, True
-        over = (token == self.end) | (length >= self.limits).unsqueeze(1)
-        step = Step(
-            sentences=self.sentences,
-            parent=self.pick.gather(1, parent),
-            row=torch.arange(sentences).unsqueeze(1) * self.width + parent,
-            token=token,
-            log_probability=of_token,
-            score=score(total, length, length_penalty=self.search.length_penalty, covered=covered.gather(1, parent)),
-            kept=kept,
-            ended=kept & over,
-            weights=weights,
-        )
-        self.total, self.step, self.rows = total, length, len(log_probabilities)
-        return step
-
-    def _cover(self, weights: Tensor | None) -> Tensor:
-        """Give the coverage penalty of each hypothesis, this step's weights included."""
-        weight = self.search.coverage_penalty
-        if not weight:
-            return torch.zeros_like(self.total)
-        self.coverage = add_coverage(self.coverage, weights, weight=weight)
-        lengths = self.lengths.repeat_interleave(self.width)
-        return coverage_penalty(self.coverage, lengths, weight=weight).cpu().view_as(self.total)
-
-    def advance(self, step: Step) -> NextStep | None:
-        """Go on with what was kept and is not complete; None where no sentence is left."""
-        # A complete hypothesis is in the history already. Here it is only marked dead, so that it cannot be continued.
-        active = step.kept & ~step.ended
-        self.total = self.total.masked_fill(~active, -torch.inf)
-        active &= ~self._settled(step).unsqueeze(1)
-        done = ~active.any(1)
-        if done.all():
-            return None
-        # Sentences that are done leave the batch, but not one by one: copying the batch costs more than some dead rows.
-        stay = (~done).nonzero().squeeze(1) if 8 * int(done.sum()) >= len(done) else torch.arange(len(done))
-        order = self._order(active[stay])
-        rows = step.row[stay].gather(1, order).flatten()
-        tokens = step.token[stay].gather(1, order).view(-1, 1).to(self.device)
-        self.total = self.total.masked_fill(~active, -torch.inf)[stay].gather(1, order)
-        self.pick = order
-        leaving = len(stay) < len(done)
-        if leaving:
-            self._leave(stay)
-        same = not leaving and torch.equal(rows, torch.arange(self.rows))
-        rows = rows.to(self.device)
-        self._reorder(None if same else rows, tokens)
-        return NextStep(tokens, None if same else rows, stay.to(self.device) if leaving else None)
-
-    def _settled(self, step: Step) -> Bool[Tensor, " sentences"]:
-        """Count what is complete, and mark the sentences whose outputs can no longer change.
-
-        `bound` of the likeliest unfinished hypothesis is an upper bound for all of the sentence: the others have a
-        lower log-probability and the same limit. Once the worst of the `n_best` outputs reaches it, none can be
-        overtaken. Dead hypotheses have −∞ and never hold a sentence back.
-        """
-        if self.search.sampling is not None:
-            return torch.zeros(len(self.sentences), dtype=torch.bool)
-        if step.ended.any():
-            self.open = self.open - step.ended.sum(1)
-            scores = torch.cat([self.best_scores, step.score.masked_fill(~step.ended, -torch.inf)], dim=1)
-            self.best_scores = scores.topk(self.search.n_best).values
-        ahead = bound(self.total.amax(1), self.limits, length_penalty=self.search.length_penalty)
-        return self.best_scores[:, -1] >= ahead
-
-    def _order(self, active: Bool[Tensor, "sentences picks"]) -> Int[Tensor, "sentences width"]:
-        """Choose which picks become rows: all, or the active ones where no sentence needs as many rows.
-
-        The sort is stable, so that the picks of a sentence stay best first. A sentence with fewer active picks than
-        the widest gets dead ones as well.
-        """
-        width = int(active.sum(1).max())
-        if width == active.size(1) or self.search.sampling is not None:  # a drawn output keeps its row, and its stream
-            return torch.arange(active.size(1)).expand_as(active)
-        return active.int().argsort(dim=1, descending=True, stable=True)[:, :width]
-
-    def _leave(self, stay: Tensor) -> None:
-        """Forget the sentences that are done."""
-        self.sentences, self.limits = self.sentences[stay], self.limits[stay]
-        self.open, self.best_scores = self.open[stay], self.best_scores[stay]
-        self.lengths = self.lengths[stay.to(self.device)]
-
-    def _reorder(self, rows: Tensor | None, tokens: Tensor) -> None:
-        """Take along what belongs to each row: its coverage, and its tokens with the new one."""
-        if self.coverage is not None and rows is not None:
-            self.coverage = self.coverage[rows]
-        if self.generated is not None:
-            self.generated = torch.cat([self.generated if rows is None else self.generated[rows], tokens], dim=1)

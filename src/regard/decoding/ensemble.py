@@ -27,6 +27,10 @@ class Members(NamedTuple):
         """Take these rows of each, in this order."""
         return Members(tuple(part.select(rows) for part in self.parts))
 
+    def fixed(self, capacity: int) -> "Members":
+        """Give the states with one shape for `capacity` tokens."""
+        return Members(tuple(part.fixed(capacity) for part in self.parts))
+
 
 class Ensemble:
     r"""Average the probabilities of models with one vocabulary; a `GeneratingModel` itself, for every search.

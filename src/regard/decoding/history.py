@@ -19,7 +19,7 @@ class Picks(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The picks of one step. All but `weights` are small and live on the CPU."""
+    """The picks of one step, on the model's device; all but `weights` are small."""
 
     sentences: Int[Tensor, " sentences"]
     """Which sentences of the batch these are."""
@@ -71,6 +71,7 @@ class History:
 
     def hypotheses(self, count: int) -> list[list[Hypothesis]]:
         """Give the `count` best complete outputs of each sentence, best first; fewer where there are fewer."""
+        self.steps = [_on_cpu(step) for step in self.steps]
         result: list[list[Hypothesis]] = [[] for _ in self.lengths]
         leaves = self._leaves(count)
         if leaves:
@@ -115,3 +116,8 @@ class History:
             score=leaf.score,
             weights=torch.stack(weights, dim=-2)[..., : self.lengths[leaf.sentence]] if weights else None,
         )
+
+
+def _on_cpu(step: Step) -> Step:
+    """Move what is small."""
+    return Step._make(item if item is None or item is step.weights else item.cpu() for item in step)

@@ -13,8 +13,18 @@ LEAST_COVERAGE = 1e-8
 CHUNK = 128
 
 
+def power(length: int | Int[Tensor, ""], length_penalty: float) -> float | Float[Tensor, ""]:
+    r"""Give $|y|^\alpha$, by which a log-probability is divided, for a length that the host or the device counts."""
+    divisor: float | Tensor = (length.double() if isinstance(length, Tensor) else length) ** length_penalty
+    return divisor
+
+
 def score(
-    log_probability: Float[Tensor, "..."], length: int, *, length_penalty: float, covered: Float[Tensor, "..."] | float
+    log_probability: Float[Tensor, "..."],
+    length: int | Int[Tensor, ""],
+    *,
+    length_penalty: float,
+    covered: Float[Tensor, "..."] | float,
 ) -> Float[Tensor, "..."]:
     r"""Rank outputs of different length.
 
@@ -25,7 +35,7 @@ def score(
     Reference: Wu et al. (2016), equation 14, arXiv:1609.08144.
     Differs: the length is not $(5 + |y|)/6$; with $\alpha = 1$ this is the mean log-probability of a token.
     """
-    divided: Tensor = log_probability / length**length_penalty
+    divided: Tensor = log_probability / power(length, length_penalty)
     return divided + covered
 
 

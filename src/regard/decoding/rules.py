@@ -17,12 +17,14 @@ class Rules:
     - Where the rules leave no word at all, the end token is allowed.
     """
 
-    def __init__(self, search: Search, *, end: int, prefix: Sequence[Sequence[int]]) -> None:
+    def __init__(
+        self, search: Search, *, end: int, prefix: Sequence[Sequence[int]], device: torch.device | None = None
+    ) -> None:
         self.min_length, self.no_repeat_ngram, self.end = search.min_length, search.no_repeat_ngram, end
-        self.prefix_lengths = torch.tensor([len(item) for item in prefix])
+        self.prefix_lengths = torch.tensor([len(item) for item in prefix], device=device)
         self.longest = max((len(item) for item in prefix), default=0)
         rows = [[*item, *[end] * (self.longest - len(item))] for item in prefix]
-        self.prefix = torch.tensor(rows, dtype=torch.long).view(len(prefix), self.longest)
+        self.prefix = torch.tensor(rows, dtype=torch.long, device=device).view(len(prefix), self.longest)
 
     @property
     def need_history(self) -> bool:
@@ -33,34 +35,30 @@ class Rules:
         self,
         log_probabilities: Float[Tensor, "sentences width vocabulary"],
         *,
-        step: int,
+        step: int | Int[Tensor, ""],
         sentences: Int[Tensor, " sentences"],
         generated: Int[Tensor, "sentences width generated"] | None,
     ) -> Float[Tensor, "sentences width vocabulary"]:
         """Give the log-probabilities, −∞ for what may not follow `step` words; `sentences` are those of the rows."""
         allowed = log_probabilities
-        if step < self.min_length:
-            allowed = allowed.index_fill(-1, torch.tensor([self.end], device=allowed.device), -torch.inf)
+        is_end = torch.arange(allowed.size(-1), device=allowed.device) == self.end
+        if self.min_length and (isinstance(step, Tensor) or step < self.min_length):
+            allowed = allowed.masked_fill(is_end & (step < self.min_length), -torch.inf)
         if generated is not None:
             allowed = forbid_repeats(allowed, generated, self.no_repeat_ngram)
-        if allowed is not log_probabilities:
-            allowed = self._or_end(allowed, log_probabilities)
-        return self._begin(allowed, log_probabilities, step, sentences) if step < self.longest else allowed
-
-    def _or_end(self, allowed: Tensor, log_probabilities: Tensor) -> Tensor:
-        nothing = allowed.amax(-1) == -torch.inf
-        if not nothing.any():
+        if allowed is not log_probabilities:  # where nothing else is allowed, the end token is
+            nothing = allowed.amax(-1, keepdim=True) == -torch.inf
+            allowed = torch.where(nothing & is_end, log_probabilities, allowed)
+        if not self.longest or step >= self.longest:
             return allowed
-        only_end = torch.full_like(allowed, -torch.inf)
-        only_end[..., self.end] = log_probabilities[..., self.end]
-        return torch.where(nothing.unsqueeze(-1), only_end, allowed)
+        return self._begin(allowed, log_probabilities, int(step), sentences)
 
     def _begin(self, allowed: Tensor, log_probabilities: Tensor, step: int, sentences: Tensor) -> Tensor:
         """Leave nothing but the prefix's word to those sentences whose prefix goes on."""
         self._check_words(log_probabilities.size(-1))
-        word = self.prefix[sentences, step].view(-1, 1, 1).expand(-1, allowed.size(1), 1).to(allowed.device)
+        word = self.prefix[sentences, step].view(-1, 1, 1).expand(-1, allowed.size(1), 1)
         only = torch.full_like(allowed, -torch.inf).scatter(-1, word, log_probabilities.gather(-1, word))
-        inside = (step < self.prefix_lengths[sentences]).view(-1, 1, 1).to(allowed.device)
+        inside = (step < self.prefix_lengths[sentences]).view(-1, 1, 1)
         return torch.where(inside, only, allowed)
 
     def _check_words(self, words: int) -> None:

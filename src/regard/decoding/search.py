@@ -112,8 +112,15 @@ def decode(
     - `prefix`: for each row the tokens that its outputs must begin with, without `start`; an empty list for none.
     """
     from regard.decoding.beam import beam_search  # which reads the settings above
+    from regard.decoding.captured import Captured
 
-    history = beam_search(model, source, lengths, search=search, start=start, end=end, weights=weights, prefix=prefix)
+    history = None
+    if isinstance(model, Captured) and len(source) and model.serves(search, weights=weights, prefix=prefix):
+        history = model.search(source, lengths, search=search, start=start, end=end)
+    if history is None:
+        history = beam_search(
+            model, source, lengths, search=search, start=start, end=end, weights=weights, prefix=prefix
+        )
     return history.hypotheses(search.n_best)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from regard.models.precision import Precision
 from regard.tasks.model_folder import open_model, saved_task
 from regard.tasks.task import TASKS
 from regard.tasks.translation import model as translator
@@ -20,6 +21,8 @@ def load(
     dictionary: Mapping[str, str] | None = None,
     max_source_length: int = MAX_SOURCE_LENGTH,
     respell: bool = True,
+    precision: Precision = "float32",
+    shortlist: bool = False,
 ) -> Any:
     """Load the model in a model folder, or of the run in a run folder, whatever it is for.
 
@@ -41,4 +44,6 @@ def load(
         dictionary=dictionary,
         max_source_length=max_source_length,
         respell=respell,
+        precision=precision,
+        shortlist=shortlist,
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.untrained import FILE
+from regard.decoding.shortlist import FILE as SHORTLIST
 from regard.errors import DataError, nearest
 from regard.models.folder import CONFIG, PARAMETERS, read_table
 from regard.tasks.task import TASKS
@@ -81,7 +82,7 @@ def check_kind(folder: Path, *tasks: str) -> str:
 def digest_model(folder: Path) -> str:
     """Give a number for all that decides what a model outputs."""
     digest = hashlib.sha256()
-    optional = [FILE] if (folder / FILE).is_file() else []
+    optional = [name for name in (FILE, SHORTLIST) if (folder / name).is_file()]
     for name in (CONFIG, PARAMETERS, "tokenizer.json", *optional):
         with (folder / name).open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())

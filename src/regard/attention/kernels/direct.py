@@ -11,10 +11,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention.checks import PRECISIONS
+from regard.attention.kernels import few_queries
 from regard.attention.kernels.blank import known_finite
 from regard.attention.kernels.torch_kernel import FEW_KEYS, call, differentiable_again
 from regard.attention.kernels.transforms import transform_in_force
-from regard.attention.mask import Causal, Harmless, Mask
+from regard.attention.mask import Causal, Dense, Harmless, Mask
 from regard.attention.prepared import prepare_known, promises_finite
 from regard.attention.tensors import kernel_dtype
 
@@ -36,6 +37,10 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None
         return None
     keys = key_shape[2]
     tracked = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    if query.is_cuda and queries <= few_queries.MOST_QUERIES and not tracked:
+        context = _attend_few(query, key, value, mask)
+        if context is not None:
+            return context
     causal, bias = False, None
     if type(mask) is Causal and mask.positions is None:
         causal = queries != 1  # a single query stands at the last key
@@ -54,7 +59,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None
         if causal and not math.isfinite(query.sum() + key.sum() + value.sum()):  # torch would lose NaN here
             return None
         bias = None if causal else _NOTHING[keys]
-    if query.is_cuda and not torch.is_autocast_enabled("cuda"):
+    if query.is_cuda and kernel_dtype(query) is query.dtype:  # else autocast rounds them
         context = call(query, key, value, bias, causal=causal)
     else:
         context = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=causal)
@@ -81,6 +86,20 @@ def _masked(
         key = prepared.blank(key, prepared.key_rows)
         value = key if same else prepared.blank(value, prepared.key_rows)
     return query, key, value, prepared.bias(kernel_dtype(value))
+
+
+def _attend_few(query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None) -> Tensor | None:
+    """Attend by the kernel for few queries, where nothing but keys is masked; else None."""
+    allowed = None
+    if isinstance(mask, Dense):
+        allowed = mask.tensor
+        if allowed.ndim != 4 or allowed.shape[1:] != (1, 1, key.size(2)) or allowed.size(0) not in (1, key.size(0)):
+            return None
+        if allowed.dtype is not torch.bool or allowed.device != query.device:
+            return None
+    elif mask is not None:
+        return None
+    return few_queries.attend(query, key, value, allowed) if few_queries.refusal(query, key) is None else None
 
 
 def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:

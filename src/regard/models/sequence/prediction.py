@@ -27,6 +27,11 @@ class Predicted(NamedTuple):
     """How much each target token attended to each source token; None where the model does not attend."""
 
 
+def log_probabilities(logits: Float[Tensor, "*batch vocabulary"]) -> Float[Tensor, "*batch vocabulary"]:
+    """Normalize logits, in float32 at least: half precision cannot tell apart the likeliest of many words."""
+    return logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))
+
+
 def check_some(name: str, tokens: Int[Tensor, "..."]) -> None:
     """Raise unless there is a token to read."""
     if tokens.ndim != 2 or not tokens.size(1):

@@ -10,7 +10,14 @@ from regard.attention import Padding
 from regard.layers.recurrent.encoder import Encoded, RecurrentEncoder
 from regard.models.dropout import Dropout
 from regard.models.embedding import TokenEmbedding
-from regard.models.sequence.prediction import Predicted, Read, check_lengths, check_same_rows, check_some
+from regard.models.sequence.prediction import (
+    Predicted,
+    Read,
+    check_lengths,
+    check_same_rows,
+    check_some,
+    log_probabilities,
+)
 from regard.models.sequence.recurrent_decoder import RecurrentDecoder, RecurrentMemory, RecurrentState
 
 
@@ -95,10 +102,23 @@ class RecurrentModel(nn.Module):
         weights: bool = False,
     ) -> RecurrentStep:
         """Read the next tokens, one or more, and predict what follows each."""
+        features, state, attended = self.step_features(tokens, state, memory, weights=weights)
+        return RecurrentStep(log_probabilities(self.output(features)), state, attended)
+
+    def step_features(
+        self,
+        tokens: Int[Tensor, "rows new"],
+        state: RecurrentState,
+        memory: RecurrentMemory,
+        *,
+        weights: bool = False,
+    ) -> tuple[
+        Float[Tensor, "rows new features"], RecurrentState, Float[Tensor, "rows layers heads new source"] | None
+    ]:
+        """Read the next tokens up to the output matrix."""
         check_some("tokens", tokens)
         features, state, attended = self.decoder.step(self.target(tokens), state, memory, weights=weights)
-        log_probabilities = self.output(self.dropout(features)).log_softmax(-1)
-        return RecurrentStep(log_probabilities, state, None if attended is None else attended.unsqueeze(1))
+        return self.dropout(features), state, None if attended is None else attended.unsqueeze(1)
 
     def read(
         self,

@@ -63,6 +63,10 @@ class RecurrentState(NamedTuple):
         state, position = self.state.index_select(0, rows), self.position.index_select(0, rows)
         return RecurrentState(state, _rows(self.cell, rows), _rows(self.attentional, rows), position)
 
+    def fixed(self, capacity: int) -> "RecurrentState":
+        """Give itself: it has one shape for every length."""
+        return self
+
 
 class DecoderStep(NamedTuple):
     """The result of a step over one or more words."""

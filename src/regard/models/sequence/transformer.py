@@ -9,10 +9,18 @@ from torch import Tensor, nn
 
 from regard.attention import Padding
 from regard.layers.memory import Memory
+from regard.layers.static_memory import StaticMemory
 from regard.layers.transformer.decoder_block import DecoderBlockOutput, TransformerDecoderBlock
 from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
-from regard.models.sequence.prediction import Predicted, Read, check_lengths, check_same_rows, check_some
+from regard.models.sequence.prediction import (
+    Predicted,
+    Read,
+    check_lengths,
+    check_same_rows,
+    check_some,
+    log_probabilities,
+)
 
 #: Capacity that a decoder starts with, unless `capacity` is passed; it doubles whenever it is full.
 CAPACITY = 16
@@ -39,8 +47,8 @@ class TransformerState(NamedTuple):
 
     blocks: tuple[Memory, ...]
     """Keys and values, for each block its own, in a fixed capacity."""
-    length: int
-    """How many tokens every row holds: known without asking the device."""
+    length: int | None
+    """How many tokens every row holds: known without asking the device. None where the device alone counts."""
 
     @property
     def rows(self) -> int:
@@ -51,8 +59,21 @@ class TransformerState(NamedTuple):
         """Take these hypotheses, in this order; one may come twice."""
         return TransformerState(tuple(item.select(rows, filled=self.length) for item in self.blocks), self.length)
 
+    def fixed(self, capacity: int) -> "TransformerState":
+        """Give the state before any token, or one that is fixed already, in tensors of one shape for `capacity` tokens.
+
+        A step then writes in place and asks the host nothing: it can be captured.
+        """
+        static = (
+            item.reserve(capacity) if isinstance(item, StaticMemory) else StaticMemory.from_empty(item, capacity)
+            for item in self.blocks
+        )
+        return TransformerState(tuple(static), None)
+
     def with_capacity(self, more: int) -> "TransformerState":
         """Reserve capacity for `more` tokens where there is none, by doubling."""
+        if self.length is None:
+            return self
         capacity, needed = self.blocks[0].capacity, self.length + more
         if needed <= capacity:
             return self
@@ -61,7 +82,7 @@ class TransformerState(NamedTuple):
 
     def next_positions(self, count: int) -> Int[Tensor, "..."]:
         """Give the positions of the next `count` tokens, the same in all rows."""
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or self.length is None:
             return self.blocks[0].next_positions(count)
         return torch.arange(self.length, self.length + count, device=self.blocks[0].key.device)
 
@@ -107,6 +128,18 @@ class TransformerDecoder(nn.Module):
         weights: bool = False,
     ) -> TransformerStep:
         """Read the next tokens, one or more, and predict what follows each."""
+        features, state, attended = self.step_features(tokens, state, memory, weights=weights)
+        return TransformerStep(log_probabilities(self.output(features)), state, attended)
+
+    def step_features(
+        self,
+        tokens: Int[Tensor, "rows new"],
+        state: TransformerState,
+        memory: TransformerMemory,
+        *,
+        weights: bool = False,
+    ) -> tuple[Float[Tensor, "rows new size"], TransformerState, Float[Tensor, "rows layers heads new source"] | None]:
+        """Read the next tokens up to the output matrix."""
         check_some("tokens", tokens)
         state = state.with_capacity(tokens.size(1))
         filled = None if torch.compiler.is_compiling() else state.length  # compiled code keeps its shapes
@@ -116,9 +149,8 @@ class TransformerDecoder(nn.Module):
             states, own, _, attended = block.step(states, own, source, filled=filled, return_weights=weights)
             kept.append(own)
             attention_weights.append(attended)
-        log_probabilities = self.output(self.decoder_norm(states)).log_softmax(-1)
-        next_state = TransformerState(tuple(kept), state.length + tokens.size(1))
-        return TransformerStep(log_probabilities, next_state, _by_layer(attention_weights))
+        length = None if state.length is None else state.length + tokens.size(1)
+        return self.decoder_norm(states), TransformerState(tuple(kept), length), _by_layer(attention_weights)
 
     def read_along(
         self, memory: TransformerMemory, target: Int[Tensor, "batch target"], *, weights: bool = False

@@ -96,7 +96,8 @@ def evaluate_systems(
 def evaluate_system(path: Path, held_out: HeldOut, settings: Evaluating, *, name: str, watch: Watch) -> Evaluation:
     """Evaluate the translator of a folder, or the output of any system, a file with a line for each pair."""
     if path.is_dir():
-        return evaluate(load(path, device=settings.device), held_out, settings, name=name, watch=watch)
+        translator = load(path, device=settings.device, precision=settings.precision, shortlist=settings.shortlist)
+        return evaluate(translator, held_out, settings, name=name, watch=watch)
     outputs = Outputs(hypotheses=read_hypotheses(path, held_out))
     return assess(outputs, held_out, settings, name=name, watch=watch)
 

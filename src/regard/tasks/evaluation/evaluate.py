@@ -14,11 +14,11 @@ from regard.evaluation.bootstrap import SAMPLES, SEED, Interval, interval
 from regard.evaluation.by_length import EDGES, LengthScores, by_length, make_bins
 from regard.evaluation.measure import Measure, Name, measure
 from regard.evaluation.perplexity import Perplexity, perplexity
-from regard.models.sequence.build import count_parameters
+from regard.models.precision import Precision
 from regard.tasks.evaluation.held_out import Choice, HeldOut
 from regard.tasks.translation.model import Translation, Translator
 
-AT_ONCE = 64
+AT_ONCE = {"cpu": 64, "cuda": 1024}
 """Sentences between two reports of progress."""
 
 Watch: TypeAlias = Callable[[str, int, int], None]
@@ -47,6 +47,10 @@ class Evaluating:
     """Of the resamples."""
     device: str = "cpu"
     """Where the model runs."""
+    precision: Precision = "float32"
+    """Of the matrices: float32, bfloat16 or int8."""
+    shortlist: bool = False
+    """On a CPU, predict only the words of the model folder's shortlist."""
 
     def __post_init__(self) -> None:
         make_bins(self.bins)
@@ -151,7 +155,7 @@ def evaluate(
         perplexity=surprise(translator, held_out, watch=watch),
         token=translator.tokenizers.target.kind,
         attention=tally.result(),
-        parameters=sum(map(count_parameters, translator.models)),
+        parameters=translator.num_parameters,
         sentences_per_second=len(output) / seconds,
         unfinished=sum(not item.finished for item in output.values()),
         cut=sum(item.cut > 0 for item in output.values()),
@@ -198,9 +202,10 @@ def _translate(
 ) -> Iterator[tuple[int, Translation]]:
     """Translate those of like length together, and keep the weights of a few at a time only."""
     order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
-    for start in range(0, len(order), AT_ONCE):
+    at_once = AT_ONCE.get(translator.device.type, AT_ONCE["cpu"])
+    for start in range(0, len(order), at_once):
         watch("translating", start, len(order))
-        chosen = order[start : start + AT_ONCE]
+        chosen = order[start : start + at_once]
         result = translator.search([texts[index] for index in chosen], search, weights=True)
         yield from ((index, best[0]) for index, best in zip(chosen, result, strict=True))
     watch("translating", len(order), len(order))
@@ -210,9 +215,10 @@ def surprise(translator: Translator, held_out: HeldOut, *, watch: Watch = watch_
     """Ask a model how likely the references are, as its tokenizer spells them."""
     pairs, target = held_out.pairs, translator.tokenizers.target
     result: list[Translation] = []
-    for start in range(0, len(pairs), AT_ONCE):
+    at_once = AT_ONCE.get(translator.device.type, AT_ONCE["cpu"])
+    for start in range(0, len(pairs), at_once):
         watch("perplexity", start, len(pairs))
-        some = pairs[start : start + AT_ONCE]
+        some = pairs[start : start + at_once]
         result += translator.force([pair.source for pair in some], [pair.target for pair in some])
     watch("perplexity", len(pairs), len(pairs))
     spelled = [target.normalize(pair.target) for pair in pairs]

@@ -10,8 +10,9 @@ from regard.data.formats.pharaoh import format_links
 from regard.decoding.search import Search
 from regard.errors import ArgumentError, DataError, brief
 from regard.files import json_text
+from regard.models.precision import Precision
 from regard.tasks.text_lines import ByteSink, ByteStream, RawLine, split_lines, understand
-from regard.tasks.translation.model import BATCH_TOKENS, MAX_SOURCE_LENGTH, Translator, Unknown
+from regard.tasks.translation.model import MAX_SOURCE_LENGTH, Translator, Unknown
 from regard.tasks.translation.result import Translation
 
 WeightsWanted = Literal["mean", "all", "none"]
@@ -34,12 +35,16 @@ class Translate(Search):
     """Read words that are unknown as typed, but known with other accents or case, as the model knows them."""
     max_source_length: int = MAX_SOURCE_LENGTH
     """Tokens that are read of a line; the rest of a longer one is left out, with a warning."""
-    batch_tokens: int = BATCH_TOKENS
-    """Source tokens translated at once, counted for each hypothesis."""
+    batch_tokens: int | None = None
+    """Source tokens translated at once, counted for each hypothesis; by default what the device is quickest with."""
+    precision: Precision = "float32"
+    """Of the matrices: int8 is quicker on a CPU, bfloat16 on a GPU; outputs may differ a little."""
+    shortlist: bool = False
+    """On a CPU, predict only the words that the model folder's shortlist has for the sources of a batch."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.batch_tokens < 1:
+        if self.batch_tokens is not None and self.batch_tokens < 1:
             raise ArgumentError(f"`batch_tokens` must be at least 1; received {self.batch_tokens}.")
 
 

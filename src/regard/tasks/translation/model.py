@@ -21,14 +21,17 @@ from regard.data.text.special import END, START, UNKNOWN
 from regard.data.text.tokenizer import TokenizerPair
 from regard.data.text.word_spans import Division
 from regard.data.untrained import Untrained
+from regard.decoding.captured import Captured
 from regard.decoding.ensemble import Ensemble
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.search import Search
+from regard.decoding.shortlist import Shortlist, Shortlisted
 from regard.decoding.tree import BeamTree, decode_with_tree
 from regard.errors import ArgumentError, ArgumentTypeError, DataError
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.trace.inspected import Inspection
 from regard.models.folder import load_model
+from regard.models.precision import Precision, in_precision
 from regard.models.sequence.build import Model, TranslationModel, count_parameters
 from regard.models.sequence.protocol import AnyModel
 from regard.models.sequence.recurrent import RecurrentModel
@@ -46,7 +49,8 @@ from regard.training.group import pick_device
 __all__ = ["Translation", "Translator", "load"]
 
 Unknown: TypeAlias = Literal["replace", "keep"]
-BATCH_TOKENS = 16384
+BATCH_TOKENS = {"cpu": 2048, "cuda": 65536}
+"""Source tokens searched at once, counted for each hypothesis: on a CPU as many as its caches hold."""
 MAX_SOURCE_LENGTH = 1024
 _KINDS: dict[type, str] = {
     RecurrentModel: "recurrent",
@@ -65,6 +69,8 @@ class Translator:
       which `Translation.cut` counts. Where positions are learned, the model may take fewer.
     - `respell`: read words that are unknown as typed, but known with other accents or case, as the model knows them
       (see `regard.data.respelling`); `Translation.read` says which. `untrained` are the tokens it has not learned.
+    - `precision`: of the matrices. int8 is quicker on a CPU and bfloat16 on a GPU; outputs may differ a little.
+    - `shortlist`: on a CPU, predict only the words that it lists for the sources of a batch. Of one model.
     """
 
     def __init__(
@@ -78,13 +84,20 @@ class Translator:
         max_source_length: int = MAX_SOURCE_LENGTH,
         respell: bool = True,
         untrained: Untrained | None = None,
+        precision: Precision = "float32",
+        shortlist: Shortlist | None = None,
     ) -> None:
         if unknown not in get_args(Unknown):
             raise ArgumentError(f'`unknown` must be replace or keep; received "{unknown}".')
         if max_source_length < 2:
             raise ArgumentError(f"`max_source_length` must be at least 2; received {max_source_length}.")
-        self.models = tuple(model) if isinstance(model, Sequence) else (model,)
+        models = tuple(model) if isinstance(model, Sequence) else (model,)
+        if shortlist is not None and len(models) > 1:
+            raise ArgumentError(f"`shortlist` must go with one model; received {len(models)} models.")
+        self.models = tuple(in_precision(item, precision) for item in models)
+        self.num_parameters = sum(map(count_parameters, models))
         self.tokenizers, self.config = tokenizers, config
+        self.shortlist = shortlist
         self.dictionary = dict(dictionary or {})
         self.replaces_unknown = unknown == "replace" and tokenizers.target.kind == "word"
         self.reach = find_reach(self.models, max_source_length)
@@ -92,6 +105,7 @@ class Translator:
         unused = untrained or Untrained()
         self._respellers = [Respeller(side, unused=lacking) for side, lacking in zip(tokenizers, unused, strict=True)]
         self._predictor: AnyModel = self.model if len(self.models) == 1 else Ensemble(self.models)
+        self._captured = Captured(self._predictor, longest_source=self.reach.source)
 
     @property
     def model(self) -> TranslationModel:
@@ -118,7 +132,22 @@ class Translator:
         """Move the model, and give the translator itself."""
         for model in self.models:
             model.to(device)
+        self._captured = Captured(self._predictor, longest_source=self.reach.source)
         return self
+
+    @property
+    def why_step_by_step(self) -> str | None:
+        """Why the last search on a GPU was not run by captured steps; None where it was, and on a CPU."""
+        return self._captured.reason
+
+    def _searcher(self, search: Search, prefixes: Sequence[str] | None) -> AnyModel:
+        """Give the model as this search is quickest: with captured steps on a GPU, with the shortlist on a CPU."""
+        if self.device.type == "cuda":
+            return self._captured
+        names_tokens = search.no_repeat_ngram > 0 or prefixes is not None
+        if self.shortlist is None or names_tokens:
+            return self._predictor
+        return Shortlisted(self.network, self.shortlist)
 
     def read(self, texts: Sequence[str], *, side: Literal["source", "target"] = "source") -> list[Respelled]:
         """Give texts as the model reads them: words that it knows with other accents or case are respelled."""
@@ -151,13 +180,14 @@ class Translator:
         *,
         prefixes: Sequence[str] | None = None,
         weights: bool = False,
-        batch_tokens: int = BATCH_TOKENS,
+        batch_tokens: int | None = None,
         max_source_length: int | None = None,
     ) -> list[list[Translation]]:
         """Give the `n_best` outputs of each sentence, best first.
 
         Sentences of like length are searched together; a batch has at most `batch_tokens` source tokens, counted once
-        for each hypothesis. For `weights`, the outputs are forced through the model once more.
+        for each hypothesis; by default what the device is quickest with. For `weights`, the outputs are forced through
+        the model once more.
         `prefixes` are the text that the outputs of each sentence must begin with, "" for any; the outputs of a sentence
         of nothing stay empty. `max_source_length` lets the model read fewer tokens than it could, `</s>` included.
         """
@@ -168,12 +198,12 @@ class Translator:
         source, cut = self._encode(read, max_source_length)
         search = search or Search()
         outcome = search_batches(
-            self._predictor,
+            self._searcher(search, prefixes),
             source,
             search,
             prefix=None if prefixes is None else self._begin(prefixes, len(texts), search.max_length),
             reach=self.reach,
-            tokens=batch_tokens,
+            tokens=batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"]),
             device=self.device,
         )
         return self._translations(texts, read, source, cut, outcome, weights=weights)
@@ -259,7 +289,7 @@ class Translator:
     def __repr__(self) -> str:
         kinds = " + ".join(_KINDS[type(item)] for item in self.models)
         source, target = self.tokenizers
-        size = f"{sum(map(count_parameters, self.models)):,}"
+        size = f"{self.num_parameters:,}"
         unit = "counts" if isinstance(self.model, StatisticalModel) else "parameters"
         tokens = f"{target.kind} tokens, {source.size:,} → {target.size:,}"
         return f"Translator({kinds}, {size} {unit}, {tokens}, on {self.device})"
@@ -330,10 +360,12 @@ def load(
     dictionary: Mapping[str, str] | None = None,
     max_source_length: int = MAX_SOURCE_LENGTH,
     respell: bool = True,
+    precision: Precision = "float32",
+    shortlist: bool = False,
 ) -> Translator:
     """Load the model in a model folder, or of the run in a run folder; the settings are those of `Translator`.
 
-    `device` may be "auto", for a GPU where there is one.
+    `device` may be "auto", for a GPU where there is one. `shortlist` uses the one that the folder holds.
     Several folders, of models that share a vocabulary, give one translator that asks them all.
     """
     paths = [path] if isinstance(path, str | Path) else list(path)
@@ -359,6 +391,14 @@ def load(
         max_source_length=max_source_length,
         respell=respell,
         untrained=untrained,
+        precision=precision,
+        shortlist=_load_shortlist(folders[0], loaded[0].config) if shortlist else None,
+    )
+
+
+def _load_shortlist(folder: Path, config: SavedModel) -> Shortlist:
+    return Shortlist.load(
+        folder, source_vocabulary=config.source_vocabulary, target_vocabulary=config.target_vocabulary
     )
 
 

@@ -77,8 +77,8 @@ def _save(
     untrained: Callable[[], Untrained],
     folder: Path,
 ) -> None:
-    sizes = {"source_vocabulary": tokenizers.source.size, "target_vocabulary": tokenizers.target.size}
-    save_model(model, config.model, folder, **sizes)
+    source, target = tokenizers.source.size, tokenizers.target.size
+    save_model(model, config.model, folder, source_vocabulary=source, target_vocabulary=target)
     tokenizers.save(folder)
     untrained().save(folder)
 

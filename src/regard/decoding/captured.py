@@ -1,0 +1,370 @@
+"""Search by captured steps: on a GPU a whole step is one CUDA graph, and the host only reads now and then who is done.
+
+Launching the kernels of a step one by one takes many times as long as running them. A CUDA graph launches them all at
+once, but its shapes and addresses are fixed. So sentences and source positions are padded to few sizes, the cache has
+a fixed capacity, and all that a step reads and writes lies in buffers that stay: see `Slot`. Without a GPU a "replay"
+is the same work on the same buffers, launched one by one.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.decoding.beam import Beam, BeamStep, first_beam, output_limits
+from regard.decoding.history import History, Picks, Step
+from regard.decoding.ranking import best
+from regard.decoding.rules import Rules
+from regard.decoding.search import Search
+from regard.models.sequence.protocol import AnyModel, Stepped
+
+STEPS = 4
+"""Steps from one reading of the flags to the next."""
+FEW = 32
+"""Sentences that are not worth a smaller batch: a step takes as long for half of them."""
+MOST_ENCODERS = 32
+"""Shapes of sources whose reading is kept captured."""
+MOST_BYTES = 2**33
+"""Of the buffers that are kept; the ones used least recently go first."""
+
+
+class Running(NamedTuple):
+    """A search in progress: all that a step reads and writes."""
+
+    beam: Beam
+    state: Any
+    memory: Any
+
+
+class Captured:
+    """A model with the captured steps of its searches, kept from batch to batch; a `GeneratingModel` itself.
+
+    `decode` runs them where it can. `reason` says why the last search ran step by step; None where it did not.
+    `longest_source` is how many positions the model can read, where there is a limit: no source is padded beyond it.
+    """
+
+    def __init__(self, model: AnyModel, *, longest_source: int | None = None) -> None:
+        self.model, self.longest_source = model, longest_source
+        self.reason: str | None = None
+        self.flag_reads = 0
+        """How often the host has waited for the device."""
+        self._slots: OrderedDict[Any, Slot] = OrderedDict()
+        self._encoders: OrderedDict[torch.Size, Encoder] = OrderedDict()
+        self._encodes_eagerly = False
+        self._pool: Any = None
+        self._failure: str | None = None
+
+    def encode(self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"] | None = None) -> Any:
+        """Read the source."""
+        return self.model.encode(source, lengths)
+
+    def start(self, memory: Any, *, capacity: int | None = None) -> Any:
+        """Give the state before any token."""
+        return self.model.start(memory, capacity=capacity)
+
+    def step(self, tokens: Int[Tensor, "rows new"], state: Any, memory: Any, *, weights: bool = False) -> Stepped[Any]:
+        """Read the next tokens."""
+        return self.model.step(tokens, state, memory, weights=weights)
+
+    def serves(self, search: Search, *, weights: bool = False, prefix: Sequence[Sequence[int]] | None = None) -> bool:
+        """Return whether these searches can run by captured steps; else `reason` says why not."""
+        reasons = {
+            "the outputs are drawn at random": search.sampling is not None,
+            "`coverage_penalty` adds up the weights": search.coverage_penalty > 0,
+            "`no_repeat_ngram` compares all tokens so far": search.no_repeat_ngram > 0,
+            "weights are kept at every step": weights,
+            "outputs must begin with a prefix": any(prefix or []),
+        }
+        self.reason = self._failure or next((reason for reason, applies in reasons.items() if applies), None)
+        return self.reason is None
+
+    @torch.inference_mode()
+    def search(
+        self,
+        source: Int[Tensor, "batch source"],
+        lengths: Int[Tensor, " batch"] | None,
+        *,
+        search: Search,
+        start: int,
+        end: int,
+    ) -> History | None:
+        """Search as `beam_search` does; None where the model cannot be captured, and `reason` says why."""
+        batch, longest = source.shape
+        lengths = torch.full((batch,), longest, device=source.device) if lengths is None else lengths.to(source.device)
+        history = History(lengths.tolist(), end=end)
+        limits = output_limits(search, lengths, [[]] * batch)
+        running = self._start(source, lengths, limits, search, start, end)
+        if running is None:
+            return None
+        rules = Rules(search, end=end, prefix=[], device=source.device)
+        take_step = BeamStep(self.model, search, rules, _likeliest(search.beam), end=end)
+        sentences, most = torch.arange(running.beam.total.size(0)), int(limits.max())
+        while True:
+            try:
+                slot = self._slot((search, end), take_step, running)
+            except RuntimeError as error:
+                if isinstance(error, torch.cuda.OutOfMemoryError):
+                    raise
+                self._failure = self.reason = f"a step cannot be captured: {str(error).strip().splitlines()[0]}"
+                return None
+            slot.load(running)
+            alive = self._run(slot, sentences, history, most)
+            if not alive.any():
+                return history
+            stay = _staying(alive)
+            sentences = sentences[stay]
+            running = slot.select(stay.to(source.device), capacity=_capacity(len(history.steps) + STEPS))
+
+    def _start(
+        self, source: Tensor, lengths: Tensor, limits: Tensor, search: Search, start: int, end: int
+    ) -> Running | None:
+        """Read the source, padded to a size that comes often, and give the search before any token."""
+        batch, longest = source.shape
+        positions = min(_positions(longest), self.longest_source or _positions(longest))
+        more, wider = _sentences(batch) - batch, positions - longest
+        lengths, limits = (F.pad(item, (0, more), value=1) for item in (lengths, limits))
+        memory = self._encode(F.pad(source, (0, wider, 0, more), value=end), lengths)
+        capacity = _capacity(longest + longest // 4 + STEPS)
+        state = self.model.start(memory, capacity=capacity)
+        if not hasattr(state, "fixed"):
+            self._failure = self.reason = f"{type(state).__name__} has no form of one shape for every length"
+            return None
+        beam = first_beam(search, lengths, limits, start=start)
+        total = beam.total.to(_precision(memory)).expand(-1, search.beam).clone()
+        total[:, 1:], total[batch:] = -torch.inf, -torch.inf  # the first hypothesis alone, and none of the padding
+        rows = torch.arange(total.numel(), device=total.device)
+        beam = beam._replace(
+            step=torch.zeros((), dtype=torch.long, device=total.device),
+            best_scores=beam.best_scores.to(total),
+            total=total,
+            pick=rows.view_as(total) % search.beam,
+            tokens=beam.tokens.repeat_interleave(search.beam, 0),
+            rows=None if search.beam == 1 else rows,
+        )
+        return Running(beam, state.fixed(capacity).select(rows // search.beam), memory)
+
+    def _encode(self, source: Tensor, lengths: Tensor) -> Any:
+        """Read the source by a captured pass, or as the model does where that cannot be captured."""
+        if not source.is_cuda or self._encodes_eagerly:
+            return self.model.encode(source, lengths)
+        key = source.shape
+        if key not in self._encoders:
+            try:
+                self._encoders[key] = Encoder(self.model, source, lengths, self._shared_pool(source.device))
+            except RuntimeError as error:  # a recurrent encoder asks the host how long its sources are
+                if isinstance(error, torch.cuda.OutOfMemoryError):
+                    raise
+                self._encodes_eagerly = True
+                return self.model.encode(source, lengths)
+            if len(self._encoders) > MOST_ENCODERS:
+                self._encoders.popitem(last=False)
+        self._encoders.move_to_end(key)
+        return self._encoders[key](source, lengths)
+
+    def _shared_pool(self, device: torch.device) -> Any:
+        """Give the memory that all captures take turns to work in."""
+        if self._pool is None and device.type == "cuda":
+            self._pool = torch.cuda.graph_pool_handle()
+        return self._pool
+
+    def _slot(self, settings: Any, take_step: BeamStep, running: Running) -> "Slot":
+        """Give the slot of these shapes, captured now or before."""
+        key = (settings, _signature(running))
+        if key not in self._slots:
+            self._slots[key] = Slot(take_step, running, self._shared_pool(running.beam.total.device))
+            while len(self._slots) > 1 and sum(slot.bytes for slot in self._slots.values()) > MOST_BYTES:
+                self._slots.popitem(last=False)
+        self._slots.move_to_end(key)
+        return self._slots[key]
+
+    def _run(self, slot: "Slot", sentences: Tensor, history: History, most: int) -> Tensor:
+        """Take steps until all is done, half of the sentences are, or the capacity is full; mark those alive."""
+        real = (sentences < len(history.lengths)).nonzero().squeeze(1)
+        while True:
+            steps = min(STEPS, most - len(history.steps))
+            slot.replay(steps)
+            self.flag_reads += 1
+            taken, alive = slot.read(steps, sentences, real)
+            for step in taken:
+                history.add(step)
+            few = len(alive) > FEW and 2 * int(alive.sum()) <= len(alive)
+            if few or not alive.any() or len(history.steps) + STEPS > slot.capacity:
+                return alive
+
+
+class Encoder:
+    """The captured reading of sources of one shape."""
+
+    def __init__(self, model: AnyModel, source: Tensor, lengths: Tensor, pool: Any) -> None:
+        self._model, self._source, self._lengths = model, source.clone(), lengths.clone()
+        self._memory: Any = None
+        self._replay = _capture(self._read, source.device, pool)
+
+    def __call__(self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"]) -> Any:
+        """Give what was read, in buffers that the next call writes anew."""
+        self._source.copy_(source)
+        self._lengths.copy_(lengths)
+        self._replay()
+        return self._memory
+
+    def _read(self) -> None:
+        self._memory = self._model.encode(self._source, self._lengths)
+
+
+class Slot:
+    """The buffers of a search of certain shapes, and the captured step that reads and writes them."""
+
+    def __init__(self, take_step: BeamStep, running: Running, pool: Any) -> None:
+        self.running: Running = _rebuilt(running, iter([leaf.clone() for leaf in _leaves(running)]))
+        self._take_step = take_step
+        sentences, width = running.beam.total.shape
+        self._numbers = running.beam.pick.new_zeros(STEPS, 5, sentences, width)
+        self._scores = running.beam.total.new_zeros(STEPS, 2, sentences, width)
+        self._index = running.beam.pick.new_zeros(1)
+        self.bytes = sum(leaf.numel() * leaf.element_size() for leaf in _leaves(self.running))
+        self._replay = _capture(self._step, running.beam.total.device, pool)
+
+    @property
+    def capacity(self) -> int:
+        """How many tokens the state has capacity for; a state that does not grow holds any number."""
+        blocks = [part for part in _parts(self.running.state) if hasattr(part, "capacity")]
+        return min((block.capacity for block in blocks), default=2**62)
+
+    def load(self, running: Running) -> None:
+        """Go on with another search of these shapes."""
+        for own, new in zip(_leaves(self.running), _leaves(running), strict=True):
+            own.copy_(new)
+
+    def replay(self, steps: int) -> None:
+        """Take so many steps, at most `STEPS`, without waiting for the device."""
+        self._index.zero_()
+        for _ in range(steps):
+            self._replay()
+
+    def read(self, steps: int, sentences: Tensor, real: Tensor) -> tuple[list[Step], Tensor]:
+        """Wait for the device: give the steps just taken, of the real sentences, and mark which are alive."""
+        numbers, scores = self._numbers[:steps].cpu(), self._scores[:steps].cpu()
+        width, alive = numbers.size(-1), numbers[-1, 4].any(1)
+        taken = []
+        for (parent, token, kept, ended, _), (log_probability, score) in zip(
+            numbers[:, :, real].unbind(0), scores[:, :, real].unbind(0), strict=True
+        ):
+            row = real.unsqueeze(1) * width + parent
+            flags = kept.bool(), ended.bool()
+            taken.append(Step(sentences[real], parent, row, token, log_probability, score, *flags, weights=None))
+        return taken, alive
+
+    def select(self, stay: Int[Tensor, " staying"], *, capacity: int) -> Running:
+        """Copy these sentences, with capacity for so many tokens at least, for another slot to go on with."""
+        beam, state, memory = self.running
+        beam = beam.select(stay)
+        assert beam.rows is not None
+        state = state.select(beam.rows).fixed(max(capacity, self.capacity))
+        rows = None if self.running.beam.rows is None else torch.arange(len(beam.rows), device=stay.device)
+        return Running(beam._replace(rows=rows), state, memory.select(stay))
+
+    def _step(self) -> None:
+        """Take one step from the buffers into the buffers, and note its picks."""
+        beam, state, memory = self.running
+        following, state, step = self._take_step(beam, state, memory)
+        alive = following.total != -torch.inf
+        numbers = torch.stack([step.parent, step.token, step.kept.long(), step.ended.long(), alive.long()])
+        self._numbers.index_copy_(0, self._index, numbers.unsqueeze(0))
+        scores = torch.stack([step.log_probability, step.score])
+        self._scores.index_copy_(0, self._index, scores.unsqueeze(0))
+        for own, new in zip(_leaves(self.running), _leaves(Running(following, state, memory)), strict=True):
+            if own.data_ptr() != new.data_ptr():  # what was written in place is there already
+                own.copy_(new)
+        self._index += 1
+
+
+def _capture(work: Callable[[], None], device: torch.device, pool: Any) -> Callable[[], None]:
+    """Capture work as a CUDA graph, and give what replays it; without a GPU, the work itself."""
+    if device.type != "cuda":
+        return work
+    stream = torch.cuda.Stream(device)
+    stream.wait_stream(torch.cuda.current_stream(device))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.stream(stream):
+        work()  # so that libraries make their plans, which a capture forbids
+        graph.capture_begin(pool=pool)
+        try:
+            work()
+        except RuntimeError:
+            with suppress(RuntimeError):  # which would only say that the capture has failed
+                graph.capture_end()
+            raise
+        graph.capture_end()
+    torch.cuda.current_stream(device).wait_stream(stream)
+    replay: Callable[[], None] = graph.replay
+    return replay
+
+
+def _likeliest(count: int) -> Callable[[Beam, Tensor, Tensor], Picks]:
+    def choose(beam: Beam, base: Tensor, log_probabilities: Tensor) -> Picks:
+        return best(base.to(log_probabilities), log_probabilities, count)
+
+    return choose
+
+
+def _staying(alive: Tensor) -> Tensor:
+    """Give the sentences of the next, smaller batch: those alive, and as many others as fill it."""
+    size, count = len(alive), int(alive.sum())
+    while size > FEW and 2 * count <= size and size % 2 == 0:
+        size //= 2
+    return alive.int().argsort(descending=True, stable=True)[:size]
+
+
+def _sentences(count: int) -> int:
+    """Round up to 1, 2, 3, 4, 6, 8, 12, …"""
+    power = 1 << max(0, count - 1).bit_length()
+    return power if 4 * count > 3 * power or power < 4 else 3 * power // 4
+
+
+def _positions(count: int) -> int:
+    """Round up to a multiple of 8, or from 64 on of a quarter of the power of two above."""
+    return -(-count // 8) * 8 if count <= 64 else _sentences(count)
+
+
+def _capacity(count: int) -> int:
+    """Round up to 16, 32, 64, …"""
+    return max(16, 1 << (count - 1).bit_length())
+
+
+def _precision(memory: Any) -> torch.dtype:
+    """Give the precision that log-probabilities are added up in."""
+    return torch.float64 if any(leaf.dtype == torch.float64 for leaf in _leaves(memory)) else torch.float32
+
+
+def _signature(tree: Any) -> Any:
+    """Describe the shapes and precisions of all tensors, and where there are none."""
+    if isinstance(tree, Tensor):
+        return tree.shape, tree.dtype
+    if isinstance(tree, tuple):
+        return type(tree), tuple(_signature(part) for part in tree)
+    return tree
+
+
+def _parts(tree: Any) -> list[Any]:
+    """List a tree and all that is in it."""
+    return [tree, *(part for child in tree for part in _parts(child))] if isinstance(tree, tuple) else [tree]
+
+
+def _leaves(tree: Any) -> list[Tensor]:
+    """List the tensors of a tree of tuples."""
+    return [part for part in _parts(tree) if isinstance(part, Tensor)]
+
+
+def _rebuilt(tree: Any, leaves: Any) -> Any:
+    """Put other tensors in place of a tree's own."""
+    if isinstance(tree, Tensor):
+        return next(leaves)
+    if not isinstance(tree, tuple):
+        return tree
+    parts = [_rebuilt(part, leaves) for part in tree]
+    return type(tree)._make(parts) if hasattr(tree, "_make") else tuple(parts)
