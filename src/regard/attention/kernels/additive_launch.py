@@ -134,7 +134,7 @@ def forward(call: Call, *, weighted: bool = False) -> tuple[Tensor, Tensor, Tens
 
 
 class Arrived(NamedTuple):
-    """Gradients of context and weights, and what else reaches every score of a row; None where there is nothing."""
+    """Gradients of context, of weights and, by rows, of log normalizers; None where there is none."""
 
     context: Tensor
     weights: Tensor | None = None
@@ -188,6 +188,7 @@ def backward(call: Call, outputs: tuple[Tensor, Tensor], arrived: Arrived) -> tu
     from regard.attention.kernels.additive_triton import finish_kernel, gradients_kernel
 
     ready, masking, value = prepare(call), call.masking, call.value
+    by_normalizer = arrived.rows
     if arrived.weights is not None:  # each row's sum of weights times their gradients
         product = (weigh(call, ready, outputs[1]) * arrived.weights).sum(-1)
         arrived = arrived._replace(rows=-product if arrived.rows is None else arrived.rows - product)
@@ -202,7 +203,7 @@ def backward(call: Call, outputs: tuple[Tensor, Tensor], arrived: Arrived) -> tu
     by_vector = sums(row_splits * key_splits, elements, padded, **like)
     row_stride = -(-step // 16) * 16
     by_query = torch.empty(key_splits, elements, padded, row_stride, **like)
-    shares, slopes = (torch.empty(elements, row_stride, b_stride, dtype=value.dtype, device=value.device) for _ in "ws")
+    shares, slopes = (value.new_empty(elements, row_stride, b_stride) for _ in ("weights", "slopes"))
     results = torch.empty_like(call.query), torch.empty_like(call.key), torch.empty_like(call.vector)
     by_value: Tensor | None = None
     for start in range(0, queries, step):
@@ -224,6 +225,9 @@ def backward(call: Call, outputs: tuple[Tensor, Tensor], arrived: Arrived) -> tu
             BLOCK_SIZE=64,
         )  # fmt: skip
     assert by_value is not None
+    if by_normalizer is not None:  # then the slopes of a row do not sum to zero, and the 1 of the tanh counts
+        whole = by_normalizer.masked_fill(outputs[1] == -torch.inf, 0.0).sum(-1)
+        results[2].add_(whole.view(-1, heads).sum(0)[:, None])
     return *results, by_value
 
 

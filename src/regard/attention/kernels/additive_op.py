@@ -20,7 +20,10 @@ from regard.attention.score import Additive
 
 def _call(tensors: Sequence[Tensor | None], low: int, high: int, dropout: float) -> Call:
     query, key, vector, value, mask, lengths, seed = tensors
-    assert query is not None and key is not None and vector is not None and value is not None
+    assert query is not None
+    assert key is not None
+    assert vector is not None
+    assert value is not None
     return Call(query, key, vector, value, Masking(mask, lengths, low, high), seed, dropout)
 
 

@@ -51,7 +51,9 @@ VARIES = [
 def _reciprocal(x, FAST: tl.constexpr):
     """Give 1 / x; `FAST` is exact to one unit in the last place, for x from 1 to 2¹²⁶."""
     if FAST:
-        return tl.inline_asm_elementwise("rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1)
+        return tl.inline_asm_elementwise(
+            "rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
+        )
     return 1.0 / x
 
 
@@ -377,7 +379,9 @@ def weights_kernel(
                 middle -= tl.load(by_row + element * queries + query, mask=counts, other=0.0)
             if BY_WEIGHT:
                 at = (element * queries + query[:, None]) * keys + key[None, :]
-                arrived += tl.load(by_weight + at, mask=counts[:, None] & (key < keys)[None, :], other=0.0).to(tl.float32)
+                arrived += tl.load(by_weight + at, mask=counts[:, None] & (key < keys)[None, :], other=0.0).to(
+                    tl.float32
+                )
             by_score = tl.where(shares == 0.0, 0.0, shares * (arrived - middle[:, None]))
             shares = kept
     tl.store(weights + offsets, shares.to(weights.dtype.element_ty), mask=inside)
