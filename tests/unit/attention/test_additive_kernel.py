@@ -12,6 +12,7 @@ import torch
 from regard import Additive, Causal, Documents, Padding, Window, attention, explain_backend
 from regard.attention.kernels import additive_launch
 from regard.attention.kernels.additive import span
+from regard.attention.kernels.additive_call import Call, Masking
 from regard.errors import BackendError
 from unit.attention.additive_interpreted import cases, check_operations, compare, compare_others, compare_requested
 
@@ -97,7 +98,7 @@ def test_other_masks_are_no_span(mask) -> None:
 def test_portions_are_equal_whole_blocks(queries, monkeypatch) -> None:
     monkeypatch.setattr(additive_launch, "SCRATCH", 2 * 4 * 2 * 64 * 256)  # 256 queries of two elements
     query, key = torch.ones(2, queries, 4), torch.ones(2, 10, 4)
-    call = additive_launch.Call(query, key, torch.ones(1, 4), key, additive_launch.Masking(), None, 0.0)
+    call = Call(query, key, torch.ones(1, 4), key, Masking(), None, 0.0)
     assert additive_launch._portion(call, 64) == {1: 1, 64: 64, 100: 100, 700: 256}[queries]
 
 
@@ -189,14 +190,16 @@ def test_on_a_gpu_large_numbers_agree_with_float64(scale) -> None:
 def test_on_a_gpu_it_agrees_with_the_reference() -> None:
     for name, options, tensors in cases("cuda"):
         compare(name, options, tensors)
-    compare_requested("cuda")
+    compare_requested(9, "cuda")
+    compare_requested(3, "cuda")
     compare_others("cuda")
 
 
 @pytest.mark.gpu
 @pytest.mark.usefixtures("cuda")
 def test_on_a_gpu_torch_approves_of_the_operations() -> None:
-    check_operations("cuda")
+    check_operations(9, "cuda")
+    check_operations(1, "cuda")
 
 
 @pytest.mark.gpu

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.attention.inputs import Inputs
 from regard.attention.kernels import additive_op
-from regard.attention.kernels.additive_launch import Call, Masking
+from regard.attention.kernels.additive_call import Call, Masking
 from regard.attention.kernels.reference import Attended, operands, ungroup
 from regard.attention.mask import And, Causal, Mask, Padding, Window
 from regard.attention.normalize import Softmax

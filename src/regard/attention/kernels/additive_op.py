@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.kernels.additive_launch import Arrived, Call, Masking, backward, dropped, forward
+from regard.attention.kernels import additive_few, additive_launch
+from regard.attention.kernels.additive_call import Arrived, Call, Masking
 from regard.attention.kernels.blank import blank
 from regard.attention.kernels.transforms import mapped, traced
 from regard.attention.kernels.twice import partial_gradients
@@ -25,6 +27,17 @@ def _call(tensors: Sequence[Tensor | None], low: int, high: int, dropout: float)
     assert vector is not None
     assert value is not None
     return Call(query, key, vector, value, Masking(mask, lengths, low, high), seed, dropout)
+
+
+def _forward(call: Call, *, weighted: bool) -> tuple[Tensor, Tensor, Tensor]:
+    few = call.query.size(1) <= additive_few.FEW
+    return additive_few.forward(call, weighted=weighted) if few else additive_launch.forward(call, weighted=weighted)
+
+
+def _backward(call: Call, outputs: tuple[Tensor, Tensor], arrived: Arrived) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    if call.query.size(1) <= additive_few.FEW:
+        return additive_few.backward(call, outputs, arrived)
+    return additive_launch.backward(call, outputs, arrived)
 
 
 @torch.library.custom_op("regard::additive_attention", mutates_args=())
@@ -42,7 +55,8 @@ def additive_attention(
     weighted: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Give context, log normalizer and, if asked for, weights: see `additive_launch`."""
-    return forward(_call((query, key, vector, value, mask, lengths, seed), low, high, dropout), weighted=weighted)
+    call = _call((query, key, vector, value, mask, lengths, seed), low, high, dropout)
+    return _forward(call, weighted=weighted)
 
 
 @additive_attention.register_fake
@@ -84,7 +98,7 @@ def _differentiate_now(
     """Give the gradients of query, key, vector and value."""
     call = _call((query, key, vector, value, mask, lengths, seed), low, high, dropout)
     others = (part if part is None else part.contiguous() for part in (by_weights, by_normalizer))
-    return backward(call, (context, normalizer), Arrived(by_context.contiguous(), *others))
+    return _backward(call, (context, normalizer), Arrived(by_context.contiguous(), *others))
 
 
 additive_attention_backward = torch.library.custom_op(
@@ -130,7 +144,7 @@ def _differentiate(
         return *_by_plain_operations(ctx, tensors, arrived), *[None] * 7
     if by_context is None:
         by_context = torch.zeros_like(context)
-    operation = additive_attention_backward if tracing else _differentiate_now
+    operation: Any = additive_attention_backward if tracing else _differentiate_now
     return *operation(by_context, *arrived[1:], context, normalizer, *tensors, low, high, dropout), *[None] * 7
 
 
@@ -148,6 +162,18 @@ def _by_plain_operations(
 
     gradients: Any = tuple(arrived[index] for index in there)
     return partial_gradients(plain, call[:4], ctx.needs_input_grad[:4], gradients)
+
+
+def dropped(call: Call) -> Float[Tensor, "element query key"]:
+    """Give what dropout multiplies each weight by: 0 or 1 / (1 − dropout)."""
+    from regard.attention.kernels.additive_triton import dropout_kernel
+
+    (elements, queries), keys, seed = call.query.shape[:2], call.key.size(1), call.seed
+    factors = torch.empty(elements, queries, keys, dtype=torch.float32, device=call.query.device)
+    dropout_kernel[-(-queries // 32), -(-keys // 32), elements](
+        seed, factors, queries, keys, float(call.dropout), BLOCK_QUERY=32, BLOCK_KEY=32
+    )
+    return factors
 
 
 def written_out(call: Call, factors: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
@@ -172,7 +198,7 @@ class _Eager(torch.autograd.Function):
 
     @staticmethod
     def forward(*inputs: Any) -> tuple[Tensor, ...]:
-        return forward(_call(inputs[:7], *inputs[7:10]), weighted=inputs[10])
+        return _forward(_call(inputs[:7], *inputs[7:10]), weighted=inputs[10])
 
     setup_context = staticmethod(_keep)
     backward = staticmethod(_differentiate)

@@ -42,7 +42,7 @@ BLOCK = tl.constexpr(64)
 #: Numbers that change from call to call: a kernel compiled for each kind of them would be compiled all the time.
 VARIES = [
     "queries", "keys", "heads", "per_length", "low", "high", "mask_element", "mask_query", "dropout", "start", "rows",
-    "row_step", "key_step", "key_splits", "row_splits", "fresh", "last",
+    "row_step", "key_step", "key_splits", "row_splits", "fresh", "last", "unit_blocks", "key_blocks", "elements",
 ]  # fmt: skip
 
 
