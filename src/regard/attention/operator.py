@@ -164,18 +164,28 @@ def attention(
             "weights are no exponentials divided by their sum."
         )
     match choose(inputs, backend):
-        case "sdpa" | "flex" | "triton" as name:
+        case "triton":
+            attended = additive.attend(inputs, weighted=return_weights)
+            return _requested(attended, weights=return_weights, log_normalizer=return_log_normalizer)
+        case "sdpa" | "flex" as name:
             return _fused(inputs, name, weights=return_weights, log_normalizer=return_log_normalizer)
         case name:
             needs_normalizer = return_weights or return_log_normalizer
             attended = reference.attend(inputs, chunked=name == "chunked", normalizer=needs_normalizer)
-            if return_weights or attended.log_normalizer is None:
-                return attended if return_weights else attended.context
-            return Partial(attended.context, attended.log_normalizer)
+            return _requested(attended, weights=return_weights, log_normalizer=return_log_normalizer)
+
+
+def _requested(attended: Attended, *, weights: bool, log_normalizer: bool) -> Tensor | Attended | Partial:
+    """Give what was asked for."""
+    if weights:
+        return attended
+    if not log_normalizer or attended.log_normalizer is None:
+        return attended.context
+    return Partial(attended.context, attended.log_normalizer)
 
 
 def _fused(
-    inputs: Inputs, name: Literal["sdpa", "flex", "triton"], *, weights: bool, log_normalizer: bool
+    inputs: Inputs, name: Literal["sdpa", "flex"], *, weights: bool, log_normalizer: bool
 ) -> Tensor | Attended | Partial:
     """Run a fused kernel and compute beside it what it does not give: the context stays the kernel's."""
     if name == "sdpa" and log_normalizer and not weights:
@@ -190,8 +200,6 @@ def _fused(
             context = sdpa.attend(inputs, ready)
         case "flex":
             context = flex.attend(inputs, ready)
-        case "triton":
-            context = additive.attend(inputs, ready)
     if ready is None:
         return context
     if weights:

@@ -17,6 +17,7 @@ from regard.errors import ArgumentError, near_miss
 if TYPE_CHECKING:
     from regard.bench.attention import Row
     from regard.bench.decoding import Row as DecodingRow
+    from regard.bench.training import Row as TrainingRow
 
 app = typer.Typer(cls=Group, help="Measure regard beside what a user would use instead.", no_args_is_help=True)
 
@@ -110,6 +111,49 @@ def decoding(
         print_json({"machine": machine, "rows": [asdict(row) for row in rows]}, indent=1)
     else:
         _show_decoding(rows, machine)
+
+
+@app.command(cls=Command)
+def training(
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    threads: Annotated[int, typer.Option(min=1, help="Threads on the CPU.")] = 1,
+    rounds: Annotated[int, typer.Option(min=3, help="Rounds; the median is shown.")] = 20,
+    compiled: Annotated[
+        bool, typer.Option("--compile", help="Also time the plain models under torch.compile: minutes.")
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small models, under a minute.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+) -> None:
+    """Time whole training steps beside the same models written in plain torch, in one run.
+
+    Example: `regard bench training --device cuda`
+    """
+    import torch
+
+    from regard.bench.training import cases, run
+
+    _check_device(device)
+    torch.set_num_threads(threads)
+    target = torch.device(device)
+    rows = [row for case in cases(quick=quick) for row in run(case, device=target, rounds=rounds, compiled=compiled)]
+    machine = _machine(target, "bfloat16" if target.type == "cuda" else "float32", threads)
+    if as_json:
+        print_json({"machine": machine, "rows": [row._asdict() for row in rows]}, indent=1)
+    else:
+        _show_training(rows, machine)
+
+
+def _show_training(rows: "list[TrainingRow]", machine: dict[str, str]) -> None:
+    caption = ", ".join(f"{key} {value}" for key, value in machine.items())
+    table = Table(title="training, whole steps", caption=caption, title_justify="left")
+    for heading in ("model", "sizes", "what"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("ms", "tokens/s", "ratio"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        figures = (f"{row.milliseconds:.2f}", f"{row.tokens_per_second:,.0f}", f"{row.ratio:.2f}")
+        table.add_row(row.case, row.sizes, row.contender, *figures)
+    Console(width=max(Console().width, 130)).print(table)
 
 
 def _show_decoding(rows: "list[DecodingRow]", machine: dict[str, str]) -> None:

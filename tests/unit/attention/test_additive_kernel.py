@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard import Additive, Padding, attention
+from regard import Additive, Causal, Documents, Padding, Window, attention, explain_backend
+from regard.attention.kernels import additive_launch
+from regard.attention.kernels.additive import span
+from regard.attention.kernels.additive_call import Call, Masking
 from regard.errors import BackendError
-from unit.attention.additive_interpreted import cases, compare
+from unit.attention.additive_interpreted import cases, check_operations, compare, compare_others, compare_requested
 
 PROGRAM = Path(__file__).with_name("additive_interpreted.py")
 
@@ -30,7 +33,6 @@ def test_in_the_interpreter_it_agrees_with_the_reference() -> None:
     ("options", "reason"),
     [
         ({}, "it runs on CUDA alone"),
-        ({"dropout": 0.1}, "the kernel has no dropout"),
         ({"bias": torch.zeros(5, 7)}, "the kernel adds nothing to the scores"),
         ({"normalize": lambda scores, mask: scores}, "the kernel takes a softmax, not "),
         ({"score": Additive(torch.ones(6), activation="identity")}, "Additive is not the tanh layer"),
@@ -57,14 +59,219 @@ def test_nothing_and_too_many_are_refused(batch, keys) -> None:
         attention(query, key, score=Additive(torch.ones(2)), backend="triton")
 
 
+@pytest.mark.parametrize(
+    "mask",
+    [
+        Causal(),
+        Causal(align="start"),
+        Window(2, 1),
+        Window(None, 3, align="start"),
+        Padding(torch.tensor([4, 0])),
+        Padding(torch.tensor(3)),
+        Causal() & Padding(torch.tensor([2, 6])),
+        Window(4, None) & Causal() & Padding(torch.tensor([6])),
+    ],
+)
+def test_a_span_allows_what_the_mask_does(mask) -> None:
+    shape = (2, 3, 5, 6)
+    masking = span(mask, shape, torch.device("cpu"))
+    dense = masking.dense(6, 5, 6, torch.device("cpu")).view(shape)
+    assert torch.equal(dense, mask.dense(shape).expand(shape))
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        Documents.of_lengths([2, 3]),
+        ~Causal(),
+        Causal() | Window(1, 1),
+        Causal(positions=torch.arange(5)),
+        Padding(torch.tensor([1, 2])) & Padding(torch.tensor([3, 1])),
+        Padding(torch.tensor([1, 2, 3])),
+    ],
+)
+def test_other_masks_are_no_span(mask) -> None:
+    assert span(mask, (2, 5, 5), torch.device("cpu")) is None
+
+
+@pytest.mark.parametrize("queries", [1, 64, 100, 700])
+def test_portions_are_equal_whole_blocks(queries, monkeypatch) -> None:
+    monkeypatch.setattr(additive_launch, "SCRATCH", 2 * 4 * 2 * 64 * 256)  # 256 queries of two elements
+    query, key = torch.ones(2, queries, 4), torch.ones(2, 10, 4)
+    call = Call(query, key, torch.ones(1, 4), key, Masking(), None, 0.0)
+    assert additive_launch._portion(call, 64) == {1: 1, 64: 64, 100: 100, 700: 256}[queries]
+
+
+def fresh(shape, dtype, seed, scale=1.0):
+    """Draw query, key, vector and value on the GPU; `shape` is (lead, queries, keys, hidden, width)."""
+    *lead, queries, keys, hidden, width = shape
+    draw = torch.Generator("cuda").manual_seed(seed)
+
+    def normal(*sizes):
+        return torch.randn(*sizes, generator=draw, device="cuda")
+
+    heads = (lead[-1],) if len(lead) > 1 else ()
+    operands = scale * normal(*lead, queries, hidden), scale * normal(*lead, keys, hidden), normal(*heads, hidden)
+    return tuple(tensor.to(dtype) for tensor in (*operands, normal(*lead, keys, width)))
+
+
+#: (batch, heads, queries, keys, hidden, width): odd, narrow, wide, longer than a block, one of everything.
+SHAPES = [
+    (1, 1, 1, 1, 1),
+    (3, 1, 17, 65, 129),
+    (2, 3, 65, 33, 7, 17),
+    (2, 129, 200, 30, 3),
+    (1, 2, 70, 1, 5, 40),
+    (4, 3, 130, 64, 512),
+]
+MASKS = {
+    "none": lambda batch, queries, keys: None,
+    "dense": lambda batch, queries, keys: torch.rand(queries, keys, device="cuda") > 0.5,
+    "causal": lambda batch, queries, keys: Causal(),
+    "padding": lambda batch, queries, keys: Padding(torch.arange(batch, device="cuda") * keys // batch),
+    "window": lambda batch, queries, keys: Window(40, 3) & Padding(torch.arange(batch, device="cuda") + keys // 2),
+}
+TOLERANCE = {torch.float32: 3e-5, torch.float16: 4e-3, torch.bfloat16: 2e-2}
+
+
+def close_by_norm(result, truth, tolerance, name) -> None:
+    """Compare by norm, which a few large numbers cannot hide behind, and nowhere far off."""
+    assert result.shape == truth.shape, name
+    assert result.isfinite().equal(truth.isfinite()), name
+    result, truth = result.double().nan_to_num(neginf=0.0), truth.nan_to_num(neginf=0.0)
+    assert (result - truth).norm() <= tolerance * truth.norm() + 1e-6, (name, (result - truth).norm() / truth.norm())
+    assert (result - truth).abs().max() <= 10 * tolerance * (truth.abs().max() + 1e-6), name
+
+
 @pytest.mark.gpu
 @pytest.mark.usefixtures("cuda")
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_on_a_gpu_it_agrees_with_the_reference(dtype) -> None:
-    for name, options, tensors in cases():
-        moved = {
-            key: Padding(value.lengths.cuda()) if isinstance(value, Padding)
-            else value.cuda() if isinstance(value, torch.Tensor) else value
-            for key, value in options.items()
-        }  # fmt: skip
-        compare(name, moved, tuple(tensor.to("cuda", dtype) for tensor in tensors))
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("kind", MASKS)
+def test_on_a_gpu_fresh_numbers_agree_with_float64(kind, dtype) -> None:
+    for seed, shape in enumerate(SHAPES):
+        query, key, vector, value = leaves = [part.requires_grad_() for part in fresh(shape, dtype, seed)]
+        exact = [part.detach().double().requires_grad_() for part in leaves]
+        mask = MASKS[kind](shape[0], shape[-4], shape[-3])
+        result = attention(query, key, value, score=Additive(vector), mask=mask, return_weights=True, backend="triton")
+        truth = attention(
+            exact[0], exact[1], exact[3], score=Additive(exact[2]), mask=mask, return_weights=True, backend="reference"
+        )
+        for name, ours, true in zip(("context", "weights", "log"), result, truth, strict=True):
+            close_by_norm(ours.detach(), true.detach(), TOLERANCE[dtype], (kind, shape, name))
+        arrived = torch.randn_like(result.context)
+        gradients = torch.autograd.grad(result.context, leaves, arrived)
+        again = torch.autograd.grad(
+            attention(query, key, value, score=Additive(vector), mask=mask, backend="triton"), leaves, arrived
+        )
+        expected = torch.autograd.grad(truth.context, exact, arrived.double())
+        for name, ours, same, true in zip(("query", "key", "vector", "value"), gradients, again, expected, strict=True):
+            assert torch.equal(ours, same), (kind, shape, name)  # nothing is added in an order that may change
+            close_by_norm(ours, true, TOLERANCE[dtype], (kind, shape, name))
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize("scale", [4.0, 15.0, 60.0])
+def test_on_a_gpu_large_numbers_agree_with_float64(scale) -> None:
+    query, key, vector, value = leaves = [
+        part.requires_grad_() for part in fresh((2, 70, 90, 24, 8), torch.float32, 3, scale)
+    ]
+    exact = [part.detach().double().requires_grad_() for part in leaves]
+    context = attention(query, key, value, score=Additive(vector), backend="triton")
+    truth = attention(exact[0], exact[1], exact[3], score=Additive(exact[2]), backend="reference")
+    close_by_norm(context.detach(), truth.detach(), 3e-5, "context")
+    gradients = torch.autograd.grad(context.sum(), leaves)
+    for ours, true in zip(gradients, torch.autograd.grad(truth.sum(), exact), strict=True):
+        close_by_norm(ours, true, 2e-4, scale)
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("cuda")
+def test_on_a_gpu_it_agrees_with_the_reference() -> None:
+    for name, options, tensors in cases("cuda"):
+        compare(name, options, tensors)
+    compare_requested(9, "cuda")
+    compare_requested(3, "cuda")
+    compare_others("cuda")
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("cuda")
+def test_on_a_gpu_torch_approves_of_the_operations() -> None:
+    check_operations(9, "cuda")
+    check_operations(1, "cuda")
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("cuda")
+def test_on_a_gpu_it_is_chosen_and_captured_without_waiting() -> None:
+    query, key, vector, value = leaves = [
+        part.requires_grad_() for part in fresh((8, 1, 30, 32, 32), torch.bfloat16, 1)
+    ]
+    mask = Padding(torch.full((8,), 20, device="cuda"))
+    assert explain_backend(query, key, value, score=Additive(vector), mask=mask).chosen == "triton"
+
+    def step():
+        context = attention(query, key, value, score=Additive(vector), mask=mask, dropout=0.5)
+        return context, *torch.autograd.grad(context.sum(), leaves)
+
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for _ in range(2):
+            step()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = step()
+    graph.replay()
+    first = [result.clone() for result in results]
+    graph.replay()
+    assert all(result.isfinite().all() for result in results)
+    assert not torch.equal(first[0], results[0])  # dropout draws anew at every replay
+
+
+@pytest.mark.gpu
+@pytest.mark.compiled
+@pytest.mark.usefixtures("cuda")
+def test_on_a_gpu_it_compiles_exports_and_takes_part_in_autocast() -> None:
+    leaves = [part.requires_grad_() for part in fresh((2, 9, 20, 16, 24), torch.float32, 1)]
+
+    def attend(query, key, vector, value):
+        return attention(query, key, value, score=Additive(vector), mask=Causal())
+
+    truth = attend(*leaves)
+    compiled = torch.compile(attend, fullgraph=True)(*leaves)
+    torch.testing.assert_close(compiled, truth)
+    for ours, true in zip(
+        torch.autograd.grad(compiled.sum(), leaves), torch.autograd.grad(truth.sum(), leaves), strict=True
+    ):
+        torch.testing.assert_close(ours, true)
+
+    class Module(torch.nn.Module):
+        def forward(self, query, key, vector, value):
+            return attend(query, key, vector, value)
+
+    exported = torch.export.export(Module(), tuple(part.detach() for part in leaves))
+    assert "additive_attention" in str(exported.graph)
+    torch.testing.assert_close(exported.module()(*(part.detach() for part in leaves)), truth.detach())
+    with torch.autocast("cuda", torch.bfloat16):
+        half = attend(*leaves)
+    assert half.dtype == torch.bfloat16
+    torch.testing.assert_close(half.float(), truth, atol=0.03, rtol=0.03)
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("cuda")
+def test_on_a_gpu_a_call_is_few_launches() -> None:
+    leaves = [part.requires_grad_() for part in fresh((4, 64, 64, 64, 64), torch.bfloat16, 1)]
+    query, key, vector, value = leaves
+
+    def step():
+        torch.autograd.grad(attention(query, key, value, score=Additive(vector)), leaves, torch.ones_like(value))
+
+    step()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        step()
+    launched = [event.name for event in profile.events() if "Memset" not in event.name and "Memcpy" not in event.name]
+    assert len(launched) <= 8, launched  # two forward, five backward, and the ones

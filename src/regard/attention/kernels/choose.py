@@ -72,6 +72,8 @@ def _fastest(inputs: Inputs) -> Backend:
         return "flex"
     if sdpa.refusal(inputs) is None and not gaussian:
         return "sdpa"
+    if additive.refusal(inputs) is None:
+        return "triton"
     return "chunked" if chunked.pays(inputs) else "reference"
 
 

@@ -22,6 +22,7 @@ from regard import (
     explain_backend,
 )
 from regard.attention.kernels import chunked
+from regard.attention.kernels.chunked_additive import additive_scores
 
 CHUNK = 6000
 
@@ -267,3 +268,27 @@ def test_gradients_come_in_batches_too() -> None:
         context = attention(query, key, score=Additive(vector), backend=backend)
         slopes.append(torch.autograd.grad(context, (query, vector), directions, is_grads_batched=True))
     torch.testing.assert_close(*slopes, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 8.0, 30.0, 1e4])
+def test_small_and_large_numbers_give_the_same_tanh(scale: float, dtype: torch.dtype) -> None:
+    sides = [scale * torch.rand(2, rows, 8, dtype=dtype) * sign for rows, sign in ((20, 1), (300, -1))]
+    leaves = [*sides, torch.randn(8, dtype=dtype)]
+    exact = [leaf.double().requires_grad_() for leaf in leaves]
+    ours = [leaf.requires_grad_() for leaf in leaves]
+    scores = additive_scores(*ours, rows=3)
+    truth = Additive(exact[2]).dense(*exact[:2])
+    torch.testing.assert_close(scores.double(), truth, atol=1e-5, rtol=1e-5)
+    arrived = torch.randn_like(truth)
+    gradients = torch.autograd.grad(scores, ours, arrived.to(dtype))
+    for gradient, true in zip(gradients, torch.autograd.grad(truth, exact, arrived), strict=True):
+        torch.testing.assert_close(gradient.double(), true, atol=2e-4, rtol=1e-5)
+
+
+def test_a_query_of_nan_stays_alone() -> None:
+    query, key = torch.randn(2, 20, 8), torch.randn(2, 300, 8)
+    query[1, 4] = torch.nan
+    scores = additive_scores(query, key, torch.ones(8), rows=3)
+    assert scores[1, 4].isnan().all()
+    assert scores.isnan().sum() == 300
