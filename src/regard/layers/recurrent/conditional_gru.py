@@ -77,4 +77,4 @@ class ConditionalGRU(nn.Module):
         for_gates, for_candidate = inputs.split([2 * self.state_size, self.state_size], dim=-1)
         reset, update = torch.sigmoid(for_gates + self.gates(state)).chunk(2, dim=-1)
         candidate = torch.tanh(for_candidate + self.candidate(reset * state))
-        return (1 - update) * state + update * candidate
+        return state + update * (candidate - state)

@@ -1,5 +1,8 @@
 """The decoder of Luong with input feeding: what attention decided at one step is part of the next step's input."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -8,6 +11,7 @@ from regard.attention import Padding
 from regard.layers.attention_layer import interface_of
 from regard.layers.memory import Memory
 from regard.layers.recurrent.encoder import Encoded
+from regard.layers.recurrent.hoisted import HoistedLinear, hoisted, make_linear, pays
 from regard.layers.recurrent.input_feeding import InputFeedingCell
 from regard.models.sequence.conditional import gru_gates, lstm_gates
 from regard.models.sequence.hypotheses import attend_by_row
@@ -89,16 +93,19 @@ class InputFeedingDecoder(RecurrentDecoder):
         first = stack[0]
         of_word, of_attentional = first.weight_ih.split([self.cell.embedding_size, self.cell.state_size], dim=1)
         projected = nn.functional.linear(embedding.transpose(0, 1), of_word, first.bias_ih)  # all words at once
-        for step, word in enumerate(projected.unbind(0)):
-            below = torch.addmm(word, attentional, of_attentional.mT)
-            for layer in range(len(stack)):
-                below = self._climb(stack, layer, below, states, cells)
-            positions = state.position[:, None] + step if self.needs_step else None
-            top = states[-1].unsqueeze(1)  # the query is s_i
-            attended = attend_by_row(self.cell.attention, top, memory.source, positions=positions, weights=weights)
-            attentional = self._join(attended.context.squeeze(1), states[-1])
-            vectors.append(attentional)
-            weights_by_step.append(attended.weights)
+        feed = HoistedLinear(of_attentional, None) if pays(embedding) else None
+        layers = [_Layer.of(item, embedding, first=item is first) for item in stack]
+        with hoisted(self.cell, embedding):
+            for step, word in enumerate(projected.unbind(0)):
+                below = word + feed(attentional) if feed else torch.addmm(word, attentional, of_attentional.mT)
+                for layer in range(len(layers)):
+                    below = self._climb(layers, layer, below, states, cells)
+                positions = state.position[:, None] + step if self.needs_step else None
+                top = states[-1].unsqueeze(1)  # the query is s_i
+                attended = attend_by_row(self.cell.attention, top, memory.source, positions=positions, weights=weights)
+                attentional = self._join(attended.context.squeeze(1), states[-1])
+                vectors.append(attentional)
+                weights_by_step.append(attended.weights)
         kept = RecurrentState(
             torch.stack(states, dim=1),
             None if cells is None else torch.stack(cells, dim=1),
@@ -112,27 +119,39 @@ class InputFeedingDecoder(RecurrentDecoder):
 
     def _climb(
         self,
-        stack: list[nn.RNNCellBase],
+        layers: "list[_Layer]",
         layer: int,
         below: Tensor,
         states: list[Tensor],
         cells: list[Tensor] | None,
     ) -> Tensor:
         """Take one layer's step from its input gates; give those of the layer above."""
-        module, state = stack[layer], states[layer]
-        own = nn.functional.linear(state, module.weight_hh, module.bias_hh)
+        state = states[layer]
+        own = layers[layer].of_state(state)
         if cells is not None:
             states[layer], cells[layer] = lstm_gates(below + own, cells[layer])
         elif self.kind == "gru":
             states[layer] = gru_gates(below, own, state)
         else:
             states[layer] = torch.tanh(below + own)
-        if layer + 1 == len(stack):
+        if layer + 1 == len(layers):
             return below
-        above = stack[layer + 1]
-        return nn.functional.linear(self.cell.dropout(states[layer]), above.weight_ih, above.bias_ih)
+        return layers[layer + 1].of_input(self.cell.dropout(states[layer]))
 
     def _join(self, context: Tensor, top: Tensor) -> Tensor:
         if self.cell.join is None:
             return context  # the attention has joined them itself
         return torch.tanh(self.cell.join(torch.cat([context, top], dim=-1)))
+
+
+class _Layer(NamedTuple):
+    """The two maps of a layer's step."""
+
+    of_input: Callable[[Tensor], Tensor]
+    of_state: Callable[[Tensor], Tensor]
+
+    @classmethod
+    def of(cls, cell: nn.RNNCellBase, embedding: Tensor, *, first: bool) -> "_Layer":
+        """Prepare a cell for a loop; what the first reads is prepared before it."""
+        of_state = make_linear(cell.weight_hh, cell.bias_hh, embedding)
+        return cls(of_state if first else make_linear(cell.weight_ih, cell.bias_ih, embedding), of_state)

@@ -8,6 +8,7 @@ from regard.attention import Padding
 from regard.layers.memory import Memory
 from regard.layers.recurrent.conditional_gru import ConditionalGRU
 from regard.layers.recurrent.encoder import Encoded
+from regard.layers.recurrent.hoisted import hoisted
 from regard.layers.recurrent.readout import FeatureKind, Features
 from regard.models.sequence.conditional import ConditionalLSTM, ConditionalRNN
 from regard.models.sequence.hypotheses import attend_by_row
@@ -88,19 +89,20 @@ class PreviousStateDecoder(RecurrentDecoder):
         assert memory.source is not None
         now, cell = state.state[:, 0], None if state.cell is None else state.cell[:, 0]
         states, contexts, weights_by_step = [now], [], []
-        for projected in self.cell.project(embedding.transpose(0, 1)).unbind(0):
-            attended = attend_by_row(
-                self.attention, now.unsqueeze(1), memory.source, weights=weights
-            )  # the query is s_{i−1}
-            context = attended.context.squeeze(1)
-            if isinstance(self.cell, ConditionalLSTM):
-                assert cell is not None
-                now, cell = self.cell.step_with_cell(projected, now, cell, context)
-            else:
-                now = self.cell.step(projected, now, context)
-            states.append(now)
-            contexts.append(context)
-            weights_by_step.append(attended.weights)
+        with hoisted(self, embedding):
+            for projected in self.cell.project(embedding.transpose(0, 1)).unbind(0):
+                attended = attend_by_row(
+                    self.attention, now.unsqueeze(1), memory.source, weights=weights
+                )  # the query is s_{i−1}
+                context = attended.context.squeeze(1)
+                if isinstance(self.cell, ConditionalLSTM):
+                    assert cell is not None
+                    now, cell = self.cell.step_with_cell(projected, now, cell, context)
+                else:
+                    now = self.cell.step(projected, now, context)
+                states.append(now)
+                contexts.append(context)
+                weights_by_step.append(attended.weights)
         read = states[:-1] if self.features.kind == "maxout" else states[1:]  # s_{i−1} or s_i
         features = self.features(torch.stack(read, dim=1), embedding, torch.stack(contexts, dim=1))
         kept = state._replace(
