@@ -114,5 +114,7 @@ def test_a_model_that_counts_is_refused(tmp_path: Path) -> None:
     from regard.config.model import StatisticalSpec
 
     folder = make_folder(tmp_path / "counts", StatisticalSpec())
-    with pytest.raises(ArgumentError, match="`path` must be a network's folder; received .*, a translator that counts"):
+    with pytest.raises(
+        ArgumentError, match=r"`path` must be a network's folder; received .*, a translator that counts"
+    ):
         compress(folder, tmp_path / "small")

@@ -6,6 +6,7 @@ comes again, its step is captured, and from then on replayed: the same kernels, 
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -98,8 +99,16 @@ def capture(
     here = _with_tensors(batch, inputs)
     graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize(device)
-    with torch.cuda.graph(graph, pool=pool):
-        figures = step(here, scale)
+    # Not by torch.cuda.graph: that first gives all unused memory back, which the next steps would ask for again.
+    with torch.cuda.stream(torch.cuda.Stream(device)):
+        graph.capture_begin(pool=pool)
+        try:
+            figures = step(here, scale)
+        except BaseException:
+            with suppress(RuntimeError):
+                graph.capture_end()
+            raise
+        graph.capture_end()
     return Captured(inputs, scale, figures, graph.replay)
 
 
