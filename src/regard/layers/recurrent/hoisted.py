@@ -1,6 +1,6 @@
 r"""A linear layer that is called once per time step, whose matrix gets its gradient in one product after the loop.
 
-$$y_t = x_t W^\top, \qquad \frac{\partial L}{\partial W} = \sum_t \left(\frac{\partial L}{\partial y_t}\right)^\top x_t$$
+$$y_t = x_t W^\top, \qquad \frac{\partial L}{\partial W} = \sum_t \Big(\frac{\partial L}{\partial y_t}\Big)^\top x_t$$
 
 Autograd would multiply and add at every step: two launches each, and as many sums of a matrix's size.
 """
