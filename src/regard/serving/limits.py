@@ -32,6 +32,8 @@ class Limits:
     """Seconds that a sentence waits for others to be computed with, where the model is free."""
     queue: int = 256
     """Sentences that wait for one model; whoever comes then gets 429."""
+    delay: float = 2.0
+    """Seconds that these are expected to take; whoever comes then gets 429. Two batches may wait in any case."""
     streams: int = 16
     """Texts that one model generates at the same time; whoever comes then gets 429."""
     timeout: float = 30.0
@@ -41,7 +43,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            value, least = getattr(self, item.name), {"wait": 0, "timeout": 0.1}.get(item.name, 1)
+            value, least = getattr(self, item.name), {"wait": 0, "delay": 0, "timeout": 0.1}.get(item.name, 1)
             if not (math.isfinite(value) and value >= least):
                 raise ArgumentError(f"`{item.name}` must be at least {least}; received {value}.")
         if self.wait > self.timeout:

@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from pydantic import BaseModel
 
 from regard import __version__
 from regard.decoding.search import Sampling, Search
@@ -57,12 +58,11 @@ def _add_translate(made: APIRouter, models: Models, limits: Limits) -> None:
         """Translate sentences, with the links between words and further outputs on request."""
         served = models.find(body.model, "translate")
         note(request, served, limits, body.text)
-        limits.check(422, "beam", "beam", body.beam)
+        beam = chosen(body, "beam", limits.beam)
+        limits.check(422, "beam", "beam", beam)
         limits.check(422, "n_best", "n_best", body.n_best)
         limits.check(422, "tokens", "max_length", body.max_length or 0)
-        search = Search(
-            beam=body.beam, n_best=body.n_best, length_penalty=body.length_penalty, max_length=body.max_length
-        )
+        search = Search(beam=beam, n_best=body.n_best, length_penalty=body.length_penalty, max_length=body.max_length)
         results = await compute(request, served, Translate(search, body.alignment), body.text)
         return reply({"model": served.name, "translations": results})
 
@@ -85,9 +85,10 @@ def _add_generate(made: APIRouter, models: Models, limits: Limits) -> None:
         """Go on with a text, a line as soon as a piece is certain: {"text": …}; the last line is {"done": true}."""
         served = models.find(body.model, "generate")
         note(request, served, limits, [body.text])
-        limits.check(422, "tokens", "max_tokens", body.max_tokens)
+        tokens = chosen(body, "max_tokens", limits.tokens)
+        limits.check(422, "tokens", "max_tokens", tokens)
         drawn = Sampling(temperature=body.temperature or 1.0, top_k=body.top_k, top_p=body.top_p, seed=body.seed)
-        call = Generate(body.text, body.max_tokens, drawn if body.temperature else None)
+        call = Generate(body.text, tokens, drawn if body.temperature else None)
         pieces = generate(served, call)
         if not body.stream:
             return reply({"model": served.name, "text": await unless_gone(request, whole(pieces))})
@@ -144,6 +145,12 @@ def note(
     limits.check(413, "sentences", argument, count)
     limits.check(413, "characters", argument, characters)
     request.state.model, request.state.items, request.state.characters = served.name, count, characters
+
+
+def chosen(body: BaseModel, name: str, most: int) -> int:
+    """Give a number of a request, or, where it was left out, its default as far as the limit allows."""
+    value: int = getattr(body, name)
+    return value if name in body.model_fields_set else min(value, most)
 
 
 def reply(value: dict[str, Any]) -> Response:

@@ -238,5 +238,8 @@ def add_limits(description: dict[str, Any], limits: Limits) -> dict[str, Any]:
         ("GenerateBody", "max_tokens", "maximum", limits.tokens),
         ("AttentionBody", "text", "maxLength", limits.characters),
     ):
-        bodies[name]["properties"][field][key] = most
+        described = bodies[name]["properties"][field]
+        described[key] = most
+        if key == "maximum":
+            described["default"] = min(described["default"], most)
     return description

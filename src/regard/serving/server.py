@@ -24,6 +24,7 @@ from regard.studio.guard import LOOPBACK
 from regard.studio.turns import VisitorGone
 
 TITLE = "regard"
+NO_JSON = "The body must be JSON, in UTF-8; received something else."
 ABOUT = "Attention models: translate, align, generate, classify, ask, and what they attend to."
 
 
@@ -103,14 +104,15 @@ def _malformed(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     wrong = error.errors()[0]
     if wrong["type"] == "json_invalid":
-        return JSONResponse({"error": f"The body must be JSON; received something else: {wrong['msg']}."}, 400)
+        return JSONResponse({"error": NO_JSON}, 400)
     index = ".".join(str(part) for part in wrong["loc"][1:]) or "the body"
     return JSONResponse({"error": _sendable(f"`{brief(index)}` is not as it must be: {wrong['msg']}.")}, 422)
 
 
 def _failed(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    return JSONResponse({"error": _sendable(str(error.detail))}, error.status_code, error.headers)
+    message = NO_JSON if error.status_code == 400 else str(error.detail)
+    return JSONResponse({"error": _sendable(message)}, error.status_code, error.headers)
 
 
 def _unread(request: Request, error: Exception) -> Response:
