@@ -34,7 +34,7 @@ def load_all(root):
 @cache
 def sentences():
     """Give sentences of different lengths, some twice, some with words that no model knows."""
-    words = "el libro la casa grande rojo Ana es de un perro come zzz".split()
+    words = ["el", "libro", "la", "casa", "grande", "rojo", "Ana", "es", "de", "un", "perro", "come", "zzz"]
     return tuple(" ".join(words[(7 * n + k) % len(words)] for k in range(1 + n % 6)) for n in range(24))
 
 

@@ -93,7 +93,7 @@ def test_others_are_computed_apart_oldest_first(held):
 
 
 def test_a_long_request_takes_its_share_and_goes_behind(held):
-    worker, model, first = held(batch=4)
+    worker, model, _ = held(batch=4)
     long = worker.submit(Upper(), [f"l{number}" for number in range(7)])
     short = [worker.submit(Upper(), [name]) for name in ("s", "t")]
     other = worker.submit(Upper("y"), ["o"])
@@ -107,7 +107,7 @@ def test_one_bad_request_does_not_spoil_the_others(held):
     good, bad, more = (worker.submit(Upper(), [name]) for name in ("good", "bad", "more"))
     model.go.set()
     assert (good.future.result(LONG), more.future.result(LONG)) == (["GOOD"], ["MORE"])
-    with pytest.raises(ArgumentError, match="^`text` must be good; received bad.$"):
+    with pytest.raises(ArgumentError, match=r"^`text` must be good; received bad\.$"):
         bad.future.result(LONG)
 
 
