@@ -19,6 +19,8 @@ from regard.serving.limits import Limits
 from regard.serving.models import Models, Served
 from regard.tasks.images.model import ImageClassifier
 
+COLDEST = 0.01
+"""The least temperature that text is drawn with: below it numbers overflow."""
 _REASONS = {
     400: "The body is no JSON.",
     401: "No key, or none of the server's.",
@@ -87,6 +89,10 @@ def _add_generate(made: APIRouter, models: Models, limits: Limits) -> None:
         note(request, served, limits, [body.text])
         tokens = chosen(body, "max_tokens", limits.tokens)
         limits.check(422, "tokens", "max_tokens", tokens)
+        if 0 < body.temperature < COLDEST:
+            raise ArgumentError(
+                f"`temperature` must be 0 for the likeliest tokens, or at least {COLDEST}; received {body.temperature}."
+            )
         drawn = Sampling(temperature=body.temperature or 1.0, top_k=body.top_k, top_p=body.top_p, seed=body.seed)
         call = Generate(body.text, tokens, drawn if body.temperature else None)
         pieces = generate(served, call)

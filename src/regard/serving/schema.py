@@ -9,7 +9,6 @@ from regard.serving.limits import Limits
 MAX_SEED = 2**63 - 1
 LONGEST_NAME = 200
 Whole = Annotated[int, Field(ge=1, le=10**6)]
-Size = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Link = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 
@@ -24,7 +23,7 @@ class TranslateBody(_Body):
     text: list[str] = Field(min_length=1, description="Sentences.")
     beam: Whole = Field(5, description="Hypotheses kept of each; 1 is greedy.")
     n_best: Whole = Field(1, description="Outputs of each, at most `beam`.")
-    length_penalty: Size = Field(1.0, description="Exponent of the length that scores are divided by.")
+    length_penalty: float = Field(1.0, ge=0, le=10, description="Exponent of the length that scores are divided by.")
     max_length: Whole | None = Field(None, description="Tokens of an output; else twice the source and twenty.")
     alignment: bool = Field(False, description="Give links between words, read off the attention.")
 
@@ -49,7 +48,9 @@ class GenerateBody(_Body):
 
     text: str = Field("", description="What the output follows.")
     max_tokens: Whole = 100
-    temperature: Size = Field(1.0, description="Below 1 for likelier tokens; 0 for the likeliest.")
+    temperature: float = Field(
+        1.0, ge=0, le=100, description="Below 1 for likelier tokens; 0 for the likeliest, else at least 0.01."
+    )
     top_k: int = Field(0, ge=0, le=10**6, description="Draw from so many of the likeliest; 0 for all.")
     top_p: float = Field(1.0, gt=0, le=1, description="Draw from the likeliest of this probability.")
     seed: int = Field(0, ge=0, le=MAX_SEED)

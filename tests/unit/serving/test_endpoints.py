@@ -207,6 +207,12 @@ WRONG = [
     ("translate", {"text": "one string"}, "`text` is not as it must be: Input should be a valid list."),
     ("translate", {"text": [1]}, "`text.0` is not as it must be: Input should be a valid string."),
     ("translate", {"text": ["a"], "bean": 3}, "`bean` is not as it must be: Extra inputs are not permitted."),
+    ("translate", {"text": ["a"], "length_penalty": 11}, "`length_penalty` is not as it must be: Input should be less"),
+    (
+        "generate",
+        {"temperature": 1e-9},
+        "`temperature` must be 0 for the likeliest tokens, or at least 0.01; received 1e-09.",
+    ),
     ("classify", {}, "`text` must be what classifier labels, and come alone; received otherwise."),
     ("ask", {"image": "!!", "questions": ["a"]}, "`image` must be a file in base64; received something else"),
     ("attention", {"text": ""}, "`text` must"),
