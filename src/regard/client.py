@@ -20,6 +20,8 @@ AGAIN = (429, 503)
 """Refusals after which it is worth asking again."""
 LONGEST_WAIT = 60.0
 """Seconds that a server may ask to wait before the next try."""
+MOST_WEIGHTS = 10**9
+"""Numbers of a tensor that are unpacked."""
 
 
 class Weights(NamedTuple):
@@ -29,7 +31,7 @@ class Weights(NamedTuple):
     query: list[str]
     key: list[str]
     values: memoryview
-    """Heads, queries, keys: `values[0, 1, 2]`, `values.tolist()`, `numpy.asarray(values)`, `torch.tensor(values)`."""
+    """Heads, queries, keys: `values[0, 1, 2]`, `values.tolist()`, `numpy.asarray(values)`."""
 
 
 class Client:
@@ -193,15 +195,27 @@ def _encode(image: str | Path | bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def _unpack(packed: dict[str, Any]) -> memoryview:
+def _unpack(packed: Any) -> memoryview:
     """Read a tensor: exact numbers, or bytes that are shares of a scale."""
+    try:
+        shape = [int(item) for item in packed["shape"]]
+        numbers = _numbers(packed, math.prod(shape))
+        flat = memoryview(numbers)
+        return flat.cast("B").cast("f", shape) if len(numbers) else flat
+    except (LookupError, TypeError, ValueError, OverflowError, zlib.error) as error:
+        reason = brief(" ".join(str(error).split()), letters=200)
+        raise ServerError(f"The weights must be numbers of their shape; received something else: {reason}.") from error
+
+
+def _numbers(packed: Any, count: int) -> "array[float]":
     numbers = array("f")
-    if "float32" in packed:
+    if packed.get("float32") is not None:
         numbers.frombytes(base64.b64decode(packed["float32"]))
         if sys.byteorder == "big":
             numbers.byteswap()
-    else:
-        levels = zlib.decompressobj().decompress(base64.b64decode(packed["bytes"]), math.prod(packed["shape"]))
-        numbers.extend(packed["scale"] * level / 255 for level in levels)
-    flat = memoryview(numbers)
-    return flat.cast("B").cast("f", packed["shape"]) if len(numbers) else flat
+    elif 0 < count <= MOST_WEIGHTS:
+        levels = zlib.decompressobj().decompress(base64.b64decode(packed["bytes"]), count)
+        numbers.extend(float(packed["scale"]) * level / 255 for level in levels)
+    if len(numbers) != count:
+        raise ValueError(f"{len(numbers):,} numbers where the shape has {brief(count)}")
+    return numbers

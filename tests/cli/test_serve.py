@@ -8,17 +8,20 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 import regard
 from fuzz.folders import KINDS
-from regard.cli import main
+from regard.cli import app, main
 from regard.cli.serve import VARIABLE, listen
 from regard.errors import ArgumentError, ServerError
 from unit.tasks.translators import make_folder
 
 LONG = 90
+ROOT = Path(__file__).parents[2]
 KEY = "0123456789abcdef"
 
 
@@ -138,3 +141,31 @@ def test_help_has_an_example(monkeypatch, capsys):
     assert ended.value.code == 0
     assert "Example: regard serve runs/a" in shown
     assert "/v1/translate" in shown
+
+
+def test_without_its_package_the_command_says_what_to_install():
+    program = (
+        "import sys; sys.modules['prometheus_client'] = None; sys.argv = ['regard', 'serve', 'x', '--port', '0']\n"
+        "from regard.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=LONG)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "regard: `regard serve` must have the package prometheus_client; it is not installed. pip install "
+        "'regard[serve]'.\n",
+    )
+
+
+def test_the_image_starts_the_command_as_it_is_and_not_as_root():
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    [entry] = [json.loads(line.removeprefix("ENTRYPOINT ")) for line in lines if line.startswith("ENTRYPOINT ")]
+    flags = {flag for item in get_command(app).commands["serve"].params for flag in item.opts}
+    assert entry[:2] == ["regard", "serve"]
+    assert {word for word in entry if word.startswith("--")} <= flags
+    assert "0.0.0.0" in entry  # which is refused without a key
+    assert [line for line in lines if line.startswith("USER ")] == ["USER regard"]
+    copied = [word for line in lines if line.startswith("COPY ") for word in line.split()[1:-1]]
+    kept = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().splitlines() if line[0] == "!"}
+    assert {name for name in copied if not (ROOT / name).exists()} == set()
+    assert set(copied) == kept
+    assert "STOPSIGNAL SIGTERM" in lines

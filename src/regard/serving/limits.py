@@ -33,7 +33,7 @@ class Limits:
     queue: int = 256
     """Sentences that wait for one model; whoever comes then gets 429."""
     delay: float = 2.0
-    """Seconds that these are expected to take; whoever comes then gets 429. Two batches may wait in any case."""
+    """Seconds that these are expected to take; whoever comes then gets 429. A batch may wait in any case."""
     streams: int = 16
     """Texts that one model generates at the same time; whoever comes then gets 429."""
     timeout: float = 30.0

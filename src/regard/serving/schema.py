@@ -2,25 +2,37 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from regard.serving.limits import Limits
 
 MAX_SEED = 2**63 - 1
 LONGEST_NAME = 200
+
+
+def check_unicode(text: str) -> str:
+    """Refuse half a surrogate pair, which JSON can write and no encoding can."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"must be Unicode; received half a surrogate pair at index {error.start}") from error
+    return text
+
+
+Text = Annotated[str, AfterValidator(check_unicode)]
 Whole = Annotated[int, Field(ge=1, le=10**6)]
 Link = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
-    model: str = Field("", max_length=LONGEST_NAME, description="A name of /v1/models; else the first that fits.")
+    model: Text = Field("", max_length=LONGEST_NAME, description="A name of /v1/models; else the first that fits.")
 
 
 class TranslateBody(_Body):
     """Sentences to translate."""
 
-    text: list[str] = Field(min_length=1, description="Sentences.")
+    text: list[Text] = Field(min_length=1, description="Sentences.")
     beam: Whole = Field(5, description="Hypotheses kept of each; 1 is greedy.")
     n_best: Whole = Field(1, description="Outputs of each, at most `beam`.")
     length_penalty: float = Field(1.0, ge=0, le=10, description="Exponent of the length that scores are divided by.")
@@ -32,8 +44,8 @@ class PairBody(BaseModel):
     """A sentence and its translation."""
 
     model_config = ConfigDict(extra="forbid")
-    source: str
-    target: str
+    source: Text
+    target: Text
 
 
 class AlignBody(_Body):
@@ -46,7 +58,7 @@ class AlignBody(_Body):
 class GenerateBody(_Body):
     """A text to go on with."""
 
-    text: str = Field("", description="What the output follows.")
+    text: Text = Field("", description="What the output follows.")
     max_tokens: Whole = 100
     temperature: float = Field(
         1.0, ge=0, le=100, description="Below 1 for likelier tokens; 0 for the likeliest, else at least 0.01."
@@ -60,7 +72,7 @@ class GenerateBody(_Body):
 class ClassifyBody(_Body):
     """Texts to label, or pictures in base64; one of the two."""
 
-    text: list[str] | None = Field(None, min_length=1)
+    text: list[Text] | None = Field(None, min_length=1)
     image: list[str] | None = Field(None, min_length=1, description="PNG, JPEG or WebP, in base64.")
 
 
@@ -68,14 +80,14 @@ class AskBody(_Body):
     """Questions about a picture."""
 
     image: str = Field(description="PNG, JPEG or WebP, in base64.")
-    questions: list[str] = Field(min_length=1, description='For a model of captions, "" asks for a description.')
+    questions: list[Text] = Field(min_length=1, description='For a model of captions, "" asks for a description.')
 
 
 class AttentionBody(_Body):
     """A text whose attention is wanted."""
 
-    text: str
-    target: str | None = Field(None, description="What the model is made to output; else what it does.")
+    text: Text
+    target: Text | None = Field(None, description="What the model is made to output; else what it does.")
 
 
 class Output(BaseModel):

@@ -122,7 +122,7 @@ class Worker:
         limits = self.limits
         if waiting > limits.queue:
             raise self._full(f"{limits.queue:,} sentences may wait for", "queue", self.expect(waiting))
-        if waiting > 2 * limits.batch and self.expect(waiting) > limits.delay:
+        if waiting > limits.batch and self.expect(waiting) > limits.delay:
             raise self._full(f"{limits.delay:g} s may be waited for", "delay", self.expect(waiting))
 
     def _full(self, what: str, name: str, seconds: float) -> HTTPException:

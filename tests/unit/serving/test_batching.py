@@ -126,10 +126,10 @@ def test_a_full_queue_refuses_and_says_when_to_come_again(held):
 
 
 def test_what_would_wait_too_long_is_refused(held):
-    worker, _, _ = held(batch=1, delay=2.0)
+    worker, _, _ = held(batch=2, delay=2.0)
     worker._spent, worker._done = 7.0, 10.0  # seconds and items
     for name in "ab":
-        worker.submit(Upper(), [name])  # two batches may wait in any case
+        worker.submit(Upper(), [name])  # a batch may wait in any case
     with pytest.raises(HTTPException) as refused:
         worker.submit(Upper(), ["c"])
     assert refused.value.detail == (

@@ -2,9 +2,12 @@
 
 import http.server
 import json
+import re
 import subprocess
 import sys
 import threading
+from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +18,8 @@ from regard.client import _unpack
 from regard.decoding.search import Sampling, Search
 from regard.errors import ArgumentError, ServerError
 from regard.serving.keys import Keys
+from regard.serving.limits import Limits
+from regard.serving.metrics import Metrics
 from regard.studio.tensors import pack, pack_weights
 from unit.serving.served import LONG, sentences, serving
 from unit.serving.test_endpoints import picture
@@ -180,3 +185,20 @@ def test_the_client_needs_the_standard_library_alone():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=LONG)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+
+
+def test_the_python_of_the_page_runs(server, models, capsys):
+    text = (Path(__file__).parents[3] / "docs" / "serving.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    address = repr(server).removeprefix("Client(").removesuffix(")")
+    exec(compile(block.replace("http://127.0.0.1:8766", address).replace('key=""', f'key="{KEY}"'), "page", "exec"), {})
+    assert capsys.readouterr().out == models["language"].generate("Once upon", max_tokens=50)
+
+
+def test_the_page_names_every_limit_and_figure():
+    text = (Path(__file__).parents[3] / "docs" / "serving.md").read_text(encoding="utf-8")
+    assert [item.name for item in fields(Limits) if f"`{item.name}`" not in text] == []
+    shown = Metrics().text().decode()
+    names = set(re.findall(r"^# HELP (regard_\w+?)(?:_created)? ", shown, re.MULTILINE))
+    assert len(names) == 10
+    assert sorted(name for name in names if f"`{name}`" not in text) == []

@@ -233,10 +233,32 @@ RAW = {
     "long number": (b'{"text": ["a"], "beam": ' + b"9" * 5000 + b"}", 400, NO_JSON),
     "NaN": (b'{"text": ["a"], "length_penalty": NaN}', 422, "`length_penalty` is not"),
     "infinite": (b'{"text": ["a"], "length_penalty": 1e999}', 422, "`length_penalty` is not"),
-    "half a character": (b'{"text": ["\\ud800"]}', 422, "`text"),
+    "half a character": (
+        b'{"text": ["a\\ud800"]}',
+        422,
+        "`text.0` is not as it must be: Value error, must be Unicode; received half a surrogate pair at index 1.",
+    ),
     "nothing": (b"", 422, "`the body` is not"),
     "a list": (b"[]", 422, "`the body` is not"),
 }
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "body"),
+    [
+        ("align", {"pairs": [{"source": "a", "target": "\ud800"}]}),
+        ("generate", {"text": "\ud800"}),
+        ("classify", {"text": ["\ud800"]}),
+        ("ask", {"image": "", "questions": ["\ud800"]}),
+        ("attention", {"text": "a", "target": "\ud800"}),
+        ("attention", {"text": "a", "model": "\ud800"}),
+    ],
+)
+def test_half_a_character_is_refused_wherever_it_stands(asking, endpoint, body):
+    content = json.dumps(body)
+    response = asking.post(f"/v1/{endpoint}", content=content, headers={"content-type": "application/json"})
+    assert response.status_code == 422
+    assert "nicode" in response.json()["error"]
 
 
 @pytest.mark.parametrize("name", RAW)
