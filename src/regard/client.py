@@ -30,8 +30,8 @@ class Weights(NamedTuple):
     layer: str
     query: list[str]
     key: list[str]
-    values: memoryview
-    """Heads, queries, keys: `values[0, 1, 2]`, `values.tolist()`, `numpy.asarray(values)`."""
+    values: Any
+    """A memoryview. Heads, queries, keys: `values[0, 1, 2]`, `values.tolist()`, `numpy.asarray(values)`."""
 
 
 class Client:
@@ -195,8 +195,8 @@ def _encode(image: str | Path | bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def _unpack(packed: Any) -> memoryview:
-    """Read a tensor: exact numbers, or bytes that are shares of a scale."""
+def _unpack(packed: Any) -> Any:
+    """Read a tensor into a memoryview: exact numbers, or bytes that are shares of a scale."""
     try:
         shape = [int(item) for item in packed["shape"]]
         numbers = _numbers(packed, math.prod(shape))
