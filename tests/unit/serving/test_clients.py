@@ -216,3 +216,19 @@ def test_a_server_that_ends_finishes_what_it_took(models, door):
         connection.close()
     with pytest.raises(ConnectionRefusedError):
         connect(address)
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["Content-Length: 1000000000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n400\r\n" + "x" * 1024 + "\r\n"],
+    ids=["by its length", "in chunks"],
+)
+def test_an_oversized_body_is_refused_before_it_has_come(models, head):
+    with serving({"ngram": models["ngram"]}, Limits(body=1000)) as address, connect(address) as connection:
+        begin = "POST /v1/generate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        connection.sendall(f"{begin}{head}".encode())
+        reply = b""
+        while part := connection.recv(4096):  # until the server closes the connection
+            reply += part
+    assert reply.startswith(b"HTTP/1.1 413 ")
+    assert b"A request must have at most 1,000 bytes; received more. Send less." in reply
