@@ -7,12 +7,13 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 AHEAD = 64
 """Pieces that are generated before the client has read them; then the text waits for its reader."""
 
 
+@runtime_checkable
 class Call(Protocol):
     """What is computed, with its settings. Requests whose calls are equal are computed together."""
 
