@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         lookup as lookup,
         merge as merge,
     )
+    from regard.client import Client as Client
     from regard.inspection.trace.inspected import inspect as inspect
     from regard.tasks.calls import (
         align as align,
@@ -97,6 +98,7 @@ _HOMES = {
         "lookup",
         "merge",
     ],
+    "regard.client": ["Client"],
     "regard.inspection.trace.inspected": ["inspect"],
     "regard.tasks.calls": ["align", "compare", "evaluate"],
     "regard.tasks.load": ["load"],

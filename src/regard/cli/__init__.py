@@ -23,6 +23,7 @@ from regard.cli.inspect import inspect
 from regard.cli.outcome import Commands, ending
 from regard.cli.runs import runs
 from regard.cli.score_links import score_links
+from regard.cli.serve import serve
 from regard.cli.studio import studio
 from regard.cli.terminal import prepare_streams
 from regard.cli.train import train
@@ -55,6 +56,7 @@ for command in (
     experiment,
     score_links,
     studio,
+    serve,
 ):
     app.command(command.__name__.replace("_", "-"), cls=Command)(command)
 
