@@ -14,7 +14,11 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import ArgumentError
+from regard.training.meeting import meet
 from regard.training.shards import divide
+
+START = timedelta(minutes=30)
+"""How long processes wait for all others to start."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +101,11 @@ def joined_group(device: str) -> Iterator[Group]:
     if index.type == "cuda":
         torch.cuda.set_device(index)
     # Long, because the first process validates and reads data while the others wait.
-    dist.init_process_group("nccl" if index.type == "cuda" else "gloo", timeout=timedelta(hours=2))
+    timeout = timedelta(hours=2)
+    store, rank, ranks = next(dist.rendezvous("env://", timeout=timeout))
+    store = dist.PrefixStore(meet(store, rank, ranks, timeout=START), store)
+    backend = "nccl" if index.type == "cuda" else "gloo"
+    dist.init_process_group(backend, store=store, rank=rank, world_size=ranks, timeout=timeout)
     try:
         yield Group(rank=dist.get_rank(), ranks=ranks, device=index)
     finally:
