@@ -11,6 +11,8 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch._C._distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import ArgumentError
@@ -102,8 +104,8 @@ def joined_group(device: str) -> Iterator[Group]:
         torch.cuda.set_device(index)
     # Long, because the first process validates and reads data while the others wait.
     timeout = timedelta(hours=2)
-    store, rank, ranks = next(dist.rendezvous("env://", timeout=timeout))
-    store = dist.PrefixStore(meet(store, rank, ranks, timeout=START), store)
+    store, rank, ranks = next(rendezvous("env://", timeout=timeout))
+    store = PrefixStore(meet(store, rank, ranks, timeout=START), store)
     backend = "nccl" if index.type == "cuda" else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=ranks, timeout=timeout)
     try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from regard.errors import TrainingError
 
 if TYPE_CHECKING:
-    from torch.distributed import Store
+    from torch._C._distributed_c10d import Store
 
 PAUSE = 0.02
 """Seconds between two readings of the store."""
