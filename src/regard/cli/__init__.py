@@ -25,6 +25,7 @@ from regard.cli.runs import runs
 from regard.cli.score_links import score_links
 from regard.cli.studio import studio
 from regard.cli.terminal import prepare_streams
+from regard.cli.tokenize import tokenize
 from regard.cli.train import train
 from regard.cli.translate import translate
 
@@ -51,6 +52,7 @@ for command in (
     evaluate,
     compare,
     align,
+    tokenize,
     inspect,
     experiment,
     score_links,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.draw_lengths import draw_lengths
+from regard.cli.engine_run import EngineOutput, EngineOverwrite, Engines, find_engine
+from regard.cli.evaluate_files import evaluate_over
 from regard.cli.evaluate_side import is_side_model, measure_side
 from regard.cli.evaluate_texts import check_for_language, is_language, measure_texts
 from regard.cli.tables import print_table
@@ -48,6 +50,9 @@ def evaluate(
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting, such as search.beam=1.")
     ] = None,
+    output: EngineOutput = None,
+    overwrite: EngineOverwrite = False,
+    engine: Engines = "torch",
 ) -> None:
     """Score a translator (BLEU, chrF, TER, by length), a language model (perplexity), or a model of another task.
 
@@ -65,9 +70,20 @@ def evaluate(
 
     A language model: `regard evaluate runs/l text.txt --set stride=64`
 
+    Large files, over all processors: `regard evaluate runs/a --source … --target … --output counts.jsonl --engine ray`
+
     Further settings, by `--set`: search.beam, search.length_penalty, data.size, data.seed, samples, seed, device; of a
     language model stride and device.
     """
+    refused = {"TEXT": texts, "--data": data, "--split": split, "--hypotheses": hypotheses, "--tokenized": tokenized}
+    refused |= {"--bins": bins, "--figure": figure}
+    if cluster := find_engine(engine, output=output, files=[model, source, target], refused=refused):
+        files = Path(source), Path(target)
+        settings = read_evaluating(bins="", tokenized="", assignments=assignments)
+        evaluate_over(cluster, model or Path(), files, output or Path(), settings, overwrite, as_json)
+        return
+    if output is not None or overwrite:
+        raise ArgumentError("`--output` and `--overwrite` must go with --engine ray; received them alone.")
     if model is not None and is_language(model):
         check_for_language(
             {"data": data, "source": source, "target": target, "hypotheses": hypotheses}

@@ -12,6 +12,7 @@ import logging
 import os
 import secrets
 import socket
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -103,18 +104,18 @@ def _connected(address: str) -> Iterator[Any]:
     """Connect to a cluster, or start Ray here for as long as it is needed."""
     if address:
         _check_address(address)
-    with _environment(local=not address):
-        ray = _import_ray()
-        logging.getLogger("ray.data").setLevel(logging.ERROR)
-        options: dict[str, Any] = {} if address else {"include_dashboard": False, "object_store_memory": _STORE}
-        try:
-            ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **options)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            raise _unreachable(address or "local", str(error).splitlines()[0]) from error
-        try:
-            yield ray
-        finally:
-            ray.shutdown()
+    _protect(local=not address)
+    ray = _import_ray()
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    options: dict[str, Any] = {} if address else {"include_dashboard": False, "object_store_memory": _STORE}
+    try:
+        ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **options)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise _unreachable(address or "local", str(error).splitlines()[0]) from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
 
 
 def _import_ray() -> Any:
@@ -148,19 +149,15 @@ def _unreachable(address: str, why: str) -> ArgumentError:
     )
 
 
-@contextmanager
-def _environment(*, local: bool) -> Iterator[None]:
-    """Set what Ray reads from the environment alone, for as long as it runs: a token, and no reports about its use."""
-    wanted = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+def _protect(*, local: bool) -> None:
+    """Set what Ray reads from the environment alone, when it is imported: a token, and no reports about its use.
+
+    It stays set, since Ray keeps the first token of a process. Whoever has imported Ray before has decided already.
+    """
+    if "ray" in sys.modules:
+        return
+    wanted = {"RAY_USAGE_STATS_ENABLED": "0"}
     if local:
         wanted |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    for name, value in wanted.items():
+        os.environ.setdefault(name, value)

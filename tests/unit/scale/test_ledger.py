@@ -124,7 +124,9 @@ def stopped(tmp_path, source):
 
 def test_another_input_or_another_setting_is_refused_until_overwrite(tmp_path, source):
     output = stopped(tmp_path, source)
-    with pytest.raises(ArgumentError, match=r"`--output` must be new, or that of the same command.*work was upper, now"):
+    with pytest.raises(
+        ArgumentError, match=r"`--output` must be new, or that of the same command.*work was upper, now"
+    ):
         run_job(Upper(source=source, name="other"), output, InProcess(), chunk_lines=50)
     source.write_bytes(b"new\n" + source.read_bytes())
     with pytest.raises(ArgumentError, match=r"was begun with another: input was [0-9a-f]{16}, now [0-9a-f]{16}\."):

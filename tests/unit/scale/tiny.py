@@ -11,7 +11,7 @@ import torch
 from regard.data.builtin import corpus
 from regard.scale.work import Compute, Done
 
-WORDS = "la casa el libro un perro una puerta ve lee come abre grande rojo viejo y no".split()
+WORDS = ("la", "casa", "el", "libro", "un", "perro", "una", "puerta", "ve", "lee", "abre", "rojo", "viejo", "y", "no")
 
 
 def make_model(folder: Path) -> Path:

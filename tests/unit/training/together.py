@@ -1,7 +1,7 @@
 """What each process of the tests of a group runs: torchrun together.py FOLDER plain|noisy|stop|half|rest|die [shard].
 
-`half` stops after half the steps, and `rest` goes on, whatever the number of processes. `die` kills the second process at
-step 12, without a word, the first time.
+`half` stops after half the steps, and `rest` goes on, whatever the number of processes. `die` kills the second process
+at step 12, without a word, the first time.
 """
 
 import os
