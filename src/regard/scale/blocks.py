@@ -128,9 +128,8 @@ class _Side:
         self.offset, self.size, self._digest = offset, 0, hashlib.sha256()
 
     def add(self, lines: Sequence[RawLine]) -> None:
-        for line in lines:
-            self.size += line.size
-            self._digest.update(line.content + b"\n")
+        self.size += sum(line.size for line in lines)
+        self._digest.update(b"".join([line.content + b"\n" for line in lines]))
 
     def part(self) -> Part:
         return Part(offset=self.offset, size=self.size, digest=self._digest.hexdigest())

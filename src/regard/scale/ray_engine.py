@@ -150,13 +150,13 @@ def _unreachable(address: str, why: str) -> ArgumentError:
 
 
 def _protect(*, local: bool) -> None:
-    """Set what Ray reads from the environment alone, when it is imported: a token, and no reports about its use.
+    """Set what Ray reads from the environment alone, when it is imported: a token, no reports about its use, no chatter.
 
     It stays set, since Ray keeps the first token of a process. Whoever has imported Ray before has decided already.
     """
     if "ray" in sys.modules:
         return
-    wanted = {"RAY_USAGE_STATS_ENABLED": "0"}
+    wanted = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
     if local:
         wanted |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     for name, value in wanted.items():

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -16,6 +17,7 @@ from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import ArgumentError
+from regard.files import digest
 from regard.training.meeting import meet
 from regard.training.shards import divide
 
@@ -75,6 +77,21 @@ class Group:
     def share_text(self, text: str) -> str:
         """Give every process the text of the first, which must not be empty."""
         return self.gather_text(text if self.leads else " ")[0]
+
+
+def check_shared(path: Path, group: Group) -> None:
+    """Raise, in every process, unless all of them read the same file: nodes must share the disk of a run."""
+    for _ in range(50):  # another machine may learn of a new file a little later
+        if group.leads or path.is_file():
+            break
+        time.sleep(0.1)
+    digests = group.gather_text(digest(path) if path.is_file() else "none")
+    others = [rank for rank, item in enumerate(digests) if item != digests[0]]
+    if others:
+        raise ArgumentError(
+            f"`--out` must be on a disk that all {group.ranks} processes share; process {others[0]} does not read the "
+            f"{path.name} that the first wrote into {path.parent}. Name a folder on a shared disk."
+        )
 
 
 def pick_device(name: str, local_rank: int = 0) -> torch.device:

@@ -19,7 +19,7 @@ from regard.scale.work import Computing
 from unit.scale.tiny import Upper, write_lines
 
 
-class Stop(Exception):
+class Stop(Exception):  # noqa: N818 (nobody did anything wrong)
     """A job is killed."""
 
 

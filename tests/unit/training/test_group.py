@@ -11,7 +11,7 @@ import torch
 
 from regard.errors import ArgumentError
 from regard.training.checkpoint import Checkpoints, read_tensors
-from regard.training.group import Group, pick_device
+from regard.training.group import Group, check_shared, pick_device
 
 PROGRAM = Path(__file__).with_name("together.py")
 
@@ -79,3 +79,20 @@ def test_devices_are_checked():
         assert pick_device("auto") == torch.device("cpu")
         with pytest.raises(ArgumentError, match=r"must be cpu where torch sees no GPU; received cuda."):
             pick_device("cuda")
+
+
+class Among(Group):
+    """A process among others whose texts are known."""
+
+    def gather_text(self, text: str) -> list[str]:
+        return ["a" * 64, text]
+
+
+def test_a_run_folder_that_nodes_do_not_share_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    (tmp_path / "config.toml").write_text("")
+    check_shared(tmp_path / "config.toml", Group())
+    for path in (tmp_path / "config.toml", tmp_path / "missing.toml"):
+        message = r"`--out` must be on a disk that all 2 processes share; process 1 does not read the \w+.toml that the"
+        with pytest.raises(ArgumentError, match=message):
+            check_shared(path, Among(rank=1, ranks=2))
