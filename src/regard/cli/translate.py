@@ -76,7 +76,7 @@ def translate(
 
     A file: `regard translate runs/a --input corpus.es --output corpus.en --beam 5`
 
-    A large file, over all processors or a cluster: `regard translate runs/a --input big.es --output big.en --engine ray`
+    A large file, over all processors: `regard translate runs/a --input big.es --output big.en --engine ray`
 
     A pipe: `cat corpus.es | regard translate runs/a --json > corpus.jsonl`
     """

@@ -150,7 +150,7 @@ def _unreachable(address: str, why: str) -> ArgumentError:
 
 
 def _protect(*, local: bool) -> None:
-    """Set what Ray reads from the environment alone, when it is imported: a token, no reports about its use, no chatter.
+    """Set what Ray reads from the environment alone, when it is imported: a token, no reports of use, few lines of log.
 
     It stays set, since Ray keeps the first token of a process. Whoever has imported Ray before has decided already.
     """

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from regard.errors import DataError
 from regard.files import digest
+from regard.training.failure import reason
 
 if TYPE_CHECKING:
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
@@ -55,7 +57,7 @@ def read_whole(folder: Path) -> dict[str, Tensor]:
 
     with _explained(folder), _quietly():
         reader = HuggingFaceStorageReader(str(folder))
-        tensors = {name: torch.empty(size, dtype=dtype) for name, (size, dtype) in _sizes(reader, folder).items()}
+        tensors = {name: torch.zeros(size, dtype=dtype) for name, (size, dtype) in _sizes(reader, folder).items()}
         load(tensors, storage_reader=reader, no_dist=True)
     return tensors
 
@@ -108,7 +110,15 @@ def _explained(folder: Path) -> Iterator[None]:
         first = next(iter(error.failures.values()))[0]
         if isinstance(first, OSError | DataError):
             raise first from error
-        raise DataError(f"{folder} must hold whole shards; received {type(first).__name__}: {first}.") from error
+        raise _damaged(folder, first) from error
+    except (KeyError, TypeError, ValueError, RuntimeError, RecursionError, SafetensorError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise _damaged(folder, error) from error
+
+
+def _damaged(folder: Path, error: BaseException) -> DataError:
+    return DataError(f"{folder} must hold whole shards; received {reason(error)}.")
 
 
 @contextmanager
