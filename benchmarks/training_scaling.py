@@ -19,7 +19,7 @@ def measure(folder: Path, processes: int, shard: bool, arguments: argparse.Names
     out = folder / f"{processes}-{'shards' if shard else 'copies'}"
     settings = {
         "train.steps": arguments.steps,
-        "train.log_every": 5,
+        "train.log_every": 2,
         "train.validate_every": arguments.steps,
         "train.checkpoint_every": arguments.steps,
         "train.batch_tokens": 2048,
@@ -27,7 +27,7 @@ def measure(folder: Path, processes: int, shard: bool, arguments: argparse.Names
         "train.valid_sentences": 4,
         "train.device": "cpu",
         "train.shard": str(shard).lower(),
-        "data.size": 20000,
+        "data.size": 1000,
     }
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     command += ["-m", "regard", "train", "--preset", arguments.preset, "--data", "builtin:es-en", "--out", str(out)]
