@@ -2,10 +2,11 @@
 
 import importlib.util
 import random
+import sys
 
 import pytest
 
-from regard.errors import ArgumentError, DataError
+from regard.errors import ArgumentError, DataError, MissingExtraError
 from regard.scale.job import InProcess, run_job
 from regard.scale.ray_engine import RayEngine
 from regard.scale.text_work import Models, TranslateLines
@@ -25,6 +26,14 @@ def test_a_cluster_that_does_not_answer_is_named_at_once():
     ):
         with pytest.raises(ArgumentError, match=message):
             list(RayEngine(address=address).run(Upper(source=None), [None]))
+
+
+def test_without_ray_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(
+        MissingExtraError, match=r"must have Ray; it is not installed \(.*\)\. Run: pip install 'regard\[ray"
+    ):
+        list(RayEngine().run(Upper(source=None), [None]))
 
 
 def test_nothing_to_do_starts_no_cluster():
