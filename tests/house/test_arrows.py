@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "client": set(),  # the standard library alone
 }
 MAY_IMPORT["tasks"] = set(MAY_IMPORT) - {"tasks"}
+MAY_IMPORT["scale"] = set(MAY_IMPORT) - {"scale"}
 MAY_IMPORT["experiments"] = set(MAY_IMPORT)
 MAY_IMPORT["bench"] = set(MAY_IMPORT)
 #: The edges may use everything, each other too: `regard serve` starts the server, `regard bench` the benchmarks.

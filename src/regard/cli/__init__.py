@@ -26,6 +26,7 @@ from regard.cli.score_links import score_links
 from regard.cli.serve import serve
 from regard.cli.studio import studio
 from regard.cli.terminal import prepare_streams
+from regard.cli.tokenize import tokenize
 from regard.cli.train import train
 from regard.cli.translate import translate
 
@@ -52,6 +53,7 @@ for command in (
     evaluate,
     compare,
     align,
+    tokenize,
     inspect,
     experiment,
     score_links,

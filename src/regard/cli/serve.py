@@ -125,9 +125,9 @@ def _read_keys(path: Path | None) -> "Keys":
 def _load(folders: list[Path], device: str, *, respell: bool) -> dict[str, Any]:
     from regard.serving.models import load_models
     from regard.tasks.load import load
-    from regard.tasks.model_folder import find_device
+    from regard.training.group import pick_device
 
-    return load_models(folders, load=partial(load, device=find_device(device), respell=respell))
+    return load_models(folders, load=partial(load, device=pick_device(device, argument="device"), respell=respell))
 
 
 def _run(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli.engine_run import Engines, find_engine, translate_over
 from regard.cli.flags import AsTyped
 from regard.cli.terminal import TerminalSink
 from regard.errors import ArgumentError
@@ -40,6 +41,7 @@ def translate(
         Path | None, typer.Option(help="TSV of words and their translations, for words the model cannot output.")
     ] = None,
     as_typed: AsTyped = False,
+    engine: Engines = "torch",
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
     beam: Annotated[
         int | None, typer.Option(help="Hypotheses kept; 1 is greedy. By default 5.", rich_help_panel=_SEARCH)
@@ -70,6 +72,8 @@ def translate(
 
     A file: `regard translate runs/a --input corpus.es --output corpus.en --beam 5`
 
+    A large file, over all processors: `regard translate runs/a --input big.es --output big.en --engine ray`
+
     A pipe: `cat corpus.es | regard translate runs/a --json > corpus.jsonl`
 
     At random: `regard translate runs/a "El gato duerme." --set sampling.temperature=0.7 --set sampling.seed=2`
@@ -90,6 +94,9 @@ def translate(
     if overwrite and output is None:
         raise ArgumentError("`--overwrite` must go with --output; received it alone.")
     with _ending_quietly():
+        if cluster := find_engine(engine, output=output, files=[source], refused={"TEXT": texts}):
+            translate_over(cluster, [model, *(others or [])], settings, source, output, overwrite, dictionary, device)
+            return
         _run([model, *(others or [])], settings, texts or [], source, output, overwrite, dictionary, device)
 
 

@@ -17,7 +17,7 @@ from regard.errors import ArgumentError
 from regard.inspection.trace.inspected import Inspection
 from regard.serving.limits import Limits
 from regard.studio.tensors import pack_weights
-from regard.studio.views.ask_read import read_file
+from regard.studio.views.ask_picture import read_file
 from regard.tasks.alignment.align import shorten
 from regard.tasks.captions.model import Captioner
 from regard.tasks.classification.model import Classifier

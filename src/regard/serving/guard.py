@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp
 
-from regard.studio.guard import LOOPBACK, MAX_TOGETHER, Guard, host_name
+from regard.studio.guard import LOOPBACK, MAX_OPEN, Guard, host_name
 
 
 class ServerGuard(Guard):
@@ -16,7 +16,7 @@ class ServerGuard(Guard):
     """
 
     def __init__(self, app: ASGIApp, *, max_body: int, hosts: Iterable[str] | None = LOOPBACK) -> None:
-        super().__init__(app, hosts=hosts or (), max_body=max_body, max_together=max(MAX_TOGETHER, 2 * max_body))
+        super().__init__(app, hosts=hosts or (), max_body=max_body, max_open=max(MAX_OPEN, 2 * max_body))
         self._checks_host = hosts is not None
 
     def refuse_sender(self, headers: Headers) -> tuple[int, str] | None:

@@ -33,7 +33,7 @@ class Job:
         self.results: list[Any] = []
         self.taken = 0
         """Items that batches have taken so far."""
-        self.given_up = False
+        self.cancelled = False
 
     @property
     def left(self) -> int:
@@ -73,7 +73,7 @@ class Stream:
         self._begin, self._resume = begin, resume
         self._loop, self._ready = asyncio.get_running_loop(), asyncio.Event()
         self._pieces, self._lock = deque[str](), threading.Lock()
-        self.parked = self.ended = self.given_up = False
+        self.parked = self.ended = self.cancelled = False
         self.error: Exception | None = None
         self._iterator: Iterator[str] | None = None
 
@@ -82,7 +82,7 @@ class Stream:
         made = 0
         try:
             self._iterator = self._iterator or self._begin()
-            while made < count and not self.given_up:
+            while made < count and not self.cancelled:
                 self._pieces.append(next(self._iterator))
                 made += 1
         except StopIteration:

@@ -46,7 +46,7 @@ def read_keys(path: Path | None, variable: str | None) -> Keys:
     lines = [] if path is None else read_text(path, most=MOST_BYTES).splitlines()
     keys = [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
     if path is not None and not keys:
-        raise ArgumentError(f"`--key-file` must hold a key a line; {path} has none. Make one: openssl rand -hex 24.")
+        raise ArgumentError(f"`key_file` must hold a key a line; {path} has none. Make one: openssl rand -hex 24.")
     keys += (variable or "").split()
     for number, key in enumerate(keys, start=1):
         if len(key) < SHORTEST or not key.isascii() or not key.isprintable() or " " in key:

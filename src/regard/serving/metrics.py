@@ -28,7 +28,7 @@ class Metrics:
             "regard_request_seconds", "Seconds until the last byte.", ["endpoint"], buckets=SECONDS, registry=own
         )
         self._refused = Counter("regard_refused", "Requests that found the queue full.", ["model"], registry=own)
-        self._given_up = Counter("regard_given_up", "Requests given up.", ["model", "reason"], registry=own)
+        self._cancelled = Counter("regard_cancelled", "Requests cancelled.", ["model", "reason"], registry=own)
         self._items = Counter("regard_items", "Sentences computed.", ["model"], registry=own)
         self._pieces = Counter("regard_pieces", "Pieces of text generated.", ["model"], registry=own)
         self._batch = Histogram("regard_batch_items", "Sentences of a batch.", ["model"], buckets=ITEMS, registry=own)
@@ -60,9 +60,9 @@ class Metrics:
         """Count a request that found the queue full."""
         self._refused.labels(model).inc()
 
-    def add_given_up(self, model: str, reason: str) -> None:
+    def add_cancelled(self, model: str, reason: str) -> None:
         """Count a request that nobody waits for any more: disconnected or timeout."""
-        self._given_up.labels(model, reason).inc()
+        self._cancelled.labels(model, reason).inc()
 
     def text(self) -> bytes:
         """Give all figures as Prometheus reads them."""

@@ -21,7 +21,7 @@ from regard.serving.job import Call, Job, Part, Stream
 from regard.serving.limits import Limits
 from regard.serving.logs import LOGGER
 from regard.serving.metrics import Metrics
-from regard.studio.turns import VisitorGone, given_up
+from regard.studio.turns import VisitorGone, cancelled
 
 PIECES = 4
 """Pieces of a text that are generated before the next request has its turn."""
@@ -89,17 +89,17 @@ class Worker:
     def give_up(self, job: Job | Stream, reason: str = "") -> None:
         """Free the work of a request, where it is not done; `reason` is counted."""
         with self._changed:
-            ended = job.given_up or (job.ended if isinstance(job, Stream) else job.future.done())
-            job.given_up = True
+            ended = job.cancelled or (job.ended if isinstance(job, Stream) else job.future.done())
+            job.cancelled = True
             if job in self._queue:
                 self._queue.remove(job)
             if isinstance(job, Stream):
                 self._streams.discard(job)
-            if self._running and all(item.given_up for item in self._running):
+            if self._running and all(item.cancelled for item in self._running):
                 self._nobody.set()
             self._changed.notify()
         if reason and not ended:
-            self._metrics.add_given_up(self.name, reason)
+            self._metrics.add_cancelled(self.name, reason)
 
     def close(self) -> None:
         """Take no more, finish what was taken, and end the thread."""
@@ -136,7 +136,7 @@ class Worker:
 
     def _requeue(self, stream: Stream) -> None:
         with self._changed:
-            if not stream.given_up:
+            if not stream.cancelled:
                 self._queue.append(stream)
                 self._changed.notify()
 
@@ -204,7 +204,7 @@ class Worker:
         with self._changed:
             if stream.ended:
                 self._streams.discard(stream)
-            elif not stream.given_up and not stream.park():
+            elif not stream.cancelled and not stream.park():
                 self._queue.append(stream)
 
     def _compute(self, parts: Sequence[Part]) -> None:
@@ -212,7 +212,7 @@ class Worker:
         items = [item for part in parts for item in part.items]
         begun = time.monotonic()
         try:
-            with given_up(getattr(self._model, "model", None), self._nobody):
+            with cancelled(getattr(self._model, "model", None), self._nobody):
                 results = parts[0].job.call(self._model, items)
         except VisitorGone:
             return
@@ -233,7 +233,7 @@ class Worker:
         with self._changed:
             self._running = (part.job,)
             self._nobody.clear()
-            gone = part.job.given_up
+            gone = part.job.cancelled
         if not gone:
             self._compute([part])
 

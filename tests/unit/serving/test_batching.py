@@ -145,7 +145,7 @@ def test_a_request_given_up_leaves_the_queue(held):
     assert worker.waiting() == 1
     finish(worker, model, first, kept)
     assert model.batches[1:] == [["kept"]]
-    assert b'regard_given_up_total{model="layer",reason="disconnected"} 1.0' in worker._metrics.text()
+    assert b'regard_cancelled_total{model="layer",reason="disconnected"} 1.0' in worker._metrics.text()
 
 
 def test_a_batch_that_nobody_waits_for_ends_at_the_next_layer(held):

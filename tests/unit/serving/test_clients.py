@@ -93,7 +93,7 @@ def test_whoever_hangs_up_frees_the_work(one, door):
     for connection in (waiting, running):
         hang_up(connection)
     labels = 'model="translator",reason="disconnected"'
-    wait_until(lambda: figure(one, "regard_given_up_total", labels) == 2)
+    wait_until(lambda: figure(one, "regard_cancelled_total", labels) == 2)
     door.go.set()
     [reply] = ask_at_once(one, [{"text": ["un perro"]}])
     assert reply.status_code == 200
@@ -154,7 +154,7 @@ def test_a_text_that_nobody_reads_is_not_generated(models):
         )
         hang_up(connection)
         wait_until(lambda: figure(address, "regard_streams", 'model="language"') == 0)
-        assert figure(address, "regard_given_up_total", 'model="language",reason="disconnected"') == 1
+        assert figure(address, "regard_cancelled_total", 'model="language",reason="disconnected"') == 1
         again = httpx.post(f"{address}/v1/generate", json={"text": "a"}, trust_env=False, timeout=LONG)
         assert again.text.endswith('{"done": true}\n')
 

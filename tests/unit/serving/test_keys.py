@@ -101,7 +101,7 @@ def test_files_without_good_keys_are_refused(tmp_path):
     with pytest.raises(ArgumentError) as refused:
         read_keys(path, None)
     assert str(refused.value) == (
-        f"`--key-file` must hold a key a line; {path} has none. Make one: openssl rand -hex 24."
+        f"`key_file` must hold a key a line; {path} has none. Make one: openssl rand -hex 24."
     )
     path.write_text(f"{KEY}\nshort\n")
     with pytest.raises(ArgumentError) as refused:
