@@ -9,6 +9,8 @@ import torch
 from regard.data.untrained import FILE
 from regard.errors import ArgumentError, DataError, nearest
 from regard.models.folder import CONFIG, PARAMETERS
+from regard.pretrained.hub import fetch, is_hub_name
+from regard.pretrained.marian_tokenizers import TOKENIZER_FILES
 from regard.tasks.model_kinds import saved_task
 from regard.tasks.task import TASKS
 from regard.training.run_folder import RunFolder
@@ -26,8 +28,11 @@ def open_model(path: str | Path) -> Path:
 
 
 def find_model(path: str | Path) -> Path:
-    """Give the model folder: `path` itself, or that of the run in `path`: the best so far while it trains."""
-    folder = Path(path)
+    """Give the model folder: `path` itself, or that of the run in `path`: the best so far while it trains.
+
+    A name of a hub, `hf:owner/name@revision`, gives the folder in the hub's cache, fetched where it is not there.
+    """
+    folder = fetch(str(path)) if is_hub_name(path) else Path(path)
     if (folder / CONFIG).is_file():
         return folder
     run = RunFolder(folder)
@@ -63,8 +68,8 @@ def find_device(device: torch.device | str) -> torch.device:
 def digest_model(folder: Path) -> str:
     """Give a number for all that decides what a model says."""
     digest = hashlib.sha256()
-    optional = [FILE] if (folder / FILE).is_file() else []
-    for name in (CONFIG, PARAMETERS, "tokenizer.json", *optional):
+    optional = [name for name in ("tokenizer.json", FILE, *TOKENIZER_FILES) if (folder / name).is_file()]
+    for name in (CONFIG, PARAMETERS, *optional):
         with (folder / name).open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()[:16]

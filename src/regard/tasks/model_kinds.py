@@ -11,7 +11,7 @@ from regard.tasks.task import TASKS
 def saved_task(folder: Path) -> str | None:
     """Say what the model in a folder is for; nothing where config.json does not say.
 
-    That of a translator names its vocabularies and no task.
+    That of a translator names its vocabularies and no task; a Marian model of transformers is one too.
     """
     try:
         return _task_of(read_table(folder))
@@ -47,5 +47,6 @@ def _found(table: dict[str, object], task: str | None) -> str:
 
 def _task_of(table: dict[str, object]) -> str | None:
     if "task" not in table:
-        return "translate" if "source_vocabulary" in table else None
+        marian = table.get("model_type") == "marian"  # of transformers, read by `regard.pretrained`
+        return "translate" if "source_vocabulary" in table or marian else None
     return next((name for name in TASKS if name == table["task"]), None)
