@@ -108,9 +108,7 @@ def _write_step(plain: Model, model: Model, names: Names, example: tuple[Tensor,
     program.save(folder / STEP)
 
 
-def _example_tensors(
-    model: Model, names: Names, example: tuple[Tensor, Tensor]
-) -> tuple[list[Tensor], list[Tensor]]:
+def _example_tensors(model: Model, names: Names, example: tuple[Tensor, Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """Give memory and state as tensors, the latter after two steps, so that no axis is 0 or 1 by accident."""
     tensors = list(OnnxEncoder(model)(*example))
     memory, state = tensors[: len(names.memory)], tensors[len(names.memory) :]

@@ -94,7 +94,9 @@ def fetch(text: str, *, endpoint: str | None = None, cache: Path | None = None) 
         folder = Path(_snapshot(hub, settings, commit, local=False))
         _remember(hub, settings, name, commit)
     if name.revision != commit:
-        logging.getLogger("regard").warning("%s is commit %s. To load the same again: %s.", name, commit, _pinned(name, commit))
+        logging.getLogger("regard").warning(
+            "%s is commit %s. To load the same again: %s.", name, commit, _pinned(name, commit)
+        )
     return folder
 
 
@@ -147,7 +149,9 @@ def _list(api: Any, name: HubName) -> tuple[str, dict[str, int]]:
     known = api.model_info(name.repository, revision=name.revision or "main", files_metadata=True)
     if not isinstance(known.sha, str) or not _COMMIT.fullmatch(known.sha):
         raise DataError(f"{name} must have a commit of 40 hexadecimal digits; the hub answers {brief(known.sha)}.")
-    sizes = {item.rfilename: item.size if isinstance(item.size, int) else MOST_BYTES + 1 for item in known.siblings or ()}
+    sizes = {
+        item.rfilename: item.size if isinstance(item.size, int) else MOST_BYTES + 1 for item in known.siblings or ()
+    }
     return known.sha, {file: size for file, size in sizes.items() if file in FILES}
 
 

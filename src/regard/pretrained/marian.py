@@ -106,10 +106,7 @@ def marian_name(name: str) -> str:
     'model.decoder.layers.1.encoder_attn.q_proj.weight'
     """
     side, number, *parts, kind = name.split(".")
-    if parts[-1] in _MAPS:
-        theirs = f"{_PARTS[parts[0]]}.{_MAPS[parts[-1]]}"
-    else:
-        theirs = _PARTS[".".join(parts)]
+    theirs = f"{_PARTS[parts[0]]}.{_MAPS[parts[-1]]}" if parts[-1] in _MAPS else _PARTS[".".join(parts)]
     return f"model.{side}.layers.{number}.{theirs}.{kind}"
 
 
@@ -181,8 +178,8 @@ class _Tensors:
         stored = self.file.get_slice(name)
         if tuple(stored.get_shape()) != shape or stored.get_dtype() not in ("F32", "F16", "BF16"):
             raise DataError(
-                f"{self.path}: {name} must have the shape {shape} that {CONFIG} asks for, in F32, F16 or BF16; received "
-                f"{tuple(stored.get_shape())} in {stored.get_dtype()}."
+                f"{self.path}: {name} must have the shape {shape} that {CONFIG} asks for, in F32, F16 or BF16; "
+                f"received {tuple(stored.get_shape())} in {stored.get_dtype()}."
             )
 
     def _check_positions(self) -> None:
