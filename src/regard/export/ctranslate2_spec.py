@@ -1,4 +1,4 @@
-"""A Transformer as CTranslate2's specification: the same parameters under its names, heads and positions as it has them.
+"""A Transformer as CTranslate2's specification: the same parameters, under its names and in its layout.
 
 CTranslate2 has the scaled dot product, softmax, and positions that are added to embeddings. Anything else is refused
 here, with the setting that is in the way.

@@ -1,4 +1,4 @@
-"""A Marian folder of `transformers` (`MarianMTModel`, such as OPUS-MT's) as a model of ours that gives the same numbers.
+"""A Marian folder of `transformers` (`MarianMTModel`, such as those of OPUS-MT) as a model of ours: the same numbers.
 
 Read are config.json, model.safetensors, source.spm, target.spm and vocab.json; nothing of it is run, and `transformers`
 is not needed. Tokens are numbered as ours are (`marian_tokenizers`): `<s>` is the token that Marian starts from, mostly
