@@ -132,15 +132,15 @@ def hub_errors(name: HubName) -> Iterator[None]:
 
 
 def _snapshot(hub: Any, settings: dict[str, Any], revision: str, *, local: bool) -> str:
-    from huggingface_hub.utils import disable_progress_bars, enable_progress_bars
-
-    disable_progress_bars()
+    bars = hub.utils.are_progress_bars_disabled()
+    hub.utils.disable_progress_bars()
     try:
         folder: str = hub.snapshot_download(
             **settings, revision=revision, allow_patterns=list(FILES), local_files_only=local, max_workers=2
         )
     finally:
-        enable_progress_bars()
+        if not bars:
+            hub.utils.enable_progress_bars()
     return folder
 
 

@@ -88,11 +88,12 @@ def read_marian(folder: str | Path, *, device: torch.device | str = "cpu") -> Tr
     source, target = read_sides(folder, ids, sizes)
     with open_tensors(folder / PARAMETERS) as file:
         tensors = _Tensors(file, folder / PARAMETERS, sizes, spec.size, scaled=settings["scale_embedding"].flag())
+        spec = tensors.tied(spec)
         model = tensors.build(spec, source, target)
     check_finite(saved_tensors(model), folder / PARAMETERS)
     saved = SavedModel(
         version=__version__,
-        model=tensors.tied(spec),
+        model=spec,
         source_vocabulary=source.tokenizer.size,
         target_vocabulary=target.tokenizer.size,
     )
@@ -139,7 +140,6 @@ class _Tensors:
     @torch.no_grad()
     def build(self, spec: TransformerSpec, source: Side, target: Side) -> Model:
         """Build the model, after what it needs has been found in the file, and fill it."""
-        spec = self.tied(spec)
         sizes = {"source_vocabulary": len(source.rows), "target_vocabulary": len(target.rows)}
         with torch.random.fork_rng(), torch.device("meta"):
             planned = saved_tensors(build_model(spec, **sizes))

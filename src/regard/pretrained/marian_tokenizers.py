@@ -29,6 +29,7 @@ TOKENIZER_FILES = (SOURCE, TARGET, VOCABULARY, TARGET_VOCABULARY)
 _MARK = "\u2063"
 """Before the names of tokens that no text is divided into."""
 _CODE = re.compile(r">>[^<>\s]+<<")
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
 _PENALTY = 10.0
 """How much less than the least likely piece an unknown character scores."""
 _PROBE = range(0x20, 0x30000)
@@ -97,8 +98,8 @@ def _side(
     vocabulary = [(name, 0.0) for name in SPECIAL_TOKENS]
     for row in order[len(SPECIAL_TOKENS) :]:
         name = names.get(row, f"{row}")
-        known = name in scores or len(name) == 1 or _CODE.fullmatch(name)
-        known = known or (model.byte_fallback and re.fullmatch("<0x[0-9A-F]{2}>", name))
+        byte = model.byte_fallback and _BYTE.fullmatch(name)
+        known = name in scores or len(name) == 1 or _CODE.fullmatch(name) or byte
         # Marian finds the number of a character that the .spm does not know by its spelling.
         score = lowest - _PENALTY if len(name) == 1 else 0.0
         vocabulary.append((name if known else _MARK + name, scores.get(name, score)))
