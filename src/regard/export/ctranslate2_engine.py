@@ -268,6 +268,8 @@ def load_ctranslate2(
 def _check_folder(folder: Path, config: SavedModel, tokenizers: TokenizerPair) -> None:
     """See that every file fits the description, before CTranslate2 reads it."""
     check_file(folder / "model.bin", config)
+    if strange := [path.name for path in folder.iterdir() if path.suffix == ".txt"]:  # which CTranslate2 may read
+        raise DataError(f"{folder} must hold what the export wrote; received {strange[0]} as well. Remove it.")
     settings = {name: value for name, value in read_json(folder / "config.json").table().items() if value}
     if settings != _CONFIG:
         raise DataError(f"{folder / 'config.json'} must be what the export wrote; received other settings.")

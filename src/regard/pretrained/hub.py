@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.errors import ArgumentError, DataError, MissingExtraError, brief, join_names
+from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError, brief, join_names
 from regard.files import LARGE, SMALL
 
 PREFIX = "hf:"
@@ -118,6 +118,8 @@ def hub_errors(name: HubName) -> Iterator[None]:
     hub = require_hub()
     try:
         yield
+    except RegardError:
+        raise
     except (hub.errors.RepositoryNotFoundError, hub.errors.GatedRepoError) as error:
         raise DataError(
             f"{name} must be a repository that you may read; the hub has none of that name, or not for you. Check the "
@@ -129,6 +131,8 @@ def hub_errors(name: HubName) -> Iterator[None]:
         raise DataError(f"{name} must be a repository that the hub gives; it answers: {_first_line(error)}") from error
     except (hub.errors.HFValidationError, hub.errors.LocalEntryNotFoundError, *_unreachable()) as error:
         raise DataError(f"{name} must be in the cache or on a hub that can be reached: {_first_line(error)}") from error
+    except (LookupError, ValueError, TypeError, AttributeError) as error:  # of answers that are none
+        raise DataError(f"{name} must be on a hub that speaks its protocol; it answers something else.") from error
 
 
 def _snapshot(hub: Any, settings: dict[str, Any], revision: str, *, local: bool) -> str:

@@ -68,8 +68,8 @@ def find_device(device: torch.device | str) -> torch.device:
 def digest_model(folder: Path) -> str:
     """Give a number for all that decides what a model says."""
     digest = hashlib.sha256()
-    optional = [name for name in ("tokenizer.json", FILE, *TOKENIZER_FILES) if (folder / name).is_file()]
-    for name in (CONFIG, PARAMETERS, *optional):
+    named = (PARAMETERS, "model.bin", "tokenizer.json", FILE, *TOKENIZER_FILES)  # model.bin is that of an export
+    for name in (CONFIG, *(name for name in named if (folder / name).is_file())):
         with (folder / name).open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()[:16]

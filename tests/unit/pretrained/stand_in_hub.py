@@ -67,7 +67,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self.give_file(found[1], found[2], found[3])
         return self.answer(404)
 
-    do_HEAD = do_GET
+    do_HEAD = do_GET  # noqa: N815 (the name that http.server calls)
 
     def list_files(self, repository: str, revision: str) -> None:
         if repository not in self.hub.repositories:
@@ -111,10 +111,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == "/api/repos/create":
             wanted = json.loads(content)
             name = f"{wanted.get('organization') or 'me'}/{wanted['name']}"
-            if name in self.hub.repositories:
-                return self.answer_json({"error": "You already created this model repo"}, 409)
-            self.hub.repositories[name] = []
-            return self.answer_json({"url": f"http://{self.headers['Host']}/{name}", "name": name})
+            there = name in self.hub.repositories
+            self.hub.repositories.setdefault(name, [])
+            answer = {"url": f"http://{self.headers['Host']}/{name}", "name": name}
+            return self.answer_json(answer, 409 if there else 200)
         if self.path == "/api/validate-yaml":
             return self.answer_json({"errors": [], "warnings": []})
         if re.fullmatch(r"/api/models/[^/]+/[^/]+/preupload/[^/]+", self.path):

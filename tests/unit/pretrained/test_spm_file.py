@@ -6,9 +6,6 @@ import pytest
 
 from regard.errors import DataError
 from regard.pretrained.spm_file import read_sentencepiece
-
-sentencepiece = pytest.importorskip("sentencepiece")
-
 from unit.pretrained.marian_folders import processor, trained
 
 
