@@ -111,5 +111,8 @@ def _number(file: BinaryIO, kind: str) -> int:
 
 
 def _text(file: BinaryIO) -> str:
-    content = file.read(_number(file, "H"))
+    length = _number(file, "H")
+    content = file.read(length)
+    if len(content) < length:
+        raise ValueError("an end within a name")
     return content.rstrip(b"\0").decode()

@@ -4,6 +4,7 @@ CTranslate2 has the scaled dot product, softmax, and positions that are added to
 here, with the setting that is in the way.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,7 @@ def make_spec(model: TransformerModel, config: SavedModel) -> Any:
         side.pre_norm = spec.norm == "pre"
     _set_embedding(result.encoder.embeddings[0], result.encoder, model.source)
     _set_embedding(result.decoder.embeddings, result.decoder, model.target)
+    ours: Any
     for theirs, ours in zip(result.encoder.layer, model.encoder, strict=True):
         _set_attention(theirs.self_attention, ours.attention, ours.attention_residual, own=True)
         _set_feed_forward(theirs.ffn, ours.feed_forward, ours.feed_forward_residual)
@@ -147,7 +149,7 @@ def _set_feed_forward(theirs: Any, ours: FeedForward, residual: Residual) -> Non
     _set_norm(theirs.layer_norm, residual.norm)
 
 
-def _set_linear(theirs: Any, weights: list[Tensor], biases: list[Tensor | None]) -> None:
+def _set_linear(theirs: Any, weights: Sequence[Tensor], biases: Sequence[Tensor | None]) -> None:
     theirs.weight = np.concatenate([_array(weight) for weight in weights]) if len(weights) > 1 else _array(weights[0])
     known = [_array(bias) for bias in biases if bias is not None]
     if known:
@@ -161,4 +163,4 @@ def _set_norm(theirs: Any, ours: nn.Module) -> None:
 
 def _array(tensor: Tensor) -> NDArray[np.float32]:
     # A copy: CTranslate2 quantizes in place.
-    return tensor.detach().cpu().float().numpy().copy()  # type: ignore[no-any-return]
+    return tensor.detach().cpu().float().numpy().copy()

@@ -19,6 +19,7 @@ from regard.errors import ArgumentError, MissingExtraError
 from regard.export.onnx_modules import Names, OnnxEncoder, OnnxStep, name_tensors, with_onnx_layers
 from regard.files import json_text, write_text
 from regard.models.sequence.build import Model
+from regard.models.sequence.protocol import AnyModel
 
 ENCODER, STEP, ABOUT = "encoder.onnx", "step.onnx", "onnx.json"
 TOLERANCE = 1e-4
@@ -52,12 +53,13 @@ def compare(model: Model, names: Names, folder: Path, *, source_vocabulary: int)
     encoder, step = (_session(runtime, folder / name) for name in (ENCODER, STEP))
     source, lengths = _example(source_vocabulary, rows=2, longest=11)
     with torch.inference_mode():
-        memory = model.encode(source, lengths)
-        state: Any = model.start(memory)
+        generating: AnyModel = model
+        memory = generating.encode(source, lengths)
+        state = generating.start(memory)
         feed = run_named(encoder, {"source": source.numpy(), "lengths": lengths.numpy()})
         token, largest = torch.full((2,), START), 0.0
         for _ in range(_STEPS):
-            log_probabilities, state, weights = model.step(token.unsqueeze(1), state, memory, weights=True)
+            log_probabilities, state, weights = generating.step(token.unsqueeze(1), state, memory, weights=True)
             output = run_named(step, {"token": token.numpy(), **feed})
             feed.update({name: output[f"next_{name}"] for name in names.state})
             largest = max(largest, _difference(output["log_probabilities"], log_probabilities[:, 0]))

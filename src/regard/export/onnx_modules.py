@@ -5,7 +5,7 @@ step takes them with a token a row, and gives the next state under the same name
 rows of the memory are repeated.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -75,7 +75,7 @@ class OnnxRecurrence(nn.Module):
         lengths = None if lengths is None else lengths.to(torch.int32)
         parameters = [self.get_buffer(f"{name}_{layer}") for name in ("input", "state", "bias")]
         starts = begin if self.kind == "lstm" else begin[:1]
-        attributes: dict[str, int | str] = {"hidden_size": size}
+        attributes: dict[str, Any] = {"hidden_size": size}
         if directions == 2:
             attributes["direction"] = "bidirectional"
         if self.kind == "gru":
