@@ -4,10 +4,10 @@
         --set model.position=sinusoidal-halves
     OMP_NUM_THREADS=1 python benchmarks/export.py runs/t [--rounds 3] [--beam 5] [--sentences 2000]
 
-All translate sentences that the grammar draws for testing, from text to text, with the same parameters and one thread; `transformers` runs
-them as a MarianMTModel, which is why the norm is behind each sublayer and all sines come before all cosines. Processor
-time, which other programs on the machine disturb least; best of the rounds. Loading is not counted. "Same links": the
-share of word links that both have, 2 |A ∩ B| / (|A| + |B|), over the sentences with the same text.
+All translate sentences that the grammar draws for testing, from text to text, with the same parameters and one thread;
+`transformers` runs them as a MarianMTModel, which is why the norm is behind each sublayer and all sines come before all
+cosines. Processor time, which other programs on the machine disturb least; best of the rounds. Loading is not counted.
+"Same links": the share of word links that both have, 2 |A ∩ B| / (|A| + |B|), over the sentences with the same text.
 """
 
 import argparse

@@ -89,7 +89,7 @@ def test_it_keeps_dtype_and_has_nothing_to_learn():
         ),
         (
             {"size": 4, "order": "sin-cosine"},
-            '`order` must be one of sin-cos, cos-sin; received "sin-cosine". Did you mean sin-cos?',
+            '`order` must be one of sin-cos, cos-sin, halves; received "sin-cosine". Did you mean sin-cos?',
         ),
         ({"size": 4, "base": 1.0}, "`base` must be above 1; received 1.0."),
     ],
