@@ -102,7 +102,7 @@ def _write_step(plain: Model, model: Model, names: Names, example: tuple[Tensor,
         (torch.full((example[0].size(0),), START), memory, state),
         dynamo=True,
         verbose=False,
-        dynamic_shapes=({0: _ANY}, [_axes(item) for item in names.memory], [_axes(item) for item in names.state]),
+        dynamic_shapes=({0: _ANY}, _axes(names.memory, memory), _axes(names.state, state)),
         input_names=["token", *names.memory, *names.state],
         output_names=["log_probabilities", *["weights"] * attends, *(f"next_{name}" for name in names.state)],
     )
@@ -120,11 +120,13 @@ def _example_tensors(model: Model, names: Names, example: tuple[Tensor, Tensor])
     return memory, state
 
 
-def _axes(name: str) -> dict[int, Any]:
-    """Say which axes of a tensor vary: rows always, positions of the source or the target where it has them."""
-    if name == "source_mask" or name in ("source_key", "source_value"):
-        return {0: _ANY, 1: _ANY}
-    return {0: _ANY, 2: _ANY} if name.startswith(("source_", "target_")) else {0: _ANY}
+def _axes(names: Sequence[str], tensors: Sequence[Tensor]) -> list[dict[int, Any]]:
+    """Say which axes vary: rows always, and positions where a tensor has them, the last but one of keys and values."""
+    axes: list[dict[int, Any]] = []
+    for name, tensor in zip(names, tensors, strict=True):
+        positions = 1 if name == "source_mask" else tensor.ndim - 2
+        axes.append({0: _ANY, positions: _ANY} if name.startswith(("source_", "target_")) else {0: _ANY})
+    return axes
 
 
 def _attends(names: Names) -> bool:

@@ -34,8 +34,9 @@ class Names(NamedTuple):
 class OnnxRecurrence(nn.Module):
     """The layers of an `nn.RNN`, `nn.GRU` or `nn.LSTM` as ONNX's operators, which know lengths."""
 
-    def __init__(self, recurrence: nn.RNNBase) -> None:
+    def __init__(self, recurrence: nn.RNNBase, *, reverse: bool = False) -> None:
         super().__init__()
+        self.reverse = reverse
         self.kind = recurrence.mode.split("_")[0].lower()
         self.hidden_size, self.num_layers = recurrence.hidden_size, recurrence.num_layers
         self.directions = 2 if recurrence.bidirectional else 1
@@ -76,8 +77,8 @@ class OnnxRecurrence(nn.Module):
         parameters = [self.get_buffer(f"{name}_{layer}") for name in ("input", "state", "bias")]
         starts = begin if self.kind == "lstm" else begin[:1]
         attributes: dict[str, Any] = {"hidden_size": size}
-        if directions == 2:
-            attributes["direction"] = "bidirectional"
+        if directions == 2 or self.reverse:
+            attributes["direction"] = "bidirectional" if directions == 2 else "reverse"
         if self.kind == "gru":
             attributes["linear_before_reset"] = 1
         shapes = [(length, directions, batch, size)] + [(directions, batch, size)] * (2 if self.kind == "lstm" else 1)
@@ -95,11 +96,11 @@ _PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 class OnnxRecurrentEncoder(nn.Module):
-    """A `RecurrentEncoder` whose layers are ONNX's."""
+    """A `RecurrentEncoder` whose layers are ONNX's; `reverse` reads each sentence from its end."""
 
-    def __init__(self, encoder: RecurrentEncoder) -> None:
+    def __init__(self, encoder: RecurrentEncoder, *, reverse: bool) -> None:
         super().__init__()
-        self.layers = OnnxRecurrence(encoder.recurrence)
+        self.layers = OnnxRecurrence(encoder.recurrence, reverse=reverse)
 
     def forward(self, embedding: Tensor, lengths: Tensor | None = None) -> Encoded:
         """Read each row up to its length."""
@@ -179,7 +180,8 @@ def with_onnx_layers(model: Model) -> Model:
             raise ArgumentError(
                 f"`model` must have a RecurrentEncoder for ONNX; received {type(model.encoder).__name__}."
             )
-        model.encoder = OnnxRecurrentEncoder(model.encoder)  # type: ignore[assignment]
+        model.encoder = OnnxRecurrentEncoder(model.encoder, reverse=model.reverse)  # type: ignore[assignment]
+        model.reverse = False  # the layers do it
         recurrence = getattr(model.decoder, "recurrence", None)
         if isinstance(recurrence, nn.RNNBase):
             model.decoder.recurrence = OnnxRecurrence(recurrence)
