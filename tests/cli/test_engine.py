@@ -23,7 +23,8 @@ def regard(*arguments):
 WRONG = {
     "unknown": (
         ["translate", "x", "--input", "a", "--output", "b", "--engine", "rya"],
-        "`--engine` must be torch, ray or ray:ADDRESS, such as ray:10.0.0.1:6379; received rya. Did you mean ray?",
+        "`--engine` must be torch, ctranslate2, ray or ray:ADDRESS, such as ray:10.0.0.1:6379; received rya. Did you "
+        "mean ray?",
     ),
     "no output": (
         ["translate", "x", "--input", "a", "--engine", "ray"],

@@ -11,7 +11,7 @@ from matplotlib.image import imread
 
 FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
-LONG = ("06", "08", "11", "17")  # these train for some seconds
+LONG = ("06", "08", "11", "17", "21")  # these train for some seconds
 
 
 def test_examples_are_numbered_and_short() -> None:

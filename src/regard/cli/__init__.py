@@ -17,10 +17,12 @@ from regard.cli.demo import demo
 from regard.cli.draw_scene import scene
 from regard.cli.evaluate import evaluate
 from regard.cli.experiment import experiment
+from regard.cli.export import export
 from regard.cli.flags import Command
 from regard.cli.generate import generate
 from regard.cli.inspect import inspect
 from regard.cli.outcome import Commands, ending
+from regard.cli.push import push
 from regard.cli.runs import runs
 from regard.cli.score_links import score_links
 from regard.cli.serve import serve
@@ -56,6 +58,8 @@ for command in (
     tokenize,
     inspect,
     experiment,
+    export,
+    push,
     score_links,
     studio,
     serve,

@@ -28,15 +28,25 @@ EngineOverwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="R
 
 
 def find_engine(
-    name: str, *, output: Path | None, files: Sequence[object], refused: Mapping[str, object]
+    name: str,
+    *,
+    output: Path | None,
+    files: Sequence[object],
+    refused: Mapping[str, object],
+    local: Sequence[str] = ("torch",),
 ) -> "Engine | None":
-    """Give the engine of `--engine`, None for torch; the others read `files`, write `output` and know no `refused`."""
+    """Give the engine of `--engine`, None for those of this process, `local`; the others read `files`, write `output`.
+
+    `refused` are the flags that those do not know, with their values.
+    """
     if name == "torch":
         return None
     from regard.scale.job import choose_engine
 
-    engine = choose_engine(name)
-    if engine is not None and (output is None or not all(files)):
+    engine = choose_engine(name, local=local)
+    if engine is None:
+        return None
+    if output is None or not all(files):
         raise ArgumentError(f"`--engine {name}` must have files for its input and its --output; received none.")
     for flag, value in refused.items():
         if value:

@@ -13,7 +13,6 @@ from regard.tasks.translation.files import CHUNK_LINES
 
 #: Told how many lines, and how many of all blocks, are done.
 Watch: TypeAlias = Callable[[int, int, int], None]
-ENGINES = ("torch", "ray")
 
 
 @runtime_checkable
@@ -35,15 +34,16 @@ class InProcess:
             yield block, computing(block)
 
 
-def choose_engine(name: str) -> Engine | None:
-    """Give the engine of that name: None for torch, in this process; ray here, or ray:ADDRESS on a cluster."""
+def choose_engine(name: str, *, local: Sequence[str] = ("torch",)) -> Engine | None:
+    """Give the engine of that name: None for those of this process, `local`; ray here, or ray:ADDRESS on a cluster."""
     kind, _, address = name.partition(":")
-    if kind not in ENGINES or (address and kind != "ray") or name.endswith(":"):
+    engines = (*local, "ray")
+    if kind not in engines or (address and kind != "ray") or name.endswith(":"):
         raise ArgumentError(
-            f"`engine` must be torch, ray or ray:ADDRESS, such as ray:10.0.0.1:6379; received {name}."
-            f"{near_miss(kind, ENGINES)}"
+            f"`engine` must be {', '.join(engines)} or ray:ADDRESS, such as ray:10.0.0.1:6379; received {name}."
+            f"{near_miss(kind, engines)}"
         )
-    if kind == "torch":
+    if kind in local:
         return None
     from regard.scale.ray_engine import RayEngine
 

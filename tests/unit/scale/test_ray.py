@@ -1,8 +1,10 @@
 """Blocks over a real Ray cluster on this machine: workers are killed in the middle, and no line is lost or doubled."""
 
 import importlib.util
+import os
 import random
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -42,7 +44,9 @@ def test_nothing_to_do_starts_no_cluster():
 
 @pytest.mark.slow
 @NEEDS_RAY
-def test_workers_that_are_killed_lose_and_double_no_line(tmp_path):
+def test_workers_that_are_killed_lose_and_double_no_line(tmp_path, monkeypatch):
+    tests = Path(__file__).parents[2]  # whose modules hold what is sent to the workers
+    monkeypatch.setenv("PYTHONPATH", f"{tests}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     source, output, marks = write_lines(tmp_path / "a.txt", 20_000), tmp_path / "out.txt", tmp_path / "marks"
     marks.mkdir()
     at = tuple(random.Random(2).sample(range(20_000), 3))

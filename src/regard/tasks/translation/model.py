@@ -34,6 +34,7 @@ from regard.models.sequence.protocol import AnyModel
 from regard.models.sequence.recurrent import RecurrentModel
 from regard.models.sequence.transformer import TransformerModel
 from regard.models.statistical.translator import StatisticalModel
+from regard.pretrained.marian import TranslatorParts, is_marian, read_marian
 from regard.tasks.alignment.result import Alignment
 from regard.tasks.finite_output import check_output
 from regard.tasks.model_folder import check_kind, open_model
@@ -341,12 +342,9 @@ def load(
     for folder in folders:
         check_kind(folder, "translate")
     index = pick_device(device, argument="device")
-    loaded = [load_model(folder, device=index) for folder in folders]
-    tokenizers = _shared_tokenizers(folders)
-    for folder, item in zip(folders, loaded, strict=True):
-        check_vocabulary(folder, item.config.source_vocabulary, tokenizers.source)
-        check_vocabulary(folder, item.config.target_vocabulary, tokenizers.target)
-    untrained = Untrained.common([Untrained.load(folder, tokenizers) for folder in folders])
+    loaded = [_read_parts(folder, index) for folder in folders]
+    tokenizers = _shared_tokenizers(folders, [item.tokenizers for item in loaded])
+    untrained = Untrained.common([item.untrained for item in loaded])
     tied = all(_shares_vectors(item.config.model) for item in loaded)
     return Translator(
         [item.model for item in loaded],
@@ -371,8 +369,19 @@ def _shares_vectors(spec: ModelSpec) -> bool:
             assert_never(spec)
 
 
-def _shared_tokenizers(folders: Sequence[Path]) -> TokenizerPair:
-    first, *others = (TokenizerPair.load(folder) for folder in folders)
+def _read_parts(folder: Path, device: torch.device) -> TranslatorParts:
+    """Read what a translator is made of, whoever has written the folder."""
+    if is_marian(folder):
+        return read_marian(folder, device=device)
+    model, config = load_model(folder, device=device)
+    tokenizers = TokenizerPair.load(folder)
+    check_vocabulary(folder, config.source_vocabulary, tokenizers.source)
+    check_vocabulary(folder, config.target_vocabulary, tokenizers.target)
+    return TranslatorParts(model, config, tokenizers, Untrained.load(folder, tokenizers))
+
+
+def _shared_tokenizers(folders: Sequence[Path], pairs: Sequence[TokenizerPair]) -> TokenizerPair:
+    first, *others = pairs
     for folder, other in zip(folders[1:], others, strict=True):
         if other.to_json() != first.to_json():
             raise DataError(
