@@ -145,6 +145,7 @@ for words in commands:
 """
 
 
+@pytest.mark.slow
 def test_the_command_line_pushes_and_translates_by_name(model, tmp_path):
     """In a process of its own, since `huggingface_hub` reads its address when it is imported."""
     with running_hub() as (hub, address):

@@ -221,7 +221,7 @@ def test_pipes_and_packed_files_are_refused(tmp_path):
     with pytest.raises(ArgumentError, match=r"nothing must be a plain file for this engine; received none"):
         check_input(tmp_path / "nothing")
     (tmp_path / "a.gz").touch()
-    with pytest.raises(ArgumentError, match=r"must not be compressed for this engine; received .*a.gz. Decompress"):
+    with pytest.raises(ArgumentError, match=r"a\.gz must not be compressed for this engine; received \.gz\. Dec"):
         check_input(tmp_path / "a.gz")
 
 

@@ -79,7 +79,7 @@ def test_devices_are_checked():
         pick_device("toaster")
     if not torch.cuda.is_available():
         assert pick_device("auto") == torch.device("cpu")
-        with pytest.raises(ArgumentError, match=r"must be cpu where torch sees no GPU; received cuda."):
+        with pytest.raises(ArgumentError, match=r"must be cpu, auto, or cuda where torch sees a GPU; received cuda."):
             pick_device("cuda")
 
 

@@ -25,7 +25,7 @@ from regard.decoding.ensemble import Ensemble
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.search import Search
 from regard.decoding.tree import BeamTree, decode_with_tree
-from regard.errors import ArgumentError, ArgumentTypeError, DataError
+from regard.errors import ArgumentError, ArgumentTypeError
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.trace.inspected import Inspection
 from regard.models.folder import load_model
@@ -38,7 +38,7 @@ from regard.pretrained.marian import TranslatorParts, is_marian, read_marian
 from regard.tasks.alignment.result import Alignment
 from regard.tasks.finite_output import check_output
 from regard.tasks.model_folder import check_kind, open_model
-from regard.tasks.saved_model import check_vocabulary
+from regard.tasks.saved_model import check_vocabulary, shared_tokenizers
 from regard.tasks.translation.result import Translation, as_line
 from regard.tasks.translation.search_batches import add_weights, find_reach, force_batches, search_batches
 from regard.tasks.translation.unknown_words import replace_unknown
@@ -343,7 +343,7 @@ def load(
         check_kind(folder, "translate")
     index = pick_device(device, argument="device")
     loaded = [_read_parts(folder, index) for folder in folders]
-    tokenizers = _shared_tokenizers(folders, [item.tokenizers for item in loaded])
+    tokenizers = shared_tokenizers(folders, [item.tokenizers for item in loaded])
     untrained = Untrained.common([item.untrained for item in loaded])
     tied = all(_shares_vectors(item.config.model) for item in loaded)
     return Translator(
@@ -378,17 +378,6 @@ def _read_parts(folder: Path, device: torch.device) -> TranslatorParts:
     check_vocabulary(folder, config.source_vocabulary, tokenizers.source)
     check_vocabulary(folder, config.target_vocabulary, tokenizers.target)
     return TranslatorParts(model, config, tokenizers, Untrained.load(folder, tokenizers))
-
-
-def _shared_tokenizers(folders: Sequence[Path], pairs: Sequence[TokenizerPair]) -> TokenizerPair:
-    first, *others = pairs
-    for folder, other in zip(folders[1:], others, strict=True):
-        if other.to_json() != first.to_json():
-            raise DataError(
-                f"Models that translate together must share their tokenizer.json; {folder} has another than "
-                f"{folders[0]}. Train the second with data.tokenizer = {folders[0]}/tokenizer.json."
-            )
-    return first
 
 
 def _check_texts(name: str, texts: Sequence[str]) -> None:
