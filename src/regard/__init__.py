@@ -1,4 +1,4 @@
-"""Attention for sequence models, in one place.
+"""Attention for sequence models, in one library.
 
 Names are imported on first use, so that `import regard` and `regard --help` stay quick.
 """
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         evaluate as evaluate,
     )
     from regard.tasks.load import load as load
+    from regard.tasks.run_list import list_runs as list_runs
     from regard.tasks.training import train as train
 
 __version__ = "0.1.0"
@@ -102,6 +103,7 @@ _HOMES = {
     "regard.inspection.trace.inspected": ["inspect"],
     "regard.tasks.calls": ["align", "compare", "evaluate"],
     "regard.tasks.load": ["load"],
+    "regard.tasks.run_list": ["list_runs"],
     "regard.tasks.training": ["train"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

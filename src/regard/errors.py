@@ -100,7 +100,7 @@ def brief(value: object, *, letters: int = 60) -> str:
 
 
 def nearest(name: str, choices: Iterable[str]) -> str:
-    """Say which of `choices` was probably meant, or list them.
+    """Return which of `choices` was probably meant, or list them.
 
     >>> nearest("sofmax", ["softmax", "sparsemax"])
     'Did you mean softmax?'
@@ -112,7 +112,7 @@ def nearest(name: str, choices: Iterable[str]) -> str:
 
 
 def near_miss(name: str, choices: Iterable[str]) -> str:
-    """Say which of `choices`, listed already, was probably meant, after a space; nothing where none is near.
+    """Return which of `choices`, listed already, was probably meant, after a space; nothing where none is near.
 
     >>> near_miss("sofmax", ["softmax", "sparsemax"]), near_miss("x", ["softmax", "sparsemax"])
     (' Did you mean softmax?', '')

@@ -89,7 +89,7 @@ def test_who_decides_what_both_say(visit, models):
     page = shown(visit(address(model="recurrent", other="again")))
     with models.borrow("again", Translator) as translator:
         expected = translator.translate([TEXT])[0]
-    page.get_by_label("what again says").check(force=True)
+    page.get_by_label("the output of again").check(force=True)
     page.wait_for_function("text => document.querySelector('.shown b').textContent === text", arg=expected)
     assert "forced=second" in page.url
 

@@ -172,8 +172,8 @@ def test_compare(saved):
     live, file = saved("compare", ".mean-divergence", text=TEXT, model="recurrent", other="again", unit="tokens")
     check(live, file, ".said-table td", ".facts dd", ".bars .number")
     for page in (live, file):
-        page.get_by_role("radio", name="what again says").check(force=True)
-        expect(page.get_by_role("radio", name="what again says")).to_be_checked()
+        page.get_by_role("radio", name="the output of again").check(force=True)
+        expect(page.get_by_role("radio", name="the output of again")).to_be_checked()
     check(live, file, ".said-table td", ".shown", ".facts dd")
     for part, waited in (
         ("Heads", ".thumb-button"),

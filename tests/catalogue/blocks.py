@@ -25,7 +25,7 @@ from regard.layers.position.structural import StructuralPositions, StructuralRel
 from regard.layers.recurrent.conditional_gru import ConditionalGRU
 from regard.layers.recurrent.encoder import RecurrentEncoder
 from regard.layers.recurrent.input_feeding import InputFeedingCell
-from regard.layers.recurrent.readout import Readout
+from regard.layers.recurrent.readout import Features, Readout
 from regard.layers.transformer.decoder_block import TransformerDecoderBlock
 from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.layers.transformer.feed_forward import FeedForward
@@ -278,5 +278,15 @@ BLOCKS = [
             ("state", lambda: Readout("state", 7, **HEARD_SIZES)),
             ("tied", lambda: Readout("linear", 7, **HEARD_SIZES, tied=nn.Embedding(7, 4))),
         ]
+    ],
+    *[
+        Row(
+            name=f"Features {kind}",
+            build=lambda kind=kind: Features(kind, **HEARD_SIZES, hidden_size=6),
+            inputs=HEARD,
+            call=all_of_them,
+            output=(width,),
+        )
+        for kind, width in (("maxout", 6), ("linear", sum(HEARD_SIZES.values())))
     ],
 ]

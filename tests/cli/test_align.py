@@ -201,7 +201,7 @@ def test_bad_files_are_refused(run, models):
     (models / "from-1").write_text("1-1 4-4\n1-1\n\n1-1\n")
     done = run("align", "there", *BOTH, "--develop", "a.es", "a.en", "from-1")
     assert done.returncode == 2
-    assert done.stderr.endswith("it looks as if it counts from 1. Set `--base 1`.\n")
+    assert done.stderr.endswith("it seems to count from 1. Set `--base 1`.\n")
     assert run("align", "there", *BOTH, "--develop", "a.es", "a.en", "from-1", "--base", "1").returncode == 0
 
 
@@ -226,8 +226,8 @@ def test_without_sentences_files_that_count_apart_are_refused(run, files, hypoth
     done = run("score-links", "found", "--gold", "right")
     assert (done.returncode, done.stderr) == (
         2,
-        f"regard: {odd} must count words from 0, as the other file does; received no 0 anywhere: it looks as if it "
-        f"counts from 1. Say what it counts from: {flag} 1, or {flag} 0.\n",
+        f"regard: {odd} must count words from 0, as the other file does; received no 0 anywhere: it seems to "
+        f"count from 1. Say what it counts from: {flag} 1, or {flag} 0.\n",
     )
     assert run("score-links", "found", "--gold", "right", flag, "1").stdout.startswith("AER 0.0 %")
     assert run("score-links", "found", "--gold", "right", flag, "0").stdout.startswith("AER 100.0 %")

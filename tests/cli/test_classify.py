@@ -245,7 +245,7 @@ def test_a_table_of_texts_is_for_another_task(run, tmp_path):
     path.write_text("text,label\nx,1\n")
     done = run("train", "--data", path, "--out", tmp_path / "run")
     assert done.returncode == 2
-    assert done.stderr.endswith("Is it for --task classify?\n")
+    assert done.stderr.endswith("Is it for the task classify?\n")
 
 
 def test_presets_and_tasks_are_listed(run):

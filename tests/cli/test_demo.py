@@ -35,7 +35,7 @@ def test_from_sentences_to_a_report(tmp_path, monkeypatch, capsys):
     ):
         assert expected in told
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert page.count('<table class="looks">') == 5
+    assert page.count('<table class="weights">') == 5
     assert "<svg" in page
     assert "<script" not in page
     for system in SYSTEMS:

@@ -53,6 +53,7 @@ def test_an_experiment_prints_its_table_and_writes_its_files(run, tmp_path):
     assert files == {"table.csv", "table.json", "figure.png", "figure.svg"}
 
 
+@pytest.mark.slow
 def test_numbers_for_machines_are_those_of_the_seed(run, tmp_path):
     first, other = (
         json.loads(run("kernel-regression", "--quick", "--seed", seed, "--json", "--out", tmp_path).stdout)
@@ -65,6 +66,7 @@ def test_numbers_for_machines_are_those_of_the_seed(run, tmp_path):
     assert json.loads((tmp_path / "kernel-regression" / "table.json").read_text())["tables"] == other["tables"]
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_narrow_one_too_no_number_is_lost(run, tmp_path, monkeypatch):
     monkeypatch.setattr(tables.sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "60")
@@ -75,6 +77,7 @@ def test_on_a_terminal_a_narrow_one_too_no_number_is_lost(run, tmp_path, monkeyp
     assert "…" not in done.stdout
 
 
+@pytest.mark.slow
 def test_all_runs_one_after_the_other(run, tmp_path, monkeypatch):
     import regard.experiments
 

@@ -69,7 +69,7 @@ def test_generate(run, folder):
     assert "attends to" in out
     assert "⏎" in out
     found = json.loads(run("generate", folder, "the d", "--next", "--json")[1])
-    assert [one["text"] for one in found["looked_at"]] == ["</s>", *"the d"]
+    assert [one["text"] for one in found["attended_to"]] == ["</s>", *"the d"]
     assert 0 < found["never_output"] < 1
 
 

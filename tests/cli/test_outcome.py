@@ -286,6 +286,7 @@ EMPTY = "regard: Standard input must have at least one text; received none.\n"
 LIST = ("train", "--preset", "list")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("streams", "words", "expected"),
     [
@@ -306,6 +307,7 @@ def test_full_and_closed_streams_are_told(folders, streams, words, expected):
     assert (done.returncode, done.stderr) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [LIST, ("--help",), ("generate", "lstm", "the", "--max-tokens", "9000")])
 def test_whoever_reads_may_leave_early(folders, words):
     words = [str(folders(word)) if word in KINDS else word for word in words]

@@ -60,7 +60,7 @@ def test_a_run_goes_on_and_is_listed_and_fine_tuned(regard, tmp_path, monkeypatc
     assert code == 0
     heading, first, second = written.splitlines()
     assert heading.split()[:5] == ["run", "task", "model", "steps", "state"]
-    assert first.split()[1:5] == ["translate", "recurrent", "6/6", "finished"]
+    assert first.split()[1:5] == ["translate", "recurrent-gru-additive", "6/6", "finished"]
     assert f"train.start={out}" in second
     code, written, _ = regard("runs", tmp_path / "runs", "--json")
     found = json.loads(written)["runs"]
@@ -71,7 +71,7 @@ def test_a_run_goes_on_and_is_listed_and_fine_tuned(regard, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--from", "A", "--preset", "luong"), "`--preset` must be left out with --from, whose model is trained"),
+        (("--from", "A", "--preset", "luong"), "`--preset` must be left out with `--from`, whose model is trained"),
         (
             ("--from", "A", "--set", "model.hidden_size=8"),
             "model.hidden_size is 16 there, here 8. Leave these settings",

@@ -319,6 +319,19 @@ def test_two_files_are_for_translation(task):
         train(task=task, out=Path("x"), source="a.es", target="a.en")
 
 
+@pytest.mark.parametrize("changes", [{}, {"train__steps": 9}])
+def test_a_task_that_is_not_that_of_the_run_is_refused(run, tmp_path, changes):
+    RunFolder(tmp_path).begin(TASKS["classify"].compose({}, TASKS["classify"].typical, ""), "abc")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    ended = run("--task", "language", "--out", tmp_path, **changes)
+    message = (
+        f"`--task` must be classify, that of the run in {tmp_path}, or be left out; received language. For another"
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert message in " ".join(ended.stderr.split())
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_an_unknown_task_is_refused():
     with pytest.raises(
         ArgumentError, match=r"`task` must be translate, language, classify, images, .* received langage\."

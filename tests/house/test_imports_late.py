@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
+TESTS = Path(__file__).parents[1]
 WITHOUT_THE_COMPILER = """
 import sys, torch
 from regard.attention import attention
@@ -17,6 +19,26 @@ for name in ("bahdanau", "luong-dot", "transformer-tiny"):
     greedy(model, source, lengths, start=2, end=3, max_length=3)
 assert "torch._dynamo" not in sys.modules
 """
+
+
+LOADING = """
+import sys, tempfile, regard
+from unit.tasks.translators import make_folder
+
+for name in ("bahdanau", "luong-local-p", "transformer-tiny"):
+    from regard.tasks.translation.presets import preset
+    with tempfile.TemporaryDirectory() as folder:
+        import pathlib
+        from dataclasses import replace
+        small = {"hidden_size": 8} if name != "transformer-tiny" else {}
+        regard.load(make_folder(pathlib.Path(folder), replace(preset(name), **small))).translate(["El gato duerme."])
+assert "torch._dynamo" not in sys.modules
+"""
+
+
+def test_a_model_is_loaded_and_used_without_importing_the_compiler() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, timeout=120, cwd=TESTS)
+    assert done.returncode == 0, done.stderr
 
 
 def test_models_run_without_importing_the_compiler() -> None:

@@ -11,6 +11,7 @@ from torch import nn
 from typer.main import get_command
 
 from house.source import PACKAGE, ROOT, modules, parsed, short
+from house.test_messages import messages
 from regard.cli import app
 
 #: Words that public names avoid, and what they stand for.
@@ -27,11 +28,14 @@ NAMES = {
 }
 #: Likewise of texts, where some of these words have an ordinary use.
 PROSE = re.compile(
-    r"\b(?:looks?(?! up| like)|looked|looking|hears?|heard|seam|honesty|bends|meddles?|told|looks? at once)\b",
+    r"\b(?:looks?(?![ -]up| like)|looked|looking|hears?|heard|seam|honesty|bends|meddles?|told|looks? at once)\b",
     re.IGNORECASE,
 )
 #: Help is short, so it can do without more of them.
 HELP = re.compile(PROSE.pattern[:-3] + r"|places?|said|room)\b", re.IGNORECASE)
+
+#: Writing in place, one thing in place of another, the last place of a number.
+ORDINARY = re.compile(r"\bin place\b|\b(?:the|its|their|last) place\b(?! in)")
 
 
 def words(name: str) -> set[str]:
@@ -137,7 +141,35 @@ def test_the_patterns_see_what_they_should() -> None:
     for text in ("Looks at once in each block", "What bends it.", "it looked at", "words hear each other"):
         assert PROSE.search(text)
     assert HELP.search("Share of what a sublayer said")
-    assert not PROSE.search("attends to; looks up a word")
+    assert HELP.search(ORDINARY.sub("", "at each place, the place in a sentence"))
+    assert not HELP.search(ORDINARY.sub("", "written in place; takes the place of the first"))
+    assert not PROSE.search("attends to; looks up a word; the look-up of a key")
+
+
+def docstrings(path: Path) -> list[str]:
+    """List the docstrings of a file and the strings under its fields and constants, without code and doctests."""
+    texts = []
+    for node in ast.walk(parsed(path)):
+        match node:
+            case ast.Module(body=body) | ast.ClassDef(body=body) | ast.FunctionDef(body=body):
+                strings = [part.value for part in body if isinstance(part, ast.Expr)]
+                texts += [
+                    item.value for item in strings if isinstance(item, ast.Constant) and isinstance(item.value, str)
+                ]
+    plain = [re.sub(r"(?m)^ *>>> (?:.+\n?)+|`[^`]*`", "", text) for text in texts]
+    return [ORDINARY.sub("", " ".join(text.split())) for text in plain]
+
+
+def test_docstrings() -> None:
+    """Also of what is private: who reads the code reads them."""
+    bad = {short(path): [text for text in docstrings(path) if HELP.search(text)] for path in modules()}
+    assert {path: texts for path, texts in bad.items() if texts and not path.startswith(GRAMMARS)} == {}
+
+
+def test_messages() -> None:
+    texts = [f"{short(path)}:{line}: {text}" for path in modules() for line, text in messages(path)]
+    assert len(texts) > 500
+    assert [text for text in texts if PROSE.search(text.split(": ", 1)[1])] == []
 
 
 #: Attributes that are names in saved models.

@@ -159,6 +159,7 @@ def test_on_a_gpu_it_is_the_same(row: Row):
     assert all(parameter.grad.isfinite().all() for parameter in layer.parameters())
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("row", [row for row in COMPILED if row.compiles], ids=lambda row: row.name)
 def test_compiled_in_one_graph_it_is_the_same(row: Row):

@@ -63,11 +63,13 @@ def test_every_position_compiles(position: str) -> None:
     compare({"position": position, "layout": "heads"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_compiles(layout: str) -> None:
     compare({"layout": layout, "bias": "full with −∞"})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("score", ["Additive", "Concat", "ScoreRows", "ScoreMod"])
 def test_chunks_compile(score: str) -> None:
@@ -137,6 +139,7 @@ class Block(nn.Module):
         return attention(query, key, mask=Window(2, 1) & Padding(lengths), position=Rotary())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True], ids=["fused", "reference"])
 @pytest.mark.parametrize("strict", [False, True], ids=["traced", "strict"])
 def test_export(sparse: bool, strict: bool) -> None:
@@ -150,6 +153,7 @@ def test_export(sparse: bool, strict: bool) -> None:
     torch.testing.assert_close(program.module()(*longer), block(*longer))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize("mask", ["none", "not", "and", "sink"])
 def test_grouped_heads_and_opposite_masks_compile_for_any_length(dynamic: bool | None, mask: str) -> None:
@@ -175,6 +179,7 @@ class Normalized(nn.Module):
         return attention(query, key, normalize=self.normalize)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalize", [row.normalizer for row in NORMALIZERS.values()], ids=list(NORMALIZERS))
 def test_every_normalizer_exports_for_any_number_of_keys(normalize: Any) -> None:
     module = Normalized(normalize)

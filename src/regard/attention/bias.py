@@ -131,7 +131,7 @@ class RelativeBuckets(Position):
             )
 
     def _exact(self) -> int:
-        """Say how many distances of one direction have a bucket of their own."""
+        """Return how many distances of one direction have a bucket of their own."""
         return self.table.size(-1) // (4 if self.both_ways else 2)
 
     def bucket(self, distance: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
@@ -168,7 +168,7 @@ def gather_by_distance(
     """Give the number of each pair from a table of distances, where `index` says which one belongs to j − i.
 
     Where the ends align, all pairs of one diagonal share a number: (query + key) are gathered, not query · key, as one
-    row that every query reads from another place on.
+    row that every query reads from another position on.
     """
     dtype = widened(query).dtype
     queries, keys = shape[-2], shape[-1]

@@ -76,7 +76,7 @@ def check_number(name: str, value: object, *, positive: bool = False) -> None:
 
 
 def undefined(thing: object, method: str) -> ArgumentTypeError:
-    """Say that a class of yours lacks what every one of its kind must have.
+    """Report that a class of yours lacks what every one of its kind must have.
 
     Base classes say so themselves instead of being abstract: Python's check of an abstract class takes ten times as
     long as that of a plain one, and a small call makes twenty.

@@ -121,7 +121,7 @@ def yarn_frequencies(
 
 
 def yarn_magnitude(factor: float) -> float:
-    r"""Say by how much YaRN lengthens query and key: $0.1 \ln(\text{factor}) + 1$.
+    r"""Return by how much YaRN lengthens query and key: $0.1 \ln(\text{factor}) + 1$.
 
     Reference: Peng et al. (2023), equation 22, arXiv:2309.00071.
 

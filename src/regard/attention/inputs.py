@@ -46,10 +46,10 @@ class Inputs:
         """Give the mask as a tensor of as many axes as the scores, the position's window included; None allows all."""
         mask = None if self.mask is None else self.mask.dense(self.shape, self.query.device)
         window = None if self.position is None else self.position.mask(self.shape, self.query.device)
-        received = [part for part in (mask, window) if part is not None]
-        if not received:
+        parts = [part for part in (mask, window) if part is not None]
+        if not parts:
             return None
-        both = received[0] if len(received) == 1 else received[0] & received[1]
+        both = parts[0] if len(parts) == 1 else parts[0] & parts[1]
         return both[(None,) * (len(self.shape) - both.ndim)]
 
 

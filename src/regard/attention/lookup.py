@@ -1,4 +1,4 @@
-"""The soft dictionary: attention as looking a thing up that need not be there exactly."""
+"""The soft dictionary: attention as a look-up of a key that need not be there exactly."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ def lookup(
     exact: bool = True,
     score: Score | None = None,
 ) -> Any:
-    """Look a key up in a table: exactly, as a dictionary does, or approximately, as attention does.
+    """Look up a key in a table: exactly, as a dictionary does, or approximately, as attention does.
 
     Keys are strings or the rows of a tensor. `exact=True` gives the value whose key equals `query`, or raises
     `KeyError`. `exact=False` compares the query with every key by `score` and gives `LookupResult(value, weights)`: for

@@ -132,10 +132,10 @@ class Not(Mask):
 
 @dataclass(frozen=True, eq=False)
 class Window(Mask):
-    """Attend from `left` places before the query's own place to `right` places after it; None has no limit.
+    """Attend from `left` positions before the query's own position to `right` positions after it; None has no limit.
 
     With unequal lengths the ends align: the last query stands at the last key. `align="start"` puts the first query at
-    the first key. `positions` gives each query's place among the keys, (query,) or (batch, query), for ragged caches.
+    the first key. `positions` gives the key that each query stands at, (query,) or (batch, query), for ragged caches.
 
     >>> Window(1, 0).dense((3, 3)).int()
     tensor([[1, 0, 0],
@@ -171,7 +171,7 @@ class Window(Mask):
 
 @dataclass(frozen=True, eq=False)
 class Causal(Mask):
-    """Attend to the query's own place and before, never to the future.
+    """Attend to the query's own position and before, never to the future.
 
     With unequal lengths the ends align: the last query sees every key, as one step of decoding needs.
     `align="start"` puts the first query at the first key. `positions` as in `Window`.
@@ -219,8 +219,8 @@ class Padding(Mask):
 class Documents(Mask):
     """Attend inside one's own document only: sentences of unequal length packed in one row, without padding.
 
-    `ids` names the document of each place, (place,) or (batch, place); where queries and keys differ, `key_ids` names
-    the keys'. A negative id is padding: it attends to nothing and nothing attends to it.
+    `ids` names the document of each position, (position,) or (batch, position); where queries and keys differ,
+    `key_ids` names the keys'. A negative id is padding: it attends to nothing and nothing attends to it.
 
     >>> Documents.of_lengths([1, 2]).dense((3, 3)).int()
     tensor([[1, 0, 0],
@@ -251,7 +251,7 @@ class Documents(Mask):
         for name, ids, length in (("ids", self.ids, shape[-2]), ("key_ids", key_ids, shape[-1])):
             if ids.shape[-1:] != (length,):
                 raise ArgumentError(
-                    f"`{name}` of Documents must name {length} places; received shape {tuple(ids.shape)}. Where "
+                    f"`{name}` of Documents must name {length} positions; received shape {tuple(ids.shape)}. Where "
                     "queries and keys differ in number, give `ids` for the queries and `key_ids` for the keys."
                 )
         query = over_batch("ids", self.ids, shape).unsqueeze(-1).to(device=device)
@@ -310,7 +310,7 @@ def located(name: str, positions: Tensor, length: int, shape: Sequence[int]) -> 
     """Expand the positions of queries or keys over the batch, or raise where they are not `length` integers."""
     _check_integers(name, positions)
     if positions.shape[-1:] != (length,):
-        raise ArgumentError(f"`{name}` must name {length} places; received shape {tuple(positions.shape)}.")
+        raise ArgumentError(f"`{name}` must name {length} positions; received shape {tuple(positions.shape)}.")
     return over_batch(name, positions, shape)
 
 

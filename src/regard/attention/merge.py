@@ -35,12 +35,12 @@ def merge(parts: Sequence[Partial | Attended]) -> Partial:
     >>> torch.allclose(merge(halves).context, attention(query, key))
     True
     """
-    known = [part.log_normalizer for part in parts]
-    logs = [log for log in known if log is not None]
-    if not logs or len(logs) < len(known):
+    optional = [part.log_normalizer for part in parts]
+    logs = [log for log in optional if log is not None]
+    if not logs or len(logs) < len(optional):
         raise ArgumentError(
             "`parts` must be results of attention(…, return_log_normalizer=True), one at least; received "
-            f"{len(known)}, {len(known) - len(logs)} of them without a log normalizer, which only Softmax() has."
+            f"{len(optional)}, {len(optional) - len(logs)} of them without a log normalizer, which only Softmax() has."
         )
     each = torch.stack(logs)  # part *batch query
     empty = (each == -torch.inf).all(0)

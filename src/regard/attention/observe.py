@@ -37,7 +37,7 @@ def unobserved() -> Iterator[None]:
 
 @contextmanager
 def observing(observer: Observer) -> Iterator[None]:
-    """Tell `observer` of every call of the operator, before it is computed, while the context lasts."""
+    """Call `observer` with every call of the operator, before it is computed, while the context lasts."""
     OBSERVERS.append(observer)
     try:
         yield
@@ -46,7 +46,7 @@ def observing(observer: Observer) -> Iterator[None]:
 
 
 def observe(query: Tensor, key: Tensor, value: Tensor | None, options: dict[str, Any]) -> Position | None:
-    """Tell every observer of a call, and give the position to call with."""
+    """Call every observer with a call, and give the position to call with."""
     position: Position | None = options["position"]
     if _SILENCE.depth:
         return position

@@ -165,8 +165,8 @@ def attention(
         case "sdpa" | "flex" | "triton" as name:
             return _fused(inputs, name, weights=return_weights, log_normalizer=return_log_normalizer)
         case name:
-            wanted = return_weights or return_log_normalizer
-            attended = reference.attend(inputs, chunked=name == "chunked", normalizer=wanted)
+            needs_normalizer = return_weights or return_log_normalizer
+            attended = reference.attend(inputs, chunked=name == "chunked", normalizer=needs_normalizer)
             if return_weights or attended.log_normalizer is None:
                 return attended if return_weights else attended.context
             return Partial(attended.context, attended.log_normalizer)
@@ -176,8 +176,8 @@ def _fused(
     inputs: Inputs, name: Literal["sdpa", "flex", "triton"], *, weights: bool, log_normalizer: bool
 ) -> Tensor | Attended | Partial:
     """Run a fused kernel and compute beside it what it does not give: the context stays the kernel's."""
-    wanted = weights or log_normalizer
-    ready = reference.operands(inputs, mask=inputs.dense_mask()) if wanted else None
+    needs_operands = weights or log_normalizer
+    ready = reference.operands(inputs, mask=inputs.dense_mask()) if needs_operands else None
     match name:
         case "sdpa":
             ready = None if ready is None else reference.with_offset(inputs, ready)
@@ -208,7 +208,7 @@ def explain_backend(
     grouped: bool = False,
     **unknown: object,
 ) -> BackendReport:
-    """Say which backend `attention` would choose for these arguments, and why each other would refuse.
+    """Return which backend `attention` would choose for these arguments, and why each other would refuse.
 
     >>> from regard import Additive
     >>> print(explain_backend(torch.zeros(2, 5, 4), torch.zeros(2, 5, 4), score=Additive(torch.ones(4))))

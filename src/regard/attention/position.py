@@ -1,9 +1,9 @@
 """Positions: how far apart query and key stand, for the operator.
 
-A position may act at five places, in the order of the computation: `rotate` query and key before the score, add a
+A position may act at five points, in the order of the computation: `rotate` query and key before the score, add a
 `bias` to the scores, narrow the `mask`, `reweight` the weights, and add to the `context`. By default it does nothing at
 each. Keys stand at 0, 1, …; queries so that the ends align, or where `query_positions` and `key_positions`,
-(place,) or (batch, place), put them.
+(position,) or (batch, position), put them.
 """
 
 from collections.abc import Sequence
@@ -20,6 +20,10 @@ from regard.attention.score import Score
 from regard.attention.tensors import Keys, Queries, Scores, Values, broadcasts, name_of
 from regard.errors import ArgumentError, nearest
 
+#: Query and key after `rotate`: positions of their own may give them more leading axes.
+TurnedQueries = Float[Tensor, "... query query_size"]
+TurnedKeys = Float[Tensor, "... key key_size"]
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Position:
@@ -30,23 +34,23 @@ class Position:
 
     @property
     def adds_bias(self) -> bool:
-        """Tell whether `bias` adds to the scores: where it is written."""
+        """Return whether `bias` adds to the scores: where it is written."""
         return type(self).bias is not Position.bias
 
     @property
     def narrows(self) -> bool:
-        """Tell whether `mask` forbids keys: where it is written."""
+        """Return whether `mask` forbids keys: where it is written."""
         return type(self).mask is not Position.mask
 
     @property
     def needs_weights(self) -> bool:
-        """Tell whether `reweight` or `context` act on the weights, which fused kernels do not give."""
+        """Return whether `reweight` or `context` act on the weights, which fused kernels do not give."""
         return type(self).reweight is not Position.reweight or type(self).context is not Position.context
 
     def locate(
         self, shape: Sequence[int], device: torch.device
     ) -> tuple[Int[Tensor, "... query"], Int[Tensor, "... key"]]:
-        """Give where queries and keys stand, (place,) or (batch, 1…, place)."""
+        """Give where queries and keys stand, (position,) or (batch, 1…, position)."""
         query = self.locate_queries(shape, device)
         if self.key_positions is None:
             return query, torch.arange(shape[-1], device=device)
@@ -66,7 +70,7 @@ class Position:
     def check(self, score: object, query: Queries, key: Keys, value: Values, shape: Sequence[int]) -> None:
         """Raise if this position cannot go with these arguments."""
 
-    def rotate(self, query: Queries, key: Keys, shape: Sequence[int]) -> tuple[Queries, Keys]:
+    def rotate(self, query: Queries, key: Keys, shape: Sequence[int]) -> tuple[TurnedQueries, TurnedKeys]:
         """Change query and key before the score."""
         return query, key
 
@@ -75,7 +79,7 @@ class Position:
         return None
 
     def mask(self, shape: Sequence[int], device: torch.device) -> Bool[Tensor, "..."] | None:
-        """Say which keys each query may attend to."""
+        """Return which keys each query may attend to."""
         return None
 
     def reweight(self, weights: Scores) -> Scores:
@@ -99,7 +103,7 @@ class Rotary(Position):
     `layout` says which features form a pair: neighbors, "pairs" as in the paper, or the two "halves", as in
     Hugging Face checkpoints. `size` turns the first `size` features only. `frequencies`, (size/2,), replaces
     $\theta$, as models stretched to longer contexts do (`attention.frequencies`), and `magnitude` multiplies what is
-    turned. A cache turns each key once, by `turn`, and then says `turned=True`: keys are left as they are.
+    turned. A cache turns each key once, by `turn`, and then sets `turned=True`: keys are left as they are.
 
     Reference: Su et al. (2021), equations 14, 15 and 34, arXiv:2104.09864.
 
@@ -144,7 +148,7 @@ class Rotary(Position):
                     f"received shape {tuple(self.frequencies.shape)}."
                 )
 
-    def rotate(self, query: Queries, key: Keys, shape: Sequence[int]) -> tuple[Queries, Keys]:
+    def rotate(self, query: Queries, key: Keys, shape: Sequence[int]) -> tuple[TurnedQueries, TurnedKeys]:
         """Turn both sides, each by its own position."""
         if self.turned:
             return self._turn(query, self.locate_queries(shape, query.device)), key
@@ -152,13 +156,13 @@ class Rotary(Position):
         return self._turn(query, query_indices), self._turn(key, key_indices)
 
     def turn(
-        self, features: Float[Tensor, "*batch place size"], positions: Int[Tensor, "... place"]
-    ) -> Float[Tensor, "*batch place size"]:
+        self, features: Float[Tensor, "*batch position size"], positions: Int[Tensor, "... position"]
+    ) -> Float[Tensor, "*batch position size"]:
         """Turn one side alone: keys, once, before they are kept."""
         indices = located("positions", positions, features.size(-2), (*features.shape[:-1], features.size(-2)))
         return self._turn(features, indices.to(features.device))
 
-    def _turn(self, features: Tensor, indices: Tensor) -> Tensor:
+    def _turn(self, features: Tensor, positions: Tensor) -> Tensor:
         size = features.size(-1) if self.size is None else self.size
         wide = torch.float64 if features.dtype == torch.float64 else torch.float32
         exact = torch.float32 if features.device.type == "mps" else torch.float64  # float32 is off by 0.004 at 100,000
@@ -167,7 +171,7 @@ class Rotary(Position):
             frequencies = self.base**-exponent
         else:
             frequencies = self.frequencies.to(features.device, exact)
-        angle = indices.unsqueeze(-1).to(exact) * frequencies  # *batch place size/2
+        angle = positions.unsqueeze(-1).to(exact) * frequencies  # *batch position size/2
         turned, kept = features[..., :size].to(wide), features[..., size:]
         if self.layout == "pairs":
             first, second = turned[..., 0::2], turned[..., 1::2]
@@ -260,7 +264,7 @@ class GaussianWindow(Position):
     $$\alpha_{ij} = \text{align}(q_i, k_j) \exp\left(-\frac{(j - p_i)^2}{2\sigma^2}\right), \qquad \sigma = D/2,
     \qquad |j - p_i| \le D$$
 
-    where $p_i$ is `center`, (*batch, query), differentiable, in places of the keys, and $D$ is `half_width`. The
+    where $p_i$ is `center`, (*batch, query), differentiable, in positions of the keys, and $D$ is `half_width`. The
     normalizer runs over the window; the Gaussian comes after it and is not normalized again, so rows sum to less than
     one.
 
@@ -278,7 +282,7 @@ class GaussianWindow(Position):
         check_number("half_width", self.half_width, positive=True)
         if self.query_positions is not None:
             raise ArgumentError(
-                "`query_positions` of GaussianWindow must be None: `center` says where each query looks."
+                "`query_positions` of GaussianWindow must be None: `center` is where each query attends."
             )
 
     def check(self, score: object, query: Queries, key: Keys, value: Values, shape: Sequence[int]) -> None:
@@ -294,8 +298,8 @@ class GaussianWindow(Position):
             )
 
     def _distance(self, shape: Sequence[int], device: torch.device) -> Tensor:
-        _, indices = self.locate(shape, device)
-        return indices.unsqueeze(-2) - self.center.unsqueeze(-1)
+        _, key_positions = self.locate(shape, device)
+        return key_positions.unsqueeze(-2) - self.center.unsqueeze(-1)
 
     def mask(self, shape: Sequence[int], device: torch.device) -> Bool[Tensor, "..."]:
         """Allow the window only."""

@@ -59,7 +59,7 @@ class Score:
 
     @property
     def has_inner(self) -> bool:
-        """Tell whether `inner` gives a form: where it is stated, unless the score knows better."""
+        """Return whether `inner` gives a form: where it is stated, unless the score knows better."""
         return type(self).inner is not Score.inner
 
     def inner(
@@ -73,7 +73,7 @@ class Score:
         return self, query, key
 
     def hidden_size(self, query: Queries, key: Keys) -> int:
-        """Say how many numbers `dense` holds per pair; above one, backend "chunked" pays, which gives it some rows."""
+        """Return how many numbers `dense` holds per pair; above one, backend "chunked" pays: it gives it some rows."""
         return 1
 
     def of_rows(self, first: int, count: int) -> "Score":
@@ -241,7 +241,7 @@ class Additive(Score):
 
     @property
     def has_inner(self) -> bool:
-        """Tell whether the form is linear."""
+        """Return whether the form is linear."""
         return self.activation == "identity"
 
     def inner(

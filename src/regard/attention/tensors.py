@@ -14,7 +14,7 @@ Scores = Float[Tensor, "*scores query key"]
 
 
 def autocasts(device: torch.device) -> bool:
-    """Tell whether autocast is on for the device; tensors without data have none."""
+    """Return whether autocast is on for the device; tensors without data have none."""
     return device.type != "meta" and torch.is_autocast_enabled(device.type)
 
 
@@ -31,9 +31,9 @@ def kernel_dtype(tensor: Shaped[Tensor, "..."]) -> torch.dtype:
 
 
 def broadcasts(received: Sequence[int], shape: Sequence[int]) -> bool:
-    """Tell whether a tensor of shape `received` can be expanded to `shape`."""
+    """Return whether a tensor of shape `received` can be expanded to `shape`."""
     pairs = zip(reversed(received), reversed(shape), strict=False)
-    return len(received) <= len(shape) and all(size == 1 or size == wanted for size, wanted in pairs)
+    return len(received) <= len(shape) and all(size == 1 or size == expected for size, expected in pairs)
 
 
 def name_of(thing: object) -> str:

@@ -83,10 +83,10 @@ def _forward(contend: Callable[..., Tensor], case: Case) -> Work:
 
 def _training(contend: Callable[..., Tensor], case: Case) -> Work | None:
     leaves = [tensor.detach().requires_grad_() for tensor in case.inputs]
-    wanted = [*leaves, *case.parameters]
+    tensors = [*leaves, *case.parameters]
 
     def work() -> object:
-        return torch.autograd.grad(contend(*leaves).sum(), wanted, allow_unused=True)
+        return torch.autograd.grad(contend(*leaves).sum(), tensors, allow_unused=True)
 
     try:
         work()

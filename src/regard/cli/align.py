@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from regard.scale.work import Work
     from regard.tasks.alignment.align import Alignment
 
-COUNTING, DIAGONAL = "ibm-1", "diagonal"
-
 
 def align(
     model: Annotated[str, typer.Argument(help="A run folder or a model folder; or ibm-1, or diagonal.")],
@@ -89,23 +87,22 @@ def align(
     check_join(join)
     if as_json and draw:
         raise ArgumentError("Either `--json` or `--draw` must be given; received both.")
-    _check_choosing(model, reverse, develop, assignments)
-    if train is not None and COUNTING not in (model, reverse):
-        raise ArgumentError(f"`--train` must come with {COUNTING}, which counts; received {model}. Leave it out.")
+    from regard.tasks.alignment.aligner import Aligner, check_choosing
+
+    models = [model, reverse] if reverse else [model]
+    check_choosing(models, develop=develop, settings=assignments, train=train)
     more = [] if train is None else read_two_files(*train)
     # Beside a bar on the terminal, rich would send what is printed to a file to the terminal too.
     shown = None if sys.stdout.isatty() else sys.stdout
-    from regard.tasks.alignment.aligner import Aligner
     from regard.tasks.translation.model import load
 
     load_there = partial(load, device=device, respell=not as_typed)
     with Watching() as watching:
-        models = [model, reverse] if reverse else [model]
         aligner = Aligner(models, words=division, watch=watching, note=watching.print_line, load=load_there)
         aligner.train_on += more
         if develop is not None:
-            known = read_two_files(develop[0], develop[1])
-            aligner.choose_by_gold(read_gold(known, develop[2], base=read_base(base), words=division))
+            pairs_with_links = read_two_files(develop[0], develop[1])
+            aligner.choose_by_gold(read_gold(pairs_with_links, develop[2], base=read_base(base), words=division))
         elif assignments:
             aligner.readings = [_read_reading(assignments)] * len(models)
         else:
@@ -123,6 +120,7 @@ def _over(
 ) -> "Callable[[list[str]], Work]":
     """Give the function that makes work of the settings of a reading: the same for both directions."""
     from regard.scale.text_work import AlignLines, Models
+    from regard.tasks.alignment.aligner import COUNTING, DIAGONAL
 
     names = [name for name in (model, reverse) if name]
     if counted := [name for name in names if name in (COUNTING, DIAGONAL)]:
@@ -152,17 +150,6 @@ def check_join(join: str) -> None:
     known = get_args(Join)
     if join not in known:
         raise ArgumentError(f"`--join` must be one of {', '.join(known)}; received {join}.{near_miss(join, known)}")
-
-
-def _check_choosing(model: str, reverse: str, develop: object, assignments: object) -> None:
-    if develop is not None and assignments:
-        raise ArgumentError("Either `--develop` or `--set` must choose the reading; received both.")
-    learned = [name for name in (model, reverse) if name and name not in (COUNTING, DIAGONAL)]
-    if not learned and (develop is not None or assignments):
-        raise ArgumentError(
-            f"`--develop` and `--set` must come with a model that attends; received {model}, where there is nothing to "
-            "choose."
-        )
 
 
 def _shown(alignment: "Alignment", *, as_json: bool, draw: bool) -> str:

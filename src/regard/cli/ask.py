@@ -134,8 +134,8 @@ def _show(answer: "Answer", *, as_json: bool) -> None:
         never = sanitize(", ".join(dict.fromkeys(answer.unknown)))
         print(f"regard: words that the model was never trained on: {never}", file=sys.stderr)
     if as_json:
-        known = {"question": answer.question, "answer": answer.answer, "probabilities": answer.probabilities}
-        print_json({**known, "unknown": answer.unknown, "words": answer.attention.to_json()})
+        answer_table = {"question": answer.question, "answer": answer.answer, "probabilities": answer.probabilities}
+        print_json({**answer_table, "unknown": answer.unknown, "words": answer.attention.to_json()})
         return
     print(f"{sanitize(answer.answer)}  ({sanitize(chances(answer.likeliest(3)))})\n")
     for line in answer.attention.text(width=max(20, shutil.get_terminal_size().columns)):

@@ -160,7 +160,7 @@ def _without_empty(
 
 
 def _note_unknown(classifier: "Classifier", texts: Sequence[str]) -> None:
-    """Say which texts have no word that the model knows."""
+    """Return which texts have no word that the model knows."""
     from regard.data.text.tokenizer import knows_none
 
     strange = [text for text in texts if knows_none(classifier.tokenizer, text)]

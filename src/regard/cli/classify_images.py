@@ -106,7 +106,7 @@ def _show_all(
 
 def as_table(inspection: "ImageInspection") -> dict[str, Any]:
     """Give an inspection as plain values: the last block of each stage, and its strongest channels."""
-    indices = {
+    positions = {
         item.name: [[round(weight, 4) for weight in row] for row in item.weights.tolist()]
         for item in inspection.last_positions()
     }
@@ -118,7 +118,7 @@ def as_table(inspection: "ImageInspection") -> dict[str, Any]:
     return {
         "label": decision.label,
         "probabilities": decision.probabilities,
-        "positions": indices,
+        "positions": positions,
         "channels": channels,
     }
 

@@ -48,7 +48,7 @@ def demo(
     console.print(
         Text(
             f"Two translators, Spanish to English, {plan.minutes} on two cores. One reads a sentence into one fixed\n"
-            "vector; the other looks back at every word of it while it writes: attention (Bahdanau et al. 2014).\n"
+            "vector; the other attends to every word of it while it writes: attention (Bahdanau et al. 2014).\n"
         )
     )
     with console.status("drawing sentence pairs from the built-in grammar"):
@@ -94,9 +94,9 @@ def _train(plan: "Plan", out: Path, console: Console) -> None:
             log.close()
     for system, process in processes.items():
         if process.returncode:
-            output = (out / f"{system}.log").read_text(encoding="utf-8").strip().splitlines()
+            lines = (out / f"{system}.log").read_text(encoding="utf-8").strip().splitlines()
             console.print(Text(f"regard: training {system} failed. Its last words, of {out / f'{system}.log'}:"))
-            console.print(Text("\n".join(output[-5:])))
+            console.print(Text("\n".join(lines[-5:])))
             raise typer.Exit(process.returncode if process.returncode in (1, 2) else 1)
 
 
@@ -196,7 +196,7 @@ def _next(result: "Demonstrated", out: Path, page: Path, seconds: float) -> str:
     return f"""Done in {seconds:.0f} s. Pictures of all this: {page}
 
 Next
-  {command} studio {out}/bahdanau                look at it: steps, beam, every number
+  {command} studio {out}/bahdanau                inspect it: steps, beam, every number
   {command} translate {out}/bahdanau "{result.sure}"
   {command} compare {out}/fixed {out}/bahdanau {test}
   {command} align {out}/bahdanau {test} --words marks --draw

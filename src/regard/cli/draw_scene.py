@@ -35,7 +35,7 @@ def scene(
 
     random = Random(f"regard scene/{seed}")
     drawn = draw_scene(random, num_shapes=shapes or None, style=style)
-    wanted = Asker().ask(drawn, random)
+    questions = Asker().ask(drawn, random)
     try:
         Image.fromarray(paint_scene(drawn).transpose(1, 2, 0)).save(out)
     except (OSError, ValueError) as error:
@@ -43,10 +43,10 @@ def scene(
             f"`OUT` must be a picture to write, such as scene.png; {out} cannot be ({error})."
         ) from error
     if as_json:
-        questions = [item._asdict() for item in wanted]
+        tables = [item._asdict() for item in questions]
         truth = [asdict(item) for item in drawn.shapes]
-        print_json({"caption": caption_scene(drawn), "shapes": truth, "questions": questions})
+        print_json({"caption": caption_scene(drawn), "shapes": truth, "questions": tables})
         return
     print(caption_scene(drawn))
-    for item in wanted:
+    for item in questions:
         print(f"  {item.text}  {item.answer}")

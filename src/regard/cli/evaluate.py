@@ -186,11 +186,11 @@ def _keep(result: "Evaluation", model: Path | None) -> None:
     if run is None:
         return
     others = [name for name in ("search", "bins", "samples", "seed") if getattr(settings, name) != getattr(usual, name)]
-    output = f"not kept in {run.evaluation.name}: {', '.join(others)} not as usual"
+    outcome = f"not kept in {run.evaluation.name}: {', '.join(others)} not as usual"
     if not others:
         try:
             write_text(run.evaluation, json_text(result.table(), indent=1) + "\n")
-            output = f"kept in {run.evaluation}"
+            outcome = f"kept in {run.evaluation}"
         except OSError as error:
-            output = f"{run.evaluation} cannot be written ({error.strerror})."
-    print(f"regard: {output}", file=sys.stderr)
+            outcome = f"{run.evaluation} cannot be written ({error.strerror})."
+    print(f"regard: {outcome}", file=sys.stderr)

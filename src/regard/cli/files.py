@@ -26,7 +26,7 @@ def check_unicode(name: str, text: str | None) -> None:
 
 
 def is_file(name: str) -> bool:
-    """Say whether a text is the name of a file; one that no file can have is none."""
+    """Return whether a text is the name of a file; one that no file can have is none."""
     try:
         return Path(name).is_file()
     except (OSError, ValueError):  # too long, or with a character that no name has

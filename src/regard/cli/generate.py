@@ -85,15 +85,15 @@ def _read_prompt() -> str:
 
 def _show(result: "Next", tokenizer: "TextTokenizer", *, as_json: bool) -> None:
     if as_json:
-        tokens = [item._asdict() for item in result.tokens]
+        tokens = [token._asdict() for token in result.tokens]
         attended = (
             None
             if result.attended_to is None
-            else [{"text": text, "weight": item} for text, item in result.attended_to]
+            else [{"text": text, "weight": weight} for text, weight in result.attended_to]
         )
         print_json({"next": tokens, "never_output": result.never_output, "attended_to": attended})
         return
-    _print_bars("next", [(item.text, item.probability) for item in result.tokens], tokenizer.kind)
+    _print_bars("next", [(token.text, token.probability) for token in result.tokens], tokenizer.kind)
     if result.never_output >= 0.0005:  # what the three digits show
         print(f"  and {result.never_output:.3f} for what is never output: {_describe_excluded(tokenizer)}")
     attended_to = result.attended_to

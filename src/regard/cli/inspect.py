@@ -46,12 +46,12 @@ class Choice(NamedTuple):
 
     def to_json(self, result: "Inspection") -> dict[str, Any]:
         """Give the weights of the layer, of one head or of all."""
-        text = result.to_json(self.layer, head=self.head)
+        table = result.to_json(self.layer, head=self.head)
         if not self.words:
-            return text
+            return table
         query, key = self.map(result).labels
-        maps = [result.words(self.layer, head=head).values.tolist() for head in text["heads"]]
-        return text | {"query": list(query), "key": list(key), "weights": maps}
+        maps = [result.words(self.layer, head=head).values.tolist() for head in table["heads"]]
+        return table | {"query": list(query), "key": list(key), "weights": maps}
 
 
 def inspect(
@@ -146,7 +146,7 @@ def _open(
 
 
 def _attends(loaded: Any) -> bool:
-    """Say whether there is anything to see of a model."""
+    """Return whether there is anything to see of a model."""
     from torch import nn
 
     from regard.inspection.trace.attention_layers import layers_with
@@ -256,7 +256,7 @@ def _show_respelled(words: Mapping[str, str]) -> None:
 
 
 def _show_unattended(loaded: Any, text: str) -> None:
-    """Write what a model says that does not attend: a translation, or the label and the words that were weighed."""
+    """Write the output of a model that does not attend: a translation, or the label and the words that were weighed."""
     from regard.inspection.drawing.words import readable
     from regard.tasks.translation.model import Translator
 
@@ -266,7 +266,7 @@ def _show_unattended(loaded: Any, text: str) -> None:
         print(readable(best.text))
         _show_respelled(best.read.words)
         return
-    output = loaded.classify([text])[0]
-    likely = sorted(output.probabilities.items(), key=lambda one: -one[1])
-    for name, pairs in (("likely", likely[:SHOWN]), ("weighed", output.heaviest(SHOWN))):
+    decision = loaded.classify([text])[0]
+    likely = sorted(decision.probabilities.items(), key=lambda one: -one[1])
+    for name, pairs in (("likely", likely[:SHOWN]), ("weighed", decision.heaviest(SHOWN))):
         print(f"{name}: " + ", ".join(f"{readable(word)} {share:.3f}" for word, share in pairs))

@@ -12,7 +12,7 @@ View: TypeAlias = Literal["translate", "steps", "what-if", "classify"]
 
 
 def usual_view(loaded: object, text: str, target: str | None) -> View | None:
-    """Say which view shows most of a model; none where a figure does.
+    """Return which view shows most of a model; none where a figure does.
 
     It is Translate for a translation that the model finds, Classify for a classifier, and Step by step for a language
     model that attends.
@@ -46,9 +46,9 @@ def check_view(view: str, loaded: object, target: str | None) -> None:
         case _:
             name, fitting = "a Hugging Face model", ()
     if view not in fitting:
-        text = " or ".join(fitting) if fitting else "left out"
+        expected = " or ".join(fitting) if fitting else "left out"
         made = " whose output is forced" if target is not None else ""
-        raise ArgumentError(f"`--view` must be {text} for {name}{made}; received {view}.")
+        raise ArgumentError(f"`--view` must be {expected} for {name}{made}; received {view}.")
 
 
 def record_view(view: View, loaded: Any, text: str, *, target: str | None = None, watch: "Watch") -> "Recorded":

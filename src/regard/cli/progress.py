@@ -57,7 +57,7 @@ class Lines:
         return is_live(self._console) and not self._console.quiet
 
     def _is_due(self, pause: float = _PAUSE) -> bool:
-        """Tell whether a plain line is due, where there is no bar."""
+        """Return whether a plain line is due, where there is no bar."""
         return not self._is_live() and time.monotonic() - self._last_line > pause
 
     def _show_bar(self, *columns: ProgressColumn, total: float | None) -> None:

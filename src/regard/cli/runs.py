@@ -42,8 +42,10 @@ def runs(
 
 
 def _row(run: "RunSummary") -> list[str]:
+    from regard.tasks.run_list import KINDS
+
     steps = f"{run.step:,}/{run.steps:,}" if run.steps else "–"
     figures = ", ".join(f"{name} {value:.4g}" for name, value in list(run.figures.items())[:_SHOWN])
     at = f" (step {run.best_step:,})" if run.best_step else ""
-    settings = ", ".join(f"{key}={value}" for key, value in run.settings.items() if key != "model.kind")
+    settings = ", ".join(f"{key}={value}" for key, value in run.settings.items() if key not in KINDS)
     return [str(run.path), run.task, run.kind, steps, run.state, figures + at, settings]

@@ -17,7 +17,7 @@ def draw_attention(attended: SampleWeights, *, width: int, indent: str = "    ")
     >>> [line.plain for line in draw_attention(weights, width=80)]
     ['    I   am', '    Yo  soy']
     """
-    output, known = Text(indent), Text(indent)
+    target_line, source_line = Text(indent), Text(indent)
     used = cell_len(indent)
     for number, (token, row) in enumerate(zip(attended.target, attended.weights, strict=True)):
         weight = max(row, default=0.0)
@@ -27,14 +27,14 @@ def draw_attention(attended: SampleWeights, *, width: int, indent: str = "    ")
         word = word if sure else f"({word})"
         column = max(cell_len(_plain(token)), cell_len(word))
         if used + column + 4 > width and number:
-            output.append("…")
+            target_line.append("…")
             break
-        _append(output, _plain(token), column, "bold")
-        _append(known, word, column, "" if sure else "dim")
+        _append(target_line, _plain(token), column, "bold")
+        _append(source_line, word, column, "" if sure else "dim")
         used += column + 2
-    for line in (output, known):
+    for line in (target_line, source_line):
         line.rstrip()
-    return [output, known]
+    return [target_line, source_line]
 
 
 def _append(line: Text, text: str, column: int, style: str) -> None:

@@ -49,8 +49,8 @@ def score_links(
     if lengths is None and own_base is None and right_base is None and has_zero(result) != has_zero(right):
         odd, flag = (gold, "--gold-base") if has_zero(result) else (hypotheses, "--base")
         raise DataError(
-            f"{odd} must count words from 0, as the other file does; received no 0 anywhere: it looks as if it counts "
-            f"from 1. Say what it counts from: {flag} 1, or {flag} 0."
+            f"{odd} must count words from 0, as the other file does; received no 0 anywhere: it seems to count from "
+            f"1. Say what it counts from: {flag} 1, or {flag} 0."
         )
     scores = alignment_error(result, right)
     if as_json:

@@ -1,4 +1,4 @@
-"""`regard studio`: a local page to look at models with."""
+"""`regard studio`: a local page to inspect models with."""
 
 import contextlib
 import os
@@ -78,7 +78,7 @@ def listen(port: int | None) -> socket.socket:
 
 
 def _has_screen() -> bool:
-    """Say whether there is a screen: elsewhere a browser of text would take over the terminal."""
+    """Return whether there is a screen: elsewhere a browser of text would take over the terminal."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 

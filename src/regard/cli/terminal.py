@@ -46,7 +46,7 @@ def print_json(value: Any, *, indent: int | None = None) -> None:
 
 
 def is_live(console: Any) -> bool:
-    """Tell whether lines can be drawn over: on a terminal, but not the one that a notebook gives to its commands."""
+    """Return whether lines can be drawn over: on a terminal, but not the one that a notebook gives to its commands."""
     return bool(console.is_terminal) and "JPY_PARENT_PID" not in os.environ
 
 

@@ -8,7 +8,9 @@ import typer
 from regard.errors import ArgumentError
 from regard.tasks.task import DEFAULT, TASKS, data_settings, find_task
 
-_NAMES = f"{', '.join(list(TASKS)[:-1])} or {list(TASKS)[-1]}."
+_NAMES = (
+    f"{', '.join(list(TASKS)[:-1])} or {list(TASKS)[-1]}; without it {DEFAULT}, or the task of the run that goes on."
+)
 
 
 def train(
@@ -25,7 +27,7 @@ def train(
     source: Annotated[str, typer.Option(help="A plain file of source sentences, one a line.")] = "",
     target: Annotated[str, typer.Option(help="The plain file of their translations.")] = "",
     preset: Annotated[str, typer.Option(help="A named model of the task, such as bahdanau; list shows them.")] = "",
-    task: Annotated[str, typer.Option(help=_NAMES)] = DEFAULT,
+    task: Annotated[str, typer.Option(help=_NAMES)] = "",
     start: Annotated[
         Path | None, typer.Option("--from", help="A model or run folder to start from: fine-tuning on new data.")
     ] = None,
@@ -67,7 +69,7 @@ def train(
     On several GPUs: `torchrun --nproc-per-node=4 -m regard train …`
     """
     if preset == "list":
-        _print_presets(task)
+        _print_presets(task or DEFAULT)
         return
     if "list" in (data or []):
         _print_builtins()
@@ -75,13 +77,19 @@ def train(
     from regard.config.read import current_names, load_toml, merge, parse_assignments
 
     flags = data_settings(data or [], source, target)
-    written = current_names(find_task(task).settings, load_toml(config)) if config else {}
+    written = current_names(find_task(task or DEFAULT).settings, load_toml(config)) if config else {}
     chosen = merge(written, {"data": flags} if flags else {})
     from regard.tasks.training import settings_of_run, start_run_from
 
     if out is not None and not (flags or preset or config or start):
         known, chosen = settings_of_run(out)
-        task = known or task
+        if task and known and find_task(task).name != known:
+            raise ArgumentError(
+                f"`task` must be {known}, that of the run in {out}, or be left out; received {task}. For another task "
+                "name a new folder, `out`, and data."
+            )
+        task = task or known
+    task = task or DEFAULT
     chosen = merge(chosen, parse_assignments(assignments or []))
     chosen = start_run_from(start or "", task, chosen, preset)
     if print_config:

@@ -42,7 +42,7 @@ class TaskProgress(Progress):
 
 
 def is_quiet() -> bool:
-    """Tell whether another process of the same run shows it."""
+    """Return whether another process of the same run shows it."""
     return os.environ.get("RANK", "0") != "0"
 
 

@@ -231,7 +231,7 @@ def _lines(texts: list[str], source: Path | None) -> "Iterator[ByteStream]":
 
 
 def _decisive(models: list[Path], settings: "Translate", words: dict[str, str]) -> dict[str, str]:
-    """Name all that decides the output, so that a run goes on only where it would say the same."""
+    """Name all that decides the output, so that a run goes on only where it would output the same."""
     import hashlib
     from dataclasses import asdict
 

@@ -1,4 +1,4 @@
-"""Which settings name files of data, so that a run is the same run from whatever folder it is named."""
+"""Which settings name files, so that a run is the same run from whatever folder it is named."""
 
 import glob
 import os
@@ -15,13 +15,14 @@ DataName: TypeAlias = Annotated[str, _DATA]
 DataNames: TypeAlias = Annotated[tuple[str, ...], _DATA]
 """Several of them."""
 FileName: TypeAlias = Annotated[str, _BESIDE]
-"""A file whose content is not part of it."""
+"""A file or folder whose content is not part of it."""
 
 
 class _Named(NamedTuple):
     """The names that a setting has, one or several."""
 
-    key: str
+    key: tuple[str, str]
+    """The part of the settings, such as data, and the setting in it."""
     names: tuple[str, ...]
     several: bool
     counted: bool
@@ -62,25 +63,29 @@ def take_names(before: Settings, after: Settings, *, same_content: bool) -> Sett
 
 
 def _named(settings: object) -> list[_Named]:
-    """List the settings of the part `data` that name files."""
-    data = getattr(settings, "data", None)
-    if data is None or not is_dataclass(data):
-        return []
-    hints = get_type_hints(type(data), include_extras=True)
+    """List the settings of the parts `data` and `train` that name files."""
     result = []
-    for item in fields(data):
-        kinds, value = getattr(hints[item.name], "__metadata__", ()), getattr(data, item.name)
-        if kinds:
-            names = value if isinstance(value, tuple) else (value,)
-            result.append(_Named(item.name, names, isinstance(value, tuple), _DATA in kinds))
+    for part in ("data", "train"):
+        table = getattr(settings, part, None)
+        if table is None or not is_dataclass(table):
+            continue
+        hints = get_type_hints(type(table), include_extras=True)
+        for item in fields(table):
+            kinds, value = getattr(hints[item.name], "__metadata__", ()), getattr(table, item.name)
+            if kinds:
+                names = value if isinstance(value, tuple) else (value,)
+                result.append(_Named((part, item.name), names, isinstance(value, tuple), _DATA in kinds))
     return result
 
 
-def _with_names(settings: Settings, names: Mapping[str, tuple[str, ...]]) -> Settings:
+def _with_names(settings: Settings, names: Mapping[tuple[str, str], tuple[str, ...]]) -> Settings:
     several = {item.key for item in _named(settings) if item.several}
-    changed = {key: value if key in several else value[0] for key, value in names.items()}
+    parts: dict[str, dict[str, Any]] = {}
+    for (part, name), value in names.items():
+        parts.setdefault(part, {})[name] = value if (part, name) in several else value[0]
     whole: Any = settings
-    return cast(Settings, replace(whole, data=replace(whole.data, **changed))) if changed else settings
+    tables = {part: replace(getattr(whole, part), **changed) for part, changed in parts.items()}
+    return cast(Settings, replace(whole, **tables))
 
 
 def _is_path(name: str) -> bool:

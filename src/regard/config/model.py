@@ -98,7 +98,7 @@ class RecurrentSpec:
 
     @property
     def compares_widths(self) -> bool:
-        """Tell whether state and memory are compared as they are, and so must be equally wide."""
+        """Return whether state and memory are compared as they are, and so must be equally wide."""
         match self.attention:
             case DotSpec() | GaussianSpec() | CosineSpec():
                 return True
@@ -247,7 +247,7 @@ def _check_wiring(spec: RecurrentSpec) -> None:
             raise ArgumentError(f'`num_layers` must be 1 for wiring "previous"; received {spec.num_layers}.')
         if spec.input_feeding:
             raise ArgumentError(
-                '`input_feeding` must be false for wiring "previous", where every gate hears the context; received '
+                '`input_feeding` must be false for wiring "previous", where every gate reads the context; received '
                 "true."
             )
 

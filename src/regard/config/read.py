@@ -1,7 +1,7 @@
 """From TOML and `--set key=value` to typed settings, strictly: nothing is ignored, nothing is guessed.
 
 Settings come in layers (defaults, preset, file, command line), merged as plain tables and then read once, so that every
-mistake is found in the same place and named by its dotted key.
+mistake is found by the same code and named by its dotted key.
 """
 
 import math
@@ -140,6 +140,25 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, Any]:
     return tables
 
 
+def check_tables(settings: type[Any], table: Table) -> None:
+    """Raise where a value stands for a part of the settings, which is a table.
+
+    >>> from regard.config.vision import SavedQuestions
+    >>> check_tables(SavedQuestions, {"model": 3})
+    Traceback (most recent call last):
+    regard.errors.ArgumentError: model: must be a table of settings; received 3.
+    """
+    for name, hint in typing.get_type_hints(settings).items():
+        choices, value = _choices(hint), table.get(name, {})
+        allowed = isinstance(value, Mapping) or is_dataclass(value) or (value is None and type(None) in choices)
+        if any(map(is_dataclass, choices)) and not allowed:
+            raise _not_a_table(name, value)
+
+
+def _not_a_table(key: str, value: Any) -> ArgumentError:
+    return ArgumentError(f"{key}: must be a table of settings; received {brief(repr(value))}.")
+
+
 def merge(lower: Table, upper: Table) -> dict[str, Any]:
     """Lay one table over another; a table of another `kind` replaces the one below.
 
@@ -176,7 +195,7 @@ def _read_table(settings: type[Any], table: Table, at: str) -> Any:
 
 
 def _advice(settings: type[Any], key: str, known: Mapping[str, Any]) -> str:
-    """Say which key may have been meant; one that has another name here, with its help."""
+    """Return which key may have been meant; one that has another name here, with its help."""
     table, _, name = key.rpartition(".")
     new = OLD_NAMES.get(key, "")
     return f"Set {table}.{new} instead: {field_help(settings)[new]}" if new in known else nearest(name, known)
@@ -192,7 +211,7 @@ def _read(hint: Any, value: Any, key: str, field: Field[Any]) -> Any:
         if is_dataclass(value) and not isinstance(value, type):
             return value
         if not isinstance(value, Mapping):
-            raise ArgumentError(f"{key}: must be a table of settings; received {brief(repr(value))}.")
+            raise _not_a_table(key, value)
         return _read_table(_kind_of(tables, value, key, field), _without_kind(tables, value), key)
     return _read_value(hint, value, key)
 

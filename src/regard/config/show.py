@@ -39,7 +39,7 @@ def flatten(settings: Any, at: str = "") -> dict[str, Any]:
 
 
 def differences(before: Any, after: Any) -> list[str]:
-    """Say which settings are not the same.
+    """List the settings that are not the same.
 
     >>> from regard.config.train import Constant
     >>> differences(Constant(rate=0.5), Constant(rate=1.0))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from regard.config.checks import check_above, check_choices, check_least, check_shares
+from regard.config.data_files import FileName
 from regard.errors import ArgumentError
 
 
@@ -82,7 +83,7 @@ class Train:
     minutes: float = 0.0
     """Minutes to train, validations included, at most; 0 is no limit. The schedule follows whichever of the two limits
     comes first, and a run that goes on counts the minutes it has spent."""
-    start: str = ""
+    start: FileName = ""
     """A model or run folder whose parameters and tokenizers a new run starts from (--from); nothing starts anew."""
     accumulate: int = 1
     """Batches whose gradients are summed before an update."""

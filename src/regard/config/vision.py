@@ -106,14 +106,7 @@ class QuestionSpec:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_least(self, 1, "size", "num_heads", "num_layers", "feed_forward_size")
-        check_most(self, LAYERS, "num_layers")
-        check_most(self, SIZES, "size", "num_heads", "feed_forward_size")
-        check_shares(self, "dropout")
-        if self.size % self.num_heads or self.size % 2:
-            raise ArgumentError(
-                f"`size` must be even and a multiple of `num_heads`, {self.num_heads}; received {self.size}."
-            )
+        _check_blocks(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,14 +127,19 @@ class CaptionSpec:
     """What reads the picture."""
 
     def __post_init__(self) -> None:
-        check_least(self, 1, "size", "num_heads", "num_layers", "feed_forward_size")
-        check_most(self, LAYERS, "num_layers")
-        check_most(self, SIZES, "size", "num_heads", "feed_forward_size")
-        check_shares(self, "dropout")
-        if self.size % self.num_heads or self.size % 2:
-            raise ArgumentError(
-                f"`size` must be even and a multiple of `num_heads`, {self.num_heads}; received {self.size}."
-            )
+        _check_blocks(self)
+
+
+def _check_blocks(spec: "QuestionSpec | CaptionSpec") -> None:
+    """Check what both kinds of blocks over a picture share."""
+    check_least(spec, 1, "size", "num_heads", "num_layers", "feed_forward_size")
+    check_most(spec, LAYERS, "num_layers")
+    check_most(spec, SIZES, "size", "num_heads", "feed_forward_size")
+    check_shares(spec, "dropout")
+    if spec.size % spec.num_heads or spec.size % 2:
+        raise ArgumentError(
+            f"`size` must be even and a multiple of `num_heads`, {spec.num_heads}; received {spec.size}."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

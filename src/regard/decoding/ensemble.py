@@ -59,21 +59,21 @@ class Ensemble:
     ) -> Stepped[Members]:
         """Read the next tokens, and give the mean probability of each word after them."""
         members = zip(self.models, state.parts, memory.parts, strict=True)
-        output = [model.step(tokens, member_state, source, weights=weights) for model, member_state, source in members]
-        sizes = [item[0].size(-1) for item in output]
+        steps = [model.step(tokens, member_state, source, weights=weights) for model, member_state, source in members]
+        sizes = [item[0].size(-1) for item in steps]
         if len(set(sizes)) > 1:
             raise ArgumentError(
                 f"`models` must share one vocabulary; received models of {' and '.join(map(str, sizes))} words."
             )
-        total = torch.stack([item[0] for item in output]).logsumexp(0) - math.log(len(output))
-        return total, Members(tuple(item[1] for item in output)), _concatenate([item[2] for item in output])
+        total = torch.stack([item[0] for item in steps]).logsumexp(0) - math.log(len(steps))
+        return total, Members(tuple(item[1] for item in steps)), _concatenate([item[2] for item in steps])
 
 
 def _concatenate(weights: Sequence[Tensor | None]) -> Tensor | None:
     """Concatenate the layers of all members: (rows, layers, heads, new, source)."""
-    received = [item for item in weights if item is not None]
-    if not received:
+    parts = [item for item in weights if item is not None]
+    if not parts:
         return None
-    if len({item.size(2) for item in received}) > 1:
-        received = [item.mean(2, keepdim=True) for item in received]
-    return torch.cat(received, dim=1)
+    if len({item.size(2) for item in parts}) > 1:
+        parts = [item.mean(2, keepdim=True) for item in parts]
+    return torch.cat(parts, dim=1)

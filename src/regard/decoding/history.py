@@ -74,44 +74,44 @@ class History:
         result: list[list[Hypothesis]] = [[] for _ in self.lengths]
         leaves = self._leaves(count)
         if leaves:
-            output = self._follow(leaves)
+            paths = self._follow(leaves)
             for number, leaf in enumerate(leaves):
-                result[leaf.sentence].append(self._hypothesis(leaf, *(column[number] for column in output)))
+                result[leaf.sentence].append(self._hypothesis(leaf, *(column[number] for column in paths)))
         return result
 
     def _leaves(self, count: int) -> list[_Leaf]:
         """Give the best leaves of each sentence, sentence by sentence."""
         leaves: list[list[_Leaf]] = [[] for _ in self.lengths]
         for number, step in enumerate(self.steps):
-            index, pick = step.ended.nonzero().unbind(1)
-            ended = (step.sentences[index].tolist(), step.score[index, pick].tolist(), pick.tolist())
-            for sentence, score, item in zip(*ended, strict=True):
-                leaves[sentence].append(_Leaf(sentence, score, number, item))
+            row, picks = step.ended.nonzero().unbind(1)
+            ended = (step.sentences[row].tolist(), step.score[row, picks].tolist(), picks.tolist())
+            for sentence, score, pick in zip(*ended, strict=True):
+                leaves[sentence].append(_Leaf(sentence, score, number, pick))
         return [leaf for group in leaves for leaf in sorted(group, key=lambda leaf: -leaf.score)[:count]]
 
     def _follow(self, leaves: list[_Leaf]) -> _Paths:
         """Follow the back-pointers of all leaves at once, from the last step to the first."""
         sentence, last, pick = torch.tensor([[leaf.sentence, leaf.step, leaf.pick] for leaf in leaves]).unbind(1)
-        output: list[tuple[Tensor, Tensor, Tensor]] = []
+        columns: list[tuple[Tensor, Tensor, Tensor]] = []
         for number in range(int(last.max()), -1, -1):
             step = self.steps[number]
             index_of = torch.zeros(len(self.lengths), dtype=torch.long)
             index_of[step.sentences] = torch.arange(len(step.sentences))
             # a leaf of an earlier step has no pick here: whatever is read for it is cut off by its length
             at = index_of[sentence], torch.where(number <= last, pick, 0)
-            output.append((step.token[at], step.log_probability[at], step.row[at]))
+            columns.append((step.token[at], step.log_probability[at], step.row[at]))
             pick = torch.where(number <= last, step.parent[at], pick)
-        return _Paths(*(torch.stack(column[::-1], dim=1) for column in zip(*output, strict=True)))
+        return _Paths(*(torch.stack(column[::-1], dim=1) for column in zip(*columns, strict=True)))
 
     def _hypothesis(self, leaf: _Leaf, tokens: Tensor, log_probabilities: Tensor, rows: Tensor) -> Hypothesis:
         length = leaf.step + 1
-        output = tokens[:length].tolist()
+        token_ids = tokens[:length].tolist()
         picked = zip(self.steps[:length], rows[:length].tolist(), strict=True)
         weights = [step.weights[row] for step, row in picked if step.weights is not None]
         return Hypothesis(
-            tokens=tuple(output),
+            tokens=tuple(token_ids),
             log_probabilities=tuple(log_probabilities[:length].tolist()),
-            finished=output[-1] == self.end,
+            finished=token_ids[-1] == self.end,
             score=leaf.score,
             weights=torch.stack(weights, dim=-2)[..., : self.lengths[leaf.sentence]] if weights else None,
         )

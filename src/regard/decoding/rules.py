@@ -99,12 +99,12 @@ def check_prefix(
             f"`prefix` must have one list of tokens for each of the {batch} sentences; received {len(prefix)}. "
             "Give an empty list where there is none."
         )
-    for number, item in enumerate(prefix):
-        if end in item:
+    for number, tokens in enumerate(prefix):
+        if end in tokens:
             raise ArgumentError(f"`prefix` must not hold the end token, {end}; received it in number {number}.")
-        if max_length is not None and len(item) >= max_length:
+        if max_length is not None and len(tokens) >= max_length:
             raise ArgumentError(
-                f"`prefix` must be shorter than `max_length`, {max_length}; received {len(item)} tokens in number "
+                f"`prefix` must be shorter than `max_length`, {max_length}; received {len(tokens)} tokens in number "
                 f"{number}."
             )
     return prefix

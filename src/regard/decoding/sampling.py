@@ -23,11 +23,11 @@ def uniform_numbers(
     """
     numbers = torch.zeros(len(sources), count, max(limits, default=0), dtype=torch.float64)
     for sentence, (source, limit) in enumerate(zip(sources, limits, strict=True)):
-        for output in range(count):
-            name = f"{seed}/{output}/{' '.join(map(str, source))}"
+        for sample in range(count):
+            name = f"{seed}/{sample}/{' '.join(map(str, source))}"
             stream = random.Random(hashlib.sha256(name.encode()).digest())
             drawn = [stream.getrandbits(32) / 2**32 for _ in range(limit)]
-            numbers[sentence, output, :limit] = torch.tensor(drawn, dtype=torch.float64)
+            numbers[sentence, sample, :limit] = torch.tensor(drawn, dtype=torch.float64)
     return numbers
 
 

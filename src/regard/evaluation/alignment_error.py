@@ -62,14 +62,14 @@ def alignment_error(hypotheses: Sequence[Collection[Link]], gold: Sequence[Colle
         )
     if not any(gold):
         raise ArgumentError("`gold` must hold at least one link; received none.")
-    output = in_sure = in_possible = num_sure = 0
+    num_predicted = in_sure = in_possible = num_sure = 0
     for links, right in zip(hypotheses, gold, strict=True):
-        result = {(link.source, link.target) for link in links}
+        predicted = {(link.source, link.target) for link in links}
         possible = {(link.source, link.target) for link in right}
         sure = {(link.source, link.target) for link in right if link.sure}
-        output, num_sure = output + len(result), num_sure + len(sure)
-        in_sure, in_possible = in_sure + len(result & sure), in_possible + len(result & possible)
-    return AlignmentScores.of_counts(predicted=output, sure=num_sure, in_sure=in_sure, in_possible=in_possible)
+        num_predicted, num_sure = num_predicted + len(predicted), num_sure + len(sure)
+        in_sure, in_possible = in_sure + len(predicted & sure), in_possible + len(predicted & possible)
+    return AlignmentScores.of_counts(predicted=num_predicted, sure=num_sure, in_sure=in_sure, in_possible=in_possible)
 
 
 def _share(part: int, whole: int) -> float:

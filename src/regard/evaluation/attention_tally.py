@@ -26,7 +26,7 @@ class HeadAttention:
     coverage: float
     """Share of the source tokens, `</s>` left out, that got more than half a token's worth of weight in all."""
     end_mass: float
-    """Weight on the source's `</s>`, while anything but the output's own `</s>` was said."""
+    """Weight on the source's `</s>`, at every output token but `</s>`."""
 
 
 class AttentionTally:
@@ -47,7 +47,7 @@ class AttentionTally:
         self.sentences = 0
 
     def add(self, weights: Float[Tensor, "layers heads target source"], *, finished: bool = True) -> None:
-        """Add one sentence; `finished` says that the last row is where `</s>` was said. The last column is `</s>`."""
+        """Add one sentence; `finished` says that the last row is that of `</s>`. The last column is `</s>`."""
         layers, heads, rows, columns = weights.shape
         if self._shape not in (None, (layers, heads)):
             raise ArgumentError(
@@ -57,14 +57,14 @@ class AttentionTally:
         self._shape = (layers, heads)
         self.sentences += 1
         weights = weights.double().cpu()
-        output = weights[:, :, : rows - 1] if finished else weights
+        word_rows = weights[:, :, : rows - 1] if finished else weights
         entropy, has_entropy = entropies(weights)
         self._sum("entropy", entropy.sum(-1), has_entropy.sum(-1))
         if columns > 1:
             self._sum("relative_entropy", entropy.sum(-1) / math.log(columns), has_entropy.sum(-1))
             covered = weights[..., :-1].sum(-2) > COVERED
             self._sum("coverage", covered.sum(-1), torch.full((layers, heads), columns - 1))
-        self._sum("end_mass", output[..., -1].sum(-1), torch.full((layers, heads), output.size(-2)))
+        self._sum("end_mass", word_rows[..., -1].sum(-1), torch.full((layers, heads), word_rows.size(-2)))
 
     def _sum(self, name: str, total: Tensor, count: Tensor) -> None:
         both = torch.stack([total.double(), count.double()])

@@ -1,4 +1,4 @@
-"""How surprised a language model is by a text, and in which unit that is said."""
+"""How surprised a language model is by a text, and in which unit that is measured."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -69,8 +69,8 @@ class Surprise:
     def total(cls, several: Sequence["Surprise"]) -> "Surprise":
         """Add up what several texts cost, measured in the same tokens."""
         if len({item.tokenization for item in several}) != 1:
-            text = ", ".join(sorted({item.tokenization for item in several})) or "none"
-            raise ArgumentError(f"`several` must be measured in the same tokens; received {text}.")
+            tokenizations = ", ".join(sorted({item.tokenization for item in several})) or "none"
+            raise ArgumentError(f"`several` must be measured in the same tokens; received {tokenizations}.")
         return cls(
             nats=math.fsum(item.nats for item in several),
             tokens=sum(item.tokens for item in several),
@@ -106,8 +106,8 @@ def total_surprise(
       window counts, so that with a small stride every token has seen at least length - stride before it. 0 is the
       whole window: quickest, and the first tokens of each have seen little.
 
-    At most `rows` lanes or windows are read at once, which needs less memory; where nothing is said, all lanes, or
-    windows of `CELLS` tokens together. `count` is told how many tokens have been read.
+    At most `rows` lanes or windows are read at once, which needs less memory; by default, all lanes, or
+    windows of `CELLS` tokens together. `count` receives how many tokens have been read.
     """
     if len(tokens) < 2:
         raise DataError(f"The text must have at least two tokens, of which the first is given; received {len(tokens)}.")
@@ -128,16 +128,16 @@ def total_surprise(
 
 
 def _nobody(tokens: int) -> None:
-    """Tell nobody."""
+    """Count nothing."""
 
 
 def _by_counts(model: CountingModel, tokens: NDArray[np.integer], count: Count) -> float:
     """Read a portion at a time, each after the last words of the one before."""
     total = 0.0
     for first in range(1, len(tokens), _PORTION):
-        known = max(0, first - model.context)
+        start = max(0, first - model.context)
         last = min(first + _PORTION, len(tokens))
-        total -= float(model.log_probabilities(tokens[known:last])[first - known :].sum())
+        total -= float(model.log_probabilities(tokens[start:last])[first - start :].sum())
         count(last - 1)
     return total
 
@@ -158,9 +158,9 @@ def _by_lanes(
         state: Any = model.start(len(batch))
         for first in range(0, lane, length):
             part = _placed(model, batch[:, first : min(first + length, lane) + 1])
-            encoded = model.read(part[:, :-1], state)
-            total += float(word_loss(encoded.features, model.output, part[:, 1:]).cross_entropy)
-            state = encoded.state
+            reading = model.read(part[:, :-1], state)
+            total += float(word_loss(reading.features, model.output, part[:, 1:]).cross_entropy)
+            state = reading.state
             count(min(number, top * lane + len(batch) * min(first + length, lane)))
     return total
 
@@ -177,8 +177,8 @@ def _by_windows(
         part = np.stack([padded[start : start + length + 1] for start in chosen])
         target = part[:, 1:].copy()
         target[chosen > 0, : length - stride] = 0  # seen in the window before
-        encoded = model.read(_placed(model, part[:, :-1]))
-        total += float(word_loss(encoded.features, model.output, _placed(model, target)).cross_entropy)
+        reading = model.read(_placed(model, part[:, :-1]))
+        total += float(word_loss(reading.features, model.output, _placed(model, target)).cross_entropy)
         count(min(number, int(chosen[-1]) + length))
     return total
 

@@ -1,4 +1,4 @@
-"""How many questions are answered right: in all, by kind, and by those who never look at the picture."""
+"""How many questions are answered right: in all, by kind, and by baselines that never read the picture."""
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
@@ -29,20 +29,20 @@ def score_answers(answers: Sequence[str], gold: Sequence[str], kinds: Sequence[s
             f"{len(kinds)}."
         )
     right: Counter[str] = Counter()
-    wanted: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for answer, true, kind in zip(answers, gold, kinds, strict=True):
-        wanted[kind] += 1
+        counts[kind] += 1
         right[kind] += answer == true
-    by_kind = {kind: right[kind] / wanted[kind] for kind in sorted(wanted)}
-    total = sum(right.values()) / max(1, sum(wanted.values()))
-    return AnswerScores(total, by_kind, {kind: wanted[kind] for kind in sorted(wanted)})
+    by_kind = {kind: right[kind] / counts[kind] for kind in sorted(counts)}
+    total = sum(right.values()) / max(1, sum(counts.values()))
+    return AnswerScores(total, by_kind, {kind: counts[kind] for kind in sorted(counts)})
 
 
 class BlindBaseline:
     """Answers without a picture: the commonest answer to the same question, or to one that begins alike.
 
     Learns from training questions and their answers. What was never asked is answered as the questions that share its
-    first two words, or as all. With `words=False` it does not hear the question either: the commonest answer of all.
+    first two words, or as all. With `words=False` it does not read the question either: the commonest answer of all.
 
     >>> blind = BlindBaseline(["what color is it?", "what color is it?", "is it big?"], ["red", "red", "no"])
     >>> blind.answer("what color is it?"), blind.answer("is it small?"), blind.answer("why?")

@@ -34,7 +34,7 @@ STRENGTH = 3.0
 
 
 def draw_sentences(task: Task, batch_size: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Draw words (batch, place, size), the numbers they carry and the place of each one's partner."""
+    """Draw words (batch, position, size), the numbers they carry and the position of each one's partner."""
     meanings = STRENGTH * nn.functional.normalize(torch.randn(batch_size, NUM_PAIRS, MEANING), dim=-1)
     sign = 1 if task == "alike" else -1
     words = torch.cat([meanings, sign * meanings], dim=1)

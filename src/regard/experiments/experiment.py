@@ -18,7 +18,7 @@ from regard.errors import ArgumentError, DataError
 Row = dict[str, str | int | float]
 """One line of a table, by column. A column that another row lacks is left empty there."""
 Watch = Callable[[float, str], None]
-"""Told how much is done, from zero to one, and what is being done."""
+"""Receives how much is done, from zero to one, and what is being done."""
 Choice = TypeVar("Choice")
 
 
@@ -102,12 +102,12 @@ def as_values(result: Result) -> dict[str, object]:
 
 
 def _write_csv(rows: list[Row], folder: Path, number: int) -> Path:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns(rows), restval="", lineterminator="\n")
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, columns(rows), restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     path = folder / ("table.csv" if number == 1 else f"table_{number}.csv")
-    path.write_text(text.getvalue(), encoding="utf-8")
+    path.write_text(buffer.getvalue(), encoding="utf-8")
     return path
 
 

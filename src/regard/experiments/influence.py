@@ -131,11 +131,11 @@ def _count(layer: nn.Module) -> int:
 def _draw(maps: dict[str, Tensor]) -> Figure:
     titles = [*maps, "attention, another sentence"]
     figure, axes = panels(2, 3, size=(3.3, 3.2), titles=titles)
-    for item, table in zip(axes, [*(result[0] for result in maps.values()), maps["attention"][1]], strict=True):
+    for panel, table in zip(axes, [*(result[0] for result in maps.values()), maps["attention"][1]], strict=True):
         words = [str(index + 1) for index in range(table.size(0))]
-        mesh = draw_heatmap(item, table / table.max(), query_labels=words, key_labels=words, numbers=False, sums=False)
-        item.set_xlabel("input")
-        item.set_ylabel("output")
+        mesh = draw_heatmap(panel, table / table.max(), query_labels=words, key_labels=words, numbers=False, sums=False)
+        panel.set_xlabel("input")
+        panel.set_ylabel("output")
     color_bar(mesh, axes, label="influence, of the largest")
     return figure
 

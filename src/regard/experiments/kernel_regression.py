@@ -58,22 +58,22 @@ def measure(settings: Settings) -> Result:
         "kernel, width 1": AttentionPooling("kernel"),
         "kernel, learned width": learn_width(key, value, steps=steps, settings=settings),
     }
-    indices = torch.linspace(0, REACH, 101)
+    queries = torch.linspace(0, REACH, 101)
     rows: list[Row] = []
     guesses, weights = {}, {}
     with torch.no_grad():
         for name, pooling in poolings.items():
-            guesses[name], weights[name] = pool(pooling, indices, key, value)
+            guesses[name], weights[name] = pool(pooling, queries, key, value)
             effective = 1 / weights[name].square().sum(-1).mean()
             rows.append(
                 {
                     "pooling": name,
-                    "error": (guesses[name] - truth(indices)).square().mean().item(),
+                    "error": (guesses[name] - truth(queries)).square().mean().item(),
                     "points that count": effective.item(),
                     "width": _width(pooling),
                 }
             )
-    figure = _draw(indices, key, value, guesses, weights)
+    figure = _draw(queries, key, value, guesses, weights)
     return Result(tables={f"{num_points} points with noise {NOISE:g}": rows}, figure=figure, reading=_read(rows))
 
 

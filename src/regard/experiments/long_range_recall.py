@@ -6,7 +6,7 @@ one fixed vector answers from the last state alone, the other from a weighted su
 $$\text{fixed:}\ o = f(h_n, q), \qquad \text{attention:}\ o = f\Big(\sum_j \alpha_j h_j, q\Big), \quad
 \alpha = \text{softmax}_j\big(v^\top \tanh(W q + U h_j)\big)$$
 
-Copying: keys are the places 1, 2, …, n in order. Associative recall: they come in random order, so that only the
+Copying: keys are the positions 1, 2, …, n in order. Associative recall: they come in random order, so that only the
 content can tell which word is meant. Both models have the same encoder, are trained for the same number of steps, and
 are scored by how many pairs were read, and by how long ago the one asked for was.
 
@@ -55,10 +55,10 @@ class Reader(nn.Module):
         encoded = self.encoder(self.key(keys) + self.word(words))
         query = self.key(questions)
         if self.attention is None:
-            known = encoded.state[:, -1:].expand_as(query)
+            context = encoded.state[:, -1:].expand_as(query)
         else:
-            known = self.attention(query, self.attention.remember(encoded.memory))
-        return self.answer(torch.cat([known, query], dim=-1))  # type: ignore[no-any-return]
+            context = self.attention(query, self.attention.remember(encoded.memory))
+        return self.answer(torch.cat([context, query], dim=-1))  # type: ignore[no-any-return]
 
 
 def draw_pairs(task: Task, *, batch_size: int, length: int) -> tuple[Tensor, Tensor]:
@@ -133,11 +133,11 @@ def _draw(results: Results) -> Figure:
     distances = [
         (f"{task}, {name}", list(range(max(scores))), scores[max(scores)]) for (task, name), scores in results.items()
     ]
-    for item, lines, what in ((left, lengths, "pairs read"), (right, distances, "pairs read since")):
-        draw_lines(item, lines, xlabel=what, ylabel="share of right answers", limits=(0, 1))
-        item.axhline(1 / NUM_WORDS, color=MUTED, linewidth=0.8, linestyle=":")
-        index = (item.get_xlim()[0], 1 / NUM_WORDS)
-        item.annotate("chance", index, xytext=(4, 3), textcoords="offset points", fontsize=8, color=MUTED)
+    for axes, lines, what in ((left, lengths, "pairs read"), (right, distances, "pairs read since")):
+        draw_lines(axes, lines, xlabel=what, ylabel="share of right answers", limits=(0, 1))
+        axes.axhline(1 / NUM_WORDS, color=MUTED, linewidth=0.8, linestyle=":")
+        corner = (axes.get_xlim()[0], 1 / NUM_WORDS)
+        axes.annotate("chance", corner, xytext=(4, 3), textcoords="offset points", fontsize=8, color=MUTED)
     left.set_xticks(lengths[0][1])
     return figure
 

@@ -31,12 +31,12 @@ STRENGTHS = (0.0, 0.1, 1.0)
 
 
 def draw_reviews(batch_size: int) -> tuple[Tensor, Tensor]:
-    """Draw words (batch, place) with one on each of food, service and price, and whether most of these are good."""
+    """Draw words (batch, position) with one on each of food, service and price, and whether most of these are good."""
     words = torch.randint(len(GOOD) + len(BAD), len(WORDS), (batch_size, LENGTH))
     good = torch.rand(batch_size, len(GOOD)) < 0.5
-    spoken = torch.arange(len(GOOD)) + len(GOOD) * (~good)
+    telling = torch.arange(len(GOOD)) + len(GOOD) * (~good)
     indices = torch.rand(batch_size, LENGTH).argsort(-1)[:, : len(GOOD)]
-    return words.scatter(1, indices, spoken), (good.sum(-1) > len(GOOD) / 2).float()
+    return words.scatter(1, indices, telling), (good.sum(-1) > len(GOOD) / 2).float()
 
 
 class Reviewer(nn.Module):
@@ -73,16 +73,16 @@ def train_reviewer(strength: float, *, steps: int, settings: Settings, begun: fl
 
 @torch.no_grad()
 def describe(model: Reviewer, words: Tensor, good: Tensor) -> Row:
-    """Say how right it is, how alike two hops are (the cosine of their weights), and what they see together."""
+    """Measure how right it is, how alike two hops are (the cosine of their weights), and what they cover together."""
     score, weights = model(words)
     unit = nn.functional.normalize(weights, dim=-1)
     alike = (unit @ unit.mT)[:, *torch.triu_indices(NUM_HOPS, NUM_HOPS, 1)]
-    known = weights.amax(1)[words < len(GOOD) + len(BAD)]
+    weights_of_telling = weights.amax(1)[words < len(GOOD) + len(BAD)]
     return {
         "right": ((score > 0) == (good > 0)).double().mean().item(),
         "hops alike": alike.mean().item(),
         "penalty": StructuredSelfAttention.penalty(weights).mean().item(),
-        "weight on a telling word": known.mean().item(),
+        "weight on a telling word": weights_of_telling.mean().item(),
     }
 
 
@@ -105,9 +105,9 @@ def _draw(models: dict[float, Reviewer], words: Tensor) -> Figure:
     figure, axes = panels(3, 1, size=(6.4, 1.9), titles=titles)
     labels = [WORDS[word] for word in words[0].tolist()]
     hops = [f"hop {hop + 1}" for hop in range(NUM_HOPS)]
-    for item, model in zip(axes, models.values(), strict=True):
-        mesh = draw_heatmap(item, model(words)[1][0], query_labels=hops, key_labels=labels, sums=False)
-        item.set(xlabel="", ylabel="")
+    for panel, model in zip(axes, models.values(), strict=True):
+        mesh = draw_heatmap(panel, model(words)[1][0], query_labels=hops, key_labels=labels, sums=False)
+        panel.set(xlabel="", ylabel="")
     color_bar(mesh, axes)
     return figure
 
@@ -119,23 +119,23 @@ def _read(rows: list[Row]) -> tuple[str, str, str]:
     first += (
         "the penalty parts them." if mild["hops alike"] < 0.7 * free["hops alike"] else "it does not part them here."
     )
-    text = "weight on a telling word"
+    name = "weight on a telling word"
     second = (
-        f"The largest weight on a telling word goes from {free[text]:.2f} to {mild[text]:.2f} and the share of right "
+        f"The largest weight on a telling word goes from {free[name]:.2f} to {mild[name]:.2f} and the share of right "
     )
     second += f"answers from {free['right']:.1%} to {mild['right']:.1%}: "
     second += (
         "the hops share the words out among them, at no cost."
-        if mild[text] > free[text] + 0.05 and mild["right"] >= free["right"] - 0.01
+        if mild[name] > free[name] + 0.05 and mild["right"] >= free["right"] - 0.01
         else "being apart does not by itself make them see more of what tells."
     )
     third = (
         f"With {strong['penalty times']:g} times it the hops are {strong['hops alike']:.2f} alike, but the weight on a "
     )
-    third += f"telling word is {strong[text]:.2f} and {strong['right']:.1%} are right: "
+    third += f"telling word is {strong[name]:.2f} and {strong['right']:.1%} are right: "
     third += (
         "too strong, it pays for being apart on words that say nothing."
-        if strong[text] < mild[text] - 0.05
+        if strong[name] < mild[name] - 0.05
         else "more of it does no harm here."
     )
     return first, second, third

@@ -62,7 +62,7 @@ class Blocks(nn.Module):
     def forward(
         self, words: Int[Tensor, "batch length"], *, mask: Mask | None = None
     ) -> Float[Tensor, "batch length words"]:
-        """Score every word at every place."""
+        """Score every word at every position."""
         states = self.positions(self.word(words))
         for block in self.blocks:
             states = block(states, mask=mask)
@@ -170,8 +170,8 @@ def _read(orders: dict[str, float], results: dict[str, dict[int, float]]) -> tup
 
 
 def _join(kinds: list[str], results: dict[str, dict[int, float]], length: int) -> str:
-    text = [f"{'none at all' if kind == 'none' else kind} ({results[kind][length]:.0%})" for kind in kinds]
-    return " and ".join([", ".join(text[:-1]), text[-1]] if len(text) > 1 else text) if text else "none"
+    parts = [f"{'none at all' if kind == 'none' else kind} ({results[kind][length]:.0%})" for kind in kinds]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts) if parts else "none"
 
 
 EXPERIMENT = Experiment(

@@ -62,11 +62,11 @@ def _draw(results: Results) -> Figure:
         "softmax gradient": "norm of the softmax's derivative",
     }
     figure, axes = panels(1, 3, size=(3.9, 3.1), titles=list(shown.values()))
-    for item, what in zip(axes, shown, strict=True):
+    for panel, what in zip(axes, shown, strict=True):
         lines = [(name, SIZES, [values[what] for values in all_values]) for name, all_values in results.items()]
         log, limits = ("xy", None) if what == "variance" else ("x", (0, None))
-        draw_lines(item, lines, xlabel="width of query and key", ylabel="", log=log, limits=limits)
-        item.set_xticks([4, 16, 64, 256, 1024], ["4", "16", "64", "256", "1024"])
+        draw_lines(panel, lines, xlabel="width of query and key", ylabel="", log=log, limits=limits)
+        panel.set_xticks([4, 16, 64, 256, 1024], ["4", "16", "64", "256", "1024"])
     return figure
 
 

@@ -35,7 +35,7 @@ SIZE = 64
 
 
 def cells_read(kind: Kind, layer: int, place: int, length: int) -> list[tuple[int, int]]:
-    """Name the cells that cell (layer, place) reads; layer 0 are the words.
+    """Name the cells that cell (layer, position) reads; layer 0 are the words.
 
     >>> cells_read("recurrent", 1, 3, length=8)
     [(0, 3), (1, 2)]
@@ -161,10 +161,10 @@ def _draw(timed: Timed) -> Figure:
     titles = [f"{kind}: earliest step" for kind in KINDS[:3]]
     titles += ["path between the ends", "multiply-adds", "milliseconds, measured"]
     figure, axes = panels(2, 3, size=(4.1, 2.6), titles=titles)
-    for item, kind in zip(axes[:3], KINDS[:3], strict=True):
-        _draw_grid(item, earliest_steps(kind, length=8, num_layers=3))
+    for panel, kind in zip(axes[:3], KINDS[:3], strict=True):
+        _draw_grid(panel, earliest_steps(kind, length=8, num_layers=3))
     lengths = list(timed["attention"])
-    for item, values in zip(
+    for panel, values in zip(
         axes[3:],
         (
             {kind: [float(path_length(kind, length)) for length in lengths] for kind in KINDS},
@@ -174,8 +174,8 @@ def _draw(timed: Timed) -> Figure:
         strict=True,
     ):
         lines = [(name.removesuffix(" convolution"), lengths, result) for name, result in values.items()]
-        draw_lines(item, lines, xlabel="words", ylabel="", log="xy")
-        item.set_xticks(lengths, [str(length) for length in lengths])
+        draw_lines(panel, lines, xlabel="words", ylabel="", log="xy")
+        panel.set_xticks(lengths, [str(length) for length in lengths])
     return figure
 
 

@@ -120,14 +120,14 @@ def _table(
 
 def _draw(index: dict[str, int], vectors: Tensor, sentences: list[list[str]]) -> Figure:
     sentence = next(
-        (item for item in sentences if len(item) in (9, 10) and all(word in index for word in item)), sentences[0]
+        (panel for panel in sentences if len(panel) in (9, 10) and all(word in index for word in panel)), sentences[0]
     )
     shown = [word for word in SHOWN if word in index]
     figure, axes = panels(1, 2, size=(5.0, 4.4), titles=["words of several groups", "a sentence"])
-    for item, words in zip(axes, (shown, [word for word in sentence if word in index]), strict=True):
+    for panel, words in zip(axes, (shown, [word for word in sentence if word in index]), strict=True):
         weights = attend(vectors[[index[word] for word in words]])
-        mesh = draw_heatmap(item, weights, query_labels=words, key_labels=words, sums=False)
-        item.set(xlabel="", ylabel="")
+        mesh = draw_heatmap(panel, weights, query_labels=words, key_labels=words, sums=False)
+        panel.set(xlabel="", ylabel="")
     color_bar(mesh, axes)
     return figure
 

@@ -6,8 +6,8 @@ $$A_2 (A_1 X V_1) V_2 = (A_2 A_1)\, X\, (V_1 V_2)$$
 
 The only nonlinearity is the softmax inside the weights. So here a stack is trained with weights that the words decide
 (softmax) and with weights that nothing decides (the plain average), each with nothing and with a feed-forward layer
-between; every layer is added to its input. The task: each word has two bits, is odd if they differ, and every place is
-to say whether odd words are the majority, so that a nonlinearity is needed before mixing. Then, untrained: how
+between; every layer is added to its input. The task: each word has two bits, is odd if they differ, and every position
+predicts whether odd words are the majority, so that a nonlinearity is needed before mixing. Then, untrained: how
 different the words of a sentence still are after many layers, which fades if nothing is added to the average.
 
 Reference: Vaswani et al. (2017), section 3.3, arXiv:1706.03762; Dong, Cordonnier and Loukas (2021), theorem 2.2,
@@ -55,12 +55,12 @@ class Stack(nn.Module):
         return states
 
     def forward(self, bits: Tensor) -> Tensor:
-        """Score the claim that odd words are the majority, at every place."""
+        """Score the claim that odd words are the majority, at every position."""
         return self.leave(self.states(self.enter(bits))).squeeze(-1)  # type: ignore[no-any-return]
 
 
 def draw_bits(batch_size: int) -> tuple[Tensor, Tensor]:
-    """Draw two bits for each word, and say at each place whether odd words are the majority."""
+    """Draw two bits for each word, and say at each position whether odd words are the majority."""
     bits = torch.randint(2, (batch_size, LENGTH, 2)).float() * 2 - 1
     odd = bits[..., 0] * bits[..., 1] < 0
     majority = odd.double().mean(-1, keepdim=True) > 0.5

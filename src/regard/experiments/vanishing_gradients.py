@@ -195,7 +195,7 @@ def _read(norms: Norms, trained: Trained) -> tuple[str, str, str]:
 
 
 def judge(left: dict[str, float]) -> str:
-    """Say what is left of each gradient, which of them have vanished, and whether attention keeps most."""
+    """Describe what is left of each gradient, which of them have vanished, and whether attention keeps most."""
     gone = [f"{name}'s" for name, share in left.items() if share < VANISHED]
     stayed = [f"{name}'s" for name, share in left.items() if share >= VANISHED]
     shares = _list([f"{share:.1g} of {name}'s" for name, share in left.items()])

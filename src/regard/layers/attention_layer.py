@@ -100,8 +100,8 @@ def remember_keys(
         raise ArgumentError(
             f"the attention of this block must have remember(key, value, mask); received {type(attention).__name__}."
         )
-    indices = {"positions": positions} if interface.key_positions else {}
-    memory: Memory = attention.remember(key, value, mask, **indices)  # type: ignore[operator]
+    options = {"positions": positions} if interface.key_positions else {}
+    memory: Memory = attention.remember(key, value, mask, **options)  # type: ignore[operator]
     return memory
 
 
@@ -122,17 +122,17 @@ def attend_to(
     return_weights: bool = False,
 ) -> tuple[Float[Tensor, "batch query value_size"], Float[Tensor, "batch *heads query key"] | None]:
     """Attend by any layer; give the context, or the attentional vector, and the weights, if asked for."""
-    indices = {"query_positions": query_positions, "position": position}
-    received = {name: value for name, value in indices.items() if value is not None}
+    offered = {"query_positions": query_positions, "position": position}
+    options = {name: value for name, value in offered.items() if value is not None}
     interface = interface_of(attention)
-    for name in received:
+    for name in options:
         if not getattr(interface, name):
             raise ArgumentError(
                 f"`{name}` must be None for an attention that does not take it; received one for "
                 f"{type(attention).__name__}. A layer declares what it takes as its `interface`."
             )
     memories = () if memory is None else (memory,)
-    result = attention(query, *memories, mask=mask, return_weights=return_weights, **received)
+    result = attention(query, *memories, mask=mask, return_weights=return_weights, **options)
     if isinstance(result, Attentional):
         return result.vector, result.weights
     if isinstance(result, Attended):
@@ -160,16 +160,16 @@ def attend_causally(
         filled = state.common_length()
     count, capacity = query.size(1), state.capacity
     if filled is None:
-        indices = state.next_positions(count)
+        positions = state.next_positions(count)
     else:
-        indices = torch.arange(filled, filled + count, device=query.device)
-    state = state.append(remember_keys(attention, query, mask=mask, positions=indices), filled=filled)
+        positions = torch.arange(filled, filled + count, device=query.device)
+    state = state.append(remember_keys(attention, query, mask=mask, positions=positions), filled=filled)
     result, weights = attend_to(
         attention,
         query,
         state if filled is None else state.first(filled + count),
-        mask=None if count == 1 else Causal(positions=indices),  # a single new position attends to all that is filled
-        query_positions=indices if interface_of(attention).query_positions else None,
+        mask=None if count == 1 else Causal(positions=positions),  # a single new position attends to all that is filled
+        query_positions=positions if interface_of(attention).query_positions else None,
         return_weights=return_weights,
     )
     if weights is not None and weights.size(-1) < capacity:

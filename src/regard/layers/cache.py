@@ -38,9 +38,7 @@ class WriteRight:
 
     def take(self, *tensors: Tensor) -> bool:
         """Use the right up, if it is there, for these very tensors, and if they may be written to here."""
-        if not self._rights or not all(
-            mine is received for mine, received in zip(self._rights[0], tensors, strict=True)
-        ):
+        if not self._rights or not all(mine is tensor for mine, tensor in zip(self._rights[0], tensors, strict=True)):
             return False
         if tensors[0].is_inference() and not torch.is_inference_mode_enabled():
             return False  # torch raises for writes into inference tensors outside inference mode
@@ -49,7 +47,7 @@ class WriteRight:
 
 
 def may_write(buffer: Shaped[Tensor, "..."]) -> bool:
-    """Tell whether writing in place would go unnoticed: by autograd, by a compiler, by a transform."""
+    """Return whether writing in place would go unnoticed: by autograd, by a compiler, by a transform."""
     if torch.compiler.is_compiling() or torch.is_grad_enabled():
         return False
     return type(buffer) in (Tensor, torch.nn.Parameter) and transform_in_force() is None

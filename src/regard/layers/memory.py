@@ -39,7 +39,7 @@ class Memory(NamedTuple):
     mask: Bool[Tensor, "batch capacity"] | None
     """True where a key may be attended to; None where all may, and all capacity is filled."""
     length: Int[Tensor, " batch"]
-    """Where the next key will be put: how many places of each batch element are filled."""
+    """Where the next key will be put: how many positions of each batch element are filled."""
     turned: bool = False
     """True where the keys have been turned by their positions already: `remember(…, positions=…)`."""
     write_right: WriteRight | None = None
@@ -108,8 +108,8 @@ class Memory(NamedTuple):
         filled = self._most() if filled is None else filled
         held = (self.key, self.value)
         key, value = (new_buffer(item, capacity=capacity, filled=filled, rows=rows) for item in held)
-        known = None if self.write_right is None else self.write_right.filled
-        return Memory(key, value, mask, length, self.turned, WriteRight(key, value, length, filled=known))
+        known_filled = None if self.write_right is None else self.write_right.filled
+        return Memory(key, value, mask, length, self.turned, WriteRight(key, value, length, filled=known_filled))
 
     def append(self, more: "Memory", *, filled: int | None = None) -> "Memory":
         """Put the keys of `more` behind those of each batch element; shapes stay, so compiled code need not change.
@@ -124,10 +124,10 @@ class Memory(NamedTuple):
         length, count = self.length + more.length, more.capacity
         counts = self.mask.new_ones(self.mask.size(0), count) if more.mask is None else more.mask
         if not may_write(self.key):
-            indices = self.next_positions(count)
-            key, value = put(self.key, more.key, at=indices), put(self.value, more.value, at=indices)
+            positions = self.next_positions(count)
+            key, value = put(self.key, more.key, at=positions), put(self.value, more.value, at=positions)
             right = None if self.write_right is None else WriteRight.used_up()
-            return Memory(key, value, self.mask.scatter(1, indices, counts), length, self.turned, right)
+            return Memory(key, value, self.mask.scatter(1, positions, counts), length, self.turned, right)
         mine = self.write_right is not None and self.write_right.take(self.key, self.value, self.length)
         held = self if mine else self._moved(self.mask, self.length, capacity=self.capacity, filled=filled)
         key, value, mask = held.key, held.value, self.mask.clone()
@@ -138,7 +138,7 @@ class Memory(NamedTuple):
         return Memory(key, value, mask, length, self.turned, WriteRight(key, value, length, filled=all_count))
 
     def _may_read(self) -> bool:
-        """Tell whether to ask for the lengths would break no graph and make no accelerator wait."""
+        """Return whether to ask for the lengths would break no graph and make no accelerator wait."""
         if torch.compiler.is_compiling() or self.length.device.type != "cpu" or not self.length.numel():
             return False
         return transform_in_force() is None
@@ -169,7 +169,7 @@ class Memory(NamedTuple):
     def select(self, rows: Int[Tensor, " rows"], *, filled: int | None = None) -> "Memory":
         """Take these rows of the batch, in this order; a row may come twice.
 
-        `filled` says how many places are filled at most, where that is known: no others need be copied.
+        `filled` says how many positions are filled at most, where that is known: no others need be copied.
         """
         rows = rows.to(device=self.key.device)
         mask, length = None if self.mask is None else self.mask.index_select(0, rows), self.length.index_select(0, rows)
@@ -189,7 +189,7 @@ class Memory(NamedTuple):
         return most if least == most and bool(self.mask[:, :most].all()) else None
 
     def first(self, count: int) -> "Memory":
-        """See the first `count` places alone, all of which count: for them no mask is needed."""
+        """See the first `count` positions alone, all of which count: for them no mask is needed."""
         key, value = (item.narrow(-2, 0, count) for item in (self.key, self.value))
         return Memory(key, value, None, self.length, self.turned)
 
@@ -222,15 +222,15 @@ class Memory(NamedTuple):
         """
         if isinstance(mask, Tensor) and mask.ndim == 3 and self.key.ndim == 4:
             mask = mask.unsqueeze(1)
-        wanted = None if mask is None else as_mask(mask)
-        if wanted is not None and leaves_positions_open(wanted):
-            indices = self.locate(query_length) if query_positions is None else query_positions
-            wanted = wanted if indices is None else put_at(wanted, indices)
+        call_mask = None if mask is None else as_mask(mask)
+        if call_mask is not None and leaves_positions_open(call_mask):
+            positions = self.locate(query_length) if query_positions is None else query_positions
+            call_mask = call_mask if positions is None else put_at(call_mask, positions)
         if self.mask is None:
-            return wanted
+            return call_mask
         tensor = self.mask[(slice(None), *[None] * (self.key.ndim - 2))]  # batch 1 (1) key
         own = Harmless(tensor) if self.write_right is None else Dense(tensor)
-        return own if wanted is None else own & wanted
+        return own if call_mask is None else own & call_mask
 
     def locate(self, query_length: int) -> Int[Tensor, "batch query"] | None:
         """Give the positions of queries by default: at the last keys. None means that the ends align.
@@ -242,8 +242,8 @@ class Memory(NamedTuple):
         if query_length == 1:
             return self.length[:, None] - 1
         raise ArgumentError(
-            f"`query_positions` must say where the {query_length} queries stand among {self.capacity} places, some of "
-            "them empty; received None. Before appending, memory.next_positions(count) gives it."
+            f"`query_positions` must say where the {query_length} queries stand among {self.capacity} positions, some "
+            "of them empty; received None. Before appending, memory.next_positions(count) gives it."
         )
 
 
@@ -323,12 +323,12 @@ def key_mask(
 
 
 def _is_plain(mask: Padding) -> bool:
-    """Tell whether the lengths decide alone: a subclass may forbid other keys."""
+    """Return whether the lengths decide alone: a subclass may forbid other keys."""
     return type(mask).dense is Padding.dense
 
 
 def leaves_positions_open(mask: Mask) -> bool:
-    """Tell whether a mask leaves open where the queries stand."""
+    """Return whether a mask leaves open where the queries stand."""
     match mask:
         case Causal() | Window():
             return mask.positions is None and mask.align == "end"
@@ -340,7 +340,7 @@ def leaves_positions_open(mask: Mask) -> bool:
 
 
 def speaks_of_keys(mask: Mask | Bool[Tensor, "..."] | None) -> bool:
-    """Tell whether a mask names keys one by one, so that it must be given as many as it names."""
+    """Return whether a mask names keys one by one, so that it must be given as many as it names."""
     match mask:
         case None | Causal() | Window() | Padding():
             return False

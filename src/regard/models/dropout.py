@@ -17,7 +17,7 @@ class Dropout(nn.Dropout):
     """What `nn.Dropout` is, five times as fast on a CPU.
 
     Torch draws a random double for each number there, which takes longer than a layer's matrix product. Here one draw
-    of 64 bits serves four numbers. `shared` drops the same features at every place of a sentence.
+    of 64 bits serves four numbers. `shared` drops the same features at every position of a sentence.
 
     Reference: Srivastava et al. (2014); Gal and Ghahramani (2016), section 4, arXiv:1512.05287 (shared).
     Differs: on a CPU the probability is a multiple of 2⁻¹⁶; what is kept is scaled by exactly that.
@@ -57,7 +57,9 @@ def keep(like: Tensor, probability: float) -> Tensor:
     return kept.mul_(LEVELS / (LEVELS - threshold))
 
 
-def drop_words(embedding: Float[Tensor, "batch place size"], probability: float) -> Float[Tensor, "batch place size"]:
+def drop_words(
+    embedding: Float[Tensor, "batch position size"], probability: float
+) -> Float[Tensor, "batch position size"]:
     """Drop whole words.
 
     Reference: Gal and Ghahramani (2016), section 4.2, arXiv:1512.05287; Sennrich, Haddow and Birch (2016), section
@@ -82,7 +84,7 @@ class _Drop(torch.autograd.Function):
 
 
 def quicken(model: nn.Module) -> None:
-    """Put `Dropout` in the place of every `nn.Dropout` inside a model."""
+    """Replace every `nn.Dropout` by `Dropout` inside a model."""
     for module in list(model.modules()):
         for name, child in module.named_children():
             if type(child) is nn.Dropout:

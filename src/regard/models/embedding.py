@@ -12,7 +12,7 @@ from regard.models.dropout import Dropout, drop_words
 
 
 class TokenEmbedding(nn.Module):
-    r"""Look each token up, and add its position where there are `positions`.
+    r"""Look up each token, and add its position where there are `positions`.
 
     $$x_t = \sqrt{d}\, E_{y_t} + p(t)$$
 
@@ -46,17 +46,17 @@ class TokenEmbedding(nn.Module):
 
     def forward(
         self,
-        tokens: Int[Tensor, "batch place"],
-        indices: Int[Tensor, "batch place"] | Int[Tensor, " place"] | None = None,
-    ) -> Float[Tensor, "batch place size"]:
-        """Embed tokens that stand at 0, 1, …, or at `places`, which all rows may share."""
+        tokens: Int[Tensor, "batch position"],
+        positions: Int[Tensor, "batch position"] | Int[Tensor, " position"] | None = None,
+    ) -> Float[Tensor, "batch position size"]:
+        """Embed tokens that stand at 0, 1, …, or at `positions`, which all rows may share."""
         embedding = self._look_up(tokens)
         if self.scale is not None:
             embedding = embedding * self.scale
         if self.training and self.word_dropout:
             embedding = drop_words(embedding, self.word_dropout)
         if self.positions is not None:
-            embedding = self.positions(embedding, indices)
+            embedding = self.positions(embedding, positions)
         return self.dropout(embedding)  # type: ignore[no-any-return]
 
     def _look_up(self, tokens: Tensor) -> Tensor:
@@ -73,5 +73,5 @@ class TokenEmbedding(nn.Module):
             ) from None
 
     def extra_repr(self) -> str:
-        """Show what is done besides looking up."""
+        """Show what is done besides the look-up."""
         return f"scaled={self.scale is not None}, word_dropout={self.word_dropout}"

@@ -13,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors import numpy as arrays_file
 from safetensors.torch import save_file
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from regard import __version__
 from regard.config.model import ModelSpec, SavedModel, StatisticalSpec
@@ -80,6 +81,21 @@ def load_model(folder: str | Path, *, device: torch.device | str = "cpu") -> Loa
     return LoadedModel(build_filled(build, Path(folder)).to(device).eval(), config)
 
 
+class _WithoutDraws(TorchFunctionMode):
+    """Leave out the random numbers of new parameters, which on the meta device would import the compiler (2 s)."""
+
+    _DRAWS = frozenset({Tensor.normal_, Tensor.uniform_})
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Give the tensor back as it is where it would be filled."""
+        named = kwargs or {}
+        if func in self._DRAWS or getattr(func, "__module__", "") == "torch.nn.init":
+            return args[0] if args else named["tensor"]
+        return func(*args, **named)
+
+
 def build_filled(build: Callable[[], Built], folder: Path) -> Built:
     """Build what config.json describes, and put the tensors of the folder's file in place of its own.
 
@@ -87,7 +103,7 @@ def build_filled(build: Callable[[], Built], folder: Path) -> Built:
     """
     path = folder / PARAMETERS
     try:
-        with torch.random.fork_rng(), torch.device("meta"):
+        with torch.random.fork_rng(), torch.device("meta"), _WithoutDraws():
             planned = saved_tensors(build())
     except (RuntimeError, ValueError, TypeError, ArithmeticError) as error:
         first = str(error).strip().split("\n")[0]
@@ -197,9 +213,9 @@ def _check_fits(own: Mapping[str, Tensor], file: Any, path: Path) -> None:
                 f"{path}: {name} must have the shape {tuple(tensor.shape)} that {CONFIG} asks for; received "
                 f"{tuple(shape)}."
             )
-        kind, wanted = stored.get_dtype(), _FLOATS if tensor.is_floating_point() else ("I64",)
-        if kind not in wanted:
-            raise DataError(f"{path}: {name} must be of {' or '.join(wanted)}; received {kind}.")
+        kind, expected = stored.get_dtype(), _FLOATS if tensor.is_floating_point() else ("I64",)
+        if kind not in expected:
+            raise DataError(f"{path}: {name} must be of {' or '.join(expected)}; received {kind}.")
         if tensor.is_floating_point():
             kinds.setdefault(kind, name)
     if len(kinds) > 1:

@@ -70,8 +70,10 @@ class _WordLoss(torch.autograd.Function):
     def forward(
         ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor, words: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
-        wanted = any(ctx.needs_input_grad[:3])
-        gradients = [torch.empty_like(rows), torch.zeros_like(weight), torch.zeros_like(bias)] if wanted else [None] * 3
+        needs_gradient = any(ctx.needs_input_grad[:3])
+        gradients = (
+            [torch.empty_like(rows), torch.zeros_like(weight), torch.zeros_like(bias)] if needs_gradient else [None] * 3
+        )
         limit = CHUNK_SIZE["cpu" if rows.device.type == "cpu" else "other"]
         size = max(1, limit // weight.size(0))
         memory = rows.new_empty(min(size, rows.size(0)), weight.size(0))
@@ -81,7 +83,7 @@ class _WordLoss(torch.autograd.Function):
             logits = torch.addmm(bias, part, weight.mT, out=memory[: part.size(0)])
             by_row = None if gradients[0] is None else gradients[0][first : first + size]
             losses.append(_chunk(logits, right, smoothing, part, weight, by_row, gradients[1], gradients[2]))
-        if wanted and smoothing:
+        if needs_gradient and smoothing:
             _spread(gradients, rows, weight, smoothing)
         ctx.save_for_backward(*gradients)
         total = torch.stack(losses).sum(0) if losses else torch.zeros(2, device=rows.device)

@@ -64,7 +64,7 @@ class PromptProtocol(H11Protocol):
 
 
 def make_server(app: FastAPI, *, protocol: type[PromptProtocol] = PromptProtocol) -> uvicorn.Server:
-    """Make a server for the studio, which is told where to listen when it is run."""
+    """Make a server for the studio, which learns where to listen when it is run."""
     config = uvicorn.Config(
         app,
         http=protocol,

@@ -68,7 +68,7 @@ def examples_for(thing: object) -> tuple[Example, ...]:
 
 
 def _knows_english(thing: Classifier | LanguageModel) -> bool:
-    """Tell whether three quarters of the passage's tokens are known, be they words, parts of words, or letters."""
+    """Return whether three quarters of the passage's tokens are known, be they words, parts of words, or letters."""
     encoded = thing.tokenizer.encode(" ".join(words(PASSAGE)))
     ids = encoded if isinstance(encoded, list) else encoded.ids
     return ids.count(UNKNOWN) <= len(ids) / 4

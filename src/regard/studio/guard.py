@@ -138,7 +138,7 @@ class Guard:
         return bytes(body)
 
     def _size(self, headers: Headers) -> int:
-        """Say how many bytes a request may bring: as many as it says, or the most where it does not say."""
+        """Return how many bytes a request may bring: its stated length, or the most where it states none."""
         return self.max_body if "transfer-encoding" in headers else int(headers.get("content-length", "0"))
 
     def refuse(self, method: str, headers: Headers) -> tuple[int, str]:
@@ -184,7 +184,7 @@ def host_name(host: str) -> str:
     """
     try:
         parts = urlsplit(f"//{host}")
-        known = not (parts.username or parts.path or parts.query or parts.fragment) and (parts.port or 0) >= 0
+        plain = not (parts.username or parts.path or parts.query or parts.fragment) and (parts.port or 0) >= 0
     except ValueError:
         return ""
-    return (parts.hostname or "") if known and "@" not in host else ""
+    return (parts.hostname or "") if plain and "@" not in host else ""

@@ -153,7 +153,7 @@ class Models:
         return fitting[name]
 
     def overview(self) -> dict[str, Any]:
-        """Tell the page what is open and what is being made."""
+        """List for the page what is open and what is being made."""
         from regard import __version__
 
         self.refresh()
@@ -178,7 +178,7 @@ def check_folder(path: Path) -> None:
     if is_hugging_face(result):
         holds, advice = (
             "a Hugging Face model",
-            f'Look at it in a page of its own: regard inspect {path} "text" --out page.html.',
+            f'Inspect it in a page of its own: regard inspect {path} "text" --out page.html.',
         )
     names = [task.model for task in TASKS.values()]
     raise DataError(
@@ -188,7 +188,7 @@ def check_folder(path: Path) -> None:
 
 
 def is_under_way(path: Path) -> bool:
-    """Tell whether a folder is that of a run that has no model yet."""
+    """Return whether a folder is that of a run that has no model yet."""
     return RunFolder(path).config.is_file() and not any((model / CONFIG).is_file() for model in _models_of(path))
 
 
@@ -204,7 +204,7 @@ def _models_of(path: Path) -> tuple[Path, Path]:
 
 
 def kind_of(thing: object) -> str:
-    """Say what kind of model was loaded."""
+    """Name the kind of model that was loaded."""
     match thing:
         case Translator():
             return "translator"

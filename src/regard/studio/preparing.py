@@ -49,7 +49,7 @@ class Preparation:
         return (RunFolder(self.folder / SYSTEM).model / CONFIG).is_file()
 
     def progress(self) -> dict[str, Any]:
-        """Tell how far it is."""
+        """Return how far it is."""
         line = last_report(RunFolder(self.folder / SYSTEM).metrics) if self._process else None
         return {
             "stage": self._stage,

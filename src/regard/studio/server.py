@@ -85,8 +85,8 @@ def _refused(request: Request, error: Exception) -> JSONResponse:
 def _malformed(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     wrong = error.errors()[0]
-    index = ".".join(str(part) for part in wrong["loc"][1:]) or "the request"
-    return JSONResponse({"error": f"`{index}` is not as it must be: {wrong['msg']}."}, 422)
+    key = ".".join(str(part) for part in wrong["loc"][1:]) or "the request"
+    return JSONResponse({"error": f"`{key}` is not as it must be: {wrong['msg']}."}, 422)
 
 
 def _sendable(text: str) -> str:

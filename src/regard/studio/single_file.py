@@ -17,7 +17,7 @@ PARTS = ("index.html", "studio.css", "studio.js")
 MAX_BYTES = 10 * 2**20
 """Letters of answers after which no more is recorded that a visitor may, but need not ask."""
 Watch = Callable[[str, int, int], None]
-"""Told what is being recorded, how many are, and of how many."""
+"""Receives what is being recorded, how many are, and of how many."""
 
 
 class Answer(NamedTuple):
@@ -38,7 +38,7 @@ class Recorded(NamedTuple):
     models: list[dict[str, Any]]
     answers: list[Answer]
     left_out: int = 0
-    """Questions of a visitor that are not answered, for want of room."""
+    """Questions of a visitor that are not answered, because the file would be too large."""
 
 
 def make_page(recorded: Recorded) -> str:
@@ -91,8 +91,8 @@ def _fill(data: str) -> str:
         ),
         "<title>": f'<meta http-equiv="Content-Security-Policy" content="{policy}"><title>',
     }
-    for index, part in parts.items():
-        page = page.replace(index, part, 1)
+    for marker, part in parts.items():
+        page = page.replace(marker, part, 1)
     return page
 
 

@@ -61,7 +61,7 @@ class Turns:
             self._leave(ticket)
 
     def is_first(self, ticket: object) -> bool:
-        """Tell whether it is the turn of a ticket."""
+        """Return whether it is the turn of a ticket."""
         return self._tickets[0] is ticket
 
     def _join(self) -> object:

@@ -1,7 +1,8 @@
-"""Attribution: what a prediction depends on, measured beside the weights of attention, for models of every task.
+"""Attribution: what a prediction depends on, measured beside the weights of attention.
 
-Each is measured in three ways: without a part of the input (`occlusion`), by `gradient_times_input`, and with uniform
-weights. `inspection/readings` has the measures; here is what each task reads and predicts.
+Translations, captions, answers and labels of images are measured in three ways: without a part of the input
+(`occlusion`), by `gradient_times_input`, and with uniform weights. Labels of texts are measured with uniform weights
+only, and language models not at all. `inspection/readings` has the measures; here is what each task reads and predicts.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +42,8 @@ class Attribution(NamedTuple):
     gradient: Float[Tensor, "outputs ..."]
     """How far the log-probability of the output would move if the network were linear there."""
     uniform: list[float] | None
-    """Log-probability of each output with uniform weights; None where the model does not attend to its input."""
+    """Log-probability of each output with uniform weights; None where no layer attends from the outputs to the input,
+    as in a Vision Transformer, which attends within the image."""
 
 
 def attribute_translation(translator: Translator, source: Sequence[int], tokens: Sequence[int]) -> Attribution:
@@ -51,28 +53,28 @@ def attribute_translation(translator: Translator, source: Sequence[int], tokens:
     """
     device = translator.device
     inputs = [START, *(tokens[:-1] if tokens[-1] == END else tokens)][: len(tokens)]
-    encoded, read = torch.tensor([inputs], device=device), torch.tensor(list(source), device=device)
+    target_input, source_input = torch.tensor([inputs], device=device), torch.tensor(list(source), device=device)
 
     def predict(sources: Tensor) -> Tensor:
         model: AnyModel = translator.model
         memory = model.encode(sources)
-        state = model.start(memory, capacity=encoded.size(1))
-        log_probabilities: Tensor = model.step(encoded.expand(len(sources), -1), state, memory)[0]
+        state = model.start(memory, capacity=target_input.size(1))
+        log_probabilities: Tensor = model.step(target_input.expand(len(sources), -1), state, memory)[0]
         return log_probabilities
 
-    changes = occlusion(predict, read[None], without_each(read)[:-1])
+    changes = occlusion(predict, source_input[None], without_each(source_input)[:-1])
     uniform = predict_with_uniform_weights(
-        translator.network, lambda: predict(read[None])[0], layers=source_layers(translator.model)
+        translator.network, lambda: predict(source_input[None])[0], layers=source_layers(translator.model)
     )
     return Attribution(
         torch.cat([changes, torch.zeros_like(changes[:, :1])], dim=1).cpu(),
-        _gradient_of_tokens(translator, read, encoded, torch.tensor(list(tokens), device=device)),
+        _gradient_of_tokens(translator, source_input, target_input, torch.tensor(list(tokens), device=device)),
         _chosen(uniform, tokens),
     )
 
 
 def _gradient_of_tokens(
-    translator: Translator, source: Tensor, encoded: Tensor, output: Tensor
+    translator: Translator, source: Tensor, target_input: Tensor, output: Tensor
 ) -> Float[Tensor, "target source"]:
     """Give gradient × input of each source token's embedding: the sentence once for each output, in one batch."""
     model, count = translator.network, len(output)
@@ -81,7 +83,7 @@ def _gradient_of_tokens(
 
     def predict(embedding: Tensor) -> Tensor:
         with replaced_output(model.source, embedding):
-            logits = model(sources, None, encoded.expand(count, -1))
+            logits = model(sources, None, target_input.expand(count, -1))
         log_probabilities: Tensor = logits[rows, rows].log_softmax(-1)[rows, output]
         return log_probabilities
 
@@ -116,10 +118,10 @@ def attribute_caption(captioner: Captioner, pixels: UInt8[Tensor, "3 height widt
     ids = [token for token in output if token != END]
     if not ids:
         return Attribution(torch.zeros(0, *GRID), torch.zeros(0, *GRID), None)
-    encoded = torch.tensor([START, *ids[:-1]], device=captioner.device)
+    target_input = torch.tensor([START, *ids[:-1]], device=captioner.device)
 
     def predict(images: Tensor) -> Tensor:
-        logits: Tensor = captioner.model(images, encoded.expand(len(images), -1))
+        logits: Tensor = captioner.model(images, target_input.expand(len(images), -1))
         return logits.log_softmax(-1)
 
     return attribute_image(captioner.model, predict, _image(pixels, captioner.device), ids, grid=_grid(weights))
@@ -188,7 +190,7 @@ def label_with_uniform_weights(classifier: Classifier, text: str, label: str) ->
 def _chosen(log_probabilities: Tensor | None, output: Sequence[int]) -> list[float] | None:
     if log_probabilities is None:
         return None
-    return [float(log_probabilities[index, item]) for index, item in enumerate(output)]
+    return [float(log_probabilities[index, token]) for index, token in enumerate(output)]
 
 
 def _image(pixels: Tensor, device: torch.device) -> Tensor:

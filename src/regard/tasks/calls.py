@@ -1,5 +1,6 @@
 """What `regard evaluate`, `compare` and `align` do, as calls: `regard.evaluate`, `regard.compare`, `regard.align`."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
@@ -7,10 +8,10 @@ from typing import Any, TypeAlias, get_args
 from regard.config.read import read_settings
 from regard.data.corpora.pair import Pair
 from regard.data.text.word_spans import Division
-from regard.errors import ArgumentError, ArgumentTypeError, near_miss, with_article
+from regard.errors import ArgumentError, ArgumentTypeError, brief, near_miss, with_article
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.readings.symmetrize import Join
-from regard.tasks.alignment.aligner import Aligner
+from regard.tasks.alignment.aligner import Aligner, check_choosing
 from regard.tasks.alignment.result import Alignment
 from regard.tasks.classification.model import Classifier
 from regard.tasks.evaluation.comparison import Comparison, evaluate_system, evaluate_systems, system_names
@@ -62,7 +63,8 @@ def evaluate(
     - `split`: a part of the data, such as valid, or test,long of a built-in corpus.
     - `trust`: open what config.toml of a run names that was not made here.
     - `settings`: others under dotted keys: of a translator search.beam, bins, tokenized, samples, seed, device; of a
-      language model stride and device; of the others device, text and label (columns of `data`).
+      language model stride and device; of the others device, and of a text classifier with `data` its columns, text
+      and label.
     - `on_progress`: called with what is done, how much of it, and of how much.
 
     `str()` of the result is for people, `table()` gives all figures as plain values. Nothing is written; `regard
@@ -88,8 +90,9 @@ def evaluate(
             return evaluate_texts(loaded, texts, name=name, stride=measuring.stride, watch=watch)
     side = request.for_side(task)
     if not request.data:
-        return evaluate_side(path, side, split=split, trust=trust)
-    return evaluate_labels(load(path, device=side.device), request.one_corpus(), side, name=name, run=run_of(path))
+        return evaluate_side(path, side, split=split, trust=trust, watch=watch)
+    loaded = load(path, device=side.device)
+    return evaluate_labels(loaded, request.one_corpus(), side, name=name, run=run_of(path), watch=watch)
 
 
 def compare(
@@ -149,25 +152,41 @@ def align(
     - `settings`: which weights are read: step, layer, head, norms, threshold. Without them and `develop`, two
       directions are read where they agree most, and one by its last layers.
 
+    A pair of more tokens than a model reads is cut there, with a warning.
+
     >>> [alignment.links for alignment in align("diagonal", [("la casa", "the house")])]
     [(Link(source=0, target=0, sure=True), Link(source=1, target=1, sure=True))]
     """
     _check_choice("join", join, get_args(Join))
     _check_choice("words", words, get_args(Division))
-    aligner = Aligner([model] if reverse is None else [model, reverse], words=words)
+    models = [model] if reverse is None else [model, reverse]
+    reading = read_settings(Reading, read_keys(settings)) if settings else None
+    check_choosing(models, develop=develop, settings=settings, train=train)
+    aligner = Aligner(models, words=words)
     aligner.train_on += _as_pairs(train)
     plain = _as_pairs(pairs)
-    if settings:
-        aligner.readings = [read_settings(Reading, read_keys(settings))] * len(aligner.readings)
+    if reading is not None:
+        aligner.readings = [reading] * len(models)
     elif develop:
         aligner.choose_by_gold(develop)
     else:
         aligner.choose_by_agreement(plain)
-    return list(aligner.align(plain, join))
+    alignments = list(aligner.align(plain, join))
+    if cut := aligner.cut_warning(len(plain)):
+        warnings.warn(cut, stacklevel=2)
+    return alignments
 
 
 def _as_pairs(pairs: Sequence[Pair | tuple[str, str]]) -> list[Pair]:
-    return [pair if isinstance(pair, Pair) else Pair(source=pair[0], target=pair[1]) for pair in pairs]
+    if isinstance(pairs, str):
+        raise ArgumentTypeError(f"`pairs` must be a list of (source, target) texts; received the text {brief(pairs)}.")
+    return [pair if isinstance(pair, Pair) else _as_pair(pair, number) for number, pair in enumerate(pairs)]
+
+
+def _as_pair(pair: Sequence[str], number: int) -> Pair:
+    if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(text, str) for text in pair):
+        raise ArgumentTypeError(f"`pairs` must hold two texts each, (source, target); received {pair!r} at {number}.")
+    return Pair(source=pair[0], target=pair[1])
 
 
 def _evaluate_loaded(model: Model, request: Request, watch: Watch) -> Evaluation | TextEvaluation | SideEvaluation:
@@ -181,7 +200,7 @@ def _evaluate_loaded(model: Model, request: Request, watch: Watch) -> Evaluation
             return evaluate_texts(model, texts, name="model", stride=measuring.stride, watch=watch)
         case Classifier() | ImageClassifier():
             task = "classify" if isinstance(model, Classifier) else "images"
-            return evaluate_labels(model, request.one_corpus(), request.for_side(task))
+            return evaluate_labels(model, request.one_corpus(), request.for_side(task), watch=watch)
     raise ArgumentTypeError(
         "`model` must be a run folder, or a translator, a language model or a classifier that was loaded; received "
         f"{with_article(type(model).__name__)}. Give the run folder, whose data is measured on."

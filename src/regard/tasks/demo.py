@@ -89,7 +89,7 @@ class Data:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shown:
-    """A sentence, what each model makes of it, and where the one with attention looked, word by word."""
+    """A sentence, what each model makes of it, and the attention weights of the model that attends, word by word."""
 
     source: str
     read_as: Mapping[str, str]
@@ -210,8 +210,10 @@ def _figures(run: Path) -> str:
 def _sure(translator: Translator, test: Sequence[Pair]) -> str:
     """Find a sentence of some length that is translated right, as `regard translate` does it."""
     tried = [pair for pair in test if 5 <= len(pair.source.split()) <= 12][:40]
-    output = translator.translate([pair.source for pair in tried])
-    return next((pair.source for pair, text in zip(tried, output, strict=True) if text == pair.target), test[0].source)
+    translations = translator.translate([pair.source for pair in tried])
+    return next(
+        (pair.source for pair, text in zip(tried, translations, strict=True) if text == pair.target), test[0].source
+    )
 
 
 def _chosen(test: Sequence[Pair], plan: Plan) -> list[Pair]:
@@ -223,13 +225,13 @@ def _chosen(test: Sequence[Pair], plan: Plan) -> list[Pair]:
 
 
 def _show(models: dict[str, Translator], pair: Pair, reading: Reading) -> Shown:
-    output = {system: model.translate([pair.source], Search(beam=1))[0] for system, model in models.items()}
-    drawn = align(models["bahdanau"], [Pair(source=pair.source, target=output["bahdanau"])], reading=reading)[0]
+    translations = {system: model.translate([pair.source], Search(beam=1))[0] for system, model in models.items()}
+    drawn = align(models["bahdanau"], [Pair(source=pair.source, target=translations["bahdanau"])], reading=reading)[0]
     return Shown(
         source=pair.source,
         read_as=drawn.read_as,
         reference=pair.target,
-        by_system=output,
+        by_system=translations,
         source_words=drawn.source,
         target_words=drawn.target,
         weights=drawn.weights[:, : len(drawn.source)],

@@ -16,7 +16,7 @@ def make_demo_page(result: Demonstrated) -> str:
         "<h1>One fixed vector, or attention</h1>",
         f"<p>Two recurrent translators learned Spanish to English from {escape(CORPUS)}, a grammar with known word "
         "links. <b>fixed</b> reads a sentence into one vector and writes from that (Sutskever et al. 2014, Cho et al. "
-        "2014). <b>bahdanau</b> looks back at the words of the source while it writes (Bahdanau et al. 2014). On "
+        "2014). <b>bahdanau</b> attends to the words of the source while it writes (Bahdanau et al. 2014). On "
         f"sentences of {escape(str(last))} words the first reaches {fixed:.1f} BLEU, the second {attention:.1f}.</p>",
         "<h2>Quality by length</h2>",
         f"<figure>{_lengths(result)}<figcaption>BLEU with its 95 % band, greedy decoding; n sentences of each length, "
@@ -26,7 +26,7 @@ def make_demo_page(result: Demonstrated) -> str:
         _errors(result),
         "<h2>What it attended to</h2>",
         "<p>Each row is a word that <b>bahdanau</b> wrote, each column a word it read; the stronger the color, the "
-        "more weight. Weights show where the model looked, which is not why it wrote the word.</p>",
+        "more weight. Weights show what the model attended to, which is not why it wrote the word.</p>",
         *(_shown(item) for item in result.shown),
         "<h2>How it was measured</h2><ul>",
         *(f"<li>{escape(item.name)}: <code>{escape(item.signature)}</code></li>" for item in result.evaluations),

@@ -39,28 +39,30 @@ def inspect_translator(
             f"`model` must be one model to be inspected; received {len(translator.models)} that translate together. "
             "Inspect each alone."
         )
-    model, index = translator.network, translator.device
+    model, device = translator.network, translator.device
     respelled = None if target is None else translator.read([target], side="target")[0]
     if respelled is None:
         result = translator.search([text], search)[0][0]
     else:
         result = translator.force([text], [respelled.text])[0]
     output = result.hypothesis.tokens
-    source = torch.tensor([[*result.source_ids.tolist(), END]], device=index)
-    before, spoken = (torch.tensor([ids], device=index) for ids in ([START, *output[:-1]], list(output)))
-    lengths = [torch.tensor([item.size(1)], device=index) for item in (source, spoken)]
+    source = torch.tensor([[*result.source_ids.tolist(), END]], device=device)
+    target_input, target_output = (torch.tensor([ids], device=device) for ids in ([START, *output[:-1]], list(output)))
+    lengths = [torch.tensor([item.size(1)], device=device) for item in (source, target_output)]
     with record(model) as trace:
-        encoded = force(model, source, lengths[0], before, spoken, lengths[1])[0]
+        forced = force(model, source, lengths[0], target_input, target_output, lengths[1])[0]
     trace = joined(trace)
-    received, description = translator.tokenizers
+    source_tokenizer, target_tokenizer = translator.tokenizers
     tokens = result.source_tokens
-    spelled = result.target_tokens if respelled is None else tuple(name_tokens(description, respelled.text, output))
-    read = _spelling(description, before[0].tolist(), [*description.pieces([START]), *spelled[:-1]])
+    spelled = (
+        result.target_tokens if respelled is None else tuple(name_tokens(target_tokenizer, respelled.text, output))
+    )
+    read = _spelling(target_tokenizer, target_input[0].tolist(), [*target_tokenizer.pieces([START]), *spelled[:-1]])
     crossing, spellings = _label_translation(
         trace,
-        _spelling(received, source[0].tolist(), tokens),
+        _spelling(source_tokenizer, source[0].tolist(), tokens),
         read,
-        _spelling(description, list(output), spelled),
+        _spelling(target_tokenizer, list(output), spelled),
     )
     return Inspection(
         text=text,
@@ -70,7 +72,7 @@ def inspect_translator(
         target=result.text,
         target_tokens=spelled,
         model=str(translator),
-        target_probabilities=tuple(torch.tensor(encoded.log_probabilities).exp().tolist()),
+        target_probabilities=tuple(torch.tensor(forced.log_probabilities).exp().tolist()),
         read_as={**result.read.words, **(respelled.words if respelled else {})},
         spellings=spellings,
     )
@@ -107,27 +109,27 @@ def inspect_language_model(loaded: LanguageModel, text: str = "", *, target: str
     if not isinstance(model, LanguageNetwork):
         raise ArgumentError(f"`model` must attend to be inspected; received {loaded}, which counts.")
     _check_attends(model, loaded.config.model.kind, preset="gru-attention")
-    received, more = tokenizer.encode(text), [] if target is None else tokenizer.encode(target)
-    description = [END, *received, *more]
-    if model.reach is not None and len(description) > model.reach:
+    text_tokens, target_tokens = tokenizer.encode(text), [] if target is None else tokenizer.encode(target)
+    prompt = [END, *text_tokens, *target_tokens]
+    if model.reach is not None and len(prompt) > model.reach:
         raise ArgumentError(
-            f"`text` must have at most {model.reach - 1:,} tokens, with the target; received {len(description) - 1:,}. "
+            f"`text` must have at most {model.reach - 1:,} tokens, with the target; received {len(prompt) - 1:,}. "
             "Shorten it."
         )
     with record(model) as trace:
-        encoded = model(torch.tensor([description], device=loaded.device))
-    chances = model.output(encoded.features[0]).float().softmax(-1).cpu()
+        reading = model(torch.tensor([prompt], device=loaded.device))
+    chances = model.output(reading.features[0]).float().softmax(-1).cpu()
     tokens = [
         tokenizer.piece(END),
-        *name_tokens(tokenizer, text, received),
-        *name_tokens(tokenizer, target or "", more),
+        *name_tokens(tokenizer, text, text_tokens),
+        *name_tokens(tokenizer, target or "", target_tokens),
     ]
-    side = _spelling(tokenizer, description, tokens)
+    side = _spelling(tokenizer, prompt, tokens)
     trace = Trace([_last_keys(call, len(tokens)) for call in joined(trace)])
     trace.label(query=tokens, key=tokens)
-    possible = torch.from_numpy(OpenCharacter(tokenizer, description).next_producible())
+    possible = torch.from_numpy(OpenCharacter(tokenizer, prompt).next_producible())
     best = chances[-1].masked_fill(~possible, 0.0).topk(min(SHOWN, int(possible.sum())))
-    first = len(description) - len(more)
+    first = len(prompt) - len(target_tokens)
     return Inspection(
         text=text,
         tokens=tuple(tokens),
@@ -136,7 +138,9 @@ def inspect_language_model(loaded: LanguageModel, text: str = "", *, target: str
         target=target,
         target_tokens=tuple(tokens[first:]),
         model=str(loaded),
-        target_probabilities=tuple(chances[first - 1 + index, token].item() for index, token in enumerate(more)),
+        target_probabilities=tuple(
+            chances[first - 1 + index, token].item() for index, token in enumerate(target_tokens)
+        ),
         likely=tuple(map(Likely, map(tokenizer.piece, best.indices.tolist()), best.values.tolist())),
         spellings=dict.fromkeys(trace.layers, (side, side)),
     )
@@ -182,7 +186,7 @@ def inspect_classifier(classifier: Classifier, text: str) -> Inspection:
 
 
 def _reads(call: Call) -> bool:
-    """Say whether a layer of a classifier reads the text; the others sum it up."""
+    """Return whether a layer of a classifier reads the text; the others sum it up."""
     return call.layer.split(".")[0] == "reader"
 
 

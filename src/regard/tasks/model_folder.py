@@ -42,7 +42,7 @@ def find_model(path: str | Path) -> Path:
 
 
 def usable_now(path: Path) -> str:
-    """Say what can be done with a run that was stopped; nothing where it has no model yet."""
+    """Describe what can be done with a run that was stopped; nothing where it has no model yet."""
     run = RunFolder(path)
     task = saved_task(run.best)
     if task is None or (step := run.best_step()) is None:
@@ -84,7 +84,7 @@ def check_kind(folder: Path, *tasks: str) -> str:
 
 
 def digest_model(folder: Path) -> str:
-    """Give a number for all that decides what a model says."""
+    """Give a number for all that decides what a model outputs."""
     digest = hashlib.sha256()
     named = (PARAMETERS, "model.bin", "tokenizer.json", FILE, *TOKENIZER_FILES)  # model.bin is that of an export
     for name in (CONFIG, *(name for name in named if (folder / name).is_file())):

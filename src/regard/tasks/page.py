@@ -106,9 +106,13 @@ def _figure(caption: str, curves: Mapping[str, Sequence[tuple[float, float]]]) -
     span = (high - low) or abs(high) or 1.0
     lines = []
     for style, points in zip(("one", "two"), drawn.values(), strict=False):
-        indices = " ".join(f"{50 + 330 * x / right:.1f},{170 - 150 * (y - low) / span:.1f}" for x, y in points)
-        dot = f'<circle cx="{indices.split(",")[0]}" cy="{indices.split(",")[1]}" r="2"/>' if len(points) == 1 else ""
-        lines.append(f'<g class="{style}" fill="none" stroke-width="1.8"><polyline points="{indices}"/>{dot}</g>')
+        coordinates = " ".join(f"{50 + 330 * x / right:.1f},{170 - 150 * (y - low) / span:.1f}" for x, y in points)
+        dot = (
+            f'<circle cx="{coordinates.split(",")[0]}" cy="{coordinates.split(",")[1]}" r="2"/>'
+            if len(points) == 1
+            else ""
+        )
+        lines.append(f'<g class="{style}" fill="none" stroke-width="1.8"><polyline points="{coordinates}"/>{dot}</g>')
     axes = (
         '<path d="M50 15V170H385" fill="none" stroke="var(--line)"/>'
         f'<text x="45" y="24" text-anchor="end">{_short(high)}</text>'
@@ -141,10 +145,10 @@ def weights_table(
     rows = []
     for word, row in zip(target, weights, strict=False):
         cells = "".join(
-            f'<td style="--weight:{weight:.3f}" title="{escape(f"{word} → {known}: {weight:.3f}")}"></td>'
-            for known, weight in zip(source, row, strict=False)
+            f'<td style="--weight:{weight:.3f}" title="{escape(f"{word} → {source_word}: {weight:.3f}")}"></td>'
+            for source_word, weight in zip(source, row, strict=False)
         )
         rows.append(f"<tr><th>{escape(word)}</th>{cells}</tr>")
-    output = f"<small>{escape(caption)}</small>" if caption else ""
+    note = f"<small>{escape(caption)}</small>" if caption else ""
     table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f'<div class="wide"><table class="weights">{table}</table>{output}</div>'
+    return f'<div class="wide"><table class="weights">{table}</table>{note}</div>'

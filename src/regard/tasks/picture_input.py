@@ -26,9 +26,9 @@ def read_any_picture(
     """
     from PIL import Image
 
-    wanted = (size, size) if isinstance(size, int) else size
+    shape = (size, size) if isinstance(size, int) else size
     if isinstance(image, str | Path):
-        return torch.from_numpy(read_picture(Path(image), size=wanted, channels=channels))
+        return torch.from_numpy(read_picture(Path(image), size=shape, channels=channels))
     if isinstance(image, Tensor):
         if image.ndim != 3 or image.size(0) != channels or not image.is_floating_point():
             raise ArgumentError(
@@ -36,7 +36,7 @@ def read_any_picture(
                 f"{image.dtype} of {tuple(image.shape)}."
             )
         pixels = (image.detach().float().clamp(0, 1) * 255).round().byte().cpu().numpy()
-        return torch.from_numpy(resize_images(pixels[None], wanted)[0])
+        return torch.from_numpy(resize_images(pixels[None], shape)[0])
     if isinstance(image, np.ndarray):
         if image.dtype != np.uint8 or image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] not in (3, 4)):
             raise ArgumentError(
@@ -45,7 +45,7 @@ def read_any_picture(
             )
         image = Image.fromarray(image)
     if isinstance(image, Image.Image):
-        return torch.from_numpy(fit_picture(image, size=wanted, channels=channels))
+        return torch.from_numpy(fit_picture(image, size=shape, channels=channels))
     raise ArgumentTypeError(
         f"`{name}` must be a path, a Pillow image, an array or a tensor; received {type(image).__name__}."
     )

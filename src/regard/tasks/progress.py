@@ -1,5 +1,6 @@
 """How far a run is, and how one that was started from Python is shown: by a function of the caller's, or by a line."""
 
+import logging
 import math
 import sys
 import time
@@ -123,7 +124,8 @@ class Reporting:
         self._report(self._progress(validated.step, validated.seconds, valid))
 
     def noted(self, text: str) -> None:
-        """Leave notes out."""
+        """Log, under the name regard, what the command prints: what was left out of the data, which model suits."""
+        logging.getLogger("regard").info(text)
 
     def count(self, doing: str, done: int, *, unit: str, total: int | None = None) -> None:
         """Leave the work before training out."""

@@ -107,15 +107,15 @@ def _describe(
     index: int, words: list[str], names: list[str], weights: Float[Tensor, "heads words words"], *, causal: bool
 ) -> dict[str, Any]:
     row = weights[:, index].mean(0)
-    known = index + 1 if causal else len(words)
-    best = row[:known].topk(min(TOP, known))
-    highest = weights[:, index, :known].max(-1)
+    visible = index + 1 if causal else len(words)
+    best = row[:visible].topk(min(TOP, visible))
+    highest = weights[:, index, :visible].max(-1)
     return {
         "word": words[index],
         "position": index,
         "number": index + (words[0] != "</s>"),
-        "visible": known,
-        "uniform": 1 / known,
+        "visible": visible,
+        "uniform": 1 / visible,
         "top": [
             {"word": words[key], "position": key, "weight": weight}
             for key, weight in zip(best.indices.tolist(), best.values.tolist(), strict=True)
@@ -124,7 +124,7 @@ def _describe(
             {"head": name, "word": words[key], "position": key, "weight": weight}
             for name, key, weight in zip(names, highest.indices.tolist(), highest.values.tolist(), strict=True)
         ],
-        "readings": _readings(index, words, names, weights, known),
+        "readings": _readings(index, words, names, weights, visible),
     }
 
 

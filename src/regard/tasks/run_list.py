@@ -1,6 +1,5 @@
 """The runs under a folder: what each trains, how far it is, how well it does, and how its settings differ."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,10 @@ from regard.training.run_folder import RunFolder, read_written
 RunState = Literal["running", "stopped", "finished", "unreadable"]
 _DEEP = 3
 """Folders within one another that are searched."""
+KINDS = ("model.kind", "model.cell", "model.attention.kind", "model.attention.score", "model.image.kind")
+"""Settings that say together what a model is."""
+_DERIVED = ("train.log_every", "train.validate_every", "train.schedule.warm_up", "train.valid_sentences")
+"""Settings that follow from the data and the steps where nobody chose them: they would hide what was chosen."""
 _NOT_FIGURES = ("event", "step", "seconds", "best", "samples")
 
 
@@ -25,7 +28,7 @@ class RunSummary:
     state: RunState
     task: str = ""
     kind: str = ""
-    """The kind of model."""
+    """The kind of model, with its attention or cell where it has several."""
     step: int = 0
     """Steps that are saved."""
     steps: int = 0
@@ -35,12 +38,13 @@ class RunSummary:
     figures: dict[str, float] = field(default_factory=dict)
     """Those of the best validation; of a model that is counted, those measured at its end."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """Every setting under its dotted key; `list_runs` leaves those in which runs of the same task differ."""
+    """Every setting under its dotted key; `list_runs` leaves those in which runs of the same task differ, those of the
+    model where runs of the same kind of model do."""
 
 
-def list_runs(folder: Path) -> list[RunSummary]:
+def list_runs(folder: str | Path = "runs") -> list[RunSummary]:
     """Describe the run in `folder`, or those in it and in its folders, in the order of their names."""
-    runs = [describe_run(path) for path in sorted(_run_folders(folder, _DEEP))]
+    runs = [describe_run(path) for path in sorted(_run_folders(Path(folder), _DEEP))]
     return [replace(run, settings=_differing(run, runs)) for run in runs]
 
 
@@ -59,7 +63,7 @@ def describe_run(path: Path) -> RunSummary:
         path=path,
         state=state,
         task=task,
-        kind=str(settings.get("model.kind", "")),
+        kind="-".join(str(settings[key]) for key in KINDS if settings.get(key)),
         step=max(run.checkpoints.steps(), default=0),
         steps=0 if counted else int(settings.get("train.steps", 0)),
         best_step=step,
@@ -103,11 +107,12 @@ def _flat(table: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _differing(run: RunSummary, runs: Sequence[RunSummary]) -> dict[str, Any]:
-    """Give the settings of a run that all runs of its task have, and not all alike."""
-    same = [other.settings for other in runs if other.task == run.task and other.settings]
-    times = Counter(key for settings in same for key in settings)
+    """Give the settings in which runs of its task differ; those of the model, in which runs of its kind do."""
+    same = [other for other in runs if other.task == run.task and other.settings]
+    alike = [other for other in same if other.settings.get("model.kind") == run.settings.get("model.kind")]
     return {
         key: value
         for key, value in run.settings.items()
-        if times[key] == len(same) and any(other[key] != value for other in same)
+        if key not in _DERIVED
+        and any(other.settings.get(key) != value for other in (alike if key.startswith("model.") else same))
     }

@@ -61,7 +61,7 @@ def check_vocabulary(folder: Path, size: int, tokenizer: Tokenizer) -> None:
 
 @contextmanager
 def whole_folder(folder: Path, task: str) -> Iterator[None]:
-    """Say that a folder is not whole, where what is read from it is missing or broken."""
+    """Report that a folder is not whole, where what is read from it is missing or broken."""
     try:
         yield
     except DataError as error:

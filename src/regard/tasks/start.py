@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from torch import Tensor, nn
 
-from regard.config.read import current_names, merge, read_any_version
+from regard.config.read import check_tables, current_names, merge, read_any_version
 from regard.config.show import differences, to_table
 from regard.errors import ArgumentError
 from regard.files import flush, remove
@@ -18,7 +18,6 @@ from regard.training.parameters import load_tensors
 from regard.training.run import Run
 
 Settings = TypeVar("Settings")
-_TASKS: tuple[str, ...] = ("translate", "language", "classify")
 _COUNTED = ("statistical", "ngram", "bag", "tf-idf")
 _NOT_COPIED = ("README.md", "figures.json", "step.json")
 
@@ -26,18 +25,18 @@ _NOT_COPIED = ("README.md", "figures.json", "step.json")
 def start_settings(path: Path, task: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Give the settings of a run that starts from the model in `path`: its architecture, under those `chosen`."""
     folder = find_model(path)
-    known = next((known for known in _TASKS if known == task), None)
-    if known is None:
-        names = ", ".join(_TASKS[:-1])
-        raise ArgumentError(f"`start` must be left out for the task {task}; {names} and {_TASKS[-1]} take it.")
-    check_kind(folder, known)
+    if not TASKS[task].starts:
+        *names, last = [name for name in TASKS if TASKS[name].starts]
+        raise ArgumentError(f"`start` must be left out for the task {task}; {', '.join(names)} and {last} take it.")
+    check_kind(folder, task)
+    check_tables(TASKS[task].settings, chosen)
     for part, name in (("tokenizer", ""), ("data", "tokenizer")):
         if chosen.get(part, {}) and (not name or chosen[part].get(name)):
             raise ArgumentError(
                 f"`{'.'.join(filter(None, (part, name)))}` must be left out with `start`, whose model brings its own "
                 "tokenizer."
             )
-    below = current_names(TASKS[known].settings, {"model": read_table(folder)["model"]})
+    below = current_names(TASKS[task].settings, {"model": read_table(folder)["model"]})
     return merge({**below, "train": {"start": str(path)}}, chosen)
 
 

@@ -95,6 +95,8 @@ class Task(Generic[Settings, Corpus, Size]):
     """Whether the data may be two files, source and target."""
     several: bool = False
     """Whether several files, or a folder or pattern of them, are one corpus."""
+    starts: bool = False
+    """Whether a run may start from the parameters of another run's model."""
 
     @property
     def training_command(self) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from regard.config.read import merge
+from regard.config.read import check_tables, merge
+from regard.config.show import to_table
 from regard.errors import ArgumentError, ArgumentTypeError, RegardError
 from regard.tasks.load import load
 from regard.tasks.progress import Display, Progress, ProgressLine, Reporting
@@ -23,6 +24,9 @@ from regard.training.interruption import Interruption, listening
 from regard.training.run import Run, Trained
 from regard.training.run_folder import RunFolder
 from regard.training.streams import capture_streams, restore_streams
+
+_OF_NEW_RUNS = ("data", "source", "target", "preset", "start")
+"""Arguments of `train` that a run which goes on by its folder alone does not take."""
 
 
 def train(
@@ -60,18 +64,18 @@ def train(
 
     In a script that torchrun runs, the model is given to the first process alone, and None to the others.
     """
-    files = [data] if isinstance(data, str | Path) else data
-    named = data_settings([str(file) for file in files if str(file)], str(source), str(target))
+    if on_progress is not None and not callable(on_progress):
+        raise ArgumentTypeError(f"`on_progress` must be a function of a report; received {on_progress!r}.")
+    files = [data] if isinstance(data, str | Path) else data or ()
+    named = data_settings([str(file) for file in files if str(file)], str(source or ""), str(target or ""))
     chosen = _join_settings({"data": named} if named else {}, {} if steps is None else {"train": {"steps": steps}})
     chosen = _join_settings(chosen, read_keys(settings or {}))
-    if not (task or named or preset or start):
-        task, before = settings_of_run(Path(out))
-        chosen = merge(before, chosen)
-    if not task:
-        raise ArgumentError(f"`task` must be named for a new run, such as translate; {out} holds no run to go on with.")
-    chosen = start_run_from(start, task, chosen, preset)
     call: dict[str, Any] = {"data": data, "source": source, "target": target, "out": out, "preset": preset}
     call |= {"start": start, "steps": steps}
+    if not task:
+        task, before = _continued_run(Path(out), [name for name in _OF_NEW_RUNS if call[name]])
+        chosen = merge(before, chosen)
+    chosen = start_run_from(start, task, chosen, preset)
     with _restoring(), ExitStack() as ending:
         if on_progress is None:
             display: Display = ending.enter_context(_closing(ProgressLine()))
@@ -83,10 +87,23 @@ def train(
 
 
 def settings_of_run(out: Path) -> tuple[str, dict[str, Any]]:
-    """Give the task and the settings of the run in a folder; none where it holds no run."""
+    """Give the task and the settings of the run in a folder, with files named from here; none where it holds no run."""
     run = RunFolder(out)
-    task = run.task(all_settings()) if run.config.is_file() else ""
-    return (task, run.table()) if task else ("", {})
+    task = run.task(all_settings())
+    return (task, to_table(run.read_settings(find_task(task).settings))) if task else ("", {})
+
+
+def _continued_run(out: Path, named: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """Give the task and the settings of the run that goes on; raise where arguments of a new run are `named` too."""
+    task, settings = settings_of_run(out)
+    if not task:
+        raise ArgumentError(f"`task` must be named for a new run, such as translate; {out} holds no run to go on with.")
+    if named:
+        raise ArgumentError(
+            f"`task` must be named together with `{named[0]}`; received nothing. The run in {out}, of the task {task}, "
+            "goes on by `out` alone."
+        )
+    return task, settings
 
 
 def start_run_from(start: str | Path, task: str, chosen: Table, preset: str) -> dict[str, Any]:
@@ -144,6 +161,7 @@ def find_settings(task: Task[Any, Any, Any], chosen: Table, preset: str) -> Any:
 
 def check_files(task: Task[Any, Any, Any], chosen: Table) -> None:
     """Raise where two files, or several, are named for a task that takes one corpus."""
+    check_tables(task.settings, chosen)
     if not task.several and (more := chosen.get("data", {}).get("more")):
         received = f"{chosen['data'].get('corpus', '')} and {', '.join(more)}"
         raise ArgumentError(f"`data` must be named once for {task.model}; received {received}.")
@@ -242,9 +260,22 @@ def _closing(line: ProgressLine) -> Iterator[ProgressLine]:
 
 def _spell_call(task: str, arguments: Mapping[str, Any]) -> str:
     """Give the call of `train` for the model card, without what was left out."""
-    received = {name: str(value) if isinstance(value, Path) else value for name, value in arguments.items() if value}
-    parts = [f"{name}={value!r}" for name, value in received.items()]
+    parts = [f"{name}={_plain(value)!r}" for name, value in arguments.items() if value]
     return f"regard.train({', '.join([repr(task), *parts])})"
+
+
+def _plain(value: Any) -> Any:
+    """Give a value as it can be typed: paths as text, sequences as lists."""
+    match value:
+        case Path():
+            return str(value)
+        case str():
+            return str(value)
+        case Mapping():
+            return {name: _plain(item) for name, item in value.items()}
+        case Sequence():
+            return [_plain(item) for item in value]
+    return value
 
 
 def _count_nothing(doing: str, done: int, *, total: int | None = None) -> None:

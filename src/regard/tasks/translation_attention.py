@@ -108,19 +108,19 @@ def attention_of(translator: Translator, source: Side, tokens: Sequence[int]) ->
     """
     target = read_target(translator, tokens)
     finished = bool(tokens) and tokens[-1] == END
-    encoded = [START, *(tokens[:-1] if finished else tokens)]
+    target_input = [START, *(tokens[:-1] if finished else tokens)]
     longest = translator.reach.target
     if longest is not None and len(tokens) > longest:
         raise ArgumentError(
             f"`tokens` must be at most {longest}, as many as the model can output; received {len(tokens)}."
         )
-    encoded = encoded[:longest]
+    target_input = target_input[:longest]
     model: AnyModel = translator.model
     recorder = record(translator.model) if source_layers(translator.model) else nullcontext(Trace())
     with torch.inference_mode(), recorder as trace:
         memory = model.encode(torch.tensor([source.ids], device=translator.device))
-        state = model.start(memory, capacity=len(encoded))
-        inputs = torch.tensor([encoded], device=translator.device)
+        state = model.start(memory, capacity=len(target_input))
+        inputs = torch.tensor([target_input], device=translator.device)
         log_probabilities, _, weights = model.step(inputs, state, memory, weights=True)
         norms = None if weights is None else value_norms(translator.model, memory)[0].cpu()
     maps = [] if weights is None else [_cross(weights[0], trace)]

@@ -88,9 +88,9 @@ def decode_step(
             log_probabilities, state, weights = model.step(last, state, memory, weights=True)
             first = log_probabilities[0, -1]
             begun = [*prefix, int(first.argmax())]
-            output = _continue(translator, begun, state, memory, longest) if intervention.onward else None
-        output = _continue(translator, begun, state, memory, longest) if output is None else output
-    return DecodedStep(first.cpu(), None if weights is None else weights[0, :, :, -1].cpu(), output)
+            continued = _continue(translator, begun, state, memory, longest) if intervention.onward else None
+        continued = _continue(translator, begun, state, memory, longest) if continued is None else continued
+    return DecodedStep(first.cpu(), None if weights is None else weights[0, :, :, -1].cpu(), continued)
 
 
 def decode_prefix(translator: Translator, source: Sequence[int], prefix: Sequence[int]) -> tuple[Any, Any]:
@@ -98,9 +98,9 @@ def decode_prefix(translator: Translator, source: Sequence[int], prefix: Sequenc
     model: AnyModel = translator.model
     memory = model.encode(torch.tensor([list(source)], device=translator.device))
     state = model.start(memory)
-    encoded = [START, *prefix][:-1]
-    if encoded:
-        _, state, _ = model.step(torch.tensor([encoded], device=translator.device), state, memory)
+    target_input = [START, *prefix][:-1]
+    if target_input:
+        _, state, _ = model.step(torch.tensor([target_input], device=translator.device), state, memory)
     return memory, state
 
 
@@ -114,8 +114,8 @@ def _continue(translator: Translator, tokens: list[int], state: Any, memory: Any
     model: AnyModel = translator.model
     tokens, device = list(tokens), translator.device
     while tokens[-1] != END and len(tokens) < longest:
-        encoded = torch.tensor([tokens[-1:]], device=device)
-        log_probabilities, state, _ = model.step(encoded, state, memory)
+        last_token = torch.tensor([tokens[-1:]], device=device)
+        log_probabilities, state, _ = model.step(last_token, state, memory)
         tokens.append(int(log_probabilities[0, -1].argmax()))
     return tokens
 

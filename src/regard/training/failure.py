@@ -1,4 +1,4 @@
-"""What can go wrong while training, told apart so that each gets its own answer."""
+"""What can go wrong while training, by kind, so that each gets its own answer."""
 
 import errno
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Say whether an error means that there is no room left, or none for so large a file.
+    """Return whether an error means that the disk is full, or may not hold so large a file.
 
     A library that is not Python's own, such as safetensors, gives the number of the error in words.
     """
@@ -22,12 +22,12 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 def is_file_limit(error: BaseException) -> bool:
-    """Say whether it is a limit on the size of a file that leaves no room (`ulimit -f`, or the file system's)."""
+    """Return whether it is a limit on the size of a file that is reached (`ulimit -f`, or the file system's)."""
     return getattr(error, "errno", None) == errno.EFBIG or f"(os error {errno.EFBIG})" in str(error)
 
 
 def disk_full_reason(error: BaseException) -> str:
-    """Say in words why a file does not fit, after the name of its folder, and what to do.
+    """Describe why a file does not fit, after the name of its folder, and what to do.
 
     >>> disk_full_reason(OSError(errno.ENOSPC, "No space left on device"))
     'is full. Make room'
@@ -38,7 +38,7 @@ def disk_full_reason(error: BaseException) -> str:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Say whether an error means that a tensor found no memory, on the GPU or the CPU."""
+    """Return whether an error means that a tensor found no memory, on the GPU or the CPU."""
     if isinstance(error, RegardError):
         return False
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
@@ -70,7 +70,7 @@ def reason(error: BaseException) -> str:
 
 @contextmanager
 def needing_space(path: Path) -> Iterator[None]:
-    """Say what to do where the disk is full as the model is written."""
+    """Describe what to do where the disk is full as the model is written."""
     try:
         yield
     except Exception as error:

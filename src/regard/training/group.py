@@ -115,19 +115,19 @@ def joined_group(device: str) -> Iterator[Group]:
     if ranks == 1:
         yield Group(device=pick_device(device))
         return
-    index = pick_device(device, int(os.environ.get("LOCAL_RANK", "0")))
-    if index.type == "cuda":
-        torch.cuda.set_device(index)
+    target_device = pick_device(device, int(os.environ.get("LOCAL_RANK", "0")))
+    if target_device.type == "cuda":
+        torch.cuda.set_device(target_device)
     # Long, because the first process validates and reads data while the others wait.
     timeout = timedelta(hours=2)
     store, rank, ranks = next(rendezvous("env://", timeout=timeout))
     store = PrefixStore(meet(store, rank, ranks, timeout=START), store)
-    backend = "nccl" if index.type == "cuda" else "gloo"
+    backend = "nccl" if target_device.type == "cuda" else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=ranks, timeout=timeout)
     try:
-        yield Group(rank=dist.get_rank(), ranks=ranks, device=index)
+        yield Group(rank=dist.get_rank(), ranks=ranks, device=target_device)
     finally:
-        if index.type == "cpu":
+        if target_device.type == "cpu":
             _leave_in_memory(dist.group.WORLD)
         dist.destroy_process_group()
 

@@ -98,7 +98,7 @@ class Trainer:
 
     @contextmanager
     def _losing_steps(self) -> Iterator[None]:
-        """Say what a second Ctrl-C has lost: the steps since the last checkpoint."""
+        """Describe what a second Ctrl-C has lost: the steps since the last checkpoint."""
         try:
             yield
         except KeyboardInterrupt:
@@ -312,7 +312,7 @@ class Trainer:
             self.job.carry_on(under("carried/", own))
 
     def _regroup(self, checkpoint: Checkpoint) -> None:
-        """Go on with another number of processes: place in the data, random streams and sums are shared anew."""
+        """Go on with another number of processes: position in the data, random streams and sums are shared anew."""
         tensors, state, rank = checkpoint.tensors, checkpoint.state, self.group.rank
         own = under(f"rank-{rank}/", tensors)
         if own:
@@ -379,7 +379,7 @@ class Trainer:
 
 
 def _stopped_at_once(step: int, saved: int, *, settled: bool) -> str:
-    """Say what was lost by a stop in `step`, or after it where that is `settled`.
+    """Describe what was lost by a stop in `step`, or after it where that is `settled`.
 
     >>> _stopped_at_once(12, 10, settled=False)
     'Stopped at once, within step 12: what was learned since step 10 is lost. The same command goes on from there.'

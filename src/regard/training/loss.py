@@ -17,13 +17,13 @@ class Loss(NamedTuple):
 
 
 def smoothed_cross_entropy(
-    logits: Float[Tensor, "*places vocabulary"],
-    target: Int[Tensor, "*places"],
+    logits: Float[Tensor, "*positions vocabulary"],
+    target: Int[Tensor, "*positions"],
     *,
     smoothing: float = 0.0,
     padding: int = 0,
 ) -> Loss:
-    r"""Sum the cross-entropy with smoothed targets over all places that are not padding.
+    r"""Sum the cross-entropy with smoothed targets over all positions that are not padding.
 
     $$L = \sum_t -(1 - \epsilon) \log p(y_t) - \frac{\epsilon}{V} \sum_v \log p(v)$$
 
@@ -44,7 +44,7 @@ def smoothed_cross_entropy(
 
 
 def r_drop_penalty(
-    logits: Float[Tensor, "twice *places vocabulary"], target: Int[Tensor, " twice *places"], *, padding: int = 0
+    logits: Float[Tensor, "twice *positions vocabulary"], target: Int[Tensor, " twice *positions"], *, padding: int = 0
 ) -> Float[Tensor, ""]:
     r"""Sum how far two passes over the same batch, its first and second half, are apart.
 

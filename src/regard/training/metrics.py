@@ -97,7 +97,7 @@ def _report(text: str) -> dict[str, Any]:
 
 
 def is_number(value: object) -> bool:
-    """Tell whether a value of JSON is a number that can be drawn; older files hold NaN.
+    """Return whether a value of JSON is a number that can be drawn; older files hold NaN.
 
     >>> is_number(1.5), is_number(None), is_number(float("nan")), is_number(True)
     (True, False, False, False)
@@ -108,7 +108,7 @@ def is_number(value: object) -> bool:
 
 
 def _sample_table(sample: Sample) -> dict[str, Any]:
-    """Give what a line holds of a sample; its weights have been called looks from the first version on."""
+    """Give what a line holds of a sample; its weights are under the key `looks`, as in every version."""
     weights = None if sample.weights is None else sample.weights._asdict()
     texts = {"source": sample.source, "hypothesis": sample.hypothesis, "reference": sample.reference}
     return {**texts, "looks": weights}
@@ -125,7 +125,7 @@ def _with_weights(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def _are_weights(table: object) -> bool:
-    """Tell whether these are weights: a row for each target token, a column for each source token."""
+    """Return whether these are weights: a row for each target token, a column for each source token."""
     if not isinstance(table, dict) or not all(isinstance(table.get(name), list) for name in _WEIGHTS):
         return False
     source, target, weights = (table[name] for name in _WEIGHTS)

@@ -9,7 +9,7 @@ from regard.config.train import Precision
 
 
 def find_precision(precision: Precision, device: torch.device) -> Precision:
-    """Say what "auto" is on a device: bf16 on a GPU that computes in it, fp32 elsewhere.
+    """Return what "auto" is on a device: bf16 on a GPU that computes in it, fp32 elsewhere.
 
     >>> find_precision("auto", torch.device("cpu")), find_precision("tf32", torch.device("cpu"))
     ('fp32', 'tf32')

@@ -50,7 +50,7 @@ class Trained(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A run folder, the command that made it, who is told how it goes, and the processes that train together."""
+    """A run folder, the command that made it, who watches it, and the processes that train together."""
 
     folder: RunFolder
     command: str = ""
@@ -83,7 +83,7 @@ class Run:
         shorter: str = SHORTER,
         save: Callable[[Path], None] | None = None,
     ) -> State:
-        """Train a model, or go on; metrics.jsonl, TensorBoard where it is asked for, and `watcher` are told.
+        """Train a model, or go on; metrics.jsonl, TensorBoard where it is asked for, and `watcher` receive the figures.
 
         `shorter` says what to make smaller where memory is too small. `save` writes a model folder: at each best
         validation it writes `best/`, which serves until `put_model` takes its place.
@@ -143,7 +143,7 @@ class Run:
             remove(self.folder.best, best_effort=True)
 
     def _put_best(self, save: Callable[[Path], None], step: int) -> None:
-        """Write the model of the best validation so far; without room for it the one before stays."""
+        """Write the model of the best validation so far; where the disk is full the one before stays."""
         try:
             with using(self.folder.path), _whole_folder(self.folder.best) as aside:
                 save(aside)

@@ -1,7 +1,6 @@
 """The folder of a run: config.toml, metrics.jsonl, checkpoints/, best/ or model/, report.html, evaluation.json."""
 
 import json
-import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -13,11 +12,11 @@ from typing import Any, BinaryIO, TypeVar
 from regard.config.data_files import start_from, take_names
 from regard.config.read import find_kind, read_any_version
 from regard.config.show import differences, show_settings
-from regard.config.train import Train
 from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError
 from regard.files import SMALL, open_to_append, parse_json, read_bytes, read_json, read_toml, unreadable, write_text
 from regard.training.checkpoint import Checkpoints
 from regard.training.failure import is_disk_full, using
+from regard.training.limits import is_raised, with_limits_of
 
 Settings = TypeVar("Settings")
 FIGURES, STEP = "figures.json", "step.json"
@@ -124,21 +123,34 @@ class RunFolder:
         if train.precision == "auto":  # left to us: it stays what the run began with
             train = replace(train, precision=before.train.precision)
             config = replace(config, train=train)  # type: ignore[type-var]
-        raised = replace(before, train=replace(before.train, steps=train.steps, minutes=train.minutes))
+        before = take_names(before, config, same_content=True)  # whether it is the same content, `begin` checks
+        raised = with_limits_of(config, before)
         rest = [change for change in differences(raised, config) if not change.startswith(_FROM_STEPS)]
-        return raised if _is_raised(before.train, train) and not rest else config
+        return raised if is_raised(before.train, train) and not rest else config
 
     def _raise_limits(self, config: Any, raised: list[str]) -> str:
         """Let a run go on beyond its end; its model stays in use until there is a better one."""
         steps = self.checkpoints.steps()
+        before = read_any_version(type(config), self.table())  # its names start from the folder it began in
+        if not steps and not self.model.is_dir() and not self.best.is_dir():  # it ended before it had learned anything
+            with using(self.path):
+                write_text(self.config, show_settings(with_limits_of(config, before)) + "\n")
+                self._mark()
+            return ""
         if not steps:
             raise ArgumentError(
                 f"`train.steps` can be raised where checkpoints are left to go on from; {self.checkpoints.folder} "
                 "holds none. Start from its model in a new folder, `start`."
             )
+        minutes = before.train.minutes
+        if self.figures.is_file() and steps[-1] < before.train.steps and 0 < minutes == config.train.minutes:
+            raise ArgumentError(
+                f"`train.minutes` must be raised too, or set to 0 for no limit: the run in {self.path} ended by its "
+                f"{minutes:g} minutes, at step {steps[-1]:,} of {before.train.steps:,}; received more steps alone."
+            )
         with using(self.path):
             self.figures.unlink(missing_ok=True)  # first: whatever happens next, the run is not finished
-            write_text(self.config, show_settings(config) + "\n")
+            write_text(self.config, show_settings(with_limits_of(config, before)) + "\n")
             self._mark()
         return f"The run goes on after step {steps[-1]:,} ({'; '.join(raised)}); its other settings stay as they were."
 
@@ -241,7 +253,7 @@ class RunFolder:
         before = start_from(before, self._began_in())
         same_content = self._record().get("fingerprint") == fingerprint
         changed = differences(take_names(before, config, same_content=same_content), config)
-        if changed and all(change.startswith(_LIMITS) for change in changed) and _is_raised(before.train, config.train):
+        if changed and all(change.startswith(_LIMITS) for change in changed) and is_raised(before.train, config.train):
             return changed
         if changed:
             changed, following = _set_first(changed)
@@ -332,19 +344,6 @@ class RunFolder:
             if not path.is_dir() or any(path.iterdir()):
                 break
             path.rmdir()
-
-
-def _is_raised(before: Train, after: Train) -> bool:
-    """Tell whether a run may go on longer than before; 0 minutes is no limit.
-
-    >>> _is_raised(Train(steps=5), Train(steps=9)), _is_raised(Train(steps=5, minutes=2), Train(steps=5, minutes=1))
-    (True, False)
-    """
-    longer, shorter = (
-        first.steps > second.steps or (first.minutes or math.inf) > (second.minutes or math.inf)
-        for first, second in ((after, before), (before, after))
-    )
-    return longer and not shorter
 
 
 def read_written(path: Path, *, advice: str) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def count_plateaus(scores: Sequence[float], patience: int) -> int:
 
 
 def has_stalled(scores: Sequence[float], patience: int) -> bool:
-    """Say whether the last `patience` scores are all no better than the best before them; never for patience 0.
+    """Return whether the last `patience` scores are all no better than the best before them; never for patience 0.
 
     >>> has_stalled([1, 3, 2, 3], patience=2), has_stalled([1, 3, 2, 4], patience=2)
     (True, False)

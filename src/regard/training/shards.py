@@ -51,15 +51,15 @@ def like(tensor: Tensor, own: Tensor) -> Tensor:
     return distribute_tensor(tensor.to(own.device), own.device_mesh, own.placements, src_data_rank=None)
 
 
-def add_up_now(module: nn.Module, wanted: bool) -> None:
-    """Say whether the next backward pass adds gradients up over the processes."""
+def add_up_now(module: nn.Module, now: bool) -> None:
+    """Return whether the next backward pass adds gradients up over the processes."""
     if isinstance(module, DistributedDataParallel):
-        module.require_backward_grad_sync = wanted
+        module.require_backward_grad_sync = now
         return
     from torch.distributed.fsdp import FSDPModule
 
     assert isinstance(module, FSDPModule)
-    module.set_requires_gradient_sync(wanted)
+    module.set_requires_gradient_sync(now)
 
 
 def is_divided(tensor: Tensor) -> "TypeGuard[DTensor]":

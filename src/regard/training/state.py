@@ -69,7 +69,7 @@ class State:
     def from_json(cls, values: Mapping[str, Any]) -> "State":
         """Read what `to_json` gave; anything else is a `TypeError`."""
         state = cls(**values)
-        figures = [getattr(state, known.name) for known in fields(cls) if known.name != "validations"]
+        figures = [getattr(state, entry.name) for entry in fields(cls) if entry.name != "validations"]
         for item in state.validations:
             figures += [item["step"], item["loss"], *item.values()]
         if not all(isinstance(value, int | float) for value in figures):

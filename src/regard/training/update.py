@@ -159,7 +159,7 @@ class Updater:
         return total, cross_entropy
 
     def too_large(self, step: int, why: str) -> TrainingError:
-        """Say that a step does not fit into memory, and what to do."""
+        """Report that a step does not fit into memory, and what to do."""
         half, accumulate = self.settings.half_batch, 2 * self.settings.accumulate
         same = f" ({half} with train.accumulate = {accumulate} makes the same steps)" if half else ""
         return TrainingError(

@@ -22,7 +22,7 @@ class SampleWeights(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A sentence, its translation by the model, and by a person."""
+    """An input, the output of the model, and the reference: a translation, a continuation, or the like."""
 
     source: str
     hypothesis: str
@@ -92,7 +92,7 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True)
 class Watchers:
-    """Several, told one after the other."""
+    """Several watchers, called one after the other."""
 
     watchers: Sequence[Watcher] = ()
 

@@ -289,14 +289,14 @@ MESSAGES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         call(mask=Documents(places(5))),
         ArgumentError,
-        "`key_ids` of Documents must name 7 places; received shape (5,). Where queries and keys differ in number, give "
-        "`ids` for the queries and `key_ids` for the keys.",
+        "`key_ids` of Documents must name 7 positions; received shape (5,). Where queries and keys differ in number, "
+        "give `ids` for the queries and `key_ids` for the keys.",
     ),
     (
         call(mask=Documents(places(2, 6), places(7))),
         ArgumentError,
-        "`ids` of Documents must name 5 places; received shape (2, 6). Where queries and keys differ in number, give "
-        "`ids` for the queries and `key_ids` for the keys.",
+        "`ids` of Documents must name 5 positions; received shape (2, 6). Where queries and keys differ in number, "
+        "give `ids` for the queries and `key_ids` for the keys.",
     ),
     (
         call(mask=Documents(places(3, 5), places(7))),
@@ -306,7 +306,7 @@ MESSAGES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         call(mask=Causal(positions=places(6))),
         ArgumentError,
-        "`positions` must name 5 places; received shape (6,).",
+        "`positions` must name 5 positions; received shape (6,).",
     ),
     (
         call(mask=Window(1, 1, positions=places(3, 5))),
@@ -489,7 +489,7 @@ MESSAGES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         call(position=Rotary(query_positions=places(1))),
         ArgumentError,
-        "`query_positions` must name 5 places; received shape (1,).",
+        "`query_positions` must name 5 positions; received shape (1,).",
     ),
     (
         call(position=Rotary(key_positions=places(3, 7))),
@@ -558,7 +558,7 @@ MESSAGES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: GaussianWindow(center=ones(5), half_width=1, query_positions=places(5)),
         ArgumentError,
-        "`query_positions` of GaussianWindow must be None: `center` says where each query looks.",
+        "`query_positions` of GaussianWindow must be None: `center` is where each query attends.",
     ),
     (
         call(position=GaussianWindow(center=ones(5), half_width=1)),

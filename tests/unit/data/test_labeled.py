@@ -217,7 +217,7 @@ def test_messages_are_one_line_whatever_a_header_holds(write):
         DataError, match=r"received the first line: te xt \| la bel\. Did you mean te xt\? If that is a"
     ):
         list(read_labeled(write("a.csv", '"te\nxt","la\r\nbel"\n')))
-    with pytest.raises(DataError, match=r"received 'text'\. Did you mean te xt\? Name them by"):
+    with pytest.raises(DataError, match=r"received 'text'\. Did you mean te xt\? Name them: by data\.text"):
         list(read_labeled(write("a.jsonl", '{"te\\nxt": 1}\n')))
 
 

@@ -54,7 +54,7 @@ def test_a_file_that_counts_from_1_is_refused(file, text, link, line):
         read_links(file(text), lengths=FOUR)
     assert str(caught.value).endswith(
         f"links must count words from 0; received no 0 anywhere, and {link} in line {line}, of {source} and {target} "
-        "words: it looks as if it counts from 1. Set `base=1`."
+        "words: it seems to count from 1. Set `base=1`."
     )
 
 

@@ -14,7 +14,8 @@ from regard.experiments.stacking import draw_bits
 from regard.experiments.vanishing_gradients import judge, per_step
 from regard.models.sequence.build import build_model
 
-pytestmark = pytest.mark.usefixtures("unchecked")  # shapes are checked where the layers are; training needs the time
+# shapes are checked where the layers are; training needs the time
+pytestmark = [pytest.mark.usefixtures("unchecked"), pytest.mark.slow]
 
 
 def run(name: str, *, tables: int = 1) -> Result:

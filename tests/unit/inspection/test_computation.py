@@ -156,8 +156,8 @@ def test_queries_are_counted_over_calls_or_in_one() -> None:
         ("query", -1): "`query` must be from 0 to 5; received -1",
         ("head", 1): "`head` must be from 0 to 0; received 1",
         ("example", 1): "`example` must be from 0 to 0; received 1",
-        ("key_labels", "abcdef"): "`key_labels` must name at most 5 places; received one string",
-        ("query_labels", tuple("abcdefg")): "`query_labels` must name at most 6 places; received 7",
+        ("key_labels", "abcdef"): "`key_labels` must name at most 5 positions; received one string",
+        ("query_labels", tuple("abcdefg")): "`query_labels` must name at most 6 positions; received 7",
     }.items():
         with pytest.raises(ArgumentError, match=message):
             computation(layer, run, **({"layer": "*", "query": 0} | dict([place])))

@@ -162,9 +162,9 @@ def test_numbers_that_have_no_room_are_left_out() -> None:
 
 
 def test_labels_must_fit() -> None:
-    with pytest.raises(ArgumentError, match="`key_labels` must name 3 places; received 2"):
+    with pytest.raises(ArgumentError, match="`key_labels` must name 3 positions; received 2"):
         heatmap(some_weights(2, 3), key_labels=["a", "b"])
-    with pytest.raises(ArgumentError, match="`query_labels` must name 2 places; received one string"):
+    with pytest.raises(ArgumentError, match="`query_labels` must name 2 positions; received one string"):
         heatmap(some_weights(2, 3), query_labels="ab")
 
 

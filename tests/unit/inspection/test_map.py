@@ -40,7 +40,9 @@ def test_takes_one_head_or_the_mean_of_one_example() -> None:
 
 
 def test_labels_must_fit() -> None:
-    with pytest.raises(ArgumentError, match=r"`labels` must name the places of \('key',\) = \(2,\); received \(1,\)"):
+    with pytest.raises(
+        ArgumentError, match=r"`labels` must name the positions of \('key',\) = \(2,\); received \(1,\)"
+    ):
         Map(name="x", values=torch.ones(2), axes=("key",), labels=(("a",),), caveat="")
 
 

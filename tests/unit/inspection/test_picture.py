@@ -94,6 +94,7 @@ def test_cells_lie_where_they_are_drawn() -> None:
     assert (min(drawn[0::2]), min(drawn[1::2])) == pytest.approx((left, height - top), abs=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["heatmap", "lines", "bars", "grid"])
 def test_hostile_words_stay_words(kind: str) -> None:
     words = {"query_labels": HOSTILE, "key_labels": HOSTILE}
@@ -143,7 +144,7 @@ def test_large_maps_tell_the_largest_numbers_and_say_so(monkeypatch: pytest.Monk
     weights = some(40, 40)
     page = heatmap(weights).to_html()
     assert page.count("<polygon") == 1_500
-    assert "The 1,500 largest numbers are told when pointed at" in page
+    assert "The 1,500 largest numbers are shown when pointed at" in page
     assert f"{float(weights.max()):.6g}</title>" in page
     assert "<table" not in page
 
@@ -231,7 +232,7 @@ def test_bars_have_a_fixed_scale_and_say_what_is_missing() -> None:
         ArgumentError, match=r"`values` must lie within the scale, 0 to 1; received numbers from -1 to 2"
     ):
         bars(torch.tensor([-1.0, 2.0]))
-    with pytest.raises(ArgumentError, match=r"`key_labels` must name 2 places; received 1"):
+    with pytest.raises(ArgumentError, match=r"`key_labels` must name 2 positions; received 1"):
         bars(torch.ones(2), labels=["a"])
 
 

@@ -234,9 +234,9 @@ def test_words_of_runs_are_put_on_and_padding_is_left_out() -> None:
     ]
     for map in found:
         assert map.labels == (("x", "y", "z"), ("a", "b", "</s>"))
-    with pytest.raises(ArgumentError, match="`key_labels` must name at most 4 places; received 5"):
+    with pytest.raises(ArgumentError, match="`key_labels` must name at most 4 positions; received 5"):
         hide_each(model, run, layers="decoder*", key_labels=list("abcde"))
-    with pytest.raises(ArgumentError, match="`query_labels` must name at most 3 places; received one string"):
+    with pytest.raises(ArgumentError, match="`query_labels` must name at most 3 positions; received one string"):
         value_zeroing(model, run, layer="decoder*", query_labels="xyz")
 
 

@@ -53,7 +53,7 @@ def test_labels_can_be_set_later() -> None:
 
 
 def test_labels_must_fit() -> None:
-    with pytest.raises(ArgumentError, match="`query_labels` must name at most 3 places; received 4"):
+    with pytest.raises(ArgumentError, match="`query_labels` must name at most 3 positions; received 4"):
         call("x").label(query=["a", "b", "c", "d"])
     with pytest.raises(ArgumentError, match="one list for each of the 2 examples, or be one list for all; received 3"):
         call("x").label(key=[["a"], ["b"], ["c"]])

@@ -238,7 +238,7 @@ def test_readable_parameter_names():
         ),
         (
             lambda: block_with(SelfAttention(SIZE, value_size=3))(torch.zeros(2, 5, SIZE)),
-            "a sublayer must give back the shape it was told, (2, 5, 8); received (2, 5, 3).",
+            "a sublayer must give back the shape of its input, (2, 5, 8); received (2, 5, 3).",
         ),
     ],
 )

@@ -117,7 +117,7 @@ def test_queries_stand_at_the_last_keys() -> None:
     places = ragged.reserve(5).locate(1)
     assert places is not None
     assert places.tolist() == [[2], [0]]
-    with pytest.raises(ArgumentError, match=r"`query_positions` must say where the 2 queries stand among 5 places"):
+    with pytest.raises(ArgumentError, match=r"`query_positions` must say where the 2 queries stand among 5 positions"):
         ragged.reserve(5).locate(2)
 
 

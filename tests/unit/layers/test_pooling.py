@@ -54,7 +54,7 @@ def test_values_default_to_the_keys(kind: PoolingKind) -> None:
 def test_bad_arguments() -> None:
     with pytest.raises(ArgumentError, match='`size` must be the width of the keys, for kind "learned"; received None'):
         AttentionPooling("learned")
-    with pytest.raises(ArgumentError, match='`query` must be a tensor for kind "kernel", which looks at it; received'):
+    with pytest.raises(ArgumentError, match='`query` must be a tensor for kind "kernel", which compares it; received'):
         AttentionPooling("kernel")(None, KEY)
     with pytest.raises(ArgumentError, match=r"`key` must have shape \(batch, length, 3\); received \(2, 5, 4\)"):
         AttentionPooling("learned", size=3)(None, KEY)

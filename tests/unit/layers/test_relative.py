@@ -70,7 +70,7 @@ def test_names_and_sizes_of_parameters():
     [
         (
             lambda: RelativePositions(-1, 4),
-            "`reach` must be the largest distance told apart, zero or more; received -1.",
+            "`reach` must be the largest distance that is distinguished, zero or more; received -1.",
         ),
         (lambda: RelativePositions(1, 0), "`key_size` must be at least 1; received 0."),
         (lambda: RelativePositions(1, 4, 0), "`value_size` must be at least 1; received 0."),

@@ -180,7 +180,7 @@ def test_one_tree_serves_every_row_and_a_wrong_one_is_named():
             lambda: StructuralPositions(4)(torch.zeros(1, 3, 4), torch.tensor([CAT])),
             "`embedding` must have shape (*batch, words, size) = (1, 5, 4) to go with `heads`; received (1, 3, 4).",
         ),
-        (lambda: StructuralRelations(-1, 4), "`reach` must be the largest distance told apart"),
+        (lambda: StructuralRelations(-1, 4), "`reach` must be the largest distance that is distinguished"),
         (
             lambda: StructuralRelations(1, 4, rule="paths"),
             '`rule` must be one of printed, path; received "paths". Did you mean path?',

@@ -53,7 +53,7 @@ def test_only_some_attentions_want_positions():
         (lambda: Residual(4, dropout=-1.0), "`dropout` must be a probability between 0 and 1; received -1.0."),
         (
             lambda: Residual(4).leave(torch.zeros(2, 3, 4), torch.zeros(2, 3, 1)),
-            "a sublayer must give back the shape it was told, (2, 3, 4); received (2, 3, 1).",
+            "a sublayer must give back the shape of its input, (2, 3, 4); received (2, 3, 1).",
         ),
         (
             lambda: width_of(nn.Linear(4, 4)),

@@ -79,7 +79,7 @@ INITIAL = FixedVectorSpec(context="initial")
         ),
         (
             lambda: RecurrentSpec(input_feeding=True),
-            '`input_feeding` must be false for wiring "previous", where every gate hears the context; received true.',
+            '`input_feeding` must be false for wiring "previous", where every gate reads the context; received true.',
         ),
         (
             lambda: RecurrentSpec(attention=INITIAL, output="state", input_feeding=True),

@@ -195,7 +195,7 @@ def test_numbers_are_looked_up_by_nearness(client):
         ({"score": {"kind": "Nothing"}}, "`score` is not as it must be"),
         ({"normalizer": {"kind": "Entmax", "alpha": 3}}, "`alpha` of Entmax must be in (1, 2]; received 3.0."),
         ({"mask": {"kind": "Window", "left": -1, "right": 0}}, "`left` of Window must be zero or more; received -1."),
-        ({"mask": {"kind": "Documents", "ids": [0]}}, "`ids` of Documents must name 3 places"),
+        ({"mask": {"kind": "Documents", "ids": [0]}}, "`ids` of Documents must name 3 positions"),
         ({"position": {"kind": "Shaw", "keys": [[1.0, 0.0]] * 2}}, "`keys` of Shaw must have shape"),
         ({"position": {"kind": "RelativeBias", "table": [1.0, 2.0]}}, "`table` of RelativeBias must have shape"),
         (

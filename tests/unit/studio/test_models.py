@@ -50,7 +50,7 @@ KINDS = "a translator, a language model, a text classifier, an image classifier,
         (
             {"model_type": "gpt2"},
             "a Hugging Face model",
-            'Look at it in a page of its own: regard inspect {path} "text" --out page.html.',
+            'Inspect it in a page of its own: regard inspect {path} "text" --out page.html.',
         ),
         ({"a": 1}, "a config.json that does not say what it is for", "Train one: regard train."),
     ],

@@ -31,9 +31,9 @@ def folder(tmp_path_factory):
     settings = {"data.size": 40, "model.widths": [4, 4], "model.num_blocks": 1, "model.reduction": 2}
     regard.train("images", data=data, out=path / "i", steps=2, settings=settings)
     settings = {"data.scenes": 12, "data.held_out_scenes": 4, "model.size": 8, "model.num_heads": 2}
-    settings |= {"train.valid_sentences": 2, "model.image.widths": [4, 4, 4, 8], "model.image.num_blocks": 1}
+    settings |= {"model.image.widths": [4, 4, 4, 8], "model.image.num_blocks": 1}
     for name, task in (("q", "questions"), ("p", "captions")):
-        chosen = settings | ({"data.max_length": 6} if task == "captions" else {})
+        chosen = settings | ({"data.max_length": 6, "train.valid_sentences": 2} if task == "captions" else {})
         regard.train(task, data=data, out=path / name, steps=2, settings=chosen)
     return path
 
@@ -74,6 +74,12 @@ def test_a_language_model_is_evaluated_on_its_run_or_on_a_text(folder, tmp_path)
         ("c", {"source": "a.es"}, "`source` must be left out for a text classifier, which is measured on one corpus"),
         ("c", {"split": "train"}, "`split` must be test or valid for this model; received train."),
         ("q", {"data": "a.csv"}, "`data` must be left out for a question answerer, which is measured on what its run"),
+        *(
+            (name, {"settings": {key: "x"}}, f"{key}: must be left out but for a text classifier that is measured on")
+            for name in "ciqp"
+            for key in ("text", "label")
+        ),
+        ("i", {"settings": {"text": "x"}, "data": "a"}, "text: must be left out but for a text classifier"),
         ("a", {"data": ["a.tsv", "b.tsv"]}, "`data` must name one corpus; received 2."),
     ],
 )
@@ -85,7 +91,11 @@ def test_mistakes_in_evaluating(folder, name, changes, message):
 
 @pytest.mark.parametrize(("name", "side"), [("c", "test"), ("i", "test"), ("q", "valid"), ("p", "test")])
 def test_models_of_the_other_tasks_are_measured_as_training_measured_them(folder, name, side):
-    result = regard.evaluate(folder / name, split="" if side == "test" else side)
+    steps = []
+    watch = lambda *step: steps.append(step)  # noqa: E731
+    result = regard.evaluate(folder / name, split="" if side == "test" else side, on_progress=watch)
+    count = result.items
+    assert steps == [("reading the data", 0, 1), ("measuring", 0, count), ("measuring", count, count)]
     figures = json.loads((folder / name / "model" / "figures.json").read_text())
     assert {key: figures[key] for key in result.figures} == pytest.approx(result.figures)
     shown = str(result).splitlines()
@@ -103,9 +113,13 @@ def test_a_classifier_is_measured_on_other_texts(folder, tmp_path):
     result = regard.evaluate(folder / "c", data=table, settings=settings)
     assert (result.items, result.labels[-1]) == (2, "none of these")
     assert result.notes == (
-        '1 have a label that the model does not have, such as "none of these", and count as wrong.',
+        '1 have a label that the model does not have, such as "none of these", count as wrong, '
+        "and are left out of the cross-entropy.",
     )
-    loaded = regard.evaluate(regard.load(folder / "c"), data=str(table), settings=settings)
+    steps = []
+    watch = lambda *step: steps.append(step)  # noqa: E731
+    loaded = regard.evaluate(regard.load(folder / "c"), data=str(table), settings=settings, on_progress=watch)
+    assert steps == [("reading the data", 0, 1), ("measuring", 0, 2), ("measuring", 2, 2)]
     assert loaded.scores == result.scores
     with pytest.raises(DataError, match="must have a column named text and one named label"):
         regard.evaluate(folder / "c", data=table)
@@ -168,6 +182,15 @@ def test_words_are_linked(folder):
     assert all(set(one.links) >= set(links) for one, links in zip(joined, plain, strict=True))
 
 
+def test_pairs_that_are_cut_are_warned_of(folder):
+    pairs = [*PAIRS, ("el perro " * 2000, "the dog")]
+    translator = regard.load(folder / "a")
+    reach = f"{translator.reach.source:,}"
+    for reverse in (None, folder / "b"):
+        with pytest.warns(UserWarning, match=rf"^1 of 3 pairs, the first at index 2, had more than {reach} tokens on"):
+            assert len(regard.align(translator, pairs, reverse=reverse)) == 3
+
+
 def test_baselines_link_words_too():
     pairs = corpus("builtin:hi-en", split="test", size=60)
     gold = [pair.links for pair in pairs]
@@ -203,9 +226,24 @@ def test_gold_links_choose_and_more_pairs_teach(folder):
         ),
         ({"words": "mark"}, "`words` must be one of "),
         ({"settings": {"lyer": 1}}, "lyer: unknown key. Did you mean layer?"),
+        (
+            {"settings": {"layer": 1}, "develop": corpus("builtin:hi-en", split="test", size=2)},
+            "Either `develop` or `settings` must choose the reading; received both.",
+        ),
+        (
+            {"settings": {"layer": 99}, "reverse": "ibm-1"},
+            "`develop` and `settings` must come with a model that attends; received diagonal, where there is nothing",
+        ),
+        ({"train": PAIRS}, "`train` must come with ibm-1, which counts; received diagonal. Leave it out."),
     ],
 )
 def test_mistakes_in_aligning(unchecked, changes, message):
     with pytest.raises(ArgumentError) as caught:
         regard.align("diagonal", PAIRS, **changes)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("pairs", ["a b", ["a b"], [("a", "b"), ("a",)], [("a", "b", "c")], [("a", 1)]])
+def test_pairs_to_align_are_pairs_of_texts(pairs):
+    with pytest.raises(ArgumentTypeError, match=r"`pairs` must (be a list of|hold two texts each,) \(source, target\)"):
+        regard.align("diagonal", pairs)

@@ -116,6 +116,7 @@ def reader(task):
     return ask.get(task)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("row", CASES)

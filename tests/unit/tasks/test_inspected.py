@@ -211,7 +211,7 @@ def test_a_classifier_shows_how_it_reads_and_sums_up():
     decision = loaded.classify([SOURCE])[0]
     assert found.likely[0].text == decision.label
     assert found.likely[0].probability == pytest.approx(decision.probability)
-    assert found.call().query_labels == ["look 0", "look 1", "look 2"]
+    assert found.call().query_labels == ["query 0", "query 1", "query 2"]
     assert found.map().labels[1] == found.tokens
     whole = classifier(TransformerEncoderSpec(size=8, num_heads=2, num_layers=2)).inspect(SOURCE)
     assert all(call.key_labels == list(whole.tokens) for call in whole.trace)

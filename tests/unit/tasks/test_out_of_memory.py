@@ -41,6 +41,7 @@ def figures_with_room(tmp_path_factory):
     return lambda task: run_task(task, tmp_path_factory.mktemp(task)).figures
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("task", TASKS)
 def test_what_is_held_out_is_measured_in_portions_that_fit(figures_with_room, tmp_path, monkeypatch, request, task):

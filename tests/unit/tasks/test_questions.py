@@ -54,7 +54,7 @@ def test_a_run_leaves_figures_a_report_and_a_card(run):
     assert "question alone" in page
     card = (trained.folder.model / "README.md").read_text()
     assert "pipeline_tag: visual-question-answering" in card
-    assert "MIT, drawn by regard" in card
+    assert "License of the data: MIT, as regard itself." in card
     lines = read_metrics(trained.folder.metrics)
     assert [line["step"] for line in lines if line["event"] == "valid"] == [2]
 

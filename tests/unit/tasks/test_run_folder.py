@@ -28,9 +28,7 @@ def test_the_same_run_goes_on(tmp_path):
 def test_another_run_is_told_what_differs(tmp_path):
     folder = RunFolder(tmp_path)
     folder.begin(Config(), "abc")
-    message = (
-        r"is of another: train.steps was 10000, now 5. Name a new folder, or give the settings it began with: --config"
-    )
+    message = r"is of another: train.steps was 10000, now 5. Name a new folder, or give the settings it began with, "
     with pytest.raises(ArgumentError, match=message):
         folder.begin(Config(train=TranslationTrain(steps=5)), "abc")
     many = TranslationTrain(steps=5, batch_tokens=1, accumulate=2, seed=3, clip=0.0, ema=0.5, average=9)
@@ -170,9 +168,7 @@ def test_a_mistake_leaves_what_belongs_to_others(tmp_path):
 
 def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    message = (
-        r"`--out` must be a folder that can be written to; .*file/run cannot be \(Not a directory\). Name another."
-    )
+    message = r"`out` must be a folder that can be written to; .*file/run cannot be \(Not a directory\). Name another."
     with pytest.raises(ArgumentError, match=message), RunFolder(tmp_path / "file" / "run").locked():
         pass
 
@@ -231,3 +227,23 @@ def test_a_run_that_an_older_version_began_goes_on(tmp_path, name):
     before = folder.read_settings(type(settings))
     assert folder.begin(before, "abc") == ""
     assert [change for change in differences(before, settings) if "samples" not in change] == []
+
+
+def test_a_run_that_learned_nothing_begins_with_other_limits(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.begin(Config(), "abc")
+    assert folder.begin(Config(train=TranslationTrain(steps=20_000)), "abc") == ""
+    assert folder.read_settings(Config).train.steps == 20_000
+
+
+def test_more_steps_for_a_run_that_its_minutes_ended_need_more_minutes(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.begin(Config(train=TranslationTrain(steps=100, minutes=0.1)), "abc")
+    (folder.checkpoints.folder / "step-00000071").mkdir(parents=True)
+    folder.model.mkdir()
+    folder.figures.write_text("{}")
+    message = r"`train.minutes` must be raised too, or set to 0 .* ended by its 0.1 minutes, at step 71 of 100"
+    with pytest.raises(ArgumentError, match=message):
+        folder.begin(Config(train=TranslationTrain(steps=200, minutes=0.1)), "abc")
+    assert folder.figures.is_file()
+    assert "goes on after step 71" in folder.begin(Config(train=TranslationTrain(steps=200, minutes=0.0)), "abc")

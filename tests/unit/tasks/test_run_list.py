@@ -5,7 +5,7 @@ import json
 from regard.tasks.run_list import describe_run, list_runs
 from regard.training.run_folder import RunFolder
 
-TRAIN = '[train]\nsteps = {steps}\n[model]\nkind = "{kind}"\n'
+TRAIN = '[data]\nsource = "a"\ntarget = "b"\n[train]\nsteps = {steps}\n[model]\nkind = "{kind}"\n'
 
 
 def write_run(folder, *, steps=100, kind="recurrent", saved=(), finished=False, lines=()):
@@ -52,3 +52,19 @@ def test_settings_are_those_in_which_runs_of_a_task_differ(tmp_path):
     assert [run.settings for run in found] == [{"train.steps": 200}, {"train.steps": 100}]
     assert [run.settings for run in list_runs(tmp_path / "b")] == [{}]
     assert list_runs(tmp_path / "deep" / "a" / "checkpoints") == []
+    assert list_runs(str(tmp_path)) == found
+
+
+def test_another_kind_of_model_does_not_hide_how_models_of_one_kind_differ(tmp_path):
+    for name, attention in (("a", "additive"), ("b", "cosine")):
+        config = write_run(tmp_path / name) / "config.toml"
+        config.write_text(
+            config.read_text()
+            + f'cell = "gru"\nhidden_size = {len(attention)}\n[model.attention]\nkind = "{attention}"\n'
+        )
+    config = write_run(tmp_path / "c", kind="transformer", steps=200) / "config.toml"
+    config.write_text(config.read_text().replace("[model]", "log_every = 3\n[model]"))
+    found = {run.path.name: run for run in list_runs(tmp_path)}
+    assert [run.kind for run in found.values()] == ["recurrent-gru-additive", "recurrent-gru-cosine", "transformer"]
+    assert found["a"].settings == {"train.steps": 100, "model.hidden_size": 8, "model.attention.kind": "additive"}
+    assert found["c"].settings == {"train.steps": 200}

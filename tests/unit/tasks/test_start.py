@@ -44,6 +44,7 @@ def test_a_run_starts_from_the_parameters_and_the_tokenizer_of_another(tmp_path,
     assert not same(parameters(tmp_path / "a"), parameters(tmp_path / "c"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", STARTING)
 def test_a_started_run_goes_on_whatever_becomes_of_the_other(tmp_path, task):
     run_task(task, tmp_path / "a")
@@ -102,6 +103,8 @@ def test_the_settings_of_a_start_are_those_of_its_model(tmp_path):
         start_settings(tmp_path / "a", "classify", {"tokenizer": {"kind": "bpe"}})
     with pytest.raises(ArgumentError, match=r"`data.tokenizer` must be left out with `start`"):
         start_settings(tmp_path / "a", "classify", {"data": {"tokenizer": "x"}})
+    with pytest.raises(ArgumentError, match=r"^data: must be a table of settings; received 'x'\.$"):
+        start_settings(tmp_path / "a", "classify", {"data": "x"})
     with pytest.raises(
         ArgumentError, match="`start` must be left out for the task images; translate, language and classify take it"
     ):
@@ -111,6 +114,7 @@ def test_the_settings_of_a_start_are_those_of_its_model(tmp_path):
         start_settings(tmp_path / "t", "classify", {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_a_finished_run_given_more_steps_is_the_longer_run(tmp_path, task):
     settings = {"schedule": {"kind": "constant", "rate": 0.01}, "keep_checkpoints": 9}

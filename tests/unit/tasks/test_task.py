@@ -1,5 +1,6 @@
 """Every task is one folder and one line, and nothing of it is missing."""
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +10,10 @@ import pytest
 import regard.tasks
 from regard.data.corpora.catalogue import BUILTINS
 from regard.errors import ArgumentError
+from regard.studio.models import kind_of
 from regard.tasks.captions.settings import CAPTION_MODELS
 from regard.tasks.classification.settings import CLASSIFIERS
+from regard.tasks.evaluation.sides import _EVALUATE, UNITS
 from regard.tasks.images.settings import IMAGE_ENCODERS
 from regard.tasks.language.settings import LANGUAGE_PRESETS
 from regard.tasks.questions.settings import QUESTION_MODELS
@@ -53,6 +56,16 @@ def test_a_row_is_whole(name):
     for preset in ["", *task.presets]:
         assert type(task.compose({}, task.typical, preset)) is task.settings
     assert any(name in builtin.tasks for builtin in BUILTINS), "a task has data of our own to begin with"
+
+
+def test_every_task_is_measured_and_its_models_have_a_kind_in_the_studio():
+    """The two places besides its row that a task needs; forgotten ones are named here."""
+    assert {"translate", "language", *UNITS} == {*TASKS}, "add it to UNITS and _EVALUATE of tasks/evaluation/sides.py"
+    assert UNITS.keys() == _EVALUATE.keys()
+    shown = inspect.getsource(kind_of)
+    for name in TASKS:
+        model = inspect.signature(TASKS[name].load).return_annotation
+        assert f"{getattr(model, '__name__', model)}()" in shown, "add it to kind_of of studio/models.py"
 
 
 def test_an_unknown_task_is_refused_with_a_near_miss():

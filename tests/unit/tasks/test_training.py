@@ -1,5 +1,6 @@
 """`regard.train`: from data to a loaded model, for every task, in one call."""
 
+import ast
 import io
 import json
 import math
@@ -16,7 +17,9 @@ from regard.errors import ArgumentError, ArgumentTypeError, Interrupted
 from regard.tasks.progress import Progress, ProgressLine
 from regard.tasks.task import TASKS
 from regard.tasks.training import read_keys
+from regard.training.run_folder import RunFolder
 from regard.training.watch import Measured, Validated
+from unit.tasks.labeled_run import write_texts
 from unit.tasks.picture_run import TINY
 
 SHORT = {"train.validate_every": 2, "train.checkpoint_every": 1, "train.log_every": 1, "train.threads": 1}
@@ -63,6 +66,86 @@ def test_a_run_goes_on_by_its_folder_alone_and_another_starts_from_its_model(tmp
     assert f"start='{tmp_path / 'a'}'" in (tmp_path / "b" / "model" / "README.md").read_text()
 
 
+@pytest.fixture
+def two_folders(tmp_path, monkeypatch):
+    """Make two folders beside each other, the first with labeled texts, and work in it."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    write_texts(tmp_path / "a" / "t.csv", count=60)
+    monkeypatch.chdir(tmp_path / "a")
+    return tmp_path
+
+
+def train_in_folder(folder, monkeypatch, **arguments):
+    """Train a small classifier from `folder`, without settings that the steps decide."""
+    monkeypatch.chdir(folder)
+    named = {"settings": {"model.size": 8, "train.threads": 1}, "preset": "average"} | arguments
+    return regard.train("classify", **{name: value for name, value in named.items() if value})
+
+
+def steps_of(out):
+    return json.loads((out / "model" / "figures.json").read_text())["steps"]
+
+
+def test_a_run_of_an_older_version_goes_on_by_its_folder_from_anywhere(two_folders, monkeypatch):
+    out = two_folders / "run"
+    train_in_folder(two_folders / "a", monkeypatch, data="t.csv", out=out, steps=2)
+    once = "r_drop = 0.0\nbpe_dropout = 0.0\nguided_alignment = 0.0\nvalid_sentences = 500\nsamples = 0\n"
+    config = out / "config.toml"
+    config.write_text(config.read_text().replace("[train]\n", f"[train]\n{once}"))
+    monkeypatch.chdir(two_folders / "b")
+    regard.train(out="../run", steps=4)
+    assert steps_of(out) == 4
+    assert 'corpus = "t.csv"' in config.read_text(), "as it was typed, from the folder in which the run began"
+    regard.train(out="../run", steps=5)
+    assert steps_of(out) == 5
+
+
+def test_more_steps_are_given_from_another_folder(two_folders, monkeypatch):
+    out, here, there = two_folders / "run", two_folders / "a", two_folders / "b"
+    train_in_folder(here, monkeypatch, data="t.csv", out=out, steps=4)
+    train_in_folder(there, monkeypatch, data="../a/t.csv", out=out, steps=24)
+    (there / "copy.csv").write_bytes((here / "t.csv").read_bytes())
+    train_in_folder(there, monkeypatch, data="copy.csv", out=out, steps=25)
+    assert steps_of(out) == 25
+    assert "accuracy" in str(regard.evaluate(out)), "the data is named from the folder in which the run began"
+    write_texts(there / "other.csv", count=60, seed=2)
+    message = r'is of another: data\.corpus was ".*a/t\.csv", now "other\.csv"; train\.steps was 25, now 30\. Name'
+    with pytest.raises(ArgumentError, match=message):
+        train_in_folder(there, monkeypatch, data="other.csv", out=out, steps=30)
+
+
+def test_a_run_that_starts_from_a_model_is_the_same_run_from_another_folder(two_folders, monkeypatch):
+    here, there = two_folders / "a", two_folders / "b"
+    train_in_folder(here, monkeypatch, data="t.csv", out="first", steps=2)
+    started = {"preset": "", "settings": {"train.threads": 1}, "out": two_folders / "run"}
+    train_in_folder(here, monkeypatch, data="t.csv", start="first", steps=2, **started)
+    train_in_folder(there, monkeypatch, data="../a/t.csv", start="../a/first", steps=4, **started)
+    assert steps_of(two_folders / "run") == 4
+
+
+@pytest.mark.parametrize(
+    ("argument", "name"), [({"data": "t.csv"}, "data"), ({"preset": "average"}, "preset"), ({"start": "r"}, "start")]
+)
+def test_a_run_is_known_to_be_there_whatever_else_is_named(tmp_path, argument, name):
+    RunFolder(tmp_path).begin(TASKS["classify"].compose({}, TASKS["classify"].typical, ""), "abc")
+    message = (
+        rf"^`task` must be named together with `{name}`; received nothing\. The run in {tmp_path}, of the "
+        r"task classify, goes on by `out` alone\.$"
+    )
+    with pytest.raises(ArgumentError, match=message):
+        regard.train(out=tmp_path, **argument)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_value_in_place_of_a_table_is_refused(task, tmp_path):
+    for part in ("data", "train", "model"):
+        for value in ("x", 3, ["x"], None):
+            with pytest.raises(ArgumentError, match=rf"^{part}: must be a table of settings; received "):
+                regard.train(task, out=tmp_path / "new", settings={part: value})
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_trains_in_one_call_and_silently(task, tmp_path, capfd):
     model = train(task, tmp_path / "run")
@@ -70,7 +153,25 @@ def test_every_task_trains_in_one_call_and_silently(task, tmp_path, capfd):
     assert str(regard.load(tmp_path / "run")) == str(model)
     assert capfd.readouterr() == ("", "")
     card = (tmp_path / "run" / "model" / "README.md").read_text()
+    assert "License of the data: MIT, as regard itself." in card
     assert f"regard.train({task!r}, data={QUICK[task][0]!r}, out={str(tmp_path / 'run')!r}" in card
+
+
+def test_the_call_on_the_card_is_python_that_can_be_typed(two_folders):
+    write_texts(two_folders / "a" / "u.csv", count=30, seed=2)
+    data = (two_folders / "a" / "t.csv", two_folders / "a" / "u.csv")
+    regard.train("classify", data=data, out=two_folders / "r", preset="average", steps=1, settings={"model.size": 8})
+    card = (two_folders / "r" / "model" / "README.md").read_text()
+    line = next(line for line in card.splitlines() if line.startswith("regard.train("))
+    call = ast.parse(line, mode="eval").body
+    assert ast.literal_eval(next(item.value for item in call.keywords if item.arg == "data")) == [*map(str, data)]
+
+
+def test_a_text_is_named_once(tmp_path):
+    message = r"^data\.text: must be left out with data\.corpus, which is the text too; received a\.txt and b\.txt\.$"
+    with pytest.raises(ArgumentError, match=message):
+        regard.train("language", data="b.txt", out=tmp_path / "new", settings={"data.text": "a.txt"})
+    assert not (tmp_path / "new").exists()
 
 
 def test_two_files_train_a_translator(tmp_path):

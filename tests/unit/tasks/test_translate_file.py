@@ -105,7 +105,7 @@ def test_what_is_stopped_while_it_ends_is_complete(translator, tmp_path, monkeyp
         run(translator, path)
     assert not path.exists()
     with pytest.raises(
-        DataError, match=r"its first 25 lines have changed. Put it back to go on, or begin anew with --o"
+        DataError, match=r"its first 25 lines have changed. Put it back to go on, or begin anew with `overwrite=True`"
     ):
         run(translator, path, b"another\n")
     run(translator, path, work=Silent(translator, GREEDY))

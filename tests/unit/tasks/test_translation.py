@@ -99,6 +99,7 @@ def test_a_run_leaves_everything_its_folder_should_have(tmp_path, corpus):
     assert again.notes == [f"The run in {tmp_path} is finished; these are its figures."]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")  # for speed
 @pytest.mark.parametrize(
     "more",
@@ -123,6 +124,7 @@ def test_a_run_that_is_stopped_ends_with_the_same_model(tmp_path, corpus, more):
     assert whole == parts
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")  # for speed
 @pytest.mark.parametrize("more", [[], ["train.bpe_dropout=0.2"]])
 def test_a_streamed_corpus_gives_the_very_same_model(tmp_path, more):
@@ -353,7 +355,7 @@ def test_a_statistical_translator_is_counted_saved_and_used_like_any_other(tmp_p
             use()
         assert str(caught.value) == (
             "`model` must be a network that attends; received a statistical translator, which counts words and has no "
-            "attention. Train one that has: --preset bahdanau. Words are aligned by counts alone with `regard align "
-            "ibm-1`."
+            "attention. Train one that has: `regard train --preset bahdanau`. Words are aligned by counts alone with "
+            "`regard align ibm-1`."
         )
     assert run(tmp_path, corpus, config).figures == trained.figures

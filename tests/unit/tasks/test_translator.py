@@ -307,7 +307,9 @@ def test_several_models_speak_as_one(tmp_path, folder):
     torch.testing.assert_close(torch.tensor(found.log_probabilities), mean, rtol=1e-4, atol=1e-5)
     assert both.search([text], GREEDY, weights=True)[0][0].weights.size(0) == 2
     bytewise = make_folder(tmp_path / "bytes", RECURRENT, BYTES)
-    with pytest.raises(DataError, match=r"must share their tokenizer.json; .*bytes has another than .*data.tokenizer="):
+    with pytest.raises(
+        DataError, match=r"must share their tokenizer.json; .*bytes has another than .*data.tokenizer = "
+    ):
         load([folder, bytewise])
     with pytest.raises(ArgumentError, match=r"`path` must name at least one model folder; received an empty list."):
         load([])

@@ -45,8 +45,8 @@ def test_a_copy_is_not_and_is_trusted_when_told(own, stranger):
     named = f"{own.path.parent}/a.es, {own.path.parent}/a.en"
     assert str(caught.value) == (
         f"`trust` must be given before what {stranger.config} names is opened, since the run was not made here or "
-        f"has changed since; received none, for {named}. Give it if that is yours: regard evaluate {stranger.path} "
-        "--trust. Name a test set otherwise: --data, or --source and --target."
+        f"has changed since; received none, for {named}. Give it if that is yours: `trust=True`. "
+        "Name a test set otherwise: `data`, or `source` and `target`."
     )
     trusted = find_held_out(Choice(trust=True), stranger.path)
     assert trusted.pairs == find_held_out(Choice(), own.path).pairs

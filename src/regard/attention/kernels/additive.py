@@ -44,7 +44,7 @@ TILES = {
 
 
 def refusal(inputs: Inputs) -> str | None:
-    """Say why this call cannot run here, or None if it can."""
+    """Describe why this call cannot run here, or None if it can."""
     score = inputs.score
     if type(score) not in (Additive, Concat) or getattr(score, "activation", "tanh") != "tanh":
         return f"{name_of(score)} is not the tanh layer that the kernel computes"
@@ -70,7 +70,7 @@ def refusal(inputs: Inputs) -> str | None:
 
 
 def on_device(tensor: Tensor) -> bool:
-    """Tell whether Triton has a kernel for where a tensor is."""
+    """Return whether Triton has a kernel for where a tensor is."""
     return tensor.is_cuda
 
 

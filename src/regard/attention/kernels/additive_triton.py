@@ -40,8 +40,8 @@ def prepare_kernel(
     largest = tl.max(tl.max(tl.abs(x), axis=1), axis=0)
     if largest > LARGEST:
         tl.atomic_max(large + element, 1)
-    indices = (element * padded + unit[None, :]) * count + row[:, None]
-    tl.store(exponentials + indices, tl.exp(2.0 * x), mask=(row[:, None] < count) & (unit[None, :] < padded))
+    offsets = (element * padded + unit[None, :]) * count + row[:, None]
+    tl.store(exponentials + offsets, tl.exp(2.0 * x), mask=(row[:, None] < count) & (unit[None, :] < padded))
 
 
 @triton.jit
@@ -98,8 +98,8 @@ def _scores(
     scores = tl.load(total + head) - 2.0 * terms
     allowed = (query < queries)[:, None] & (key < keys)[None, :]
     if HAS_MASK:
-        indices = mask + element * mask_element + query[:, None] * mask_query + key[None, :] * mask_key
-        allowed = allowed & (tl.load(indices, mask=allowed, other=0) != 0)
+        pointers = mask + element * mask_element + query[:, None] * mask_query + key[None, :] * mask_key
+        allowed = allowed & (tl.load(pointers, mask=allowed, other=0) != 0)
     return tl.where(allowed, scores, float("-inf"))
 
 
@@ -127,16 +127,16 @@ def forward_kernel(
         base = tl.where(now == float("-inf"), 0.0, now)
         powers = tl.exp(scores - base[:, None])
         kept = tl.exp(largest - base)
-        indices = (element * keys + key[:, None]) * width + feature[None, :]
-        values = tl.load(value + indices, mask=(key[:, None] < keys) & (feature[None, :] < width), other=0.0)
+        offsets = (element * keys + key[:, None]) * width + feature[None, :]
+        values = tl.load(value + offsets, mask=(key[:, None] < keys) & (feature[None, :] < width), other=0.0)
         mixed = mixed * kept[:, None] + tl.dot(powers.to(values.dtype), values, input_precision=PRECISION)
         sums = sums * kept + tl.sum(powers, axis=1)
         largest = now
     some = sums != 0.0  # NaN too
     mixed = tl.where(some[:, None], mixed / tl.where(some, sums, 1.0)[:, None], 0.0)
-    indices = (element * queries + query[:, None]) * width + feature[None, :]
+    offsets = (element * queries + query[:, None]) * width + feature[None, :]
     inside = (query[:, None] < queries) & (feature[None, :] < width)
-    tl.store(context + indices, mixed.to(context.dtype.element_ty), mask=inside)
+    tl.store(context + offsets, mixed.to(context.dtype.element_ty), mask=inside)
     logs = tl.where(some, largest + tl.log(tl.where(some, sums, 1.0)), float("-inf"))
     tl.store(normalizer + element * queries + query, logs, mask=query < queries)
 
@@ -164,13 +164,13 @@ def weights_kernel(
     shares = tl.where(
         scores == float("-inf"), 0.0, tl.exp(scores - tl.where(logs == float("-inf"), 0.0, logs)[:, None])
     )
-    indices = (element * rows + row[:, None]) * keys + key[None, :]
+    offsets = (element * rows + row[:, None]) * keys + key[None, :]
     inside = counts[:, None] & (key[None, :] < keys)
-    tl.store(weights + indices, shares.to(weights.dtype.element_ty), mask=inside)
-    arrived = tl.load(by_weight + indices, mask=inside, other=0.0).to(tl.float32)
+    tl.store(weights + offsets, shares.to(weights.dtype.element_ty), mask=inside)
+    arrived = tl.load(by_weight + offsets, mask=inside, other=0.0).to(tl.float32)
     middle = tl.load(by_sum + element * queries + query, mask=counts, other=0.0)
     slopes = tl.where(shares == 0.0, 0.0, shares * (arrived - middle[:, None]))
-    tl.store(by_score + indices, slopes.to(by_score.dtype.element_ty), mask=inside)
+    tl.store(by_score + offsets, slopes.to(by_score.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -233,10 +233,10 @@ def operand_kernel(
         theirs = first + tl.arange(0, BLOCK_OTHER)
         is_theirs = theirs < others
         if VECTOR:
-            indices = (element * rows + mine[:, None]) * keys + theirs[None, :]
+            offsets = (element * rows + mine[:, None]) * keys + theirs[None, :]
         else:
-            indices = (element * rows + theirs[None, :]) * keys + mine[:, None]
-        slopes = tl.load(by_score + indices, mask=is_mine[:, None] & is_theirs[None, :], other=0.0).to(tl.float32)
+            offsets = (element * rows + theirs[None, :]) * keys + mine[:, None]
+        slopes = tl.load(by_score + offsets, mask=is_mine[:, None] & is_theirs[None, :], other=0.0).to(tl.float32)
         there = other_start + theirs
         y0 = _units(other, other_rows, is_large, there, is_theirs, element, unit, other_stride, size, padded)
         y1 = _units(other, other_rows, is_large, there, is_theirs, element, unit + 1, other_stride, size, padded)
@@ -246,14 +246,14 @@ def operand_kernel(
         sum1, part1 = _add_terms(slopes, x1, y1, is_large, sum1, part1, VECTOR, FAST)
         sum2, part2 = _add_terms(slopes, x2, y2, is_large, sum2, part2, VECTOR, FAST)
         sum3, part3 = _add_terms(slopes, x3, y3, is_large, sum3, part3, VECTOR, FAST)
-    index = gradient + (element * padded + unit) * own_stride + at
-    tl.store(index, tl.load(index, mask=is_mine) + 4.0 * tl.sum(sum0, axis=1), mask=is_mine)
-    index += own_stride
-    tl.store(index, tl.load(index, mask=is_mine) + 4.0 * tl.sum(sum1, axis=1), mask=is_mine)
-    index += own_stride
-    tl.store(index, tl.load(index, mask=is_mine) + 4.0 * tl.sum(sum2, axis=1), mask=is_mine)
-    index += own_stride
-    tl.store(index, tl.load(index, mask=is_mine) + 4.0 * tl.sum(sum3, axis=1), mask=is_mine)
+    pointer = gradient + (element * padded + unit) * own_stride + at
+    tl.store(pointer, tl.load(pointer, mask=is_mine) + 4.0 * tl.sum(sum0, axis=1), mask=is_mine)
+    pointer += own_stride
+    tl.store(pointer, tl.load(pointer, mask=is_mine) + 4.0 * tl.sum(sum1, axis=1), mask=is_mine)
+    pointer += own_stride
+    tl.store(pointer, tl.load(pointer, mask=is_mine) + 4.0 * tl.sum(sum2, axis=1), mask=is_mine)
+    pointer += own_stride
+    tl.store(pointer, tl.load(pointer, mask=is_mine) + 4.0 * tl.sum(sum3, axis=1), mask=is_mine)
     if VECTOR:
         to = by_vector + (element * tl.num_programs(0) + tl.program_id(0)) * padded + unit
         tl.store(to, -2.0 * tl.sum(tl.sum(part0, axis=1), axis=0))

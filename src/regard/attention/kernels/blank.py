@@ -22,7 +22,7 @@ def blank(tensor: Float[Tensor, "*batch row size"], keep: Bool[Tensor, "..."]) -
 
 
 def known_finite(*tensors: Float[Tensor, "..."]) -> bool:
-    """Tell whether tensors hold no NaN and no infinity, where asking is cheap; False where it is not."""
+    """Return whether tensors hold no NaN and no infinity, where asking is cheap; False where it is not."""
     if traced() or any(not each.is_cpu or type(each) not in (Tensor, torch.nn.Parameter) for each in tensors):
         return False
     return all(math.isfinite(torch.linalg.vector_norm(each.detach()).item()) for each in tensors)

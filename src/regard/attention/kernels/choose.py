@@ -73,7 +73,7 @@ def _fastest(inputs: Inputs) -> Backend:
 
 
 def _sparse(mask: Mask | None) -> bool:
-    """Tell whether whole blocks of the mask are likely to be empty."""
+    """Return whether whole blocks of the mask are likely to be empty."""
     match mask:
         case Window() | Documents():
             return True

@@ -42,14 +42,14 @@ def whole_scores(score: Score | ScoreFunction, query: Queries, key: Keys) -> Sco
 
 
 def refusal(inputs: Inputs) -> str | None:
-    """Say why this call cannot run here, or None if it can."""
+    """Describe why this call cannot run here, or None if it can."""
     if isinstance(inputs.score, Score):
         return None
     return f"{name_of(inputs.score)} is a function of all queries; ScoreRows(function) may be given a few"
 
 
 def chunk_rows(score: Score, query: Queries, key: Keys, lead: Sequence[int]) -> int:
-    """Say how many query rows fit one chunk, over all the leading axes."""
+    """Return how many query rows fit one chunk, over all the leading axes."""
     per_row = math.prod(lead) * key.size(-2) * score.hidden_size(query, key)
     limit = CHUNK_SIZE["cpu" if query.device.type == "cpu" else "other"]
     return max(1, limit // max(per_row, 1))
@@ -82,7 +82,7 @@ def chunked_scores(score: Score, query: Queries, key: Keys) -> Scores:
 
 
 def pays(inputs: Inputs) -> bool:
-    """Tell whether a pair holds more than its score, and there are more pairs than one chunk takes."""
+    """Return whether a pair holds more than its score, and there are more pairs than one chunk takes."""
     if not isinstance(inputs.score, Score) or inputs.score.hidden_size(inputs.query, inputs.key) == 1:
         return False
     return chunk_rows(inputs.score, inputs.query, inputs.key, inputs.shape[:-2]) < inputs.shape[-2]

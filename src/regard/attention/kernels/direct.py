@@ -51,7 +51,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None
 
 
 def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Tell whether all three have one precision that is computed in, one device and no special layout."""
+    """Return whether all three have one precision that is computed in, one device and no special layout."""
     dtype, device = query.dtype, query.device
     if not (key.dtype is dtype and value.dtype is dtype and dtype in PRECISIONS):
         return False

@@ -30,7 +30,7 @@ LEAST_WIDTH = 16
 
 
 def refusal(inputs: Inputs) -> str | None:
-    """Say why this call cannot run here, or None if it can."""
+    """Describe why this call cannot run here, or None if it can."""
     reason = sdpa.refusal(replace(inputs, score=unchanged(inputs.score)))
     if reason:
         return reason
@@ -62,7 +62,7 @@ def refusal(inputs: Inputs) -> str | None:
 
 
 def pays(inputs: Inputs) -> bool:
-    """Tell whether the blocks are worth finding, or the scores that a function changes worth not holding."""
+    """Return whether the blocks are worth finding, or the scores that a function changes worth not holding."""
     changed = isinstance(inputs.score, ChangedScore) or isinstance(inputs.position, Alibi)
     least = WORTHWHILE_CHANGED_PAIRS if changed else WORTHWHILE_PAIRS
     return inputs.shape[-1] * inputs.shape[-2] >= least
@@ -107,7 +107,7 @@ def _compiled() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., A
 
 
 def _active(mask: Mask, shape: tuple[int, ...], device: torch.device) -> Active:
-    """Say which queries and keys take part; compiled, the dense mask is never made."""
+    """Return which queries and keys take part; compiled, the dense mask is never made."""
     dense = mask.dense(shape, device)
     dense = dense[(None,) * (len(shape) - dense.ndim)]
     return dense.any(-1), dense.any(-2)
@@ -118,22 +118,22 @@ def attend(inputs: Inputs, ready: Operands | None = None) -> Tensor:
     score = unchanged(inputs.score)
     assert isinstance(score, Score)
     run, find_blocks, find_active = _compiled()
-    known = blocks = None
+    active = blocks = None
     if inputs.mask is not None:
         batch, heads = varying_axes(inputs.mask, inputs.shape)
         rule = mask_rule(inputs.mask, inputs.shape, inputs.query.device)
         with _many_kernels():
             if ready is None or ready.mask is None:
-                known = find_active(inputs.mask, inputs.shape, inputs.query.device)
+                active = find_active(inputs.mask, inputs.shape, inputs.query.device)
             else:
-                known = ready.mask.any(-1), ready.mask.any(-2)
+                active = ready.mask.any(-1), ready.mask.any(-2)
             blocks = find_blocks(rule, batch, heads, *inputs.shape[-2:], device=inputs.query.device)
-    prepared = operands(inputs, mask=None, active=known) if ready is None else ready
+    prepared = operands(inputs, mask=None, active=active) if ready is None else ready
     query, key, value = prepared[:3]
     grouped = inputs.grouped and score.linear and key.size(-3) == value.size(-3)
     if inputs.grouped and not grouped:
         key, value = ungroup(key, query.size(-3)), ungroup(value, query.size(-3))
-    inner = score.inner(query, key, None if known is None or grouped else sdpa.attended(known[1], key))
+    inner = score.inner(query, key, None if active is None or grouped else sdpa.attended(active[1], key))
     assert inner is not None
     if inner.bias is not None:
         return sdpa.attend(inputs, ready)

@@ -179,9 +179,9 @@ def log_normalizer(scores: Scores, mask: Bool[Tensor, "..."] | None) -> Float[Te
 
 def attend(inputs: Inputs, *, chunked: bool = False, normalizer: bool = True) -> Attended:
     """Compute one call by the specification; the log normalizer only if asked for."""
-    received = operands(inputs, mask=inputs.dense_mask())
-    weights, total = weigh(inputs, received, chunked=chunked, normalizer=normalizer)
-    value = widened(received.value)
+    ready = operands(inputs, mask=inputs.dense_mask())
+    weights, total = weigh(inputs, ready, chunked=chunked, normalizer=normalizer)
+    value = widened(ready.value)
     if inputs.grouped:
         value = ungroup(value, inputs.shape[-3])
     context = aggregate(weights, value, position=inputs.position, dropout=inputs.dropout, generator=inputs.generator)

@@ -22,7 +22,7 @@ FEW_KEYS = 16
 
 
 def refusal(inputs: Inputs) -> str | None:
-    """Say why this call cannot run here, or None if it can."""
+    """Describe why this call cannot run here, or None if it can."""
     kind = type(inputs.normalize)
     if kind is not Softmax and kind is not Sink:  # a subclass may normalize otherwise
         return f"the fused kernel normalizes by Softmax or Sink only, not {name_of(inputs.normalize)}"
@@ -135,7 +135,7 @@ def widen(tensor: Float[Tensor, "*rows size"], width: int) -> Float[Tensor, "*ro
 
 
 def lower_mask(inputs: Inputs) -> tuple[bool, bool]:
-    """Say whether the kernel's own causal path serves, and whether it needs a dense mask instead."""
+    """Return whether the kernel's own causal path serves, and whether it needs a dense mask instead."""
     position = inputs.position
     if position is not None and position.narrows:
         return False, True
@@ -152,7 +152,7 @@ def lower_mask(inputs: Inputs) -> tuple[bool, bool]:
 
 
 def _few_keys(key: Tensor) -> bool:
-    """Tell whether torch's kernel would lose NaN without a mask; compiled code is one for all lengths."""
+    """Return whether torch's kernel would lose NaN without a mask; compiled code is one for all lengths."""
     return key.device.type == "cpu" and not torch.compiler.is_compiling() and key.size(-2) < FEW_KEYS
 
 

@@ -5,19 +5,19 @@ from torch import Tensor
 
 
 def traced() -> bool:
-    """Tell whether a graph is being made of what is computed: then nothing may depend on the numbers in a tensor."""
+    """Return whether a graph is being made of what is computed: then nothing may depend on the numbers in a tensor."""
     if torch.compiler.is_compiling() or transform_in_force() is not None or torch._C._get_tracing_state() is not None:
         return True
     return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY) is not None
 
 
 def mapped(gradient: Tensor) -> bool:
-    """Tell whether vmap runs over a gradient: `is_grads_batched` uses an older form of it, on no stack."""
+    """Return whether vmap runs over a gradient: `is_grads_batched` uses an older form of it, on no stack."""
     return torch._C._functorch.is_legacy_batchedtensor(gradient) or transform_in_force() is not None
 
 
 def transform_in_force() -> str | None:
-    """Say which transform is in force that fused paths do not support, or None.
+    """Return which transform is in force that fused paths do not support, or None.
 
     Any tensor of a call may be the transformed one, a bias or a score's parameter too, so none is inspected.
     """

@@ -58,8 +58,8 @@ def partial_gradients(
     again = torch.is_grad_enabled()
     with torch.enable_grad():
         views = [tensor if tensor is None else tensor.view_as(tensor) for tensor in tensors]
-        wanted = [view for view, need in zip(views, needs, strict=True) if need and view is not None]
-        computed = iter(torch.autograd.grad(plain(*views), wanted, gradient, create_graph=again))
+        needed = [view for view, need in zip(views, needs, strict=True) if need and view is not None]
+        computed = iter(torch.autograd.grad(plain(*views), needed, gradient, create_graph=again))
     return [next(computed) if need else None for need in needs]
 
 
@@ -123,6 +123,6 @@ class _Apart(torch.autograd.Function):
             needs = ctx.needs_input_grad[2:]
             return None, None, *partial_gradients(ctx.plain, ctx.saved_tensors, needs, gradients[0])
         (leaves, context), ctx.graph = ctx.graph, None
-        wanted = [leaf for leaf in leaves if leaf.requires_grad]
-        result = iter(torch.autograd.grad(context, wanted, gradients[0]))
+        trained = [leaf for leaf in leaves if leaf.requires_grad]
+        result = iter(torch.autograd.grad(context, trained, gradients[0]))
         return None, None, *(next(result) if leaf.requires_grad else None for leaf in leaves)

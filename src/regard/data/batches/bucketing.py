@@ -89,17 +89,17 @@ def share_batches(batches: Sequence[Integers], *, rank: int, ranks: int) -> list
 
 
 def padding_efficiency(batches: Sequence[Integers], source_lengths: Integers, target_lengths: Integers) -> float:
-    """Say which share of the padded tensors, both sides together, is text and not padding.
+    """Return which share of the padded tensors, both sides together, is text and not padding.
 
     >>> lengths = np.array([2, 4])
     >>> padding_efficiency([np.array([0, 1])], lengths, lengths)
     0.75
     """
-    text = sum(int(lengths[batch].sum()) for batch in batches for lengths in (source_lengths, target_lengths))
+    tokens = sum(int(lengths[batch].sum()) for batch in batches for lengths in (source_lengths, target_lengths))
     cells = sum(
         len(batch) * int(lengths[batch].max()) for batch in batches for lengths in (source_lengths, target_lengths)
     )
-    return text / cells if cells else 1.0
+    return tokens / cells if cells else 1.0
 
 
 def _cut(order: Integers, longer: Integers, tokens: int) -> list[Integers]:

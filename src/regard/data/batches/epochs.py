@@ -43,7 +43,7 @@ class Epochs(ABC, Generic[BatchType]):
         return len(self._plan(self._epoch))
 
     def state(self) -> dict[str, int]:
-        """Say where we stand, in plain numbers for a checkpoint."""
+        """Return the position in the data, in plain numbers for a checkpoint."""
         return {"epoch": self._epoch, "batch": self._batch}
 
     def restore(self, state: Mapping[str, int]) -> None:

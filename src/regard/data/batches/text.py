@@ -23,7 +23,7 @@ class TextBatch(NamedTuple):
     indices: Int[Tensor, " rows"]
     """Which lanes, or windows, these are."""
     number: int
-    """The place of the batch in its epoch: in lanes, a row goes on where that of the number before ended."""
+    """The number of the batch in its epoch: in lanes, a row goes on where that of the number before ended."""
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "TextBatch":
         """Move every tensor to `device`."""
@@ -84,7 +84,7 @@ class _Text(ABC):
         """Give one batch of the epoch."""
 
     def state(self) -> dict[str, int]:
-        """Say where we stand, in plain numbers for a checkpoint."""
+        """Return the position in the data, in plain numbers for a checkpoint."""
         return {"epoch": self._epoch, "batch": self._batch}
 
     def restore(self, state: Mapping[str, int]) -> None:
@@ -102,7 +102,7 @@ class _Text(ABC):
         return np.random.default_rng([self.seed, self._epoch])
 
     def _shift(self, stream: np.random.Generator) -> int:
-        """Cut each epoch at other places: the first at the very beginning."""
+        """Cut each epoch at other positions: the first at the very beginning."""
         return int(stream.integers(self.length)) if self._epoch else 0
 
 
@@ -110,7 +110,7 @@ class Lanes(_Text):
     """The text cut into `rows` lanes that are read side by side, `length` tokens at a time, from beginning to end.
 
     So the state after a batch is what the next one goes on from: truncated backpropagation through time. Each epoch
-    begins at another place within the first `length` tokens.
+    begins at another position within the first `length` tokens.
 
     Reference: Mikolov et al. (2010), section 2; Zaremba, Sutskever and Vinyals (2014), section 4.1, arXiv:1409.2329.
 
@@ -139,7 +139,7 @@ class Lanes(_Text):
 class Windows(_Text):
     """The text cut into windows of `length` tokens, in random order, for models that carry nothing from one to another.
 
-    Each epoch cuts at other places.
+    Each epoch cuts at other positions.
 
     >>> windows = Windows(np.arange(1, 14), rows=2, length=3)
     >>> sorted(row[0] for batch in windows for row in batch.tokens.tolist())

@@ -74,13 +74,13 @@ def draw_texts(derive: Callable[[], str], *, split: Split, known: Iterable[str] 
     A text belongs to a split by its hash, so that no seeds and sizes put one in two of them. They end where drawing
     gives nothing new any more.
     """
-    received, vain = {normalize(text) for text in known}, 0
+    drawn, vain = {normalize(text) for text in known}, 0
     while vain < _PATIENCE:
         text, vain = derive(), vain + 1
         key = normalize(text)
         share = _hash(key)
-        if key not in received and split == ("valid" if share < 0.1 else "test" if share < 0.2 else "train"):
-            received.add(key)
+        if key not in drawn and split == ("valid" if share < 0.1 else "test" if share < 0.2 else "train"):
+            drawn.add(key)
             vain = 0
             yield text
 
@@ -103,7 +103,7 @@ def stream(grammar: Grammar, *, split: Split, seed: int, min_words: int, max_wor
         return
     draw = Draw(f"{grammar.name} {split} {seed} {min_words} {max_words}")
     held_out = frozenset(normalize(side) for pair in lectures for side in (pair.source, pair.target))
-    received: set[str] = set()
+    drawn: set[str] = set()
     of_length = [0] * (max_words + 1)
     vain = 0
     while vain < _PATIENCE:
@@ -115,7 +115,7 @@ def stream(grammar: Grammar, *, split: Split, seed: int, min_words: int, max_wor
         length = count_words(phrase.source)
         if not min_words <= length <= max_words or count_words(phrase.target) > max_words:
             continue
-        fair_share = _ROOM + 1.2 * len(received) / (max_words - min_words + 1)
+        fair_share = _ROOM + 1.2 * len(drawn) / (max_words - min_words + 1)
         if of_length[length] > fair_share and vain < _INSISTENCE:
             continue
         pair = make_pair(*phrase)
@@ -123,9 +123,9 @@ def stream(grammar: Grammar, *, split: Split, seed: int, min_words: int, max_wor
         if _split_of(target) != split or target in held_out:
             continue
         source = normalize(pair.source)
-        if source in received or source in held_out:
+        if source in drawn or source in held_out:
             continue
-        received.add(source)
+        drawn.add(source)
         of_length[length] += 1
         vain = 0
         yield pair

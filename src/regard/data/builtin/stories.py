@@ -129,13 +129,13 @@ def stories(*, split: Split, size: int, seed: int = 0) -> list[str]:
 
 def _story(draw: Draw) -> str:
     name, who, whose = draw.pick(_PEOPLE)
-    index = draw.pick(_PLACES)
-    where = f"at the {draw.pick(_SIZES)} {index.name} {draw.pick(_SITES)}"
-    done = f"{name} {draw.pick(_VERBS)} a {draw.pick(index.things.names)}"
+    place = draw.pick(_PLACES)
+    where = f"at the {draw.pick(_SIZES)} {place.name} {draw.pick(_SITES)}"
+    done = f"{name} {draw.pick(_VERBS)} a {draw.pick(place.things.names)}"
     begun = f"{done} {where}" if draw.chance(0.6) else f"{where} {done}"
-    of_it = draw.weigh([(3, index.things.endings), (3, index.endings), (2, _EITHER)])
+    of_it = draw.weigh([(3, place.things.endings), (3, place.endings), (2, _EITHER)])
     it = f"it {draw.pick(of_it).format(who=who)}"
     first = [f"{begun}, and {it}"] if draw.chance(0.6) else [begun, it]
-    rest = [f"their {draw.pick(index.theirs)}", draw.pick(_AFTER).format(who=who, whose=whose)]
+    rest = [f"their {draw.pick(place.theirs)}", draw.pick(_AFTER).format(who=who, whose=whose)]
     rest = rest if draw.chance(0.5) else rest[::-1]
     return " ".join(f"{part[0].upper()}{part[1:]}." for part in [*first, *rest])

@@ -45,10 +45,21 @@ BUILTINS: tuple[Builtin, ...] = (
 """Generated here, any number of them, under regard's own license."""
 
 LICENSE = "MIT, as regard itself"
+UNKNOWN = "unknown"
+"""The license of data where nobody has set it."""
+
+
+def license_of(corpus: str, chosen: str) -> str:
+    """Give the license of data for a model card: what was chosen, or that of a built-in corpus.
+
+    >>> license_of("builtin:topics", "unknown"), license_of("a.csv", "unknown"), license_of("a.csv", "CC0")
+    ('MIT, as regard itself', 'unknown', 'CC0')
+    """
+    return LICENSE if is_builtin(corpus) and chosen == UNKNOWN else chosen
 
 
 def held_out_size(size: int) -> int:
-    """Say how many are drawn to validate on, and to test with, beside so many to train on.
+    """Return how many are drawn to validate on, and to test with, beside so many to train on.
 
     >>> held_out_size(100), held_out_size(3000), held_out_size(1_000_000)
     (20, 300, 500)
@@ -57,7 +68,7 @@ def held_out_size(size: int) -> int:
 
 
 def is_builtin(name: str) -> bool:
-    """Say whether a corpus is one of our own, or is meant to be.
+    """Return whether a corpus is one of our own, or is meant to be.
 
     >>> is_builtin("builtin:es-em"), is_builtin("es-en.tsv")
     (True, False)

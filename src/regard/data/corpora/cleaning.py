@@ -79,7 +79,7 @@ class Sieve:
         self._digests = HashSet()
 
     def sift(self, portion: Sequence[Pair]) -> NDArray[np.bool_]:
-        """Say which pairs of the next portion stay, counting the others in the report."""
+        """Return which pairs of the next portion stay, counting the others in the report."""
         first = self.report.total + 1
         reasons = [_reason(pair, self.cleaning) for pair in portion]
         if self.cleaning.drop_duplicates:

@@ -1,4 +1,4 @@
-"""From "these files" to a stream of pairs: find the format by looking, then read it, counting what is bad."""
+"""From "these files" to a stream of pairs: detect the format from the content, then read it, counting what is bad."""
 
 import json
 import re
@@ -93,10 +93,10 @@ def find_corpus(
     split: str = "train",
     configuration: str | None = None,
 ) -> AnyCorpus:
-    """Say what `path` is: one of two plain files, or by its content TSV, JSON Lines, TMX, Parquet or a saved dataset.
+    """Detect what `path` is: one of two plain files, or by content TSV, JSON Lines, TMX, Parquet or a saved dataset.
 
-    CSV is told by its name, .csv: plain text has commas too. A pattern such as parts/*.tsv, a folder of such files, and
-    the names of `more` are several files, read as one corpus in the order of their names. Only `hf:name` and
+    CSV is recognized by its name, .csv: plain text has commas too. A pattern such as parts/*.tsv, a folder of such
+    files, and the names of `more` are several files, read as one corpus in the order of their names. Only `hf:name` and
     `hf:owner/name` are data sets of the Hugging Face hub, and use the network. `source` and `target` are columns, keys
     or languages, by name or by number from 1; `split` chooses in a folder and on the hub, `configuration` concerns the
     hub only.
@@ -156,7 +156,7 @@ def _find_split(folder: Path, split: str) -> list[Path]:
 
 
 def _missing(path: Path) -> str:
-    """Say that there is nothing under this path, and what was probably meant."""
+    """Report that there is nothing under this path, and what was probably meant."""
     if elsewhere := name_of_none(path):
         return f"{path} must be {_WANTED}; received {elsewhere}"
     advice = offer_folders(path, kinds=(*_KINDS, ""))

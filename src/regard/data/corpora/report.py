@@ -7,7 +7,7 @@ from regard.errors import brief
 
 
 class Example(NamedTuple):
-    """One dropped line or pair: where it stood and what it said, shortened."""
+    """One dropped line or pair: its location and its text, shortened."""
 
     place: str
     text: str
@@ -49,7 +49,7 @@ class Report:
             examples.append(Example(place, shorten(text)))
 
     def summary(self) -> str:
-        """Say in one line how many were dropped, and why, with the first of each.
+        """Describe in one line how many were dropped, and why, with the first of each.
 
         >>> report = Report()
         >>> report.drop("short", place="pair 1", text="a")

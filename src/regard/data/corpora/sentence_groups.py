@@ -61,9 +61,9 @@ class SentenceHashes:
         smallest = np.full(len(group), np.iinfo(np.uint64).max, dtype=np.uint64)
         np.minimum.at(smallest, group, smaller)
         speaks = np.flatnonzero(smaller == smallest[group])
-        output = np.zeros(len(group))
-        output[group[speaks]] = draws[speaks] / 2.0**64
-        return Groups(group, np.bincount(group, minlength=len(group)), output)
+        shares = np.zeros(len(group))
+        shares[group[speaks]] = draws[speaks] / 2.0**64
+        return Groups(group, np.bincount(group, minlength=len(group)), shares)
 
 
 def comparable(text: str) -> str:
@@ -97,10 +97,10 @@ def _connect(count: int, *ties: tuple[Integers, Integers]) -> Integers:
     group = np.arange(count)
     left, right = (np.concatenate(ends) for ends in zip(*ties, strict=True))
     while len(left):
-        item, other = group[left], group[right]
-        crosses = item != other
-        left, right, item, other = left[crosses], right[crosses], item[crosses], other[crosses]
-        np.minimum.at(group, np.maximum(item, other), np.minimum(item, other))
+        left_group, right_group = group[left], group[right]
+        crosses = left_group != right_group
+        left, right, left_group, right_group = left[crosses], right[crosses], left_group[crosses], right_group[crosses]
+        np.minimum.at(group, np.maximum(left_group, right_group), np.minimum(left_group, right_group))
         while True:
             further = group[group]
             if np.array_equal(further, group):

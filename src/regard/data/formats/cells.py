@@ -36,7 +36,7 @@ class Cells(NamedTuple):
 
 
 def is_language(name: str) -> bool:
-    """Say whether a cell is the code of a language, such as en, pt-BR or zh_Hans.
+    """Return whether a cell is the code of a language, such as en, pt-BR or zh_Hans.
 
     >>> is_language("pt-BR"), is_language("dog")
     (True, False)
@@ -45,7 +45,7 @@ def is_language(name: str) -> bool:
 
 
 def is_header(cells: Sequence[str]) -> bool:
-    """Say whether a first line names columns: two or more cells, all different, each a known name or a language.
+    """Return whether a first line names columns: two or more cells, all different, each a known name or a language.
 
     >>> is_header(["en", "es"]), is_header(["Source", "Target"]), is_header(["no", "no"]), is_header(["Hund", "dog"])
     (True, True, False, False)
@@ -80,7 +80,7 @@ def read_csv(path: Path, separator: Separator = ",") -> Iterator[Cells]:
 
 
 def find_separator(path: Path) -> Separator:
-    """Say what is between the cells of a CSV file, by its first line: commas, else semicolons, else tabs."""
+    """Return what is between the cells of a CSV file, by its first line: commas, else semicolons, else tabs."""
     with open_decompressed(path) as stream:
         header = next(raw_lines(stream, path), b"")
     between: tuple[Separator, ...] = (",", ";", "\t")

@@ -31,8 +31,8 @@ class JsonLines:
 def read_objects(path: Path) -> Iterator[Located]:
     """Give the object on each line of a JSON Lines file."""
     for number, line in enumerate(read_lines(path), start=1):
-        index = f"{path}, line {number}"
-        yield Located(index, line if isinstance(line, BadLine) else _parse(line, index))
+        location = f"{path}, line {number}"
+        yield Located(location, line if isinstance(line, BadLine) else _parse(line, location))
 
 
 def _parse(line: str, place: str) -> dict[str, object] | BadLine:

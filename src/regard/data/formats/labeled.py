@@ -70,7 +70,7 @@ def read_texts(path: Path, *, text: str = "text") -> Iterator[str]:
 
 
 def find_label(path: Path, column: str, label: str) -> str:
-    """Say where a label first stands in a file."""
+    """Find where a label first stands in a file."""
     rows = (row for row in read_columns(path, [column]) if isinstance(row, Columns))
     return next((row.place for row in rows if " ".join(row.cells[0].split()) == label), str(path))
 
@@ -152,19 +152,19 @@ def label_number(label: str) -> int:
 
 
 def number_labels(records: Sequence[Labeled], labels: Sequence[str], *, side: str) -> list[int]:
-    """Give each record's place in `labels`.
+    """Give the index of each record's label in `labels`.
 
     >>> number_labels([Labeled("x", "b")], ["a", "b"], side="test")
     [1]
     """
-    indices = {label: number for number, label in enumerate(labels)}
+    numbers = {label: number for number, label in enumerate(labels)}
     for record in records:
-        if record.label not in indices:
+        if record.label not in numbers:
             raise DataError(
                 f'The {side} texts must have labels that the training texts have; received "{brief(record.label)}". '
                 f"{nearest(record.label, labels)}"
             )
-    return [indices[record.label] for record in records]
+    return [numbers[record.label] for record in records]
 
 
 def _labeled(row: Columns) -> Labeled | BadLine:

@@ -21,12 +21,12 @@ _COMPARED = 5_000
 
 
 def is_file(path: str | Path) -> bool:
-    """Say whether a path names a file; one that no file can have, or that may not be looked at, does not."""
+    """Return whether a path names a file; one that no file can have, or that may not be read, does not."""
     return os.path.isfile(path)
 
 
 def is_folder(path: str | Path) -> bool:
-    """Say whether a path names a folder, likewise."""
+    """Return whether a path names a folder, likewise."""
     return os.path.isdir(path)
 
 
@@ -55,7 +55,7 @@ def list_folder(folder: Path) -> list[Path]:
 
 
 def missing_file(path: Path, *, kinds: Sequence[str] = ()) -> str:
-    """Say that `path` is not a file, and which one beside it was probably meant.
+    """Report that `path` is not a file, and which one beside it was probably meant.
 
     Files are offered whose names end as `kinds` say, such as ".png"; where none are given, as the path itself ends.
     """
@@ -72,7 +72,7 @@ def missing_file(path: Path, *, kinds: Sequence[str] = ()) -> str:
 
 
 def what_is_there(path: Path) -> str:
-    """Say what is under a path that names no file, or none that can be read."""
+    """Describe what is under a path that names no file, or none that can be read."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -84,7 +84,7 @@ def what_is_there(path: Path) -> str:
 
 
 def _reason(path: Path, error: OSError | ValueError) -> str:
-    """Say why a path could not be opened."""
+    """Describe why a path could not be opened."""
     if isinstance(error, PermissionError):
         return _FORBIDDEN
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
@@ -107,7 +107,7 @@ def _longest(path: Path) -> int:
 
 
 def name_of_none(path: Path) -> str:
-    """Say what a name is that no file can have, an address or a data set of another kind, and what to do; else nothing.
+    """Describe a name that no file can have, an address or a data set of another kind, and what to do; else nothing.
 
     >>> name_of_none(Path("builtin:es-en")), name_of_none(Path("a.txt"))
     ('a built-in corpus, which is no file. Those of each task: regard train --data list.', '')

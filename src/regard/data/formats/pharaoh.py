@@ -1,7 +1,7 @@
 """Word links in files, one line for each sentence pair: `0-0 1-2 2?3`, source before target.
 
-`-` is a sure link; `?`, or `p` as in some gold sets, a possible one. Files that count words from 1 look the same, and
-shift every link when read as if they counted from 0: where a file betrays itself, it is refused.
+`-` is a sure link; `?`, or `p` as in some gold sets, a possible one. Files that count words from 1 have the same
+form. Read as if they counted from 0, every link shifts; where the numbers show it, the file is refused.
 """
 
 import re
@@ -92,7 +92,7 @@ def read_links(
 
 
 def has_zero(alignments: Iterable[Links]) -> bool:
-    """Say whether any link names word 0, which proves that words are counted from 0."""
+    """Return whether any link names word 0, which proves that words are counted from 0."""
     return any(link.source == 0 or link.target == 0 for links in alignments for link in links)
 
 
@@ -110,7 +110,7 @@ def _refuse_other_base(links: Sequence[Links], lengths: Sequence[Lengths], path:
             if link.source == source or link.target == target:
                 raise DataError(
                     f"{path} must count words from 0; received no 0 anywhere, and {link} in line {number}, of {source} "
-                    f"and {target} words: it looks as if it counts from 1. Set `{argument}=1`."
+                    f"and {target} words: it seems to count from 1. Set `{argument}=1`."
                 )
 
 

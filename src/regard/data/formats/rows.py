@@ -1,6 +1,6 @@
 """Find the two sides of a pair in a row of named values: a JSON object, a Parquet or a `datasets` row.
 
-With names given, they are looked up at the top, along a dotted path (`translation.de`), or inside `translation`.
+With names given, they are searched at the top, along a dotted path (`translation.de`), or inside `translation`.
 Without, the first row decides for all: `source` and `target`, else the two languages of `translation`, else the only
 two columns whose names are language codes.
 """
@@ -54,7 +54,7 @@ def read_rows(rows: Iterable[Located], source: int | str | None, target: int | s
 
 
 def find_sides(row: Row, source: int | str | None, target: int | str | None) -> Sides | str:
-    """Find both sides in the first row, or say what was looked for.
+    """Find both sides in the first row, or describe what was searched for.
 
     >>> find_sides({"translation": {"de": "Hund", "en": "dog"}}, None, None)
     Sides(source=('translation', 'de'), target=('translation', 'en'))
@@ -73,14 +73,14 @@ def find_sides(row: Row, source: int | str | None, target: int | str | None) -> 
     first, second = named
     if first is not None and second is not None:
         return Sides(first, second)
-    known = next((path for path in named if path is not None), None)
-    both = _guess(row, known)
+    named_path = next((path for path in named if path is not None), None)
+    both = _guess(row, named_path)
     if both is None:
         return "have the keys source and target, or two language codes (name them with `source` and `target`)"
-    if known is None:
+    if named_path is None:
         return both
-    other = next(path for path in both if path != known)
-    return Sides(known, other) if first is not None else Sides(other, known)
+    other = next(path for path in both if path != named_path)
+    return Sides(named_path, other) if first is not None else Sides(other, named_path)
 
 
 def make_row_record(row: Row, sides: Sides, place: str) -> Record:
@@ -97,7 +97,7 @@ def make_row_record(row: Row, sides: Sides, place: str) -> Record:
 
 
 def unknown_sides(row: Row, expected: str, place: str) -> BadLine:
-    """Say that no sides were found in `row`."""
+    """Report that no sides were found in `row`."""
     return BadLine("columns", place, expected, _keys(row), "")
 
 

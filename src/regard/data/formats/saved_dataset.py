@@ -59,7 +59,7 @@ def _find_split(path: Path, split: str) -> Path:
 
 
 def is_saved_dataset(folder: Path) -> bool:
-    """Say whether `Dataset.save_to_disk` or `DatasetDict.save_to_disk` wrote this folder."""
+    """Return whether `Dataset.save_to_disk` or `DatasetDict.save_to_disk` wrote this folder."""
     return any(is_file(folder / name) for name in (_STATE, _SPLITS))
 
 
@@ -103,7 +103,7 @@ def _read_table(path: Path) -> dict[str, Any]:
 
 
 def _read_arrow(path: Path) -> Iterator[Mapping[str, object]]:
-    """Give the rows of an Arrow file, each part checked before it is looked into."""
+    """Give the rows of an Arrow file, each part checked before it is read."""
     pyarrow, _ = load_pyarrow()
     number = 0
     with open_file(path) as stream:

@@ -41,7 +41,7 @@ def find_in_folder(folder: Path, *, kinds: Sequence[str], split: str) -> list[Pa
 
 
 def _is_part(stem: str, split: str) -> bool:
-    """Say whether a name is that of a part of a split.
+    """Return whether a name is that of a part of a split.
 
     >>> _is_part("train-00", "train"), _is_part("trainer", "train")
     (True, False)

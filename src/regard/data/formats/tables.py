@@ -1,6 +1,6 @@
 """One reader of tables for every task: CSV, TSV, JSON Lines, Parquet, or a folder that `datasets` saved.
 
-The format is told by the name: .csv, .tsv, .jsonl or .parquet, the first three with or without .gz, .xz, .bz2 or .zst.
+The name gives the format: .csv, .tsv, .jsonl or .parquet, the first three with or without .gz, .xz, .bz2 or .zst.
 """
 
 import json
@@ -30,7 +30,7 @@ class Columns(NamedTuple):
 
 
 def is_table(path: Path) -> bool:
-    """Say whether a path is that of a table, by its name or by what a folder holds."""
+    """Return whether a path is that of a table, by its name or by what a folder holds."""
     if not is_folder(path):
         return file_kind(path) in FORMATS
     return is_saved_dataset(path) or any(item.suffix == ".parquet" for item in list_folder(path))
@@ -63,15 +63,15 @@ def read_columns(path: Path, names: Sequence[str], *, split: str = "train") -> I
 
 
 def _other_file(path: Path) -> str:
-    """Say of a file that is not a table of texts what it is, and what to do."""
-    wanted = f"{path} must be a CSV, TSV, JSON Lines or Parquet file of texts and labels"
+    """Describe a file that is not a table of texts, and what to do."""
+    expected = f"{path} must be a CSV, TSV, JSON Lines or Parquet file of texts and labels"
     if is_folder(path):
-        return f"{wanted}; received a folder. Name a file in it; a folder of pictures is for the task images."
+        return f"{expected}; received a folder. Name a file in it; a folder of pictures is for the task images."
     if not is_file(path):
         return missing_file(path, kinds=FORMATS)
     if file_kind(path) in (".txt", ".md"):
-        return f"{wanted}; received plain text, which has no labels. Is it for the task language?"
-    return f"{wanted}, named .csv, .tsv, .jsonl or .parquet; received another name. Rename it, if it is one."
+        return f"{expected}; received plain text, which has no labels. Is it for the task language?"
+    return f"{expected}, named .csv, .tsv, .jsonl or .parquet; received another name. Rename it, if it is one."
 
 
 def _read_cells(path: Path, *, named: bool = True) -> Iterator[Cells]:
@@ -84,16 +84,16 @@ def _read_cells(path: Path, *, named: bool = True) -> Iterator[Cells]:
 def _name_cells(path: Path, rows: Iterator[Cells]) -> Iterator[Located]:
     header: list[str] = []
     for number, cells in rows:
-        index = f"{path}, line {number}"
+        location = f"{path}, line {number}"
         if isinstance(cells, BadLine):
-            yield Located(index, cells)
+            yield Located(location, cells)
         elif not header:
             header = [cell.strip() for cell in cells]
         elif len(cells) != len(header):
-            bad = BadLine("columns", index, f"have {len(header)} columns", str(len(cells)), "\t".join(cells))
-            yield Located(index, bad)
+            bad = BadLine("columns", location, f"have {len(header)} columns", str(len(cells)), "\t".join(cells))
+            yield Located(location, bad)
         else:
-            yield Located(index, dict(zip(header, cells, strict=True)))
+            yield Located(location, dict(zip(header, cells, strict=True)))
 
 
 def _take_cells(path: Path, names: Sequence[str], rows: Iterator[Cells]) -> Iterator[Columns | BadLine]:
@@ -103,17 +103,17 @@ def _take_cells(path: Path, names: Sequence[str], rows: Iterator[Cells]) -> Iter
         raise DataError(f"{path} must have at least one line; received an empty file.")
     header = [cell.strip() for cell in first.cells]
     numbered = all(name.isdecimal() for name in names)
-    indices = _find_columns(path, names, header)
-    is_data = numbered and not is_header([header[item] for item in indices])
+    columns = _find_columns(path, names, header)
+    is_data = numbered and not is_header([header[column] for column in columns])
     for number, row in chain([first] if is_data else [], rows):
-        index = f"{path}, line {number}"
+        location = f"{path}, line {number}"
         if isinstance(row, BadLine):
             yield row
-        elif len(row) <= max(indices) or (not numbered and len(row) != len(header)):
-            needed = max(indices) + 1 if numbered else len(header)
-            yield BadLine("columns", index, f"have {needed} columns", str(len(row)), "\t".join(row))
+        elif len(row) <= max(columns) or (not numbered and len(row) != len(header)):
+            needed = max(columns) + 1 if numbered else len(header)
+            yield BadLine("columns", location, f"have {needed} columns", str(len(row)), "\t".join(row))
         else:
-            yield Columns([row[item] for item in indices], index)
+            yield Columns([row[column] for column in columns], location)
 
 
 def _find_columns(path: Path, names: Sequence[str], header: list[str]) -> list[int]:
@@ -142,26 +142,26 @@ def _is_number_to(most: int, name: str) -> bool:
 
 def _take_keys(path: Path, names: Sequence[str], rows: Iterator[Located]) -> Iterator[Columns | BadLine]:
     """Take values out of rows by their keys; numbers and true or false are labels as they are written."""
-    empty, known = True, False
-    for index, row in rows:
+    empty, checked = True, False
+    for location, row in rows:
         empty = False
         if isinstance(row, BadLine):
             yield row
             continue
         missing = next((name for name in names if name not in row), None)
-        if missing is not None and not known:
+        if missing is not None and not checked:
             raise DataError(
                 f"The columns of text and label must be keys of {path}; received {missing!r}. "
                 f"{nearest(missing, row)} {_HOW}"
             )
-        known = True
+        checked = True
         cells = [_text(row.get(name)) for name in names]
         good = [cell for cell in cells if cell is not None]
         if len(good) == len(cells):
-            yield Columns(good, index)
+            yield Columns(good, location)
         else:
             shown = json.dumps(dict(row), ensure_ascii=False, default=str)
-            yield BadLine("columns", index, f"have text under {', '.join(names)}", "something else", shown)
+            yield BadLine("columns", location, f"have text under {', '.join(names)}", "something else", shown)
     if empty:
         raise DataError(f"{path} must have at least one line; received an empty file.")
 

@@ -59,29 +59,29 @@ class Tmx:
         for unit in parser.units():
             if source is None or target is None:
                 source, target = self._languages(unit, parser.source_language)
-            index = f"{self.path}, line {unit.line}"
+            location = f"{self.path}, line {unit.line}"
             sides = [_pick(unit.segments, language) for language in (source, target)]
             if None in sides:
                 missing = source if sides[0] is None else target
-                result = join_names((language for language, _ in unit.segments), letters=200) or "none"
+                languages = join_names((language for language, _ in unit.segments), letters=200) or "none"
                 expected = f"have a translation in {missing}"
-                yield BadLine("language", index, expected, f"a unit in the languages {result}", "")
+                yield BadLine("language", location, expected, f"a unit in the languages {languages}", "")
             else:
-                yield make_record(sides[0], sides[1], index)
+                yield make_record(sides[0], sides[1], location)
 
     def _languages(self, unit: _Unit, declared: str | None) -> tuple[str, str]:
         result = list(dict.fromkeys(language for language, _ in unit.segments))
-        received = self.source or self.target
-        known = received or next(
+        named = self.source or self.target
+        first = named or next(
             (tag for tag in result if declared and _matches(tag, declared)), result[0] if result else ""
         )
-        others = [tag for tag in result if not _matches(tag, known)]
+        others = [tag for tag in result if not _matches(tag, first)]
         if len(others) != 1:
             raise DataError(
                 f"{self.path} must have two languages, or be read with both given; received a first unit, line "
                 f"{unit.line}, in {join_names(result, letters=200) or 'none'}. Name them with `source` and `target`."
             )
-        return (others[0], known) if self.target is not None else (known, others[0])
+        return (others[0], first) if self.target is not None else (first, others[0])
 
 
 def _matches(tag: str, language: str) -> bool:
@@ -163,13 +163,13 @@ class _Parser:
         if declared is None:
             return None, None
         name = declared[1].decode("ascii", errors="replace")
-        known = _lookup(name)
-        if known is None:
+        codec = _lookup(name)
+        if codec is None:
             raise DataError(
                 f"{self.path} must be in an encoding that Python knows, such as UTF-8 or Shift_JIS; received one that "
                 f"it declares as {name!r}. Export it as UTF-8."
             )
-        return ("utf-8", None) if known.name == "utf-8" else ("utf-8", known.incrementaldecoder())
+        return ("utf-8", None) if codec.name == "utf-8" else ("utf-8", codec.incrementaldecoder())
 
     def _feed(self, chunk: bytes, final: bool) -> None:
         """Parse some more; a tag or a unit without an end would be kept whole."""

@@ -80,7 +80,7 @@ class Tsv:
         return _Layout(source, target, len(cells) if is_first_header else None), is_first_header
 
     def _says_sides(self, names: list[str]) -> bool:
-        """Say whether names that need no telling are among those of a first line, whatever else is."""
+        """Return whether names that need no telling are among those of a first line, whatever else is."""
         return self.source is None and self.target is None and set(SIDES[0]) <= {name.lower() for name in names}
 
     def _find_sides(self, names: list[str]) -> tuple[int, int] | None:

@@ -18,7 +18,7 @@ MOST_BYTES = 2**32
 def read_cifar(path: Path) -> LabeledImages:
     """Read one file; of CIFAR-100 the fine labels.
 
-    The two kinds are told apart by which record length divides the file and gives labels below 10 or 100.
+    The record length tells the two kinds apart: the right one divides the file and gives labels below 10 or 100.
     """
     with open_decompressed(path) as stream:
         data = np.frombuffer(read_at_most(stream, MOST_BYTES + 1), dtype=np.uint8)
@@ -33,9 +33,9 @@ def read_cifar(path: Path) -> LabeledImages:
         labels = records[:, length - PIXELS - 1].astype(np.int64)
         if labels.max() < most:
             pixels = np.ascontiguousarray(records[:, length - PIXELS :]).reshape(-1, 3, 32, 32)
-            result, indices = np.unique(labels, return_inverse=True)
+            numbers, indices = np.unique(labels, return_inverse=True)
             return LabeledImages(
-                pixels=pixels, labels=indices.astype(np.int64), names=tuple(str(number) for number in result)
+                pixels=pixels, labels=indices.astype(np.int64), names=tuple(str(number) for number in numbers)
             )
     raise DataError(
         f"{path} must be CIFAR-10 or CIFAR-100 in binary, records of {TEN:,} or {HUNDRED:,} bytes that begin with a "

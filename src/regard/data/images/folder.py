@@ -26,13 +26,13 @@ def read_image_folder(
     """Read the pictures of every class, each stretched to `size`, (height, width).
 
     Files that do not end in the name of a picture format are left out and counted in `report`; a picture that cannot be
-    read is refused, or left out likewise where `bad` is "skip". `count` is told how many were read.
+    read is refused, or left out likewise where `bad` is "skip". `count` receives how many were read.
     """
     report = Report(title=str(folder)) if report is None else report
     classes = find_classes(folder)
     pixels: list[NDArray[np.uint8]] = []
     labels: list[int] = []
-    indices: list[str] = []
+    files: list[str] = []
     for number, name in enumerate(classes):
         before = len(labels)
         for path in list_folder(folder / name):
@@ -50,13 +50,13 @@ def read_image_folder(
                 continue
             report.keep()
             labels.append(number)
-            indices.append(f"{name}/{path.name}")
+            files.append(f"{name}/{path.name}")
             if count is not None:
                 count(len(labels))
         if len(labels) == before:
             raise DataError(_without_pictures(folder / name))
     return LabeledImages(
-        pixels=np.stack(pixels), labels=np.array(labels, dtype=np.int64), names=tuple(classes), files=tuple(indices)
+        pixels=np.stack(pixels), labels=np.array(labels, dtype=np.int64), names=tuple(classes), files=tuple(files)
     )
 
 

@@ -66,8 +66,10 @@ def read_idx_images(path: Path, labels: Path | None = None) -> LabeledImages:
         )
     if not len(pixels):
         raise DataError(f"{path} must hold at least one image; received none.")
-    result, indices = np.unique(numbers, return_inverse=True)
-    return LabeledImages(pixels=pixels, labels=indices.astype(np.int64), names=tuple(str(number) for number in result))
+    distinct, classes = np.unique(numbers, return_inverse=True)
+    return LabeledImages(
+        pixels=pixels, labels=classes.astype(np.int64), names=tuple(str(number) for number in distinct)
+    )
 
 
 def find_labels_file(path: Path) -> Path:

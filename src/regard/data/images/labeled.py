@@ -19,7 +19,7 @@ class LabeledImages:
 
     pixels: UInt8[np.ndarray, "images channels height width"]
     labels: Int64[np.ndarray, " images"]
-    """Places in `names`."""
+    """Indices into `names`."""
     names: tuple[str, ...]
     """What the labels are called."""
     files: tuple[str, ...] = ()
@@ -31,10 +31,8 @@ class LabeledImages:
     def select(self, chosen: Sequence[int] | Int64[np.ndarray, " chosen"]) -> "LabeledImages":
         """Give some of the images, in this order."""
         indices = np.asarray(chosen, dtype=np.int64)
-        positions = tuple(self.files[index] for index in indices) if self.files else ()
-        return LabeledImages(
-            pixels=self.pixels[indices], labels=self.labels[indices], names=self.names, files=positions
-        )
+        files = tuple(self.files[index] for index in indices) if self.files else ()
+        return LabeledImages(pixels=self.pixels[indices], labels=self.labels[indices], names=self.names, files=files)
 
     def describe(self, index: int) -> str:
         """Name an image for people."""
@@ -85,13 +83,13 @@ def rename_labels(images: LabeledImages, names: Sequence[str], *, side: str) -> 
     >>> rename_labels(images, ["a", "b"], side="test").labels
     array([1])
     """
-    known = {name: number for number, name in enumerate(names)}
+    numbers = {name: number for number, name in enumerate(names)}
     used = {int(label) for label in np.unique(images.labels)}
     for label in sorted(used):
-        if images.names[label] not in known:
+        if images.names[label] not in numbers:
             raise DataError(
                 f'The {side} images must have labels that the training images have; received "{images.names[label]}". '
                 f"{nearest(images.names[label], names)}"
             )
-    table = np.array([known.get(name, 0) for name in images.names], dtype=np.int64)
+    table = np.array([numbers.get(name, 0) for name in images.names], dtype=np.int64)
     return LabeledImages(pixels=images.pixels, labels=table[images.labels], names=tuple(names), files=images.files)

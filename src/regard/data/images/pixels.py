@@ -51,14 +51,14 @@ def find_shared(
     pixels: UInt8[np.ndarray, "images channels height width"],
     others: Iterable[UInt8[np.ndarray, "..."]],
 ) -> Bool[np.ndarray, " images"]:
-    """Say of each image whether it is, pixel by pixel, among `others`.
+    """Return for each image whether it is, pixel by pixel, among `others`.
 
     >>> pixels = np.arange(3, dtype=np.uint8).reshape(3, 1, 1, 1)
     >>> find_shared(pixels, [pixels[1:2]])
     array([False,  True, False])
     """
-    known = {digest for other in others for digest in digest_pixels(other)}
-    return np.array([digest in known for digest in digest_pixels(pixels)], dtype=np.bool_)
+    digests = {digest for other in others for digest in digest_pixels(other)}
+    return np.array([digest in digests for digest in digest_pixels(pixels)], dtype=np.bool_)
 
 
 def color_statistics(

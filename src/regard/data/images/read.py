@@ -38,16 +38,16 @@ def read_images(
     height and width that images are stretched to; 0 leaves those of IDX and CIFAR as they are, and makes the pictures
     of a folder 32 pixels high and wide. `channels` is 3 for colors or 1 for gray, in a folder of pictures.
     """
-    index = Path(path)
-    if is_folder(index):
+    location = Path(path)
+    if is_folder(location):
         fitted = (size or PICTURE_SIZE,) * 2
         return read_image_folder(
-            index, size=(fitted[0], fitted[1]), channels=channels, bad=bad, report=report, count=count
+            location, size=(fitted[0], fitted[1]), channels=channels, bad=bad, report=report, count=count
         )
-    result = sorted(index.parent.glob(index.name)) if "*" in index.name else [index]
-    if not result:
+    files = sorted(location.parent.glob(location.name)) if "*" in location.name else [location]
+    if not files:
         raise DataError(f"{path} must name at least one file; received a pattern that none has.")
-    images = join_images([_read_file(item, Path(labels) if labels else None) for item in result])
+    images = join_images([_read_file(item, Path(labels) if labels else None) for item in files])
     if report is not None:
         report.kept += len(images)
     if not size:
@@ -108,10 +108,10 @@ def join_images(parts: Sequence[LabeledImages]) -> LabeledImages:
     names = sorted({name for part in parts for name in part.names}, key=lambda name: (len(name), name))
     table = {name: number for number, name in enumerate(names)}
     labels = [np.array([table[name] for name in part.names], dtype=np.int64)[part.labels] for part in parts]
-    indices = tuple(index for part in parts for index in part.files)
+    files = tuple(file for part in parts for file in part.files)
     return LabeledImages(
         pixels=np.concatenate([part.pixels for part in parts]),
         labels=np.concatenate(labels),
         names=tuple(names),
-        files=indices if len(indices) == sum(map(len, parts)) else (),
+        files=files if len(files) == sum(map(len, parts)) else (),
     )

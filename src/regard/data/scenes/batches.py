@@ -1,4 +1,4 @@
-"""Batches of pictures with all that is asked or said of them, in an order that can be taken up where it stopped.
+"""Batches of pictures with their questions or texts, in an order that can be taken up where it stopped.
 
 The pictures themselves stay where they are, on the device that trains: a batch names them by number.
 """
@@ -23,7 +23,7 @@ class QuestionBatch(NamedTuple):
     pictures: Int[Tensor, " pictures"]
     """Numbers of the pictures, each once."""
     owners: Int[Tensor, " questions"]
-    """For each question the place of its picture in `pictures`."""
+    """For each question the index of its picture in `pictures`."""
     tokens: Int[Tensor, "questions words"]
     lengths: Int[Tensor, " questions"]
     """Stay on the CPU, where they are asked for."""
@@ -116,11 +116,11 @@ class QuestionBatches(EvenEpochs[QuestionBatch]):
         """Gather the questions about these pictures."""
         spans = [np.arange(self._first[picture], self._first[picture + 1]) for picture in indices]
         owners = np.repeat(np.arange(len(indices)), [len(item) for item in spans])
-        wanted = torch.from_numpy(np.concatenate(spans))
-        lengths = self._lengths[wanted]
-        tokens = self._tokens[wanted, : max(1, int(lengths.max()))]
+        questions = torch.from_numpy(np.concatenate(spans))
+        lengths = self._lengths[questions]
+        tokens = self._tokens[questions, : max(1, int(lengths.max()))]
         return QuestionBatch(
-            torch.from_numpy(indices), torch.from_numpy(owners), tokens, lengths, self._answers[wanted], wanted
+            torch.from_numpy(indices), torch.from_numpy(owners), tokens, lengths, self._answers[questions], questions
         )
 
 
@@ -144,8 +144,8 @@ class CaptionBatches(EvenEpochs[CaptionBatch]):
         self._inputs, self._lengths = pad_rows([np.concatenate([[START], row]) for row in rows])
         self._targets, _ = pad_rows(
             [
-                np.concatenate([np.full(wanted, PAD), row[wanted:], [END]])
-                for row, wanted in zip(rows, prompts, strict=True)
+                np.concatenate([np.full(prompt_length, PAD), row[prompt_length:], [END]])
+                for row, prompt_length in zip(rows, prompts, strict=True)
             ]
         )
         super().__init__(len(rows), size=size, seed=seed, shuffle=shuffle, rank=rank, ranks=ranks)
@@ -158,7 +158,7 @@ class CaptionBatches(EvenEpochs[CaptionBatch]):
 
 
 def pad_rows(rows: Sequence[NDArray[np.integer]]) -> tuple[Tensor, Tensor]:
-    """Put rows of tokens into a table, and give their lengths; an empty one keeps a place of padding.
+    """Put rows of tokens into a table, and give their lengths; an empty one keeps a position of padding.
 
     >>> pad_rows([np.array([5, 6]), np.array([7])])
     (tensor([[5, 6], [7, 0]]), tensor([2, 1]))

@@ -21,10 +21,10 @@ def caption_scene(scene: Scene) -> str:
     first = scene.shapes[0]
     if len(scene.shapes) == 1:
         return f"{name(first)} in the {first.corner()}"
-    output = name(first)
+    caption = name(first)
     for number, (before, after) in enumerate(pairwise(scene.shapes)):
-        output += f"{', which is' if number else ''} {_SIDES[before.direction_from(after) or 'left']} {name(after)}"
-    return output
+        caption += f"{', which is' if number else ''} {_SIDES[before.direction_from(after) or 'left']} {name(after)}"
+    return caption
 
 
 def name(shape: Shape) -> str:

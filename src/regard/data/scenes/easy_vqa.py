@@ -34,38 +34,38 @@ def find_easy_vqa(folder: Path) -> dict[str, Path]:
     """Find the sides that a folder holds in this form, unpacked ones first; none where there is no train."""
     result = {}
     for side in ("train", "valid", "test"):
-        for index in (folder / f"{side}{ending}" for ending in _ENDINGS):
-            if is_file(index) or is_file(index / "questions.json"):
-                result[side] = index
+        for path in (folder / f"{side}{ending}" for ending in _ENDINGS):
+            if is_file(path) or is_file(path / "questions.json"):
+                result[side] = path
                 break
     return result if "train" in result else {}
 
 
 def read_easy_vqa(path: Path, *, image_size: int, count: Callable[[int], None] | None = None) -> QuestionSide:
     """Read one side."""
-    text, pictures = b"", dict[int, Pixels]()
+    records, pictures = b"", dict[int, Pixels]()
     for name, content in _unpacked(path) if is_folder(path) else _packed(path):
         if name.name == "questions.json":
-            text = content
+            records = content
         elif name.parent.name == "images" and name.suffix == ".png" and _NUMBER.fullmatch(name.stem):
             pictures[int(name.stem)] = read_picture(content, size=(image_size, image_size), name=f"{path}, {name}")
             if count is not None:
                 count(len(pictures))
     numbers = {number: index for index, number in enumerate(sorted(pictures))}
-    wanted = []
-    for line, record in enumerate(_records(text, path), start=1):
+    questions = []
+    for line, record in enumerate(_records(records, path), start=1):
         match record:
             case [str(question), str(answer), int(number)] if number in numbers:
-                wanted.append(PictureQuestion(numbers[number], question, answer, guess_kind(question, answer)))
+                questions.append(PictureQuestion(numbers[number], question, answer, guess_kind(question, answer)))
             case _:
                 raise DataError(
                     f"{path}, question {line} must be [question, answer, number of a picture]; received "
                     f"{_shown(record)}."
                 )
-    if not wanted:
+    if not questions:
         raise DataError(f"{path} must have at least one question in questions.json; received none.")
-    wanted.sort(key=lambda one: one.picture)
-    return QuestionSide(pictures=np.stack([pictures[number] for number in numbers]), questions=tuple(wanted))
+    questions.sort(key=lambda one: one.picture)
+    return QuestionSide(pictures=np.stack([pictures[number] for number in numbers]), questions=tuple(questions))
 
 
 def _unpacked(folder: Path) -> Iterator[tuple[PurePosixPath, bytes]]:

@@ -86,7 +86,7 @@ class _Candidate(NamedTuple):
 class Asker:
     """Asks of one scene after another, so that within each form all answers come equally often, as far as they can.
 
-    Whoever hears the question alone then has little to go by.
+    A model that reads the question alone then has little to go by.
 
     >>> from regard.data.scenes.scene import draw_scene
     >>> random = Random(5)
@@ -99,14 +99,14 @@ class Asker:
 
     def ask(self, scene: Scene, random: Random, *, kinds: Sequence[QuestionKind] = QUESTION_KINDS) -> list[Question]:
         """Ask a question of each kind that the scene has one for."""
-        wanted = []
+        questions = []
         for kind in kinds:
             forms: dict[str, list[_Candidate]] = {}
             for item in _CANDIDATES[kind](scene):
                 forms.setdefault(item.form, []).append(item)
             if forms:
-                wanted.append(self._put(forms[random.choice(sorted(forms))], random))
-        return wanted
+                questions.append(self._put(forms[random.choice(sorted(forms))], random))
+        return questions
 
     def _put(self, candidates: list[_Candidate], random: Random) -> Question:
         """Take the answer that came least often, and put it into words."""
@@ -135,13 +135,13 @@ def _shapes(scene: Scene) -> Iterator[_Candidate]:
 
 
 def _positions(scene: Scene) -> Iterator[_Candidate]:
-    for item in scene.shapes:
-        corner = item.corner()
-        for name in _names(scene, item) if corner else ():
+    for shape in scene.shapes:
+        corner = shape.corner()
+        for name in _names(scene, shape) if corner else ():
             sentence = f"the {name} is in the {corner}"
             yield _Candidate("position", "corner", "corner", str(corner), sentence, name)
-    for item, other, name, other_name in _named_pairs(scene):
-        side = item.direction_from(other)
+    for shape, other, name, other_name in _named_pairs(scene):
+        side = shape.direction_from(other)
         if side:
             sentence = f"the {name} is {_SIDES[side]} the {other_name}"
             yield _Candidate("position", "side", "side", side, sentence, name, other_name)
@@ -168,15 +168,15 @@ def _yes_or_no(scene: Scene) -> Iterator[_Candidate]:
         for kind in scene.style.kinds:
             if color in colors or kind in kinds:
                 yield _exists("exists both", scene.find(kind=kind, color=color), f"{color} {kind}")
-    for item in scene.shapes:
-        for color in scene.style.colors if scene.count(kind=item.kind) == 1 else ():
-            yield _statement("is color", color == item.color, f"the {item.kind} is {item.color}", item.kind, color)
-    for item, other, name, other_name in _named_pairs(scene):
-        side = item.direction_from(other)
+    for shape in scene.shapes:
+        for color in scene.style.colors if scene.count(kind=shape.kind) == 1 else ():
+            yield _statement("is color", color == shape.color, f"the {shape.kind} is {shape.color}", shape.kind, color)
+    for shape, other, name, other_name in _named_pairs(scene):
+        side = shape.direction_from(other)
         if side:
             true = f"the {name} is {_SIDES[side]} the {other_name}"
-            for wanted in (side, _OPPOSITE[side]):
-                yield _statement("is side", wanted == side, true, name, f"{_SIDES[wanted]} the {other_name}")
+            for stated in (side, _OPPOSITE[side]):
+                yield _statement("is side", stated == side, true, name, f"{_SIDES[stated]} the {other_name}")
     for kind in scene.style.kinds:
         for other_kind in scene.style.kinds:
             if kind != other_kind and (kind in kinds or other_kind in kinds):

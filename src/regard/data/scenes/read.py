@@ -40,7 +40,7 @@ def read_questions(
 
     A folder holds train.jsonl, and valid.jsonl and test.jsonl where there are such; or one questions.jsonl; or what
     easy-VQA comes in. The tables may be CSV, TSV or Parquet too. Each row has `image`, a path from the file on,
-    `question`, `answer` and, if one likes, `kind`. Pictures are stretched to `image_size`; `count` is told how many
+    `question`, `answer` and, if one likes, `kind`. Pictures are stretched to `image_size`; `count` receives how many
     there are so far, of all sides.
     """
     if is_file(path):
@@ -85,13 +85,13 @@ def read_captions(path: Path, *, image_size: int, count: Callable[[int], None] |
 def read_question_table(path: Path, *, image_size: int, count: Callable[[int], None] | None = None) -> QuestionSide:
     """Read a file of questions and the pictures it names, each once."""
     pictures, rows = _read_rows(path, ("image", "question", "answer"), image_size=image_size, count=count)
-    wanted = [
+    questions = [
         PictureQuestion(
             number, row["question"], row["answer"], str(row.get("kind") or guess_kind(row["question"], row["answer"]))
         )
         for number, row in rows
     ]
-    return QuestionSide(pictures=pictures, questions=tuple(wanted))
+    return QuestionSide(pictures=pictures, questions=tuple(questions))
 
 
 def read_caption_table(path: Path, *, image_size: int, count: Callable[[int], None] | None = None) -> CaptionSide:
@@ -109,16 +109,16 @@ def _read_rows(
     numbers: dict[str, int] = {}
     pictures: list[UInt8[np.ndarray, "3 height width"]] = []
     rows: list[tuple[int, dict[str, Any]]] = []
-    for index, row in read_table(path) if is_table(path) else read_objects(path):
+    for location, row in read_table(path) if is_table(path) else read_objects(path):
         if isinstance(row, BadLine):
             if row.kind == "json" and not row.text.strip():
                 continue
             raise DataError(str(row))
-        record = _check(dict(row), index, keys)
+        record = _check(dict(row), location, keys)
         name = record["image"]
         if name not in numbers:
             numbers[name] = len(pictures)
-            pictures.append(_read_picture(path.parent / name, index, image_size))
+            pictures.append(_read_picture(path.parent / name, location, image_size))
             if count is not None:
                 count(len(pictures))
         rows.append((numbers[name], record))
@@ -128,11 +128,11 @@ def _read_rows(
     return np.stack(pictures), rows
 
 
-def _read_picture(path: Path, index: str, size: int) -> UInt8[np.ndarray, "3 height width"]:
+def _read_picture(path: Path, location: str, size: int) -> UInt8[np.ndarray, "3 height width"]:
     try:
         return read_picture(path, size=(size, size))
     except DataError as error:
-        raise DataError(f"{index}: {error}") from error
+        raise DataError(f"{location}: {error}") from error
 
 
 def _find_tables(folder: Path, whole: str) -> dict[str, Path]:
@@ -167,7 +167,7 @@ def _count_on(count: Callable[[int], None], before: int, done: int) -> None:
     count(before + done)
 
 
-def _check(record: dict[str, Any], index: str, keys: Sequence[str]) -> dict[str, Any]:
+def _check(record: dict[str, Any], location: str, keys: Sequence[str]) -> dict[str, Any]:
     """Raise unless a row has text under every key; an answer may be written as a number."""
     for key in keys:
         value = record.get(key)
@@ -180,7 +180,9 @@ def _check(record: dict[str, Any], index: str, keys: Sequence[str]) -> dict[str,
                 if not isinstance(value, list | dict)
                 else "a list or table"
             )
-            raise DataError(f"{index} must have text under the key {key}; received {brief(received)}. {near}".rstrip())
+            raise DataError(
+                f"{location} must have text under the key {key}; received {brief(received)}. {near}".rstrip()
+            )
     return record
 
 

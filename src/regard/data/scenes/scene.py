@@ -29,7 +29,7 @@ MOST = 5
 """Shapes in a picture, at most."""
 
 _CLEAR = 4.0
-"""Pixels by which a place or a direction must be clear, or nothing is said of it."""
+"""Pixels by which a corner or a direction must be clear; otherwise no text mentions it."""
 _GAP = 2.0
 
 
@@ -69,7 +69,7 @@ class Shape:
     """The very color it is drawn in, near that of its name."""
 
     def corner(self) -> str | None:
-        """Say in which corner of the picture it lies; None near the middle lines.
+        """Return in which corner of the picture it lies; None near the middle lines.
 
         >>> Shape(kind="star", color="red", x=10, y=50, radius=6).corner()
         'bottom left'
@@ -80,7 +80,7 @@ class Shape:
         return f"{'top' if self.y < middle else 'bottom'} {'left' if self.x < middle else 'right'}"
 
     def direction_from(self, other: "Shape") -> Direction | None:
-        """Say on which side of `other` it lies; None where that is between two."""
+        """Return on which side of `other` it lies; None where that is between two."""
         across, down = self.x - other.x, self.y - other.y
         if abs(abs(across) - abs(down)) < _CLEAR:
             return None
@@ -135,7 +135,7 @@ def draw_scene(random: Random, *, num_shapes: int | None = None, style: Style = 
 
 
 def _draw_shapes(random: Random, count: int, radii: tuple[float, float]) -> list[Shape] | None:
-    """Find room for bare shapes; None where the dice fell badly."""
+    """Arrange bare shapes that do not overlap; None where the random draws do not fit."""
     placed: list[Shape] = []
     for _ in range(12 * count):
         radius = random.uniform(*radii)

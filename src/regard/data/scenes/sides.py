@@ -1,4 +1,4 @@
-"""Sides of a corpus: pictures as bytes, with what is asked or said of them; drawn, divided, kept apart."""
+"""Sides of a corpus: pictures as bytes, with their questions or texts; drawn, divided, kept apart."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,8 +43,8 @@ class QuestionSide:
     def select(self, chosen: Sequence[int] | Int64[np.ndarray, " chosen"]) -> "QuestionSide":
         """Take some pictures, with their questions."""
         indices = np.asarray(chosen, dtype=np.int64)
-        position = {int(index): number for number, index in enumerate(indices)}
-        questions = [one._replace(picture=position[one.picture]) for one in self.questions if one.picture in position]
+        new_index = {int(index): number for number, index in enumerate(indices)}
+        questions = [one._replace(picture=new_index[one.picture]) for one in self.questions if one.picture in new_index]
         questions.sort(key=lambda one: one.picture)
         return QuestionSide(pictures=self.pictures[indices], questions=tuple(questions))
 
@@ -70,11 +70,11 @@ class CaptionSide:
     def select(self, chosen: Sequence[int] | Int64[np.ndarray, " chosen"]) -> "CaptionSide":
         """Take some pictures, with their texts."""
         indices = np.asarray(chosen, dtype=np.int64)
-        position = {int(index): number for number, index in enumerate(indices)}
+        new_index = {int(index): number for number, index in enumerate(indices)}
         texts = [
-            (position[owner], prompt, caption)
+            (new_index[owner], prompt, caption)
             for owner, prompt, caption in zip(self.owners, self.prompts, self.captions, strict=True)
-            if owner in position
+            if owner in new_index
         ]
         texts.sort(key=lambda item: item[0])
         owners, prompts, captions = zip(*texts, strict=True) if texts else ((), (), ())
@@ -94,16 +94,16 @@ def draw_scenes(counts: Mapping[str, int], *, seed: int = 0, style: Style = SHAP
     >>> [len(scenes) for scenes in sides.values()]
     [2, 3]
     """
-    known: set[str] = set()
+    drawn: set[str] = set()
     sides: dict[str, list[Scene]] = {}
     for side, count in counts.items():
         scenes = sides[side] = []
         for number in range(count):
             random = Random(f"{seed}/{side}/{number}")
             scene = draw_scene(random, style=style)
-            while scene.key() in known:
+            while scene.key() in drawn:
                 scene = draw_scene(random, style=style)
-            known.add(scene.key())
+            drawn.add(scene.key())
             scenes.append(scene)
     return sides
 
@@ -113,22 +113,22 @@ def draw_questions(
 ) -> dict[str, QuestionSide]:
     """Draw scenes for several sides, and ask of each some three times, a question of every kind that suits it.
 
-    No question is asked twice of a scene. `count` is told how many pictures of all sides are drawn.
+    No question is asked twice of a scene. `count` receives how many pictures of all sides are drawn.
     """
     sides, painted = {}, _Painted(count)
     for side, scenes in draw_scenes(counts, seed=seed, style=style).items():
-        asker, wanted, pictures = Asker(), [], []
+        asker, side_questions, pictures = Asker(), [], []
         for number, scene in enumerate(scenes):
             questions = _ask(asker, scene, Random(f"{seed}/{side}/{number}/questions"))
-            wanted += [PictureQuestion(number, item.text, item.answer, item.kind) for item in questions]
+            side_questions += [PictureQuestion(number, item.text, item.answer, item.kind) for item in questions]
             pictures.append(painted.paint(scene))
-        sides[side] = QuestionSide(pictures=np.stack(pictures), questions=tuple(wanted))
+        sides[side] = QuestionSide(pictures=np.stack(pictures), questions=tuple(side_questions))
     return sides
 
 
 def _ask(asker: Asker, scene: Scene, random: Random) -> list[Question]:
-    wanted = [question for _ in range(ROUNDS) for question in asker.ask(scene, random)]
-    return list({question.text: question for question in wanted}.values())
+    questions = [question for _ in range(ROUNDS) for question in asker.ask(scene, random)]
+    return list({question.text: question for question in questions}.values())
 
 
 def draw_captions(
@@ -145,8 +145,8 @@ def draw_captions(
         asker, texts = Asker(), list[tuple[int, str, str]]()
         for number, scene in enumerate(scenes):
             texts.append((number, "", caption_scene(scene)))
-            wanted = _ask(asker, scene, Random(f"{seed}/{side}/{number}/questions")) if answers else []
-            texts += [(number, item.text, item.sentence) for item in wanted[:answers]]
+            questions = _ask(asker, scene, Random(f"{seed}/{side}/{number}/questions")) if answers else []
+            texts += [(number, item.text, item.sentence) for item in questions[:answers]]
         owners, prompts, captions = zip(*texts, strict=True)
         pictures = np.stack([painted.paint(scene) for scene in scenes])
         sides[side] = CaptionSide(pictures=pictures, captions=captions, prompts=prompts, owners=owners)

@@ -1,7 +1,7 @@
 """BPE-dropout: divide a text differently in every epoch, by leaving out merges at random, and repeatably.
 
 `tokenizers` has BPE-dropout, but its random numbers cannot be seeded. Here every decision is a hash of the seed, the
-epoch, the number of the sentence, the place in it and the step, so that a sentence is divided the same way whatever
+epoch, the number of the sentence, the position in it and the step, so that a sentence is divided the same way whatever
 is encoded with it, in whatever order, by however many processes. All words are worked on at once, in numpy.
 """
 
@@ -26,7 +26,7 @@ _AT_ONCE = 4096
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BpeDropout:
-    """The merges of a BPE tokenizer, laid out for looking up many pairs at once.
+    """The merges of a BPE tokenizer, laid out to find many pairs at once.
 
     Reference: Provilkov, Emelianenko and Voita (2020), algorithm 1, arXiv:1910.13267.
     """
@@ -94,7 +94,7 @@ class BpeDropout:
 
     def _merge(self, symbols: Integers, word: Integers, key: Hashes, probability: float) -> tuple[Integers, Integers]:
         """Merge one pair of every word at each step until none is left; give the symbols and where each began."""
-        index = np.arange(len(symbols))
+        indices = np.arange(len(symbols))
         done: list[tuple[Integers, Integers]] = []
         step = 0
         while len(symbols):
@@ -110,9 +110,9 @@ class BpeDropout:
             goes_on = np.zeros(int(word[-1]) + 1, dtype=bool)
             goes_on[word[chosen]] = True
             active = goes_on[word]
-            done.append((index[~active], symbols[~active]))
+            done.append((indices[~active], symbols[~active]))
             active[chosen + 1] = False
-            symbols, word, key, index = symbols[active], word[active], key[active], index[active]
+            symbols, word, key, indices = symbols[active], word[active], key[active], indices[active]
             step += 1
         indices = np.concatenate([np.zeros(0, dtype=np.int64), *(item for item, _ in done)])
         merged = np.concatenate([np.zeros(0, dtype=np.int64), *(item for _, item in done)])

@@ -38,7 +38,7 @@ def _spaced(words: list[str]) -> Iterator[str]:
 
 
 def _clings(word: str, words: list[str], index: int, is_open: set[str]) -> tuple[bool, bool]:
-    """Say whether `word` stands without a space before it and after it."""
+    """Return whether `word` stands without a space before it and after it."""
     if word in _CLINGS_BOTH:
         return True, True
     if word in ('"', "'", "“", "„"):

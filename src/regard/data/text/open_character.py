@@ -40,14 +40,14 @@ class OpenCharacter:
             self._decoder.decode(bytes([value]))
 
     def allowed(self) -> NDArray[np.bool_]:
-        """Say of each token whether it may follow: no byte may where no character has it, nothing else within one."""
+        """Return for each token whether it may follow: a byte where some character has it, nothing else within one."""
         return self._allowed(self.begun)
 
     def next_producible(self) -> NDArray[np.bool_]:
-        """Say of each token whether a model may say it next: one it has seen, that may follow. Some always are.
+        """Return for each token whether a model may output it next: one of its training data that may follow.
 
         Where it has seen nothing that the character at hand goes on with, as a prompt may end in one of a script that
-        the training text lacks, that character is given up, and what may begin one is said.
+        the training text lacks, that character is given up, and what may begin one is producible.
         """
         result = self._producible & self.allowed()
         return result if result.any() else self._producible & self._allowed(b"")
@@ -58,7 +58,7 @@ class OpenCharacter:
 
 @cache
 def _may_follow(begun: bytes) -> NDArray[np.bool_]:
-    """Say of each byte whether some character of UTF-8 goes on so."""
+    """Return for each byte whether some character of UTF-8 goes on so."""
     return np.array([_begins_character(begun + bytes([value])) for value in range(256)])
 
 

@@ -1,4 +1,4 @@
-"""The four tokens that every vocabulary starts with, at the same places."""
+"""The four tokens that every vocabulary starts with, with the same numbers."""
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 """Fills a batch; stands for a word outside the vocabulary; opens a target; closes a source or target."""

@@ -10,7 +10,7 @@ _SIGNS = "␣⏎"
 
 
 def spell(piece: str, *, kind: TextKind) -> str:
-    """Show a token of a vocabulary of this kind, so that no two look alike.
+    """Show a token of a vocabulary of this kind, so that no two are shown alike.
 
     White space is made visible, and nothing is left that a terminal would obey. A byte is shown as its character only
     where all tokens are bytes; elsewhere there may be a token for that character, too.

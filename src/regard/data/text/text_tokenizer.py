@@ -105,11 +105,11 @@ class TextTokenizer:
 
     @cached_property
     def producible(self) -> NDArray[np.bool_]:
-        """Say of each token whether a model may say it at all: true of those that `never_produced` does not list."""
-        output = np.ones(self.size, dtype=np.bool_)
-        output[self.never_produced] = False
-        output.setflags(write=False)
-        return output
+        """Return for each token whether a model may output it at all: true where `never_produced` does not list it."""
+        producible = np.ones(self.size, dtype=np.bool_)
+        producible[self.never_produced] = False
+        producible.setflags(write=False)
+        return producible
 
     def with_counts(self, counts: NDArray[np.int64]) -> "TextTokenizer":
         """Give the same for a text that has each token so many times: those it never has are unseen.

@@ -15,7 +15,7 @@ vocabulary are spelled in bytes, or are `<unk>` where the tokenizer was trained 
 No token crosses the border of a word. Text that looks like a special token (`</s>`) is text.
 
 A model has a vector for every token of a joint vocabulary on both sides, but trains only those that occur there. A
-tokenizer that is told which do not (`with_untrained`) reads them as `<unk>`.
+tokenizer that knows which do not (`with_untrained`) reads them as `<unk>`.
 """
 
 import json
@@ -177,12 +177,12 @@ def unknown_words(tokenizer: Tokenizer, text: str, *, unseen: Iterable[int] = ()
     """List the words of a text that have an unknown token, or one of those `unseen`."""
     strange = {UNKNOWN, *unseen}
     names, encoded = divide_words(tokenizer.normalize(text)), tokenizer.encode(text)
-    indices = {word for token, word in zip(encoded.ids, encoded.words, strict=True) if token in strange}
-    return [names[index] for index in sorted(indices) if index < len(names)]
+    strange_words = {word for token, word in zip(encoded.ids, encoded.words, strict=True) if token in strange}
+    return [names[index] for index in sorted(strange_words) if index < len(names)]
 
 
 def knows_none(tokenizer: Tokenizer, text: str) -> bool:
-    """Say whether all words of a text are unknown, signs left out; a text without words has none to know."""
+    """Return whether all words of a text are unknown, signs left out; a text without words has none to know."""
     words = [word for word in divide_words(tokenizer.normalize(text)) if any(map(str.isalnum, word))]
     return bool(words) and set(words) <= set(unknown_words(tokenizer, text))
 
@@ -276,9 +276,9 @@ def _check_template(processor: Entry) -> None:
         _check_template(inner)
     if processor.value.get("type") == "TemplateProcessing":
         pieces = [*processor["single"].items(), *processor["pair"].items()]
-        known = processor["special_tokens"].table()
+        declared = processor["special_tokens"].table()
         for piece in pieces:
-            if "SpecialToken" in piece.table() and (name := piece["SpecialToken"]["id"]).text() not in known:
+            if "SpecialToken" in piece.table() and (name := piece["SpecialToken"]["id"]).text() not in declared:
                 raise name.refuse("must be described in special_tokens")
 
 
@@ -306,7 +306,7 @@ def make_backend(model: models.Model, *, kind: Kind, lowercase: bool) -> tokeniz
 
 
 def _kind(model: dict[str, object]) -> Kind:
-    """Tell the kind from the model alone, so that the file needs no word of ours."""
+    """Return the kind by the model alone, so that the file needs no key of ours."""
     match model:
         case {"type": "WordLevel"}:
             return "word"

@@ -98,27 +98,27 @@ def _train(counts: Mapping[str, int], config: TokenizerConfig) -> Tokenizer:
     if not counts:
         raise DataError("`texts` must hold at least one word to learn from; received none. Is the corpus empty?")
     spelled = config.byte_fallback or config.kind == "byte"
-    known = [*SPECIAL_TOKENS, *(BYTES if spelled and config.kind != "word" else ())]
-    capacity = config.vocabulary_size - len(known)
+    reserved = [*SPECIAL_TOKENS, *(BYTES if spelled and config.kind != "word" else ())]
+    capacity = config.vocabulary_size - len(reserved)
     model: models.Model
     match config.kind:
         case "word":
             tokens = _most_frequent(counts, config.min_frequency, capacity)
-            model = models.WordLevel(_numbered([*known, *tokens]), SPECIAL_TOKENS[UNKNOWN])
+            model = models.WordLevel(_numbered([*reserved, *tokens]), SPECIAL_TOKENS[UNKNOWN])
         case "byte":
-            model = _bpe(known, [], spelled=True)
+            model = _bpe(reserved, [], spelled=True)
         case "character":
             tokens = _most_frequent(_characters(counts), config.min_frequency, capacity)
-            model = _bpe([*known, *tokens], [], spelled=spelled)
+            model = _bpe([*reserved, *tokens], [], spelled=spelled)
         case "bpe":
             alphabet = _alphabet(counts, config, capacity)
             tokens, merges = _learn_merges(_restricted(counts, alphabet), config.min_frequency, capacity)
-            model = _bpe([*known, *tokens], merges, spelled=spelled)
+            model = _bpe([*reserved, *tokens], merges, spelled=spelled)
         case "unigram":
             alphabet = _alphabet(counts, config, capacity)
             pieces = train_unigram(_restricted(counts, alphabet), capacity)
             lowest = min((score for _, score in pieces), default=0.0)
-            model = models.Unigram([*((token, lowest) for token in known), *pieces], UNKNOWN, spelled)
+            model = models.Unigram([*((token, lowest) for token in reserved), *pieces], UNKNOWN, spelled)
         case _:
             assert_never(config.kind)
     return Tokenizer(make_backend(model, kind=config.kind, lowercase=config.lowercase))

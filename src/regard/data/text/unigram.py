@@ -72,7 +72,7 @@ def train_unigram(counts: Mapping[str, int], size: int) -> list[tuple[str, float
 
 
 class _Lattice(NamedTuple):
-    """Every way through every word: an edge is a piece between two places, a node a place in a word."""
+    """Every way through every word: an edge is a piece between two positions, a node a position in a word."""
 
     start: Integers  # node where each edge starts
     end: Integers

@@ -29,7 +29,7 @@ def word_spans(text: str, by: Division) -> list[Span]:
 
 
 def whitespace_words(text: str) -> list[int]:
-    """Say for each word of a text, as marks divide it, which of those between spaces it is part of.
+    """Return for each word of a text, as marks divide it, which of those between spaces it is part of.
 
     >>> whitespace_words("A fork, please.")
     [0, 1, 1, 2, 2]
@@ -45,7 +45,7 @@ def compose(text: str) -> str:
 
 
 def token_words(tokenizer: Tokenizer, text: str, spans: Sequence[Span]) -> list[int]:
-    """Say for each token of `text` which of the words `spans` it is part of, by the characters it covers.
+    """Return for each token of `text` which of the words `spans` it is part of, by the characters it covers.
 
     A space belongs to the word after it. No token crosses the border of a word, since none crosses that of a mark.
     """

@@ -65,11 +65,11 @@ def _numbers(values: Tensor, limits: tuple[float, float]) -> Float[Tensor, " tok
         raise ArgumentError(
             f"`values` must be one number for each of some tokens; received shape {tuple(values.shape)}."
         )
-    known = numbers[~numbers.isnan()]
-    if known.numel() and not (limits[0] - 1e-4 <= float(known.min()) and float(known.max()) <= limits[1] + 1e-4):
+    finite = numbers[~numbers.isnan()]
+    if finite.numel() and not (limits[0] - 1e-4 <= float(finite.min()) and float(finite.max()) <= limits[1] + 1e-4):
         raise ArgumentError(
             f"`values` must lie within the scale, {limits[0]:g} to {limits[1]:g}; received numbers from "
-            f"{float(known.min()):.4g} to {float(known.max()):.4g}. Give limits=(low, high)."
+            f"{float(finite.min()):.4g} to {float(finite.max()):.4g}. Give limits=(low, high)."
         )
     return numbers
 
@@ -86,7 +86,7 @@ def _show(
     limits: tuple[float, float],
     axis: Literal["query", "key"],
 ) -> None:
-    """Tell the picture what is drawn, and what each row says when pointed at."""
+    """Register what is drawn with the picture, and the text of each row when pointed at."""
     map = Map(
         name=axes.get_title(), values=numbers, axes=(axis,), labels=(tuple(words),), caveat="", mask=mask, limits=limits
     )

@@ -1,6 +1,6 @@
 """Figures: weights as pictures that can be trusted, by matplotlib.
 
-The color scale is fixed, from zero to one unless said otherwise; masked cells are hatched, not shown as zero; rows of
+The color scale is fixed, from zero to one by default; masked cells are hatched, not shown as zero; rows of
 weights that do not sum to one say what they sum to; labels are turned or thinned out rather than overlap. Weights say
 what a layer attended to, not what mattered: `intervene` tests that.
 

@@ -80,7 +80,7 @@ def draw_heatmap(
 def _show(
     axes: Axes, table: Tensor, allowed: Tensor, labels: tuple[list[str], list[str]], limits: tuple[float, float]
 ) -> None:
-    """Tell the picture what is drawn, and what each cell says when pointed at."""
+    """Register what is drawn with the picture, and the text of each cell when pointed at."""
     map = Map(
         name=axes.get_title(),
         values=table,
@@ -137,7 +137,7 @@ def allowed_of(mask: Mask | Tensor | None, rows: int, columns: int) -> Bool[Tens
 
 
 def _hatch(axes: Axes, allowed: Tensor) -> None:
-    """Show what could not be looked at as that."""
+    """Hatch the keys that were masked."""
     if not allowed.all():
         closed = allowed.double().masked_fill(allowed, float("nan")).numpy()
         axes.pcolor(closed, cmap=ListedColormap([MASKED]), hatch="//////", edgecolors=HATCH, linewidth=0.0)
@@ -159,9 +159,9 @@ def _write_numbers(axes: Axes, mesh: QuadMesh, table: Tensor, allowed: Tensor, *
         number = float(table[row, column])
         red, green, blue, _ = colors[row, column]
         dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.55
-        index = (column + 0.5, row + 0.5)
+        center = (column + 0.5, row + 0.5)
         text = "0" if number == 0 else f"{round(number, decimals) + 0.0:.{decimals}f}".replace("-", "−")
-        axes.text(*index, text, ha="center", va="center", color="white" if dark else INK, gid="number")
+        axes.text(*center, text, ha="center", va="center", color="white" if dark else INK, gid="number")
 
 
 def color_bar(mesh: ScalarMappable, axes: Axes | Sequence[Axes], *, label: str = "weight") -> None:

@@ -93,7 +93,7 @@ def _show(
     sides: tuple[list[str], list[str]],
     curves: dict[tuple[int, int], tuple[Point, Point, Point, Point]],
 ) -> None:
-    """Tell the picture what is drawn, and what each line says when pointed at."""
+    """Register what is drawn with the picture, and the text of each line when pointed at."""
     map = Map(
         name=axes.get_title(),
         values=table,

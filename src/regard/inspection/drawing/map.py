@@ -43,7 +43,7 @@ class Map:
     axes: tuple[Axis, ...]
     """What each axis of `values` is."""
     labels: tuple[tuple[str, ...], ...]
-    """The words along each axis; places are numbered where nobody named them."""
+    """The words along each axis; positions are numbered where nobody named them."""
     caveat: str
     """What it does not mean: a sentence to show beside it."""
     mask: Bool[Tensor, "..."] | None = None
@@ -54,7 +54,7 @@ class Map:
     def __post_init__(self) -> None:
         shape, named = tuple(self.values.shape), tuple(len(words) for words in self.labels)
         if shape != named or len(shape) != len(self.axes):
-            raise ArgumentError(f"`labels` must name the places of {self.axes} = {shape}; received {named}.")
+            raise ArgumentError(f"`labels` must name the positions of {self.axes} = {shape}; received {named}.")
 
     def __repr__(self) -> str:
         sizes = " × ".join(f"{len(words)} {axis}" for axis, words in zip(self.axes, self.labels, strict=True))
@@ -113,7 +113,7 @@ class Map:
         }
 
     def to_csv(self) -> str:
-        """Give a table with a row per query and a column per key, or a row per place; masked cells are empty."""
+        """Give a table with a row per query and a column per key, or a row per position; masked cells are empty."""
         written = io.StringIO()
         writer = csv.writer(written, lineterminator="\n")
         cells = _blank(self.values.tolist(), None if self.mask is None else self.mask.tolist())
@@ -214,8 +214,8 @@ def _blank(values: Any, mask: Any) -> Any:
 
 
 def numbered(words: Sequence[str] | None, count: int, *, name: str = "labels") -> tuple[str, ...]:
-    """Give the words, or the numbers of the places. There may be fewer words than places, where the rest is padding."""
+    """Give the words, or the numbers of the positions. Words may be fewer than positions: the rest is padding."""
     if words is not None and (isinstance(words, str) or len(words) > count):
         result = "one string" if isinstance(words, str) else len(words)
-        raise ArgumentError(f"`{name}` must name at most {count} places; received {result}.")
+        raise ArgumentError(f"`{name}` must name at most {count} positions; received {result}.")
     return tuple(str(index) for index in range(count)) if words is None else tuple(words)

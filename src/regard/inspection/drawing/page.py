@@ -19,7 +19,7 @@ from regard.inspection.drawing.words import readable
 
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 MOST_SPOTS = 20_000
-"""Places at most that tell their number when pointed at."""
+"""Spots at most that show their number when pointed at."""
 MOST_CELLS = 4_000
 """Numbers at most that are also written out in a table."""
 _POINTS = 72  # in an inch
@@ -43,7 +43,7 @@ th, td { padding: .1rem .5rem; text-align: right; border-bottom: 1px solid #d9dd
 
 
 def svg_of(picture: Picture) -> str:
-    """Give the picture as SVG, with a place over each number that tells it when pointed at."""
+    """Give the picture as SVG, with a spot over each number that shows it when pointed at."""
     return ElementTree.tostring(_tree(picture), encoding="unicode")
 
 
@@ -63,7 +63,7 @@ def page_of(picture: Picture) -> str:
     notes = [picture.caveat] if picture.caveat else []
     hidden = sum(map.values.numel() for map in picture.maps) - MOST_SPOTS
     if hidden > 0:
-        notes.append(f"The {MOST_SPOTS:,} largest numbers are told when pointed at; all are in the data.")
+        notes.append(f"The {MOST_SPOTS:,} largest numbers are shown when pointed at; all are in the data.")
     about = "".join(f"<dt>{_text(name)}</dt><dd>{_text(words)}</dd>" for name, words in picture.about)
     about = f"<dl>{about}</dl>\n" if about else ""
     caption = f"<figcaption>{_text(' '.join(notes))}</figcaption>" if notes else ""
@@ -83,7 +83,7 @@ def _title(picture: Picture) -> str:
 
 
 def _tree(picture: Picture) -> ElementTree.Element:
-    """Parse what matplotlib wrote, and lay the places over it."""
+    """Parse what matplotlib wrote, and lay the spots over it."""
     ElementTree.register_namespace("", SVG)
     ElementTree.register_namespace("xlink", XLINK)
     tree = ElementTree.fromstring(picture.svg_source())
@@ -95,19 +95,19 @@ def _tree(picture: Picture) -> ElementTree.Element:
     group = ElementTree.SubElement(tree, f"{{{SVG}}}g", {"fill": "transparent", "stroke": "none"})
     for shown, spot in _largest(picture.shown):
         transform = shown.axes.transData
-        index = ElementTree.SubElement(group, *_shape(spot, transform, picture.dpi, height))
-        ElementTree.SubElement(index, f"{{{SVG}}}title").text = readable(spot.text)
+        element = ElementTree.SubElement(group, *_shape(spot, transform, picture.dpi, height))
+        ElementTree.SubElement(element, f"{{{SVG}}}title").text = readable(spot.text)
     return tree
 
 
 def _largest(panels: Sequence[Shown]) -> Iterable[tuple[Shown, Spot]]:
-    """Give the places of all panels, the largest numbers first in each, no more than a page can bear."""
+    """Give the spots of all panels, the largest numbers first in each, no more than a page can bear."""
     for shown in panels:
         yield from ((shown, spot) for spot in islice(shown.spots(), MOST_SPOTS // len(panels)))
 
 
 def _shape(spot: Spot, transform: Transform, dpi: float, height: float) -> tuple[str, dict[str, str]]:
-    """Turn a place into an element, in points from the top left."""
+    """Turn a spot into an element, in points from the top left."""
     points = [
         (x * _POINTS / dpi, height - y * _POINTS / dpi) for x, y in transform.transform(list(spot.points)).tolist()
     ]

@@ -1,4 +1,4 @@
-"""Panels: where pictures go. Room for each, words that never overlap, titles that fit."""
+"""Panels: where pictures go. Space for each, words that never overlap, titles that fit."""
 
 import math
 import textwrap

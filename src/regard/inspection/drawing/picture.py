@@ -21,7 +21,7 @@ SUFFIXES = (".png", ".svg", ".pdf", ".html")
 
 
 class Spot(NamedTuple):
-    """A place in a picture that tells its number when pointed at."""
+    """A spot in a picture that shows its number when pointed at."""
 
     points: tuple[tuple[float, float], ...]
     """Corners, or two ends and two handles of a curve, in the coordinates of its axes."""
@@ -129,16 +129,16 @@ class Picture(Figure):
 
 
 def write_number(value: float) -> str:
-    """Write a number as it is told: six digits, or none for what is no number.
+    """Write a number with six digits; NaN is a dash.
 
-    >>> told(0.123456789), told(0.0), told(float("nan"))
+    >>> write_number(0.123456789), write_number(0.0), write_number(float("nan"))
     ('0.123457', '0', '–')
     """
     return "–" if math.isnan(value) else f"{value:.6g}"
 
 
 def show(axes: Axes, map: Map, spots: Callable[[], Iterable[Spot]]) -> None:
-    """Tell the picture that axes are part of what they show; any other figure need not know."""
+    """Register axes, and what they show, with their picture; other figures are left alone."""
     if isinstance(axes.figure, Picture):
         axes.figure.shown.append(Shown(axes, map, spots))
 

@@ -58,14 +58,16 @@ def draw_weights(
         lines.append(" " * (margin + 1) + "│ " * shown + (rest if len(rest) <= space else "…"))
     closed = [[False] * len(source)] * len(target) if mask is None else (~mask).tolist()
     for word, row, hidden in zip(target, weights.tolist(), closed, strict=True):
-        cells = [_MASKED if item else _shade(weight) for item, weight in zip(hidden, row, strict=True)][:shown]
+        cells = [_MASKED if is_hidden else _shade(weight) for is_hidden, weight in zip(hidden, row, strict=True)][
+            :shown
+        ]
         drawn = "".join(cells) + "…" * bool(more)
         lines.append(f"{_right(_fit(word, margin), margin)} {drawn}".rstrip())
     return lines
 
 
 def legend(*, masked: bool = False, width: int = 80) -> str:
-    """Say in a line what the signs of `draw_weights` mean; nothing where it does not fit.
+    """Describe in a line what the signs of `draw_weights` mean; nothing where it does not fit.
 
     >>> print(legend(masked=True))
     · < 0.05 ≤ ░ < 0.25 ≤ ▒ < 0.5 ≤ ▓ < 0.75 ≤ █   (empty: masked)

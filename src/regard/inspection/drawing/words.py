@@ -9,7 +9,7 @@ from matplotlib.ft2font import FT2Font
 from regard.errors import ArgumentError
 
 LONGEST = 32
-"""Characters of a word that are drawn; pointed at, it is told whole."""
+"""Characters of a word that are drawn; pointed at, it is shown whole."""
 _FAMILY = "DejaVu Sans"  # comes with matplotlib
 
 
@@ -37,7 +37,7 @@ def check_labels(side: str, labels: Sequence[str] | None, count: int) -> list[st
     words = [str(index) for index in range(count)] if labels is None else list(labels)
     if len(words) != count or isinstance(labels, str):
         result = "one string" if isinstance(labels, str) else str(len(words))
-        raise ArgumentError(f"`{side}_labels` must name {count} places; received {result}.")
+        raise ArgumentError(f"`{side}_labels` must name {count} positions; received {result}.")
     return words
 
 
@@ -51,11 +51,11 @@ def families(words: Iterable[str]) -> list[str]:
 def _others(missing: str) -> tuple[str, ...]:
     """Choose fonts until every character is had, or no font has more."""
     wanted, chosen = set(missing), []
-    known = {
+    fonts = {
         entry.name: entry.fname for entry in fontManager.ttflist if entry.style == "normal" and entry.weight == 400
     }
-    for name in sorted(known):
-        if wanted and wanted & (held := _characters(known[name])):
+    for name in sorted(fonts):
+        if wanted and wanted & (held := _characters(fonts[name])):
             chosen.append(name)
             wanted -= held
     return tuple(chosen)

@@ -23,7 +23,7 @@ def translate_call(
 ) -> dict[str, Any]:
     """Give the arguments of `Attend` that mean the same: score, mask, bias, grouped heads.
 
-    `causal` says whether a call without a mask may still be causal, as fused kernels are told by a flag.
+    `causal` says whether a call without a mask may still be causal, which fused kernels receive as a flag.
     """
     queries, keys = query.size(-2), key.size(-2)
     mask, bias = _divide(None if attention_mask is None else attention_mask[..., :keys])
@@ -44,8 +44,8 @@ def translate_call(
 
 
 def _is_causal(module: nn.Module, settings: Mapping[str, Any]) -> bool:
-    wanted = settings.get("is_causal")
-    return bool(getattr(module, "is_causal", True) if wanted is None else wanted)
+    setting = settings.get("is_causal")
+    return bool(getattr(module, "is_causal", True) if setting is None else setting)
 
 
 def _divide(mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:

@@ -24,7 +24,7 @@ _SPARE = 1 << 24
 
 
 def is_hugging_face(folder: str | Path) -> bool:
-    """Say whether a folder holds a model of `transformers`: its config.json names the type of model."""
+    """Return whether a folder holds a model of `transformers`: its config.json names the type of model."""
     try:
         return "model_type" in read_table(folder)
     except DataError:
@@ -128,11 +128,11 @@ def _plan(kind: Any, config: Any, size: Size, folder: Path) -> str:
     """
     with torch.device("meta"):
         model = kind(config) if hasattr(kind, "config_class") else kind.from_config(config, trust_remote_code=False)
-    wanted = sum(tensor.numel() for tensor in model.parameters())
+    described = sum(tensor.numel() for tensor in model.parameters())
     made = sum(tensor.numel() for tensor in model.buffers())
-    if size.tensors and (wanted > 2 * size.numbers + _SPARE or made > 2 * size.numbers + _SPARE):
+    if size.tensors and (described > 2 * size.numbers + _SPARE or made > 2 * size.numbers + _SPARE):
         raise DataError(
-            f"{folder} must hold the {max(wanted, made):,} numbers that its config.json asks for; received "
+            f"{folder} must hold the {max(described, made):,} numbers that its config.json asks for; received "
             f"{size.numbers:,}. Is the file of another model?"
         )
     implementation = model.config._attn_implementation

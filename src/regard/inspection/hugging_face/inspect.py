@@ -25,7 +25,7 @@ def inspect_hugging_face(model: nn.Module, tokenizer: Any, text: str, *, target:
     """Run an encoder, a decoder or both together on a text. See `inspect`.
 
     A decoder reads the text, and `target` directly behind it (a space between them belongs to the target); its next
-    token is what may follow. Encoder and decoder together say `target`, or what `model.generate` finds.
+    token is what may follow. Encoder and decoder together are forced to `target`, or to the output of `model.generate`.
     """
     if not isinstance(text, str) or not text.strip():
         raise ArgumentError(f"`text` must be text with at least one word; received {text!r}.")
@@ -54,24 +54,24 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
 
 def _read(model: Any, tokenizer: Any, text: str) -> dict[str, Tensor]:
     """Give what the model takes of what the tokenizer makes."""
-    received = tokenizer(text, return_tensors="pt").to(_device(model))
+    inputs = tokenizer(text, return_tensors="pt").to(_device(model))
     taken = signature(model.forward).parameters
-    return {name: tensor for name, tensor in received.items() if name in taken}
+    return {name: tensor for name, tensor in inputs.items() if name in taken}
 
 
 def _inspect_one(model: Any, tokenizer: Any, text: str, target: str | None) -> Inspection:
     """Run an encoder or a decoder."""
-    received = _read(model, tokenizer, text)
-    read = received["input_ids"].size(1)
+    inputs = _read(model, tokenizer, text)
+    read = inputs["input_ids"].size(1)
     if target is not None:
         if not _generates(model):
             raise only_reads(model)
         more = tokenizer(target, add_special_tokens=False, return_tensors="pt").to(_device(model))["input_ids"].long()
-        received = {"input_ids": torch.cat([received["input_ids"], more], dim=1)}
-    ids = received["input_ids"]
+        inputs = {"input_ids": torch.cat([inputs["input_ids"], more], dim=1)}
+    ids = inputs["input_ids"]
     _check_length("text", model, ids)
     with record(model) as trace:
-        output = model(**received)
+        output = model(**inputs)
     side = _spelling(tokenizer, ids[0])
     tokens = side.tokens
     trace.label(query=tokens, key=tokens)
@@ -100,24 +100,26 @@ def _inspect_both(model: Any, tokenizer: Any, text: str, target: str | None) -> 
             "`model` must be able to say tokens; received "
             f"{type(model).__name__}, which has no output layer. Load it by AutoModelForSeq2SeqLM."
         )
-    received = _read(model, tokenizer, text)
-    _check_length("text", model, received["input_ids"])
+    inputs = _read(model, tokenizer, text)
+    _check_length("text", model, inputs["input_ids"])
     if target is None:
-        generated = model.generate(**received)
-        before, output_ids = generated[:, :-1], generated[:, 1:]
+        generated = model.generate(**inputs)
+        decoder_input, output_ids = generated[:, :-1], generated[:, 1:]
     else:
         output_ids = tokenizer(text_target=target, return_tensors="pt").to(_device(model))["input_ids"]
         _check_length("target", model, output_ids)
-        before = model.prepare_decoder_input_ids_from_labels(output_ids)
+        decoder_input = model.prepare_decoder_input_ids_from_labels(output_ids)
     with record(model) as trace:
-        output = model(**received, decoder_input_ids=before)
-    source, read, spoken = (_spelling(tokenizer, ids[0]) for ids in (received["input_ids"], before, output_ids))
+        output = model(**inputs, decoder_input_ids=decoder_input)
+    source, read, output_spelling = (
+        _spelling(tokenizer, ids[0]) for ids in (inputs["input_ids"], decoder_input, output_ids)
+    )
     crossing, spellings = [], {}
     for call in trace:
         query = key = source if "encoder" in call.layer.split(".") else read
         if _crosses(call, len(source.tokens), len(read.tokens)):
             crossing.append(call.layer)
-            query, key = spoken, source
+            query, key = output_spelling, source
         call.label(query=query.tokens, key=key.tokens)
         spellings[call.layer] = query, key
     return Inspection(
@@ -126,7 +128,7 @@ def _inspect_both(model: Any, tokenizer: Any, text: str, target: str | None) -> 
         trace=trace,
         layer=main_layer(crossing, trace.layers),
         target=target if target is not None else tokenizer.decode(output_ids[0], skip_special_tokens=True),
-        target_tokens=tuple(spoken.tokens),
+        target_tokens=tuple(output_spelling.tokens),
         target_probabilities=_chances(output.logits[0], output_ids[0]),
         likely=_best(tokenizer, output.logits[0, -1]),
         model=_name(model),
@@ -135,13 +137,13 @@ def _inspect_both(model: Any, tokenizer: Any, text: str, target: str | None) -> 
 
 
 def _name(model: Any) -> str:
-    """Say which model it is: its class, and the folder or repository it is from."""
-    index = str(getattr(model.config, "name_or_path", "") or "").rstrip("/")
-    return type(model).__name__ + (f", {index}" if index else "")
+    """Name the model: its class, and the folder or repository it is from."""
+    name = str(getattr(model.config, "name_or_path", "") or "").rstrip("/")
+    return type(model).__name__ + (f", {name}" if name else "")
 
 
 def _crosses(call: Call, source: int, target: int) -> bool:
-    """Say whether a layer of the decoder attends to the source: by the lengths, or the name where they are the same."""
+    """Return whether a layer of the decoder attends to the source: by lengths, or by name where they are the same."""
     queries, keys = call.weights.shape[2:]
     if source != target:
         return (queries, keys) == (target, source)

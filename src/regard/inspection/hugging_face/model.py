@@ -32,13 +32,13 @@ NAME = "regard"
 
 _REGISTRY, _HOME = "ALL_ATTENTION_FUNCTIONS", "transformers.modeling_utils"
 _KEPT = ("eager", "sdpa")
-"""Implementations that go on computing what the model gives; in the place of others it is `sdpa` meanwhile."""
+"""Implementations that go on computing what the model gives; others are replaced by `sdpa` meanwhile."""
 _TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3}
 _LOCK = threading.Lock()
 
 
 def asks_for_attention(module: nn.Module) -> bool:
-    """Say whether a module asks the registry of `transformers` for its attention function."""
+    """Return whether a module asks the registry of `transformers` for its attention function."""
     return _asking(type(module)) is not None
 
 
@@ -173,7 +173,7 @@ def _check_names(name: str, module: nn.Module) -> None:
 
 
 class _Route:
-    """What `transformers` calls in the place of its own functions."""
+    """What `transformers` calls instead of its own functions."""
 
     def __init__(self) -> None:
         self.users: Counter[int] = Counter()
@@ -216,8 +216,8 @@ class _Route:
         stand_in = self.modules.get(module)
         if stand_in is None:  # another part of the model, with the same config
             return own()
-        received = translate_call(module, query, key, value, attention_mask, settings, causal=chosen != "eager")
-        return stand_in.answer(_Turn(own, received, normalizer_of(settings), float(settings.get("dropout") or 0.0)))
+        call = translate_call(module, query, key, value, attention_mask, settings, causal=chosen != "eager")
+        return stand_in.answer(_Turn(own, call, normalizer_of(settings), float(settings.get("dropout") or 0.0)))
 
     def mask(self, *args: Any, **settings: Any) -> Any:
         """Make masks as the model's own implementation would."""
@@ -234,8 +234,8 @@ def _own_function(module: nn.Module, name: str) -> Callable[..., tuple[Tensor, A
     """Find the function that the module would have been given; the eager one stands in the module's own file."""
     asking = _asking(type(module))
     assert asking is not None
-    known = asking.__globals__
+    module_globals = asking.__globals__
     own: Callable[..., tuple[Tensor, Any]] = (
-        known["eager_attention_forward"] if name == "eager" else known[_REGISTRY][name]
+        module_globals["eager_attention_forward"] if name == "eager" else module_globals[_REGISTRY][name]
     )
     return own

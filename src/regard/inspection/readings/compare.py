@@ -94,13 +94,13 @@ def compare(first: Trace, second: Trace, *, example: int = 0) -> list[Difference
             f"which part at call {index}. Compare maps of chosen calls: difference(weights_of(…), weights_of(…))."
         )
     result = []
-    for item, other in zip(first, second, strict=True):
-        for head in range(item.weights.size(1)):
-            maps = [weights_of(call, head=head, example=example) for call in (item, other)]
+    for call_of_first, call_of_second in zip(first, second, strict=True):
+        for head in range(call_of_first.weights.size(1)):
+            maps = [weights_of(call, head=head, example=example) for call in (call_of_first, call_of_second)]
             result.append(
                 Difference(
-                    layer=item.layer,
-                    step=item.step,
+                    layer=call_of_first.layer,
+                    step=call_of_first.step,
                     head=head,
                     largest=float((maps[0].values - maps[1].values).abs().max()) if maps[0].values.numel() else 0.0,
                     divergence=float(divergences(*maps).values.nanmean()),

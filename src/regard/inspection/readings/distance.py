@@ -32,8 +32,8 @@ def cosine_distance(before: Float[Tensor, "*rows size"], after: Float[Tensor, "*
     tensor(1.)
     """
     _check(before, after)
-    item, other = (torch.nn.functional.normalize(states, dim=-1) for states in (before, after))
-    return (item - other).square().sum(-1) / 2  # the same by the law of cosines, and exactly 0 where nothing turned
+    start, end = (torch.nn.functional.normalize(states, dim=-1) for states in (before, after))
+    return (start - end).square().sum(-1) / 2  # the same by the law of cosines, and exactly 0 where nothing turned
 
 
 def _check(before: Tensor, after: Tensor) -> None:

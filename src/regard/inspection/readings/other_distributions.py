@@ -40,7 +40,7 @@ class Other:
 
     @property
     def within_tolerance(self) -> bool:
-        """Tell whether the prediction stayed within the tolerance."""
+        """Return whether the prediction stayed within the tolerance."""
         return self.change <= self.tolerance
 
 

@@ -26,12 +26,12 @@ def kendall_tau(first: Real[Tensor, " item"], second: Real[Tensor, " item"]) -> 
         raise ArgumentError(
             f"`first` and `second` must rank the same items; received {first.numel()} and {second.numel()}."
         )
-    item, other = (_signs(values.detach().cpu()) for values in (first, second))
-    agreement = float((item * other).sum())
-    pairs = math.sqrt(float(item.abs().sum()) * float(other.abs().sum()))
+    first_signs, second_signs = (_signs(values.detach().cpu()) for values in (first, second))
+    agreement = float((first_signs * second_signs).sum())
+    pairs = math.sqrt(float(first_signs.abs().sum()) * float(second_signs.abs().sum()))
     return agreement / pairs if pairs else math.nan
 
 
 def _signs(values: Tensor) -> Tensor:
-    """Say of every pair which is larger; in integers, so that counting is exact."""
+    """Return for every pair which is larger; in integers, so that counting is exact."""
     return (values[:, None] > values[None, :]).long() - (values[:, None] < values[None, :]).long()

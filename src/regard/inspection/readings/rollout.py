@@ -19,8 +19,8 @@ def rollout(
 
     $$R = \tilde A_L \cdots \tilde A_1, \qquad \tilde A_l = \tfrac12 A_l + \tfrac12 I$$
 
-    See `mixing` for what may be given, and for decoders that look at a source: the map then has a row for every target
-    token, and columns for source and target.
+    See `mixing` for the arguments, and for decoders that attend to a source: the map then has a row for every
+    target token, and columns for source and target.
 
     Reference: Abnar and Zuidema (2020), equation 1, arXiv:2005.00928.
 

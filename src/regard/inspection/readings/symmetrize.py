@@ -29,17 +29,17 @@ def symmetrize(forward: Collection[Link], backward: Collection[Link], join: Join
     >>> print(*symmetrize(one, other, "intersection"), "|", *symmetrize(one, other, "grow-diag"))
     0-0 | 0-0 0-1 1-1
     """
-    item, other = _cells(forward), _cells(backward)
+    forward_cells, backward_cells = _cells(forward), _cells(backward)
     match join:
         case "intersection":
-            result = item & other
+            result = forward_cells & backward_cells
         case "union":
-            result = item | other
+            result = forward_cells | backward_cells
         case "grow-diag":
-            result = _grow(item & other, item | other)
+            result = _grow(forward_cells & backward_cells, forward_cells | backward_cells)
         case "grow-diag-final":
-            result = _grow(item & other, item | other)
-            for side in (item, other):
+            result = _grow(forward_cells & backward_cells, forward_cells | backward_cells)
+            for side in (forward_cells, backward_cells):
                 result = _fill(result, side)
         case _:
             assert_never(join)

@@ -57,7 +57,7 @@ def removal_shares(
     count = max(words, default=-1) + 1
     if not count:
         return []
-    kept = [[token for token, word in zip(tokens, words, strict=True) if word != item] for item in range(count)]
+    kept = [[token for token, part in zip(tokens, words, strict=True) if part != word] for word in range(count)]
 
     def predict(texts: list[list[int]]) -> Tensor:
         rows = torch.zeros(len(texts), max(1, *map(len, texts)), dtype=torch.long)

@@ -24,7 +24,7 @@ class Words(NamedTuple):
 
     names: tuple[str, ...]
     numbers: tuple[int, ...]
-    """For each token, the place of its word among the names."""
+    """For each token, the position of its word among the names."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,7 +39,7 @@ class Spelling:
     decode: Callable[[list[int]], str]
 
     def words(self) -> Words:
-        """Find the words that the tokens spell, as `data.pair.words` divides the text they are decoded to.
+        """Find the words that the tokens spell, as `data.corpora.pair.words` divides the text they are decoded to.
 
         A token belongs to the word that its last character is in, and a space to the word after it.
 
@@ -150,7 +150,7 @@ def merge_words(map: Map, *, query: Words | None = None, key: Words | None = Non
 def join(
     values: Real[Tensor, "..."], numbers: Sequence[int], count: int, *, axis: int, mean: bool = False
 ) -> Real[Tensor, "..."]:
-    """Add up, or average, the places of an axis that have one number; `count` is how many numbers there are."""
+    """Add up, or average, the positions of an axis that have one number; `count` is how many numbers there are."""
     indices = torch.tensor(list(numbers), dtype=torch.long, device=values.device)
     shape = list(values.shape)
     shape[axis] = count

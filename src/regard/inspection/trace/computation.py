@@ -113,9 +113,9 @@ def computation(
         assert isinstance(module, Attend)
         context = output.context if isinstance(output, Attended) else output
         row = query - sum(shape[-1] for shape in shapes) if step is None else query
-        wanted = 0 <= row < context.size(-2) if step is None else step == len(shapes)
+        covers_row = 0 <= row < context.size(-2) if step is None else step == len(shapes)
         shapes.append(context.shape[:-1])
-        if wanted:
+        if covers_row:
             inputs = _read(module, dict(zip(("query", "key", "value"), args, strict=False)) | kwargs)
             result.append(_take_apart(inputs, context, QueryIndex(inputs.shape, example, head, row), names[0]))
 
@@ -148,12 +148,12 @@ def computation(
 
 def _check_growing(layer: str, shapes: Sequence[torch.Size]) -> None:
     """Refuse to count queries over calls that may be more than one sentence growing word by word."""
-    item = (*shapes[0][:-1], 1)
+    expected = (*shapes[0][:-1], 1)
     for call, shape in enumerate(shapes[1:], start=1):
-        if shape != item:
+        if shape != expected:
             raise ArgumentError(
                 f"`step` must say which call of {layer} is meant, from 0 to {len(shapes) - 1}; received None, but call "
-                f"{call} has queries of shape {tuple(shape)}, not {item}: hypotheses of a beam, or another text. "
+                f"{call} has queries of shape {tuple(shape)}, not {expected}: hypotheses of a beam, or another text. "
                 "Pass `step`, or search greedily, one sentence at a time."
             )
 

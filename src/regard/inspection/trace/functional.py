@@ -37,7 +37,7 @@ def callers(model: nn.Module) -> dict[str, nn.Module]:
 
 @contextmanager
 def functional_calls(model: nn.Module, tell: Tell) -> Iterator[None]:
-    """Tell of each call of the operator in the `forward` of a module of the model, while the context lasts.
+    """Report each call of the operator in the `forward` of a module of the model, while the context lasts.
 
     Calls through an attention layer are left out: its hooks see them. So are those that no `forward` makes, such as a
     method that is called from outside, and those of other threads.

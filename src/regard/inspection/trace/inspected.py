@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Likely(NamedTuple):
-    """Something a model may say, and how likely it holds it."""
+    """A token or label that a model may output, and its probability."""
 
     text: str
     probability: float
@@ -51,8 +51,8 @@ class Inspection:
     """What the model holds likeliest, best first: the next token, the token behind a mask, or the label."""
 
     def __repr__(self) -> str:
-        output = "" if self.target is None else f" → {self.target!r}"
-        return f"Inspection({self.text!r}{output}, {len(self.trace.layers)} layers)"
+        arrow = "" if self.target is None else f" → {self.target!r}"
+        return f"Inspection({self.text!r}{arrow}, {len(self.trace.layers)} layers)"
 
     def call(self, layer: str | None = None) -> Call:
         """Give the call of one layer, or of the one that is shown where none is named."""
@@ -81,10 +81,10 @@ class Inspection:
 
     @property
     def about(self) -> tuple[tuple[str, str], ...]:
-        """What a page says above the figure: what was read and said, and by which model."""
+        """What a page shows above the figure: input, output and model."""
         respelled = ", ".join(f"{typed} as {read}" for typed, read in self.read_as.items())
-        description = (("Text", self.text), ("Read", respelled), ("Said", self.target or ""), ("Model", self.model))
-        return tuple((name, " ".join(words.split())) for name, words in description if words)
+        entries = (("Text", self.text), ("Read", respelled), ("Said", self.target or ""), ("Model", self.model))
+        return tuple((name, " ".join(words.split())) for name, words in entries if words)
 
     def lines(self, layer: str | None = None, *, head: int | None = None) -> "Picture":
         """Draw lines between the words, for one head or the mean over heads."""
@@ -128,7 +128,7 @@ class Inspectable(Protocol):
 
     @property
     def inspect(self) -> Callable[..., Inspection]:
-        """Take the model's inputs, and a keyword `target` where it says something."""
+        """Take the model's inputs, and a keyword `target` where it generates."""
 
 
 @overload
@@ -141,7 +141,7 @@ def inspect(model: Any, /, *inputs: Any, target: str | None = None) -> Inspectio
     - `inspect(loaded, text)`, with what `regard.load` gives, is `loaded.inspect(text)`.
     - `inspect(model, tokenizer, text)` is for models of Hugging Face: encoders, decoders and both together.
 
-    With `target`, the model is made to say it; without, a translator says what it finds best, and other models nothing.
+    With `target`, the model is forced to it; without, a translator takes its best output, and other models none.
     """
     if isinstance(model, nn.Module):
         from regard.inspection.hugging_face.inspect import inspect_hugging_face
@@ -166,7 +166,7 @@ def inspect(model: Any, /, *inputs: Any, target: str | None = None) -> Inspectio
 
 
 def only_reads(model: object) -> ArgumentError:
-    """Say that a model cannot be made to say anything."""
+    """Report that a model cannot be forced to a target."""
     return ArgumentError(
         f"`target` must go with a model that says something; received {type(model).__name__}, which only reads. "
         "Leave it out."

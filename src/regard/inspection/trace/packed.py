@@ -109,7 +109,7 @@ def exact_row(call: Call, *, head: int, query: int, example: int = 0) -> Float[T
 
 
 def _squeeze(data: bytes) -> str:
-    """Deflate without looking for repetitions, which weights hardly have, but for runs; the shorter of both."""
+    """Deflate without a search for repetitions, which weights hardly have, but for runs; the shorter of both."""
     tried = []
     for strategy in (zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE):
         deflate = zlib.compressobj(6, zlib.DEFLATED, 15, 9, strategy)

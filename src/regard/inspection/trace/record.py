@@ -87,14 +87,14 @@ def _record_functional(
     position: Position | None = options["position"]
     if name not in wanted:
         return position
-    known = see(options.pop("normalize"), query, key, value, **options)
+    call = see(options.pop("normalize"), query, key, value, **options)
     if not keep_gradients:
-        recorders[name].add(known)
+        recorders[name].add(call)
         return position
 
     def keep(weights: Tensor) -> Tensor:
         kept = _retained(weights)
-        recorders[name].add(known, kept)
+        recorders[name].add(call, kept)
         return kept.reshape(weights.shape)
 
     return wrap(position, keep, watches=True)
@@ -145,7 +145,7 @@ class _Recorder:
 
 
 def _watch(attend: Attend, recorder: _Recorder) -> list[RemovableHandle]:
-    """Look on after each call."""
+    """Record after each call."""
 
     def keep(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         recorder.add(see(attend.normalize, *args, **kwargs))
@@ -234,7 +234,7 @@ def see(
 
 
 def _norms(value: Tensor, weights: Tensor, allowed: Tensor | None) -> Tensor:
-    """Measure each value, for every head that uses it: (batch, heads, key). What nobody may look at counts zero."""
+    """Measure each value, for every head that uses it: (batch, heads, key). Keys that are masked count zero."""
     norms = torch.linalg.vector_norm(value, dim=-1, dtype=weights.dtype).unsqueeze(-2)  # *batch 1 key
     if norms.ndim > 3 and norms.size(-3) not in (1, weights.size(-3)):
         norms = norms.repeat_interleave(weights.size(-3) // norms.size(-3), dim=-3)

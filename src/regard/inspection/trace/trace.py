@@ -41,7 +41,7 @@ class Call:
         return f"Call({self.layer!r}, step {self.step}: {_plural(batch, 'example')}, {_sizes(heads, query, key)})"
 
     def label(self, *, query: Labels | None = None, key: Labels | None = None) -> None:
-        """Name the queries, the keys or both. There may be fewer names than places, where the rest is padding."""
+        """Name the queries, the keys or both. There may be fewer names than positions, where the rest is padding."""
         batch, _, query_length, key_length = self.weights.shape
         if query is not None:
             _check_labels("query", query, batch, query_length)
@@ -139,7 +139,7 @@ def _check_labels(side: str, labels: Labels, batch: int, length: int) -> None:
     longest = max((len(row) for row in rows), default=0)
     if longest > length:
         raise ArgumentError(
-            f"`{side}_labels` must name at most {length} places; received {longest}. Calls of other lengths are "
+            f"`{side}_labels` must name at most {length} positions; received {longest}. Calls of other lengths are "
             'labelled apart: trace["name"].label(…).'
         )
 

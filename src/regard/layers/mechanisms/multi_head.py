@@ -94,8 +94,8 @@ class MultiHeadAttention(nn.Module):
         self.key = nn.Linear(key_size, shared, bias="key" in biased)
         self.value = nn.Linear(value_size, shared, bias="value" in biased)
         self.output = nn.Linear(inner, size, bias="output" in biased)
-        for name, received, module in (("score", score, "LearnedBilinear"), ("position", position, "RelativeBiases")):
-            check_holds_no_parameters(name, received, module)
+        for name, part, module in (("score", score, "LearnedBilinear"), ("position", position, "RelativeBiases")):
+            check_holds_no_parameters(name, part, module)
         self.score = score
         self.position = position
         self.attend = Attend(normalize=normalize, dropout=dropout)

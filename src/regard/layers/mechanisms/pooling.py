@@ -95,7 +95,7 @@ class AttentionPooling(nn.Module):
             check_width("key", key, self.query.numel())
             return self.query.expand(key.size(0), 1 if query is None else query.size(1), -1)
         if query is None and self.kind != "average":
-            raise ArgumentError(f'`query` must be a tensor for kind "{self.kind}", which looks at it; received None.')
+            raise ArgumentError(f'`query` must be a tensor for kind "{self.kind}", which compares it; received None.')
         return key.new_zeros(key.size(0), 1, key.size(-1)) if query is None else query
 
     def _score(self) -> Score:

@@ -81,7 +81,7 @@ class TfIdf:
         return weights
 
     def weigh(self, document: Sequence[Hashable]) -> Float[Tensor, " length"]:
-        """Weigh the text word by word: each place has the weight of its term."""
+        """Weigh the text word by word: each position has the weight of its term."""
         terms = self.terms(document)
         return torch.tensor([terms[token] for token in document])
 

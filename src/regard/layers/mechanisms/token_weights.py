@@ -22,7 +22,7 @@ class TokenWeights(nn.Module):
 
     where $x_j$ is the token at position $j$, $v_j$ its vector and $u$ is `scores`, (vocabulary_size,), learned for the
     task at hand. `TokenWeights.tf_idf(documents)` fixes $u_t = \log \text{idf}_t$ instead: since a token met twice has
-    two places, its weights add up to count · idf, divided by the sum over the text.
+    two positions, its weights add up to count · idf, divided by the sum over the text.
 
     Reference: Spärck Jones (1972), for idf. Learned weights are its plainest generalization: no query, no context.
 
@@ -71,8 +71,8 @@ class TokenWeights(nn.Module):
         _check_tokens(tokens, value)
         number = self.scores[tokens.clamp_min(0)]
         allowed = (tokens >= 0) & (number > -torch.inf)
-        received = key_mask(mask, value)
-        allowed = allowed if received is None else allowed & received
+        key_allowed = key_mask(mask, value)
+        allowed = allowed if key_allowed is None else allowed & key_allowed
         attended: Tensor | Attended = self.attend(
             value.new_ones(tokens.size(0), 1, 1),
             number.masked_fill(~allowed, 0.0).unsqueeze(-1).to(value.dtype),

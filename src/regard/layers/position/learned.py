@@ -36,9 +36,9 @@ class LearnedPositions(nn.Module):
 
     def forward(
         self,
-        embedding: Float[Tensor, "*batch place size"],
-        positions: Int[Tensor, " place"] | Int[Tensor, "*batch place"] | None = None,
-    ) -> Float[Tensor, "*batch place size"]:
+        embedding: Float[Tensor, "*batch position size"],
+        positions: Int[Tensor, " position"] | Int[Tensor, "*batch position"] | None = None,
+    ) -> Float[Tensor, "*batch position size"]:
         """Add the vectors of positions 0, 1, …, or of those given."""
         max_length, size = self.table.shape
         if embedding.size(-1) != size:

@@ -149,4 +149,6 @@ class RelativeBucketBiases(nn.Module):
 
 def _check_reach(reach: int) -> None:
     if reach < 0:
-        raise ArgumentError(f"`reach` must be the largest distance told apart, zero or more; received {reach}.")
+        raise ArgumentError(
+            f"`reach` must be the largest distance that is distinguished, zero or more; received {reach}."
+        )

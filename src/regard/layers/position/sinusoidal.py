@@ -13,13 +13,13 @@ Order = Literal["sin-cos", "cos-sin", "halves"]
 
 
 def sinusoids(
-    positions: Int[Tensor, "... place"],
+    positions: Int[Tensor, "... position"],
     size: int,
     *,
     order: Order = "sin-cos",
     base: float = 10000.0,
     dtype: torch.dtype = torch.float64,
-) -> Float[Tensor, "... place {size}"]:
+) -> Float[Tensor, "... position {size}"]:
     r"""Write each position as `size` numbers, in pairs that turn ever more slowly.
 
     $$p(t)_{2i} = \sin(\omega_i t), \qquad p(t)_{2i+1} = \cos(\omega_i t), \qquad \omega_i = \text{base}^{-2i/d}$$
@@ -81,9 +81,9 @@ class SinusoidalPositions(nn.Module):
 
     def forward(
         self,
-        embedding: Float[Tensor, "*batch place size"],
-        positions: Int[Tensor, " place"] | Int[Tensor, "*batch place"] | None = None,
-    ) -> Float[Tensor, "*batch place size"]:
+        embedding: Float[Tensor, "*batch position size"],
+        positions: Int[Tensor, " position"] | Int[Tensor, "*batch position"] | None = None,
+    ) -> Float[Tensor, "*batch position size"]:
         """Add the waves of positions 0, 1, …, or of those given."""
         if embedding.size(-1) != self.size:
             raise ArgumentError(f"`embedding` must be {self.size} wide; received {embedding.size(-1)}.")
@@ -95,8 +95,8 @@ class SinusoidalPositions(nn.Module):
         self, length: int, *, dtype: torch.dtype = torch.float64, device: torch.device | None = None
     ) -> Float[Tensor, "{length} size"]:
         """Give p(0), …, p(length − 1) as the rows of a matrix."""
-        indices = torch.arange(length, device=device)
-        return sinusoids(indices, self.size, order=self.order, base=self.base, dtype=dtype)
+        positions = torch.arange(length, device=device)
+        return sinusoids(positions, self.size, order=self.order, base=self.base, dtype=dtype)
 
     def rotation(
         self, offset: int, *, dtype: torch.dtype = torch.float64, device: torch.device | None = None

@@ -87,13 +87,13 @@ def tree_relations(
     tensor([-1,  0,  1, -3, -2])
     """
     check_choice("rule", rule, get_args(Rule))
-    indices = torch.arange(heads.size(-1), device=heads.device)
-    order = (indices.unsqueeze(-1) - indices).sign()
+    positions = torch.arange(heads.size(-1), device=heads.device)
+    order = (positions.unsqueeze(-1) - positions).sign()
     if rule == "path":
         return order * tree_distances(heads, lengths)
     parent, real = _parents(heads, lengths)
     depth = _depths(parent)
-    hangs = parent.unsqueeze(-1) == indices
+    hangs = parent.unsqueeze(-1) == positions
     edge = hangs | hangs.mT
     below, above = depth.unsqueeze(-1), depth.unsqueeze(-2)
     relation = torch.where(edge, below - above, order * (below + above))
@@ -101,7 +101,7 @@ def tree_relations(
 
 
 def _doublings(parent: Tensor) -> int:
-    """Say how often a step must be doubled to reach from any word to the root."""
+    """Return how often a step must be doubled to reach from any word to the root."""
     return max(parent.size(-1) - 1, 0).bit_length()
 
 
@@ -109,7 +109,7 @@ def _parents(heads: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
     """Check the heads; give them with every root and padding its own head, and which words are real."""
     if heads.dtype.is_floating_point or heads.dtype == torch.bool:
         raise ArgumentTypeError(f"`heads` must be a tensor of integers; received {heads.dtype}.")
-    indices = torch.arange(heads.size(-1), device=heads.device)
+    positions = torch.arange(heads.size(-1), device=heads.device)
     if lengths is None:
         lengths = heads.new_full(heads.shape[:-1], heads.size(-1))
     elif lengths.shape != heads.shape[:-1]:
@@ -118,10 +118,10 @@ def _parents(heads: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
             f"received {tuple(lengths.shape)}."
         )
     limit = lengths.to(heads.device).unsqueeze(-1)
-    real = indices < limit
+    real = positions < limit
     if not torch.compiler.is_compiling():
         _check_range(heads, real, limit)
-    parent = torch.where(real & (heads >= 0), heads, indices)
+    parent = torch.where(real & (heads >= 0), heads, positions)
     if not torch.compiler.is_compiling():
         _check_cycles(parent)
     return parent, real
@@ -160,9 +160,9 @@ class StructuralPositions(nn.Module):
 
     $$x'_t = x_t + \tanh(W_p\, p(t) + W_s\, s(d_t) + b)$$
 
-    where $p(t)$ are the waves of the place and $s(d_t)$ those of the depth $d_t$; with `max_depth`, $s$ is a learned
-    table instead, whose last row serves all greater depths. With `sequential=False` the place in the sentence is left
-    to others: $x'_t = x_t + s(d_t)$.
+    where $p(t)$ are the waves of the position and $s(d_t)$ those of the depth $d_t$; with `max_depth`, $s$ is a learned
+    table instead, whose last row serves all greater depths. With `sequential=False` the position is left to
+    others: $x'_t = x_t + s(d_t)$.
 
     Reference: Wang, Tu, Wang and Shi (2019), section 3, arXiv:1909.00383.
     Differs: the paper leaves the nonlinear fusion of the two encodings open; this is the plainest.
@@ -196,7 +196,7 @@ class StructuralPositions(nn.Module):
         heads: Int[Tensor, "*batch word"],
         lengths: Int[Tensor, "*batch"] | None = None,
     ) -> Float[Tensor, "*batch word size"]:
-        """Add place and depth."""
+        """Add position and depth."""
         if heads.shape != embedding.shape[:-1] or embedding.size(-1) != self.places.size:
             expected = (*heads.shape, self.places.size)
             raise ArgumentError(

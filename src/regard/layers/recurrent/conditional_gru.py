@@ -73,8 +73,8 @@ class ConditionalGRU(nn.Module):
         for name, tensor, width in (("state", state, self.state_size), ("context", context, self.context.in_features)):
             if tensor.size(-1) != width:
                 raise ArgumentError(f"`{name}` must be {width} wide; received {tensor.size(-1)}.")
-        encoded = projected + self.context(context)
-        for_gates, for_candidate = encoded.split([2 * self.state_size, self.state_size], dim=-1)
+        inputs = projected + self.context(context)
+        for_gates, for_candidate = inputs.split([2 * self.state_size, self.state_size], dim=-1)
         reset, update = torch.sigmoid(for_gates + self.gates(state)).chunk(2, dim=-1)
         candidate = torch.tanh(for_candidate + self.candidate(reset * state))
         return (1 - update) * state + update * candidate

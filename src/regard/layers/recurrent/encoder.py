@@ -18,7 +18,7 @@ class Encoded(NamedTuple):
     """What the encoder has read, batch first."""
 
     memory: Tensor
-    """The state of the last layer at each place, (batch, length, size), zero at padding."""
+    """The state of the last layer at each position, (batch, length, size), zero at padding."""
     state: Tensor
     """Each layer's state after the last word, (batch, layers, size); the backward half, after the first."""
     cell: Tensor | None

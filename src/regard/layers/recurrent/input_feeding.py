@@ -125,9 +125,9 @@ class InputFeedingCell(nn.Module):
             )
         states, cells = self._climb(torch.cat([embedding, state.vector.to(embedding.dtype)], dim=-1), state)
         top = states[-1]
-        text = {} if query_positions is None else {"query_positions": query_positions}
-        known = self.attention(top.unsqueeze(1), memory, **text, return_weights=return_weights)
-        vector, weights = self._join(known, top)
+        options = {} if query_positions is None else {"query_positions": query_positions}
+        attended = self.attention(top.unsqueeze(1), memory, **options, return_weights=return_weights)
+        vector, weights = self._join(attended, top)
         kept = InputFeedingState(torch.stack(states, dim=1), torch.stack(cells, dim=1) if cells else None, vector)
         return InputFeedingStep(kept, vector, weights)
 

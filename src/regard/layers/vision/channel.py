@@ -18,11 +18,11 @@ class Gated(NamedTuple):
     features: Tensor
     """The features, each times its weight."""
     weights: Tensor
-    """The gate, between 0 and 1: (batch, channels) for channels, (batch, height, width) for places."""
+    """The gate, between 0 and 1: (batch, channels) for channels, (batch, height, width) for positions."""
 
 
 class ChannelAttention(nn.Module):
-    r"""Squeeze each channel to a number, let a small network compare them, and weigh the channels by what it says.
+    r"""Squeeze each channel to a number, let a small network compare them, and weigh the channels by its output.
 
     $$s = \sigma\Big(\sum_{P} W_2\, \text{ReLU}(W_1 P(x))\Big), \qquad x'_c = s_c x_c$$
 
@@ -76,8 +76,8 @@ class ChannelAttention(nn.Module):
                 f"`features` must have shape (batch, channels, height, width) with {self.channels} channels; "
                 f"received {tuple(features.shape)}."
             )
-        indices = features.flatten(2)  # batch channels place
-        pooled = [indices.mean(-1) if name == "average" else indices.amax(-1) for name in self.pooling]
+        flat = features.flatten(2)  # batch channels position
+        pooled = [flat.mean(-1) if name == "average" else flat.amax(-1) for name in self.pooling]
         excitation = torch.stack([self.excite(torch.relu(self.squeeze(each))) for each in pooled]).sum(0)
         weights = torch.sigmoid(excitation)
         gated = features * weights.to(features.dtype)[(..., *[None] * (features.ndim - 2))]

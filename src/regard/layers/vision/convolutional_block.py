@@ -1,4 +1,4 @@
-"""First which channel, then which place: the convolutional block attention module."""
+"""First which channel, then which position: the convolutional block attention module."""
 
 from typing import Literal, NamedTuple, overload
 
@@ -13,7 +13,7 @@ class BlockGated(NamedTuple):
     """What the block gives when asked for its weights."""
 
     features: Tensor
-    """The features, each times the weights of its channel and its place."""
+    """The features, each times the weights of its channel and its position."""
     channel_weights: Tensor
     """(batch, channels)."""
     spatial_weights: Tensor
@@ -21,7 +21,7 @@ class BlockGated(NamedTuple):
 
 
 class ConvolutionalBlockAttention(nn.Module):
-    r"""Weigh the channels of an image, then its places.
+    r"""Weigh the channels of an image, then its positions.
 
     $$x' = M_c(x) \cdot x, \qquad x'' = M_s(x') \cdot x'$$
 
@@ -55,7 +55,7 @@ class ConvolutionalBlockAttention(nn.Module):
     def forward(
         self, features: Float[Tensor, "batch channels height width"], *, return_weights: bool = False
     ) -> Float[Tensor, "batch channels height width"] | BlockGated:
-        """Weigh channels, then places."""
+        """Weigh channels, then positions."""
         by_channel = self.channel(features, return_weights=True)
         by_position = self.spatial(by_channel.features, return_weights=True)
         if not return_weights:

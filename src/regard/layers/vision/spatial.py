@@ -1,4 +1,4 @@
-"""Which place matters: every place of an image is weighed by a gate that has seen its surroundings."""
+"""Which position matters: every position of an image is weighed by a gate that reads its surroundings."""
 
 from typing import Literal, overload
 
@@ -11,7 +11,7 @@ from regard.layers.vision.channel import Gated
 
 
 class SpatialAttention(nn.Module):
-    r"""Squeeze all channels at each place to their average and maximum, and weigh the places by a convolution of both.
+    r"""Squeeze the channels at each position to average and maximum, and weigh positions by a convolution of both.
 
     $$s = \sigma\big(f^{k \times k}([\text{mean}_c\, x;\ \text{max}_c\, x])\big), \qquad x'_{ij} = s_{ij} x_{ij}$$
 
@@ -48,7 +48,7 @@ class SpatialAttention(nn.Module):
     def forward(
         self, features: Float[Tensor, "batch channels height width"], *, return_weights: bool = False
     ) -> Float[Tensor, "batch channels height width"] | Gated:
-        """Weigh the places of an image."""
+        """Weigh the positions of an image."""
         if features.ndim != 4:
             raise ArgumentError(
                 f"`features` must have four axes, (batch, channels, height, width); received {tuple(features.shape)}."

@@ -32,7 +32,7 @@ class Summary(NamedTuple):
 
 
 class Classified(NamedTuple):
-    """What a classifier says of a batch of texts."""
+    """The output of a classifier for a batch of texts."""
 
     logits: Float[Tensor, "batch labels"]
     weights: Float[Tensor, "batch length"] | None

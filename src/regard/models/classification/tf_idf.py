@@ -20,8 +20,8 @@ class TfIdfClassifier(nn.Module):
     $$p = \text{softmax}(W x + b), \qquad x_t = \frac{\text{count}_t \, \text{idf}_t}
     {\lVert \text{count} \circ \text{idf} \rVert}$$
 
-    where idf is scikit-learn's smooth one and 0 for words never seen in training. The weight of the word at place $j$
-    is its share of what is added up for the label $c$ that is chosen, for or against it: $|W_{ct} x_t| /
+    where idf is scikit-learn's smooth one and 0 for words not in the training data. The weight of the word at position
+    $j$ is its share of what is added up for the label $c$ that is chosen, for or against it: $|W_{ct} x_t| /
     \text{count}_t$ over the sum of these. $W$ is centered over the labels, so that the share does not depend on an
     arbitrary offset.
 
@@ -42,10 +42,10 @@ class TfIdfClassifier(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "batch length"], lengths: Int[Tensor, " batch"]) -> Classified:
         """Classify texts, of which the first `lengths` tokens count."""
-        encoded = self._terms(tokens, lengths)
-        logits = torch.einsum("bl,lbc->bc", encoded, self.weight.T[tokens.T]) + self.bias
+        terms = self._terms(tokens, lengths)
+        logits = torch.einsum("bl,lbc->bc", terms, self.weight.T[tokens.T]) + self.bias
         chosen = self.weight[logits.argmax(-1, keepdim=True), tokens]
-        parts = (encoded * chosen).abs()
+        parts = (terms * chosen).abs()
         total = parts.sum(-1, keepdim=True)
         return Classified(logits, parts / total.where(total > 0, 1.0), None)
 
@@ -56,8 +56,8 @@ class TfIdfClassifier(nn.Module):
         # Σ_t (count idf)² = Σ_j Σ_k [x_j = x_k] idf_j idf_k, by adding up over the vocabulary.
         by_term = torch.zeros(tokens.size(0), self.idf.numel(), device=tokens.device).scatter_add_(1, tokens, rare)
         length = by_term.norm(dim=1, keepdim=True)
-        encoded: Tensor = rare / length.where(length > 0, 1.0)
-        return encoded
+        terms: Tensor = rare / length.where(length > 0, 1.0)
+        return terms
 
 
 def fit_tf_idf(
@@ -74,11 +74,11 @@ def fit_tf_idf(
     linear = _scikit_learn()
     weigher = TfIdf.fit(texts, variant="scikit-learn", vocabulary_size=vocabulary_size)
     idf = weigher.idf.clone()
-    known = (
+    used = (
         np.unique(np.concatenate([np.asarray(item, dtype=np.int64) for item in texts])) if texts else np.zeros(0, int)
     )
     never = torch.ones(vocabulary_size, dtype=torch.bool)
-    never[torch.from_numpy(known.astype(np.int64))] = False
+    never[torch.from_numpy(used.astype(np.int64))] = False
     idf[never], idf[list(ignored)] = 0.0, 0.0
     features = _features(texts, idf.double().numpy())
     regression = linear.LogisticRegression(C=inverse_penalty, max_iter=iterations).fit(features, np.asarray(labels))

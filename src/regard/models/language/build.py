@@ -1,4 +1,4 @@
-"""From plain values to a language model: the one place where its config becomes modules or counts."""
+"""From plain values to a language model: the only module where its config becomes modules or counts."""
 
 from typing import TypeAlias, assert_never
 

@@ -64,7 +64,7 @@ class FeedForwardLanguageModel(LanguageNetwork):
             features = torch.cat([features, window], dim=-1)
         return Reading(features, state.after(tokens))
 
-    def _embed(self, tokens: Int[Tensor, "rows places"]) -> Float[Tensor, "rows places size"]:
+    def _embed(self, tokens: Int[Tensor, "rows positions"]) -> Float[Tensor, "rows positions size"]:
         there = (tokens >= 0).unsqueeze(-1)
         result: Tensor = self.embedding(tokens.clamp_min(0))
         return result * there

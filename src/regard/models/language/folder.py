@@ -65,7 +65,7 @@ def load_language_model(folder: Path, *, device: torch.device | str = "cpu") -> 
 
 
 def is_language_model(folder: Path) -> bool:
-    """Tell whether a model folder holds a language model."""
+    """Return whether a model folder holds a language model."""
     try:
         return read_table(folder).get("task") == "language"
     except DataError:

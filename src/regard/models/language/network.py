@@ -95,8 +95,8 @@ class LanguageNetwork(nn.Module, ABC):
 
     def step(self, tokens: Int[Tensor, "rows new"], state: Any, *, weights: bool = False) -> NextWord:
         """Read the next tokens, and predict what follows each."""
-        encoded = self.read(tokens, state, weights=weights)
-        return NextWord(self.output(encoded.features).float().log_softmax(-1), encoded.state, encoded.weights)
+        reading = self.read(tokens, state, weights=weights)
+        return NextWord(self.output(reading.features).float().log_softmax(-1), reading.state, reading.weights)
 
 
 class History(NamedTuple):
@@ -133,6 +133,6 @@ class History(NamedTuple):
 
     def after(self, tokens: Int[Tensor, "rows new"]) -> "History":
         """Remember the last of what is now there."""
-        indices = self.tokens.size(1)
+        length = self.tokens.size(1)
         both = self.then(tokens)
-        return History(both[:, both.size(1) - indices :])
+        return History(both[:, both.size(1) - length :])

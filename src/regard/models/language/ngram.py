@@ -19,7 +19,7 @@ class Level(NamedTuple):
     """The n-grams of one length. An n-gram is the number of its first words, one length shorter, and its last word."""
 
     keys: Numbers
-    """first · vocabulary + last, sorted: the place in this array is the n-gram's number."""
+    """first · vocabulary + last, sorted: the index in this array is the n-gram's number."""
     counts: Numbers
     """How often it came, for the longest; else how many different words it came after."""
     totals: NDArray[np.float64]
@@ -118,16 +118,16 @@ class NGramModel:
     def step(self, tokens: Int[Tensor, "rows new"], state: History, *, weights: bool = False) -> NextWord:
         """Read the next tokens, and predict what follows each."""
         del weights
-        encoded = state.then(tokens.cpu()).numpy()
+        history = state.then(tokens.cpu()).numpy()
         new, reach = tokens.size(1), self.order - 1
-        output = [
+        probabilities = [
             [
                 self._distribution(row[max(0, index - reach) : index])
                 for index in range(len(row) - new + 1, len(row) + 1)
             ]
-            for row in encoded
+            for row in history
         ]
-        return NextWord(torch.from_numpy(np.log(np.array(output))).float(), state.after(tokens.cpu()))
+        return NextWord(torch.from_numpy(np.log(np.array(probabilities))).float(), state.after(tokens.cpu()))
 
     def _distribution(self, context: NDArray[np.integer]) -> NDArray[np.float64]:
         """Give the probability of every word after the last words `context`; those that are -1 are left out."""
@@ -181,12 +181,12 @@ class NGramModel:
 
 
 def _shifted(numbers: Numbers) -> Numbers:
-    """Give at each place what was at the one before."""
+    """Give at each position what was at the one before."""
     return np.concatenate([np.full(1, -1), numbers[:-1]])
 
 
 def _check_level(level: Level, length: int, contexts: int, vocabulary_size: int) -> None:
-    """Raise where n-grams cannot have been counted: their numbers are trusted to be places in arrays."""
+    """Raise where n-grams cannot have been counted: their numbers are used as indices into arrays."""
     name = f"the n-grams of length {length}"
     shapes = {"keys": (len(level.keys),), "counts": (len(level.keys),), "discounts": (4,)}
     shapes |= {"totals": (contexts,), "left": (contexts,)}
@@ -221,11 +221,11 @@ def kneser_ney_discounts(counts: NDArray[np.integer]) -> NDArray[np.float64]:
     >>> kneser_ney_discounts(np.array([1, 1, 1, 1, 2, 2, 3, 4])).round(4)
     array([0.  , 0.5 , 1.25, 1.  ])
     """
-    item, two, three, four = (float((counts == count).sum()) for count in (1, 2, 3, 4))
-    share = item / (item + 2 * two) if item else 0.5
+    once, twice, three_times, four_times = (float((counts == count).sum()) for count in (1, 2, 3, 4))
+    share = once / (once + 2 * twice) if once else 0.5
     result = [share, share, share]
-    if item and two:
-        result[0] = 1 - 2 * share * two / item
-        result[1] = 2 - 3 * share * three / two if three else share
-        result[2] = 3 - 4 * share * four / three if three and four else share
+    if once and twice:
+        result[0] = 1 - 2 * share * twice / once
+        result[1] = 2 - 3 * share * three_times / twice if three_times else share
+        result[2] = 3 - 4 * share * four_times / three_times if three_times and four_times else share
     return np.array([0.0, *np.clip(result, 0.05, [1.0, 2.0, 3.0])])

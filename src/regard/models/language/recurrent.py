@@ -49,7 +49,7 @@ class RecurrentStack(nn.Module):
 
     $$h^l_t = f(m^l \circ h^{l-1}_t,\, h^l_{t-1}; U^l \circ M^l)$$
 
-    where $m^l$ drops features, the same at every place (`dropout`), and $M^l$ drops single connections from state to
+    where $m^l$ drops features, the same at every position (`dropout`), and $M^l$ drops single connections from state to
     state (`weight_dropout`), both drawn anew for each stretch of text. Under autocast the recurrence stays in float32:
     rounding adds up along it, and torch would run it in float16, whatever was asked for.
 

@@ -43,8 +43,8 @@ class AttendingState(NamedTuple):
     @classmethod
     def join(cls, parts: Sequence["AttendingState"]) -> "AttendingState":
         """Put the rows of several one behind the other."""
-        layers, past, encoded = zip(*parts, strict=True)
-        return cls(LayerStates.join(layers), torch.cat(past), torch.cat(encoded))
+        layers, past, lengths = zip(*parts, strict=True)
+        return cls(LayerStates.join(layers), torch.cat(past), torch.cat(lengths))
 
 
 class AttendingLanguageModel(LanguageNetwork):
@@ -101,14 +101,14 @@ class AttendingLanguageModel(LanguageNetwork):
         result = self.attention(features, self.attention.remember(past), mask=mask, return_weights=weights)
         context, attended = (result.context, result.weights) if isinstance(result, Attended) else (result, None)
         joined = torch.tanh(self.join(torch.cat([context, features], dim=-1)))
-        encoded = (state.length + tokens.size(1)).clamp_max(self.span)
-        after = AttendingState(layers, past[:, tokens.size(1) :], encoded)
+        length = (state.length + tokens.size(1)).clamp_max(self.span)
+        after = AttendingState(layers, past[:, tokens.size(1) :], length)
         return Reading(self.dropout(joined), after, None if attended is None else attended[:, None])
 
     def _mask(self, length: Int[Tensor, " rows"], new: int) -> Bool[Tensor, "rows 1 new positions"]:
         """Allow the `span` positions before each, as far as they are filled."""
-        indices = torch.arange(self.span + new, device=length.device)
-        query = indices[self.span :, None]
-        before = (indices < query) & (indices >= query - self.span)
-        filled = indices >= self.span - length[:, None]  # rows positions
+        positions = torch.arange(self.span + new, device=length.device)
+        query = positions[self.span :, None]
+        before = (positions < query) & (positions >= query - self.span)
+        filled = positions >= self.span - length[:, None]  # rows positions
         return (before & filled[:, None, :]).unsqueeze(1)

@@ -123,17 +123,17 @@ class TransformerLanguageModel(LanguageNetwork):
 
     def _go_on(self, tokens: Tensor, state: DecoderState, *, weights: bool) -> Reading:
         """Read tokens that fit into the context."""
-        new, encoded = tokens.size(1), state.length
+        new, length = tokens.size(1), state.length
         memories = state.blocks
-        if encoded + new > memories[0].capacity:
-            reserved = min(self.context, max(encoded + new, 2 * memories[0].capacity))
+        if length + new > memories[0].capacity:
+            reserved = min(self.context, max(length + new, 2 * memories[0].capacity))
             memories = tuple(item.reserve(reserved) for item in memories)
-        states = self.embedding(tokens, torch.arange(encoded, encoded + new, device=tokens.device))
+        states = self.embedding(tokens, torch.arange(length, length + new, device=tokens.device))
         kept, attention_weights = [], []
         for block, memory in zip(self._blocks(), memories, strict=True):
-            states, memory, attended = block.step(states, memory, filled=encoded, return_weights=weights)
+            states, memory, attended = block.step(states, memory, filled=length, return_weights=weights)
             kept.append(memory)
-            attention_weights += [] if attended is None else [attended[..., : encoded + new]]
+            attention_weights += [] if attended is None else [attended[..., : length + new]]
         after = DecoderState(tuple(kept), torch.cat([state.tokens, tokens], dim=1))
         return Reading(self.norm(states), after, torch.stack(attention_weights, dim=1) if attention_weights else None)
 

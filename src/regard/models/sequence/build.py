@@ -1,4 +1,4 @@
-"""From plain values to a model: the one place where a config becomes modules."""
+"""From plain values to a model: the only module where a config becomes modules."""
 
 from typing import assert_never
 

@@ -81,12 +81,12 @@ class CurrentStateDecoder(RecurrentDecoder):
     ) -> DecoderStep:
         """Read the next words, all at once."""
         assert memory.source is not None
-        indices = None
+        positions = None
         if self.needs_step:
-            indices = state.position[:, None] + torch.arange(embedding.size(1), device=embedding.device)
+            positions = state.position[:, None] + torch.arange(embedding.size(1), device=embedding.device)
         states, state = run_stack(self.recurrence, embedding, state)
-        known = attend_by_row(
-            self.attention, states, memory.source, positions=indices, weights=weights
+        attended = attend_by_row(
+            self.attention, states, memory.source, positions=positions, weights=weights
         )  # the query is s_i
-        features = known.context if self.features is None else self.features(states, embedding, known.context)
-        return DecoderStep(features, state, known.weights)
+        features = attended.context if self.features is None else self.features(states, embedding, attended.context)
+        return DecoderStep(features, state, attended.weights)

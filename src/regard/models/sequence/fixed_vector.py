@@ -54,8 +54,8 @@ class FixedVectorDecoder(RecurrentDecoder):
         super().__init__()
         self.every_step = context == "every-step"
         self.begin = DecoderStart(vector_size, state_size, num_layers=num_layers, cell=cell, copy=copy)
-        encoded = embedding_size + vector_size if self.every_step else embedding_size
-        self.recurrence = fused_stack(cell, encoded, state_size, num_layers=num_layers, dropout=dropout)
+        input_size = embedding_size + vector_size if self.every_step else embedding_size
+        self.recurrence = fused_stack(cell, input_size, state_size, num_layers=num_layers, dropout=dropout)
         self.features = Features(
             output,
             state_size=state_size,

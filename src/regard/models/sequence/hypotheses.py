@@ -34,8 +34,8 @@ def attend_by_row(
 ) -> RowContext:
     """Let every row attend to the memory of its sentence; `positions` are for attention that needs the step."""
     folded = fold(query, memory)
-    indices = None if positions is None else positions.reshape(folded.size(0), -1)
-    context, result = attend_to(attention, folded, memory, query_positions=indices, return_weights=weights)
+    row_positions = None if positions is None else positions.reshape(folded.size(0), -1)
+    context, result = attend_to(attention, folded, memory, query_positions=row_positions, return_weights=weights)
     if result is None:
         return RowContext(context.view(*query.shape[:2], -1), None)
     by_head = result if result.ndim == 4 else result.unsqueeze(1)

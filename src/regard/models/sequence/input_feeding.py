@@ -84,7 +84,7 @@ class InputFeedingDecoder(RecurrentDecoder):
         assert state.attentional is not None
         attentional, states = state.attentional, list(state.state.unbind(1))
         cells = None if state.cell is None else list(state.cell.unbind(1))
-        vectors, attended = [], []
+        vectors, weights_by_step = [], []
         stack = self._stack()
         first = stack[0]
         of_word, of_attentional = first.weight_ih.split([self.cell.embedding_size, self.cell.state_size], dim=1)
@@ -93,19 +93,19 @@ class InputFeedingDecoder(RecurrentDecoder):
             below = torch.addmm(word, attentional, of_attentional.mT)
             for layer in range(len(stack)):
                 below = self._climb(stack, layer, below, states, cells)
-            indices = state.position[:, None] + step if self.needs_step else None
+            positions = state.position[:, None] + step if self.needs_step else None
             top = states[-1].unsqueeze(1)  # the query is s_i
-            known = attend_by_row(self.cell.attention, top, memory.source, positions=indices, weights=weights)
-            attentional = self._join(known.context.squeeze(1), states[-1])
+            attended = attend_by_row(self.cell.attention, top, memory.source, positions=positions, weights=weights)
+            attentional = self._join(attended.context.squeeze(1), states[-1])
             vectors.append(attentional)
-            attended.append(known.weights)
+            weights_by_step.append(attended.weights)
         kept = RecurrentState(
             torch.stack(states, dim=1),
             None if cells is None else torch.stack(cells, dim=1),
             attentional,
             state.position + embedding.size(1),
         )
-        return DecoderStep(torch.stack(vectors, dim=1), kept, concatenate_steps(attended))
+        return DecoderStep(torch.stack(vectors, dim=1), kept, concatenate_steps(weights_by_step))
 
     def _stack(self) -> list[nn.RNNCellBase]:
         return [item for item in self.cell.cells if isinstance(item, nn.RNNCellBase)]

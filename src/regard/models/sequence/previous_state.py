@@ -87,12 +87,12 @@ class PreviousStateDecoder(RecurrentDecoder):
         """Read the next words one after the other: each step needs the state that the one before it made."""
         assert memory.source is not None
         now, cell = state.state[:, 0], None if state.cell is None else state.cell[:, 0]
-        states, contexts, attended = [now], [], []
+        states, contexts, weights_by_step = [now], [], []
         for projected in self.cell.project(embedding.transpose(0, 1)).unbind(0):
-            known = attend_by_row(
+            attended = attend_by_row(
                 self.attention, now.unsqueeze(1), memory.source, weights=weights
             )  # the query is s_{i−1}
-            context = known.context.squeeze(1)
+            context = attended.context.squeeze(1)
             if isinstance(self.cell, ConditionalLSTM):
                 assert cell is not None
                 now, cell = self.cell.step_with_cell(projected, now, cell, context)
@@ -100,7 +100,7 @@ class PreviousStateDecoder(RecurrentDecoder):
                 now = self.cell.step(projected, now, context)
             states.append(now)
             contexts.append(context)
-            attended.append(known.weights)
+            weights_by_step.append(attended.weights)
         read = states[:-1] if self.features.kind == "maxout" else states[1:]  # s_{i−1} or s_i
         features = self.features(torch.stack(read, dim=1), embedding, torch.stack(contexts, dim=1))
         kept = state._replace(
@@ -108,12 +108,12 @@ class PreviousStateDecoder(RecurrentDecoder):
             cell=None if cell is None else cell.unsqueeze(1),
             position=state.position + embedding.size(1),
         )
-        return DecoderStep(features, kept, concatenate_steps(attended))
+        return DecoderStep(features, kept, concatenate_steps(weights_by_step))
 
 
 def concatenate_steps(
     weights: list[Float[Tensor, "rows heads 1 source"] | None],
 ) -> Float[Tensor, "rows heads new source"] | None:
     """Concatenate the weights of several steps."""
-    received = [item for item in weights if item is not None]
-    return torch.cat(received, dim=2) if received else None
+    parts = [item for item in weights if item is not None]
+    return torch.cat(parts, dim=2) if parts else None

@@ -74,11 +74,11 @@ class RecurrentModel(nn.Module):
     def _read_reversed(self, embedding: Tensor, lengths: Tensor | None) -> Encoded:
         """Turn each sentence around, without its padding; read it; turn what was made of it back."""
         batch, length, _ = embedding.shape
-        indices = torch.arange(length, device=embedding.device).expand(batch, length)
+        positions = torch.arange(length, device=embedding.device).expand(batch, length)
         last = torch.full((batch, 1), length, device=embedding.device) if lengths is None else lengths[:, None]
-        order = torch.where(indices < last.to(indices.device), last.to(indices.device) - 1 - indices, indices)[
-            ..., None
-        ]
+        order = torch.where(
+            positions < last.to(positions.device), last.to(positions.device) - 1 - positions, positions
+        )[..., None]
         encoded: Encoded = self.encoder(embedding.take_along_dim(order, dim=1), lengths)
         return encoded._replace(memory=encoded.memory.take_along_dim(order, dim=1))
 

@@ -117,8 +117,8 @@ class TransformerDecoder(nn.Module):
             kept.append(own)
             attention_weights.append(attended)
         log_probabilities = self.output(self.decoder_norm(states)).log_softmax(-1)
-        encoded = TransformerState(tuple(kept), state.length + tokens.size(1))
-        return TransformerStep(log_probabilities, encoded, _by_layer(attention_weights))
+        next_state = TransformerState(tuple(kept), state.length + tokens.size(1))
+        return TransformerStep(log_probabilities, next_state, _by_layer(attention_weights))
 
     def read_along(
         self, memory: TransformerMemory, target: Int[Tensor, "batch target"], *, weights: bool = False
@@ -127,9 +127,9 @@ class TransformerDecoder(nn.Module):
         check_some("target", target)
         states, attended = self.target(target), []
         for block, own in zip(self._decoder(), memory.blocks, strict=True):
-            received = block(states, own, return_weights=weights)
-            states = received.states if isinstance(received, DecoderBlockOutput) else received
-            attended.append(received.cross_weights if isinstance(received, DecoderBlockOutput) else None)
+            result = block(states, own, return_weights=weights)
+            states = result.states if isinstance(result, DecoderBlockOutput) else result
+            attended.append(result.cross_weights if isinstance(result, DecoderBlockOutput) else None)
         return Read(self.decoder_norm(states), _by_layer(attended))
 
 
@@ -223,5 +223,5 @@ def _padding(lengths: Tensor, source: Tensor) -> Padding | None:
 
 def _by_layer(weights: list[Tensor | None]) -> Tensor | None:
     """Stack the weights of all blocks: (rows, layers, heads, new, source)."""
-    received = [item for item in weights if item is not None]
-    return torch.stack(received, dim=1) if received else None
+    parts = [item for item in weights if item is not None]
+    return torch.stack(parts, dim=1) if parts else None

@@ -43,10 +43,10 @@ def count_translator(
         torch.from_numpy(_jumps(links, spec.reach)).float(),
         torch.from_numpy(_fertility(source_texts, links, source_vocabulary)).float(),
     )
-    text = np.concatenate([[end], *([*sentence, end] for sentence in targets)])
+    stream = np.concatenate([[end], *([*sentence, end] for sentence in targets)])
     return StatisticalModel(
         counts,
-        NGramModel.fit(text, vocabulary_size=target_vocabulary, order=spec.order),
+        NGramModel.fit(stream, vocabulary_size=target_vocabulary, order=spec.order),
         end=end,
         language_weight=spec.language_weight,
         coverage_weight=spec.coverage_weight,

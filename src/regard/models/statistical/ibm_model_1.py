@@ -71,15 +71,15 @@ class IbmModel1:
         source_words, target_words = _number(sources, first=1), _number(targets, first=0)
         rows = _encode(sources, source_words), _encode(targets, target_words)
         entries = _distinct(_pairs(*part, len(target_words)).entries for part in _parts(*rows))
-        received = entries // max(len(target_words), 1)
+        source_of_entry = entries // max(len(target_words), 1)
         probabilities = np.full(len(entries), 1 / max(len(target_words), 1))
         history = []
         for _ in range(iterations):
             # made anew each time: kept, they would take four bytes for every pair of words of the corpus
             cells = (_located(_pairs(*part, len(target_words)), entries) for part in _parts(*rows))
             counts, log_likelihood = _expect(cells, probabilities)
-            totals = np.bincount(received, weights=counts, minlength=len(source_words) + 1)
-            probabilities = counts / np.maximum(totals, np.finfo(np.float64).tiny)[received]
+            totals = np.bincount(source_of_entry, weights=counts, minlength=len(source_words) + 1)
+            probabilities = counts / np.maximum(totals, np.finfo(np.float64).tiny)[source_of_entry]
             history.append(log_likelihood)
         return cls(
             source_words=source_words,
@@ -111,8 +111,8 @@ class IbmModel1:
         table = self.posterior([] if source is None else [source], [target])
         if not table.any():
             return 0.0
-        received = 0 if source is None else self.source_words.get(source, -1)
-        return float(self._look_up(np.array([received]), self._target([target]), np.array([[received >= 0]]))[0, 0])
+        number = 0 if source is None else self.source_words.get(source, -1)
+        return float(self._look_up(np.array([number]), self._target([target]), np.array([[number >= 0]]))[0, 0])
 
     def _target(self, words: Sentence) -> NDArray[np.int64]:
         return np.array([self.target_words.get(word, -1) for word in words], dtype=np.int64)
@@ -120,16 +120,16 @@ class IbmModel1:
     def _look_up(
         self, source: NDArray[np.int64], target: NDArray[np.int64], known: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        wanted = source * len(self.target_words) + target[:, None]
-        indices = np.minimum(np.searchsorted(self.entries, wanted), max(len(self.entries) - 1, 0))
+        entries = source * len(self.target_words) + target[:, None]
+        indices = np.minimum(np.searchsorted(self.entries, entries), max(len(self.entries) - 1, 0))
         if not len(self.entries):
-            return np.zeros(wanted.shape)
-        there = known & (self.entries[indices] == wanted)
+            return np.zeros(entries.shape)
+        there = known & (self.entries[indices] == entries)
         return np.where(there, self.probabilities[indices], 0.0)
 
 
 def likeliest(shares: Float[np.ndarray, "target source_and_null"]) -> list[int | None]:
-    """Give the heaviest place of each row of a `posterior`, None for NULL and for rows of zeros.
+    """Give the heaviest position of each row of a `posterior`, None for NULL and for rows of zeros.
 
     >>> likeliest(np.array([[0.2, 0.7, 0.1], [0.1, 0.1, 0.8], [0.0, 0.0, 0.0]]))
     [1, None, None]

@@ -185,7 +185,7 @@ class StatisticalModel(nn.Module):
         read = tokens.clone()
         if not state.begun:
             read[:, 0] = self.end  # in the text that was counted, a sentence begins after the end of another
-        spoken = self.language.step(read, state.language)
+        predicted = self.language.step(read, state.language)
         repeated = memory.select(
             torch.arange(len(tokens), device=tokens.device) // (len(tokens) // max(memory.rows, 1))
         )
@@ -195,8 +195,8 @@ class StatisticalModel(nn.Module):
                 expected, covered = _move(tokens[:, number], expected, covered, repeated)
             translated.append(self._translated(expected, covered, repeated))
         scores = (1 - self.language_weight) * torch.stack(translated, dim=1)
-        scores = scores + self.language_weight * spoken.log_probabilities.to(scores)
-        after = StatisticalState(expected, covered, spoken.state, True)
+        scores = scores + self.language_weight * predicted.log_probabilities.to(scores)
+        after = StatisticalState(expected, covered, predicted.state, True)
         return StatisticalStep(scores.log_softmax(-1), after)
 
     def _translated(self, expected: Tensor, covered: Tensor, memory: SourceTables) -> Float[Tensor, "rows vocabulary"]:

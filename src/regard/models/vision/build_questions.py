@@ -50,10 +50,13 @@ def build_image_positions(
     encoder = build_image_encoder(spec, image_size=image_size, channels=3).eval()
     with torch.no_grad():
         grid = encoder.features(torch.zeros(1, 3, image_size, image_size)).grid
-    indices = ImagePositions(encoder.train(), size=size, grid=grid, kind=kind)
-    for positions in (indices.rows, indices.columns):  # beside features of unit variance, smaller ones have no effect
-        nn.init.normal_(positions.table, std=0.5)
-    return indices
+    image_positions = ImagePositions(encoder.train(), size=size, grid=grid, kind=kind)
+    for vectors in (
+        image_positions.rows,
+        image_positions.columns,
+    ):  # beside features of unit variance, smaller ones have no effect
+        nn.init.normal_(vectors.table, std=0.5)
+    return image_positions
 
 
 def build_attending_block(size: int, num_heads: int, hidden_size: int, *, dropout: float) -> TransformerDecoderBlock:

@@ -21,7 +21,7 @@ class CaptionModel(TransformerDecoder):
 
     where $m(x)$ are the positions of the picture. Follows `GeneratingModel`, so that every search serves it: there, a
     source is a row of integers, and here those are the picture's bytes, as `as_source` lays them out. The weights of a
-    step are (rows, layers, heads, new, places).
+    step are (rows, layers, heads, new, positions).
 
     Reference: Xu et al. (2015), section 3, arXiv:1502.03044 (a map for each word); Vaswani et al. (2017), section 3.1,
     arXiv:1706.03762 (the decoder).
@@ -59,7 +59,7 @@ class CaptionModel(TransformerDecoder):
         return self.see(source.unflatten(1, (3, self.image_size, self.image_size)).float() / 255)
 
     def see(self, image: Float[Tensor, "batch channels height width"]) -> TransformerMemory:
-        """Read pictures with colors from 0 to 1, and project their places for each block."""
+        """Read pictures with colors from 0 to 1, and project their positions for each block."""
         features = self.places(image).features
         return TransformerMemory(tuple(block.remember(features) for block in self._decoder()))
 

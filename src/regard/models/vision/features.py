@@ -1,4 +1,4 @@
-"""What an image becomes: a vector for each place, standardized colors before it, and what was weighed on the way."""
+"""What an image becomes: a vector for each position, standardized colors before it, and what was weighed on the way."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,12 +12,12 @@ from regard.layers.checks import check_size
 
 
 class ImageFeatures(NamedTuple):
-    """An image as a sequence of places, row by row: what words can attend to."""
+    """An image as a sequence of positions, row by row: what words can attend to."""
 
     features: Tensor
     """(batch, rows · columns, size)."""
     grid: tuple[int, int]
-    """How many rows and columns; weights over the places, reshaped so, lie on the image again."""
+    """How many rows and columns; weights over the positions, reshaped so, lie on the image again."""
 
 
 class PositionWeights(NamedTuple):
@@ -100,7 +100,7 @@ class Standardize(nn.Module):
 
 
 def lay_out(maps: Float[Tensor, "batch size rows columns"]) -> ImageFeatures:
-    """Turn feature maps into a vector for each place.
+    """Turn feature maps into a vector for each position.
 
     >>> lay_out(torch.zeros(2, 8, 3, 4)).features.shape
     torch.Size([2, 12, 8])

@@ -42,7 +42,7 @@ class ImagePositions(nn.Module):
         self.kind: MemoryKind = kind
 
     def forward(self, image: Float[Tensor, "batch channels height width"]) -> ImageFeatures:
-        """Give what is known of each place."""
+        """Give the features of each position."""
         features, grid = self.encoder.features(image)
         rows = torch.arange(grid[0], device=features.device).repeat_interleave(grid[1])
         columns = torch.arange(grid[1], device=features.device).repeat(grid[0])

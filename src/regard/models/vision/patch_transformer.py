@@ -55,8 +55,8 @@ class VisionTransformer(nn.Module):
         self.image_size = image_size
         self.standardize = Standardize(channels)
         self.patches = PatchEmbedding(patch_size, channels, size)
-        indices = (image_size[0] // patch_size) * (image_size[1] // patch_size)
-        self.positions = LearnedPositions(1 + indices, size)
+        num_patches = (image_size[0] // patch_size) * (image_size[1] // patch_size)
+        self.positions = LearnedPositions(1 + num_patches, size)
         self.token = nn.Parameter(torch.empty(size))
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.ModuleList(
@@ -79,7 +79,7 @@ class VisionTransformer(nn.Module):
             nn.init.zeros_(self.output.bias)
 
     def features(self, image: Float[Tensor, "batch channels height width"]) -> ImageFeatures:
-        """Give what the last block says of each patch."""
+        """Give the features of each patch after the last block."""
         states, grid, _ = self._read(image)
         return ImageFeatures(states[:, 1:], grid)
 
@@ -91,12 +91,12 @@ class VisionTransformer(nn.Module):
         """Give the logits, what the token attended to in each block, the mean over heads, and the rollout of all."""
         states, grid, weights = self._read(image, return_weights=True)
         limit = 8 / (grid[0] * grid[1])
-        indices = [
+        positions = [
             PositionWeights(f"block {number}", each.mean(1)[:, 0, 1:].unflatten(1, grid), limit)
             for number, each in enumerate(weights, start=1)
         ]
-        rolled = PositionWeights("rollout", roll_out(weights)[:, 0, 1:].unflatten(1, grid), limit)
-        return ImageWeights(self._decide(states), (*indices, rolled), (), None)
+        rolled = PositionWeights("rollout", rollout(weights)[:, 0, 1:].unflatten(1, grid), limit)
+        return ImageWeights(self._decide(states), (*positions, rolled), (), None)
 
     def _read(self, image: Tensor, *, return_weights: bool = False) -> tuple[Tensor, tuple[int, int], list[Tensor]]:
         if tuple(image.shape[2:]) != self.image_size:
@@ -122,21 +122,21 @@ class VisionTransformer(nn.Module):
         return token if self.output is None else self.output(token)
 
 
-def roll_out(weights: list[Tensor]) -> Float[Tensor, "batch place place"]:
+def rollout(weights: list[Tensor]) -> Float[Tensor, "batch position position"]:
     r"""Follow attention through all blocks, taking the residual as attention to oneself.
 
     $$\tilde A = \hat A_L \cdots \hat A_1, \qquad \hat A_l = \tfrac12 \text{mean}_h A_l + \tfrac12 I$$
 
     Reference: Abnar and Zuidema (2020), equation 1 and section 3, arXiv:2005.00928.
 
-    >>> roll_out([torch.full((1, 2, 2, 2), 0.5)])
+    >>> rollout([torch.full((1, 2, 2, 2), 0.5)])
     tensor([[[0.7500, 0.2500], [0.2500, 0.7500]]])
     """
     if not weights:
         raise ArgumentError("`weights` must hold those of at least one block; received none.")
-    indices = weights[0].size(-1)
-    itself = torch.eye(indices, device=weights[0].device, dtype=weights[0].dtype)
-    rolled = itself.expand(len(weights[0]), indices, indices)
+    length = weights[0].size(-1)
+    itself = torch.eye(length, device=weights[0].device, dtype=weights[0].dtype)
+    rolled = itself.expand(len(weights[0]), length, length)
     for each in weights:
         rolled = (each.mean(1) / 2 + itself / 2) @ rolled
     return rolled

@@ -20,10 +20,10 @@ class Answered(NamedTuple):
     """What a network answers, and what the words of each question attended to."""
 
     logits: Float[Tensor, "questions answers"]
-    weights: Float[Tensor, "questions layers heads words places"] | None
+    weights: Float[Tensor, "questions layers heads words positions"] | None
     """How much each word attended to each position of the picture, if asked for."""
     grid: tuple[int, int]
-    """Rows and columns of the places."""
+    """Rows and columns of the positions."""
 
 
 class RecurrentWords(nn.Module):
@@ -115,9 +115,9 @@ class QuestionNetwork(nn.Module):
             assert isinstance(block, TransformerDecoderBlock)
             memory = block.remember(features)
             memory = memory if owners is None else memory.select(owners)
-            received = block(states, memory, mask=padding, return_weights=weights)
-            states = received.states if isinstance(received, DecoderBlockOutput) else received
-            attended.append(received.cross_weights if isinstance(received, DecoderBlockOutput) else None)
+            block_output = block(states, memory, mask=padding, return_weights=weights)
+            states = block_output.states if isinstance(block_output, DecoderBlockOutput) else block_output
+            attended.append(block_output.cross_weights if isinstance(block_output, DecoderBlockOutput) else None)
         summary = _mean_of_words(self.norm(states), lengths)
         logits = self.output(self.dropout(torch.relu(self.hidden(summary))))
         result = [item for item in attended if item is not None]

@@ -1,4 +1,4 @@
-"""A small residual network for images, with or without gates on channels and places in every block."""
+"""A small residual network for images, with or without gates on channels and positions in every block."""
 
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
@@ -29,7 +29,7 @@ class ResidualBlock(nn.Module):
     $$y = \text{ReLU}(x + M_s(M_c(f(x)))), \qquad f = \text{norm} \circ w_2 * \text{ReLU}(\text{norm}(w_1 * x))$$
 
     where $M_c$ weighs channels and $M_s$ positions, each there or not as `attention` says. Where the width or the
-    resolution changes, $x$ goes through a convolution of one place.
+    resolution changes, $x$ goes through a convolution of one position.
 
     Reference: He et al. (2016), equations 1 and 2, arXiv:1512.03385; gates on the branch before the sum as Woo et al.
     (2018), section 3 and figure 3, arXiv:1807.06521, and Hu, Shen and Sun (2018), figure 3, arXiv:1709.01507.
@@ -145,23 +145,23 @@ class ResidualNetwork(nn.Module):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
 
     def features(self, image: Float[Tensor, "batch channels height width"]) -> ImageFeatures:
-        """Give what the last stage says of each place."""
+        """Give the features of the last stage at each position."""
         return lay_out(self._maps(image))
 
     def forward(self, image: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch labels"]:
-        """Give a logit for each label, or the mean over the places where there are none."""
+        """Give a logit for each label, or the mean over the positions where there are none."""
         return self._decide(self._maps(image))
 
     def forward_with_weights(self, image: Float[Tensor, "batch channels height width"]) -> ImageWeights:
         """Give the logits with the weights of every gate."""
-        indices: list[PositionWeights] = []
+        positions: list[PositionWeights] = []
         channels: list[ChannelWeights] = []
-        maps = self._maps(image, indices, channels)
+        maps = self._maps(image, positions, channels)
         evidence = None
         if self.output is not None:
             each = F.conv2d(maps, self.output.weight[:, :, None, None])  # batch label row column
             evidence = each / (maps.size(2) * maps.size(3))
-        return ImageWeights(self._decide(maps), tuple(indices), tuple(channels), evidence)
+        return ImageWeights(self._decide(maps), tuple(positions), tuple(channels), evidence)
 
     def _maps(
         self,

@@ -95,7 +95,9 @@ def write_picture(opened: Opened, picture: Picture) -> dict[str, Any]:
     """Write the picture as the model reads it, and what is known of it: questions with answers, and a caption."""
     thing = opened.thing
     asks = isinstance(thing, QuestionAnswerer)
-    known = [item for item in picture.questions if asks and item.answer in thing.answers and _knows(thing, item.text)]
+    questions = [
+        item for item in picture.questions if asks and item.answer in thing.answers and _knows(thing, item.text)
+    ]
     return {
         "model": opened.name,
         "task": _TASKS[type(thing)],
@@ -103,7 +105,7 @@ def write_picture(opened: Opened, picture: Picture) -> dict[str, Any]:
         "height": picture.pixels.shape[1],
         "width": picture.pixels.shape[2],
         "original": list(picture.original),
-        "questions": [item._asdict() for item in known],
+        "questions": [item._asdict() for item in questions],
         "suggestions": [text for text in ANY_SCENE if asks and _knows(thing, text)],
         "truth": picture.caption,
     }

@@ -38,10 +38,10 @@ def record_picture(
     """Ask every question and measure its checks; a model that describes or labels takes none."""
     asks = isinstance(model, QuestionAnswerer)
     if asks != bool(questions):
-        wanted = (
+        expected = (
             "at least one for a model that answers questions" if asks else "none for a model that takes no question"
         )
-        raise ArgumentError(f"`questions` must be {wanted}; received {len(questions)}.")
+        raise ArgumentError(f"`questions` must be {expected}; received {len(questions)}.")
     opened = open_one(model)
     read = _read(model, picture)
     request: dict[str, Any] = {"model": opened.name, "file": f"picture {_readable(picture.name)}"}

@@ -76,7 +76,7 @@ def draw_picture(seed: int | None, size: tuple[int, int], channels: int) -> Pict
     random = Random(f"studio/{seed}")
     scene = draw_scene(random, style=SIMPLE if size == (SIMPLE.side, SIMPLE.side) else SHAPES)
     asker = Asker()
-    wanted = [question for _ in range(ROUNDS) for question in asker.ask(scene, random)]
+    questions = [question for _ in range(ROUNDS) for question in asker.ask(scene, random)]
     painted = paint_scene(scene)
     if channels == 1:
         pixels = fit_picture(Image.fromarray(painted.transpose(1, 2, 0)), size=size, channels=1)
@@ -85,7 +85,7 @@ def draw_picture(seed: int | None, size: tuple[int, int], channels: int) -> Pict
     return Picture(
         pixels=pixels,
         original=(painted.shape[1], painted.shape[2]),
-        questions=tuple({item.text: item for item in wanted}.values()),
+        questions=tuple({item.text: item for item in questions}.values()),
         caption=caption_scene(scene),
     )
 

@@ -97,7 +97,7 @@ def write_maps(classifier: Classifier, text: str) -> dict[str, Any]:
     trace = classifier.inspect(text).trace
     if sum(call.weights.numel() for call in trace) > EXACT:
         return {"maps": [], "skipped": "Not drawn: this model has too many heads for so long a text."}
-    description = [
+    maps = [
         {
             "layer": call.layer,
             "reads": call.layer.split(".")[0] == "reader",
@@ -107,7 +107,7 @@ def write_maps(classifier: Classifier, text: str) -> dict[str, Any]:
         }
         for call in trace
     ]
-    return {"maps": description, "skipped": ""}
+    return {"maps": maps, "skipped": ""}
 
 
 def _decide(classifier: Classifier, text: str, by: By) -> Decision:

@@ -24,10 +24,10 @@ def record_classification(classifier: Classifier, texts: Sequence[str], *, watch
     answers = []
     for done, text in enumerate(texts):
         watch("classifying", done, len(texts))
-        wanted = {"model": opened.name, "text": text}
+        request = {"model": opened.name, "text": text}
         answers += [
-            Answer("classify/read", wanted, write_decision(classifier, text) | {"others": []}),
-            Answer("classify/maps", wanted, write_maps(classifier, text)),
-            Answer("passage/attention", wanted, attend_to_pronouns(opened, text)),
+            Answer("classify/read", request, write_decision(classifier, text) | {"others": []}),
+            Answer("classify/maps", request, write_maps(classifier, text)),
+            Answer("passage/attention", request, attend_to_pronouns(opened, text)),
         ]
     return Recorded("classify", f"classify?{urlencode({'text': texts[0]})}", [opened.about], answers)

@@ -77,13 +77,13 @@ def router(models: Models) -> APIRouter:
 
     @made.post("/curve")
     def curve(body: CurveRequest) -> dict[str, Any]:
-        known = run_folders(models)
-        if body.run not in known:
+        folders = run_folders(models)
+        if body.run not in folders:
             raise ArgumentError(
                 f'`run` must be one that the studio was started with; received "{body.run[:80]}". '
-                f"{'Known: ' + ', '.join(known) if known else 'None is'}."
+                f"{'Known: ' + ', '.join(folders) if folders else 'None is'}."
             )
-        return state_of(body.run, known[body.run]) | read_on(known[body.run].metrics, body.offset, body.file)
+        return state_of(body.run, folders[body.run]) | read_on(folders[body.run].metrics, body.offset, body.file)
 
     return made
 

@@ -35,7 +35,7 @@ def run_folders(models: Models) -> dict[str, RunFolder]:
 
 
 def state_of(name: str, run: RunFolder) -> dict[str, Any]:
-    """Tell whether a run is going on, and how far it is to go."""
+    """Return whether a run is going on, and how far it is to go."""
     written = _modified(run.metrics)
     finished = _modified(run.model / CONFIG) >= written > 0
     going = not finished and time.time() - written < QUIET
@@ -54,8 +54,8 @@ def read_on(path: Path, offset: int, file: str) -> dict[str, Any]:
     try:
         with path.open("rb") as opened:
             status = os.fstat(opened.fileno())
-            known = file == f"{status.st_dev}-{status.st_ino}" and offset <= status.st_size
-            start = offset if known else 0
+            continues = file == f"{status.st_dev}-{status.st_ino}" and offset <= status.st_size
+            start = offset if continues else 0
             opened.seek(start)
             lines = _whole_lines(opened)
     except OSError:
@@ -65,7 +65,7 @@ def read_on(path: Path, offset: int, file: str) -> dict[str, Any]:
         "lines": [line for line in map(_figures, lines.split(b"\n")) if line],
         "offset": end,
         "file": f"{status.st_dev}-{status.st_ino}",
-        "anew": not known,
+        "anew": not continues,
         "more": len(lines) >= PORTION // 2 and end < status.st_size,
     }
 

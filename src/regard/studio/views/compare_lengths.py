@@ -54,14 +54,14 @@ class Lengths:
 
         What was measured on other sentences than the first model cannot be compared, and counts as not measured.
         """
-        known = {name: self._known(name) for name in names}
-        measured = [result for result in known.values() if result]
+        results = {name: self._known(name) for name in names}
+        measured = [result for result in results.values() if result]
         shared = [item for item in measured[0] if all(item in result for result in measured)] if measured else []
         chosen = (shared or list(measured[0]))[-1] if measured else ""
         with self._lock:
             error = self._failed[1] if self._failed[0] == set(names) else ""
             return {
-                "results": {name: result[chosen] for name, result in known.items() if chosen in result},
+                "results": {name: result[chosen] for name, result in results.items() if chosen in result},
                 "progress": self._progress,
                 "error": error or None,
             }

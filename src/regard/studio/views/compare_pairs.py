@@ -24,7 +24,7 @@ class Common:
     """Models of which nobody knows what they were trained on."""
 
     def source(self, name: str) -> str:
-        """Say where the figures of a model come from."""
+        """Describe where the figures of a model come from."""
         if name == self.owner or not self.owner:
             return "measured here"
         doubt = "; whether it was trained on them is not known" if name in self.unsure else ""
@@ -61,14 +61,14 @@ def find_common(folders: Mapping[str, Path]) -> Common:
 
 def _without_training(owner: str, held_out: HeldOut, others: Mapping[str, Path]) -> Common:
     """Leave out the pairs of one model that others were trained on."""
-    wanted, known, unsure = set(held_out.sources), set[str](), []
+    sources, trained, unsure = set(held_out.sources), set[str](), []
     for name, path in others.items():
-        read = _trained_on(path, wanted)
+        read = _trained_on(path, sources)
         if read is None:
             unsure.append(name)
         else:
-            known |= read
-    pairs = [pair for pair in held_out.pairs if pair.source not in known]
+            trained |= read
+    pairs = [pair for pair in held_out.pairs if pair.source not in trained]
     left_out = len(held_out.pairs) - len(pairs)
     if left_out:
         name = f"{held_out.name}, without {left_out:,} that {_listed(list(others))} learned from"

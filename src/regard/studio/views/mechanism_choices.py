@@ -1,7 +1,7 @@
 """What the view Mechanisms offers: every score, normalizer, mask and position, as a request names it.
 
 Each choice has the class's name as its `kind` and the class's arguments as its fields, so that it can be made, and
-written as Python, in one place.
+written as Python, in one module.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -158,7 +158,7 @@ class CausalChoice(Choice):
 
 
 class WindowChoice(Choice):
-    """`Window`; no limit where nothing is said."""
+    """`Window`; no limit by default."""
 
     kind: Literal["Window"]
     left: int | None = Field(None, le=99)

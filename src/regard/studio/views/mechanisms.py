@@ -124,7 +124,7 @@ def code_of(body: AttendRequest) -> str:
 
 
 def lookup_both(body: LookupRequest) -> dict[str, Any]:
-    """Look a word up in a dictionary exactly and softly; numbers are compared by nearness, words by their letters."""
+    """Look up a word in a dictionary exactly and softly; numbers are compared by nearness, words by their letters."""
     points, values = _numbers([body.query, *body.keys]), _numbers(body.values)
     table: Any = body.values if values is None else torch.tensor(values)
     query: Any = body.query if points is None else torch.tensor(points[:1])

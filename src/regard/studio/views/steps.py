@@ -142,14 +142,14 @@ def take_apart(opened: Opened, body: QueryRequest) -> dict[str, Any]:
     read = result.call(body.layer)
     names = [str(item) for item in _labels(read.key_labels, read.weights.size(3))]
     first = max(len(steps.weights) - len(names), 0)  # positions of a memory that are still empty
-    description = write_stages(steps, first)
-    description |= {
+    stages = write_stages(steps, first)
+    stages |= {
         "query_label": str(_labels(read.query_labels, read.weights.size(2))[body.query]),
         "key_labels": names[: len(steps.weights) - first],
         "weights_recorded": pack(read.weights[0, body.head, body.query, : len(steps.weights) - first]),
         "code": steps_code(opened.thing, body.text, result.target, str(opened.folder), read, body.head, body.query),
     }
-    return description
+    return stages
 
 
 def write_stages(steps: Computation, first: int = 0) -> dict[str, Any]:
@@ -186,42 +186,42 @@ def write_score(steps: Computation, first: int = 0) -> dict[str, Any]:
     A matrix is not sent but applied: to the query (general), or to both sides (concat), or cut to the keys (location).
     """
     score, query, keys = steps.score, steps.query.float(), steps.keys[first:].float()
-    text: dict[str, Any] = {"kind": name_of(score)}
+    table: dict[str, Any] = {"kind": name_of(score)}
     match score:
         case ScaledDot():
-            text["scale"] = float(score.inner(query[None], keys[:1]).scale if score.scale is None else score.scale)
+            table["scale"] = float(score.inner(query[None], keys[:1]).scale if score.scale is None else score.scale)
         case Bilinear():
-            text["projected_query"] = pack(query @ score.matrix.float())
+            table["projected_query"] = pack(query @ score.matrix.float())
         case Additive():
-            text |= {"vector": pack(score.vector), "activation": score.activation}
+            table |= {"vector": pack(score.vector), "activation": score.activation}
         case Concat():
             inner, own, others = score.projected(query[None], keys)
             assert isinstance(inner, Additive)
-            text |= {"vector": pack(inner.vector), "projected_query": pack(own[0]), "projected_keys": pack(others)}
+            table |= {"vector": pack(inner.vector), "projected_query": pack(own[0]), "projected_keys": pack(others)}
         case Location():
-            text["columns"] = pack(score.matrix.mT[first : first + len(keys)])
+            table["columns"] = pack(score.matrix.mT[first : first + len(keys)])
         case Gaussian():
-            text["bandwidth"] = float(score.bandwidth)
+            table["bandwidth"] = float(score.bandwidth)
         case Cosine():
-            text["temperature"] = float(score.temperature)
+            table["temperature"] = float(score.temperature)
         case Score():
             pass
         case _:
-            text["kind"] = "function"
-    return text
+            table["kind"] = "function"
+    return table
 
 
 def write_normalizer(steps: Computation) -> dict[str, Any]:
     """Write a normalizer with its settings."""
-    text: dict[str, Any] = {"kind": name_of(steps.normalizer)}
+    table: dict[str, Any] = {"kind": name_of(steps.normalizer)}
     match steps.normalizer:
         case Entmax(alpha=alpha):
-            text["alpha"] = alpha
+            table["alpha"] = alpha
         case Sigmoid(bias=bias):
-            text["bias"] = bias
+            table["bias"] = bias
         case Sink(score=score) if not score.ndim:
-            text["score"] = float(score)
-    return text
+            table["score"] = float(score)
+    return table
 
 
 def count_tokens(thing: Any, text: str, *, side: str = "text") -> int:

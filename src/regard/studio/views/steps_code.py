@@ -10,7 +10,7 @@ def steps_code(
     thing: Any, text: str, target: str | None, folder: str, call: Call, head: int, query: int
 ) -> dict[str, str]:
     """Write how to get at the stages of one query, and how to compute them once more from query, keys and values."""
-    output = "" if target is None or isinstance(thing, Classifier) else f", target={target!r}"
+    argument = "" if target is None or isinstance(thing, Classifier) else f", target={target!r}"
     return {
         "find": f"""import regard
 from regard.inspection import computation
@@ -18,7 +18,7 @@ from regard.inspection import computation
 model = regard.load({folder!r})
 steps = computation(
     model.model,
-    lambda: model.inspect({text!r}{output}),
+    lambda: model.inspect({text!r}{argument}),
     layer={call.layer!r}, head={head}, query={query},
 )
 steps.scores, steps.weights, steps.context

@@ -56,21 +56,21 @@ def record_steps(
 
     There are at most `MAX_QUERIES`, and no more once answers have `MAX_BYTES`.
     """
-    for name, received in (("text", text), ("target", target)):
-        check_letters(name, received, most=MAX_LETTERS)
+    for name, value in (("text", text), ("target", target)):
+        check_letters(name, value, most=MAX_LETTERS)
     opened = open_one(model)
-    wanted: dict[str, Any] = {"model": opened.name, "text": text, "target": target}
-    read = read_text(opened, ReadRequest(**wanted))
-    answers = [Answer("steps/read", wanted, read)]
+    request: dict[str, Any] = {"model": opened.name, "text": text, "target": target}
+    read = read_text(opened, ReadRequest(**request))
+    answers = [Answer("steps/read", request, read)]
     layer = next(item for item in read["layers"] if item["name"] == read["layer"])
-    indices = [(head, query) for query in range(len(layer["queries"])) for head in range(layer["heads"])]
-    size, left_out = len(json.dumps(read)), max(len(indices) - MAX_QUERIES, 0)
-    for done, (head, query) in enumerate(indices[:MAX_QUERIES]):
+    choices = [(head, query) for query in range(len(layer["queries"])) for head in range(layer["heads"])]
+    size, left_out = len(json.dumps(read)), max(len(choices) - MAX_QUERIES, 0)
+    for done, (head, query) in enumerate(choices[:MAX_QUERIES]):
         if size > MAX_BYTES:
-            left_out = len(indices) - done
+            left_out = len(choices) - done
             break
-        watch("taking queries apart", done, min(len(indices), MAX_QUERIES))
-        body = wanted | {"target": read["target"], "layer": layer["name"], "head": head, "query": query}
+        watch("taking queries apart", done, min(len(choices), MAX_QUERIES))
+        body = request | {"target": read["target"], "layer": layer["name"], "head": head, "query": query}
         answers.append(Answer("steps/apart", body, take_apart(opened, QueryRequest(**body))))
         size += len(json.dumps(answers[-1].answer))
     state = {"text": text} | ({} if target is None else {"target": target})

@@ -136,12 +136,12 @@ def write_attention(recorded: TranslationAttention, translator: Translator) -> d
     rows = recorded.log_probabilities
     likeliest = rows.topk(min(CANDIDATES, rows.size(-1)), dim=-1)
     pieces = translator.tokenizers.target.pieces
-    output = [float(rows[index, token]) for index, token in enumerate(recorded.target.ids)]
+    log_probabilities = [float(rows[index, token]) for index, token in enumerate(recorded.target.ids)]
     return {
         "source": recorded.source._asdict(),
         "target": recorded.target._asdict(),
         "finished": recorded.finished,
-        "log_probabilities": output,
+        "log_probabilities": log_probabilities,
         "candidates": [
             [
                 {"token": name, "id": number, "probability": math.exp(value)}
@@ -220,7 +220,7 @@ async def others(models: Models, body: OutputRequest, request: Request) -> list[
 
 
 def _alike(translator: Translator, other: Translator) -> bool:
-    """Tell whether two translators are of one design and read and write the same tokens."""
+    """Return whether two translators are of one design and read and write the same tokens."""
     if translator.config is None or other.config is None or translator.config.model != other.config.model:
         return False
     return translator.tokenizers.to_json() == other.tokenizers.to_json()

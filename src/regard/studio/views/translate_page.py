@@ -28,10 +28,10 @@ def record_translation(translator: Translator, text: str, *, beam: int = 5, watc
     Of more than `EXACT` weights the page gets rounded ones; the best output's rows then follow exactly, up to
     `MAX_BYTES` in all.
     """
-    wanted = {"model": "", "text": text}
+    request = {"model": "", "text": text}
     source, _ = read_source(translator, text)
     result = search_sentence(translator, text, beam=beam)
-    answers = [Answer("translate/search", wanted | {"beam": beam}, result)]
+    answers = [Answer("translate/search", request | {"beam": beam}, result)]
     outputs = [item["tokens"] for item in result["outputs"]]
     paths = outputs + [path for path in _paths(result["tree"]) if path not in outputs]
     size, on_the_way, left_out = len(json.dumps(result)), 0, 0
@@ -41,7 +41,7 @@ def record_translation(translator: Translator, text: str, *, beam: int = 5, watc
             left_out = len(paths) - done
             break
         watch("recording hypotheses", done, len(paths))
-        body = wanted | {"tokens": tokens}
+        body = request | {"tokens": tokens}
         recorded = attention_of(translator, source, tokens)
         answers.append(Answer("translate/attention", body, write_attention(recorded, translator)))
         letters = len(json.dumps(answers[-1].answer))

@@ -111,8 +111,8 @@ def change_step(translator: Translator, body: ChangeRequest) -> dict[str, Any]:
     """Decode from the step on, once undisturbed and once as requested, and write both."""
     source, prefix = _read(translator, body)
     names = _layers(translator, body.layer)
-    for name, indices in (("pinned", [item.position for item in body.pinned]), ("hidden", body.hidden)):
-        _check_positions(name, indices, len(source.ids))
+    for name, positions in (("pinned", [item.position for item in body.pinned]), ("hidden", body.hidden)):
+        _check_positions(name, positions, len(source.ids))
     read = replace_tokens(translator, source, body.replaced)
     intervention = Intervention(
         pinned={item.position: item.share for item in body.pinned},
@@ -184,15 +184,15 @@ def replace_tokens(translator: Translator, source: Side, replaced: Sequence[Repl
     for item in replaced:
         text = translator.read([item.text])[0].text
         exact = tokenizer.backend.token_to_id(text)
-        encoded = tokenizer.encode(text).ids
-        if len(encoded) == 1:
-            ids[item.position] = encoded[0]
+        token_ids = tokenizer.encode(text).ids
+        if len(token_ids) == 1:
+            ids[item.position] = token_ids[0]
         elif exact is not None:
             ids[item.position] = UNKNOWN if exact in tokenizer.untrained else exact
         else:
-            parts = ", ".join(tokenizer.pieces(encoded[:8])) or "nothing"
+            parts = ", ".join(tokenizer.pieces(token_ids[:8])) or "nothing"
             raise ArgumentError(
-                f'`replaced` must be one token of the model; received "{item.text[:40]}", which is {len(encoded)}: '
+                f'`replaced` must be one token of the model; received "{item.text[:40]}", which is {len(token_ids)}: '
                 f"{parts}. Take one that is suggested."
             )
         tokens[item.position] = name_tokens(tokenizer, text, [ids[item.position]])[0]

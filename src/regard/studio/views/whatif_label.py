@@ -63,7 +63,7 @@ def _check(classifier: Classifier, body: LabelRequest) -> None:
     length = len(classifier.encode([body.text])[0])
     if not 0 < length <= MAX_MAPPED:
         raise ArgumentError(f"`text` must have 1 to {MAX_MAPPED} tokens to be changed; received {length}.")
-    for name, indices in (("pinned", [item.position for item in body.pinned]), ("hidden", body.hidden)):
-        wrong = [index for index in indices if not 0 <= index < length]
+    for name, positions in (("pinned", [item.position for item in body.pinned]), ("hidden", body.hidden)):
+        wrong = [index for index in positions if not 0 <= index < length]
         if wrong:
             raise ArgumentError(f"`{name}` must be positions of tokens from 0 to {length - 1}; received {wrong[0]}.")

@@ -34,20 +34,20 @@ def record_what_if(translator: Translator, text: str, *, step: int = 0, watch: W
     than `MAX_BYTES`, the last are left out.
     """
     check_letters("text", text, most=MAX_LETTERS)
-    wanted: dict[str, Any] = {"model": "", "text": text}
+    request: dict[str, Any] = {"model": "", "text": text}
     begun = begin(translator, text)
     if not begun["tokens"] or not 0 <= step < len(begun["tokens"]):
         raise ArgumentError(
             f"`step` must be one of the {len(begun['tokens'])} steps of the translation; received {step}."
         )
-    at = wanted | {"tokens": begun["tokens"], "step": step, "layer": -1}
+    at = request | {"tokens": begun["tokens"], "step": step, "layer": -1}
     unchanged = at | {"head": -1, "onward": False, "hidden": [], "pinned": [], "replaced": []}
     bodies = [unchanged | change for change in _changes(begun)]
     tried = _try("whatif/change", bodies, lambda body: change_step(translator, ChangeRequest(**body)), watch)
     watch("searching for other weights", len(tried), len(tried))
     body = at | {"tolerance": TOLERANCE}
     another = Answer("whatif/another", body, search_weights(translator, WeightsRequest(**body)))
-    answers = [Answer("whatif/begin", wanted, begun), *tried, another]
+    answers = [Answer("whatif/begin", request, begun), *tried, another]
     address = f"whatif?{urlencode({'text': text, 'step': step})}"
     return Recorded("whatif", address, [describe("model", translator)], answers, len(bodies) - len(tried))
 
@@ -60,10 +60,10 @@ def relabeling_page(classifier: Classifier, text: str, *, watch: Watch = watch_n
 def record_relabeling(classifier: Classifier, text: str, *, watch: Watch = watch_nothing) -> Recorded:
     """Mask each token, and force each weight to zero and to one, one at a time; the last are left out as above."""
     check_letters("text", text, most=MAX_CLASSIFIED)
-    wanted: dict[str, Any] = {"model": "model", "text": text, "hidden": [], "pinned": []}
-    indices = range(len(relabel(classifier, LabelRequest(**wanted))["tokens"]))
-    bodies = [wanted, *(wanted | {"hidden": [index]} for index in indices)]
-    bodies += [wanted | {"pinned": [{"position": index, "share": share}]} for share in (0, 1) for index in indices]
+    plain: dict[str, Any] = {"model": "model", "text": text, "hidden": [], "pinned": []}
+    indices = range(len(relabel(classifier, LabelRequest(**plain))["tokens"]))
+    bodies = [plain, *(plain | {"hidden": [index]} for index in indices)]
+    bodies += [plain | {"pinned": [{"position": index, "share": share}]} for share in (0, 1) for index in indices]
     tried = _try("whatif/label", bodies, lambda body: relabel(classifier, LabelRequest(**body)), watch)
     address = f"whatif?{urlencode({'text': text})}"
     return Recorded("whatif", address, [describe("model", classifier)], tried, len(bodies) - len(tried))
@@ -72,7 +72,7 @@ def record_relabeling(classifier: Classifier, text: str, *, watch: Watch = watch
 def _try(
     verb: str, bodies: list[dict[str, Any]], answer: Callable[[dict[str, Any]], dict[str, Any]], watch: Watch
 ) -> list[Answer]:
-    """Ask one after another, as far as there is room."""
+    """Ask one after another, as far as the size limit allows."""
     tried: list[Answer] = []
     size, total = 0, min(len(bodies), MAX_CHANGES)
     for done, body in enumerate(bodies[:MAX_CHANGES]):

@@ -1,4 +1,4 @@
-"""Word alignment: force a translation through a model and read links off where it looked."""
+"""Word alignment: force a translation through a model and read links off its attention."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ PLAIN = Reading()
 
 
 class _Reader(NamedTuple):
-    """How a translator reads a side, or says it."""
+    """How a translator reads a side, or outputs it."""
 
     tokenizer: Tokenizer
     most: int
@@ -59,7 +59,7 @@ class _Reader(NamedTuple):
 
 
 class PairAttention(NamedTuple):
-    """Where a model looked while it said one given translation, by words."""
+    """The attention of a model forced to one translation, by words."""
 
     number: int
     """Which pair it was."""
@@ -85,15 +85,11 @@ def align(
 
     - `reading`: which weights, and how; `regard.tasks.alignment.reading_choice` chooses one.
     - `words`: how links count words: "marks" as the built-in corpora's gold links do, "whitespace" as files do.
-    - `watch`: told how many pairs are done.
+    - `watch`: receives how many pairs are done.
     """
     pairs, cut = shorten(pairs, translator, words=words)
     if cut:
-        warnings.warn(
-            f"{len(cut)} of {len(pairs)} pairs, the first at index {cut[0]}, had more than {translator.reach.source:,} "
-            "tokens on a side, which is how many are read; the rest was left out. Divide them into sentences.",
-            stacklevel=2,
-        )
+        warnings.warn(describe_cut(len(cut), len(pairs), cut[0], reach=translator.reach.source), stacklevel=2)
     outcome: dict[int, Alignment] = {}
     for attended in attend_to_sources(translator, pairs, words=words, norms=reading.norms, steps=[reading.step]):
         weights = choose_weights(attended.by_step[reading.step], reading).cpu()
@@ -109,21 +105,29 @@ def align(
     return [outcome[index] for index in range(len(pairs))]
 
 
+def describe_cut(count: int, total: int, first: int, *, reach: int) -> str:
+    """Say how many pairs were cut, of how many, and the index of the first; `reach` is how many tokens are read."""
+    return (
+        f"{count} of {total} pairs, the first at index {first}, had more than {reach:,} tokens on a side, which is how "
+        "many are read; the rest was left out. Divide them into sentences."
+    )
+
+
 def shorten(
     pairs: Sequence[Pair], forward: Translator | None, backward: Translator | None = None, *, words: Division = "marks"
 ) -> tuple[list[Pair], list[int]]:
     """Cut both sides of pairs at as many tokens as the translators read, and give the numbers of those that were cut.
 
-    Words keep their places; gold links of words that are left out are left out too. `backward` is of the other
-    direction: it reads targets and says sources.
+    Words keep their positions; gold links of words that are left out are left out too. `backward` is of the other
+    direction: it reads targets and outputs sources.
     """
     sources: list[_Reader] = []
     targets: list[_Reader] = []
     for translator, near, far in ((forward, sources, targets), (backward, targets, sources)):
         if translator is not None:
-            output = translator.reach.source if translator.reach.target is None else translator.reach.target
+            longest = translator.reach.source if translator.reach.target is None else translator.reach.target
             near.append(_Reader(translator.tokenizers.source, translator.reach.source - 1))
-            far.append(_Reader(translator.tokenizers.target, output - 1))
+            far.append(_Reader(translator.tokenizers.target, longest - 1))
     heads = _heads([pair.source for pair in pairs], sources), _heads([pair.target for pair in pairs], targets)
     outcome, cut = list(pairs), []
     for number, (pair, source, target) in enumerate(zip(pairs, *heads, strict=True)):
@@ -159,7 +163,7 @@ def _head(text: str, readers: Sequence[_Reader]) -> str:
 def attend_to_sources(
     translator: Translator, pairs: Sequence[Pair], *, words: Division, norms: bool, steps: Sequence[Step]
 ) -> Iterator[PairAttention]:
-    """Give where the model looked for each pair, in the order of lengths."""
+    """Give the attention of the model for each pair, in the order of lengths."""
     model, sides = translator.network, translator.tokenizers
     read = list(
         zip(
@@ -174,10 +178,12 @@ def attend_to_sources(
     )
     for indices in plan_by_cells(source.lengths + 1, target.lengths + 1, tokens=BATCH_TOKENS):
         batch = make_batch(Examples(source=source, target=target), indices).to(translator.device)
-        received = batch.source, batch.source_lengths
-        output = force(model, *received, batch.target_input, batch.target_output, batch.target_lengths, weights=True)
-        scales = value_norms(model, model.encode(*received)) if norms else None
-        for row, (index, item) in enumerate(zip(indices.tolist(), output, strict=True)):
+        source_batch = batch.source, batch.source_lengths
+        forced = force(
+            model, *source_batch, batch.target_input, batch.target_output, batch.target_lengths, weights=True
+        )
+        scales = value_norms(model, model.encode(*source_batch)) if norms else None
+        for row, (index, item) in enumerate(zip(indices.tolist(), forced, strict=True)):
             if item.weights is None:
                 raise ArgumentError(
                     f"`model` must attend to its source to align words; received a {type(model).__name__} without "
@@ -263,9 +269,9 @@ def turned_pairs(pairs: Sequence[Pair]) -> list[Pair]:
 def join_directions(forward: Sequence[Alignment], backward: Sequence[Alignment], join: Join) -> list[Alignment]:
     """Join the alignments of a model with those that a model of the other direction gave for `turned_pairs`."""
     joined = []
-    for item, other in zip(forward, backward, strict=True):
-        turned = other.turned()
-        links = symmetrize(item.links, turned.links, join)
-        read_as = {**item.read_as, **turned.read_as}
-        joined.append(replace(item, links=links, reverse_weights=turned.reverse_weights, read_as=read_as))
+    for forward_alignment, backward_alignment in zip(forward, backward, strict=True):
+        turned = backward_alignment.turned()
+        links = symmetrize(forward_alignment.links, turned.links, join)
+        read_as = {**forward_alignment.read_as, **turned.read_as}
+        joined.append(replace(forward_alignment, links=links, reverse_weights=turned.reverse_weights, read_as=read_as))
     return joined

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from regard.data.corpora.pair import Pair
 from regard.data.text.word_spans import Division
+from regard.errors import ArgumentError
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.readings.symmetrize import Join
 from regard.tasks.alignment.align import (
@@ -15,6 +16,7 @@ from regard.tasks.alignment.align import (
     align_counted,
     align_diagonally,
     count_words,
+    describe_cut,
     join_directions,
     shorten,
     turned_pairs,
@@ -34,6 +36,21 @@ Watch: TypeAlias = Callable[[str, int, int], None]
 
 def _note_nothing(text: str) -> None:
     """Leave notes out."""
+
+
+def check_choosing(
+    models: Sequence[str | Path | Translator], *, develop: object, settings: object, train: object
+) -> None:
+    """Raise where the reading is chosen twice, or where models have nothing to choose or to learn."""
+    if develop and settings:
+        raise ArgumentError("Either `develop` or `settings` must choose the reading; received both.")
+    if (develop or settings) and all(item in (COUNTING, DIAGONAL) for item in models):
+        raise ArgumentError(
+            f"`develop` and `settings` must come with a model that attends; received {models[0]}, where there is "
+            "nothing to choose."
+        )
+    if train and COUNTING not in models:
+        raise ArgumentError(f"`train` must come with {COUNTING}, which counts; received {models[0]}. Leave it out.")
 
 
 class Aligner:
@@ -62,9 +79,9 @@ class Aligner:
         """Read each model where its links come nearest to gold ones."""
         for number, translator in enumerate(self.translators):
             if translator is not None:
-                known = turned_pairs(pairs) if number else pairs
-                watch = self._counted("choosing", len(known))
-                choice = choose_by_gold(translator, known, words=self.words, watch=watch)
+                gold_pairs = turned_pairs(pairs) if number else pairs
+                watch = self._counted("choosing", len(gold_pairs))
+                choice = choose_by_gold(translator, gold_pairs, words=self.words, watch=watch)
                 self.readings[number] = choice.reading
                 self._note(f"{self.names[number]}: {choice.reading}, by gold links: {choice.scores}")
 
@@ -96,8 +113,16 @@ class Aligner:
 
     def warnings(self) -> list[str]:
         """Name the lines that were not read to their end, and words that were not read as typed."""
-        reach = min((item.reach.source for item in self.translators if item is not None), default=0)
-        return list(self.tally.warnings(reach))
+        return list(self.tally.warnings(self._reach()))
+
+    def cut_warning(self, total: int) -> str:
+        """Describe which of `total` pairs were not read to their end; nothing where all were."""
+        if not self.tally.cut_lines:
+            return ""
+        return describe_cut(self.tally.cut_lines, total, self.tally.first_cut[0] - 1, reach=self._reach())
+
+    def _reach(self) -> int:
+        return min((item.reach.source for item in self.translators if item is not None), default=0)
 
     def _aligner(self, number: int, pairs: Sequence[Pair]) -> Callable[[Sequence[Pair]], list[Alignment]]:
         translator = self.translators[number]
@@ -105,8 +130,8 @@ class Aligner:
             watch = None if number else self._counted("aligning", len(pairs))
             return partial(align, translator, reading=self.readings[number], words=self.words, watch=watch)
         if self.names[number] == COUNTING:
-            known = [*self.train_on, *pairs]
-            counted = count_words(turned_pairs(known) if number else known, words=self.words)
+            counted_pairs = [*self.train_on, *pairs]
+            counted = count_words(turned_pairs(counted_pairs) if number else counted_pairs, words=self.words)
             return partial(align_counted, counted, words=self.words)
         return partial(align_diagonally, words=self.words)
 

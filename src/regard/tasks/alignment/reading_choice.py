@@ -54,8 +54,8 @@ def choose_by_gold(
         if watch is not None:
             watch(number)
     scored = {
-        reading: AlignmentScores.of_counts(predicted=output, sure=sure, in_sure=in_sure, in_possible=in_possible)
-        for reading, (output, sure, in_sure, in_possible) in zip(readings, counts.tolist(), strict=True)
+        reading: AlignmentScores.of_counts(predicted=predicted, sure=sure, in_sure=in_sure, in_possible=in_possible)
+        for reading, (predicted, sure, in_sure, in_possible) in zip(readings, counts.tolist(), strict=True)
     }
     best = min(scored, key=lambda reading: scored[reading].error)
     return Choice(best, scored[best], scored)
@@ -85,16 +85,20 @@ def choose_by_agreement(
         for attended, result in _matrices(backward, turned_pairs(pairs), like, words)
     }
     sides: list[list[Reading]] = []
-    both = output = backward_output = torch.zeros(())
+    both = num_forward = num_backward = torch.zeros(())
     for attended, result in _matrices(forward, pairs, like, words):
         other_attention, other = turned.pop(attended.number)
         sides = sides or [candidates(attended, like), candidates(other_attention, like)]
-        item, two = result.flatten(1).double(), other.mT.flatten(1).double()
-        both, output, backward_output = both + item @ two.T, output + item.sum(1), backward_output + two.sum(1)
-    agreement = 2 * both / (output[:, None] + backward_output).clamp_min(1)
+        forward_links, backward_links = result.flatten(1).double(), other.mT.flatten(1).double()
+        both, num_forward, num_backward = (
+            both + forward_links @ backward_links.T,
+            num_forward + forward_links.sum(1),
+            num_backward + backward_links.sum(1),
+        )
+    agreement = 2 * both / (num_forward[:, None] + num_backward).clamp_min(1)
     row, column = divmod(int(agreement.argmax()), agreement.size(1))
-    forward_tried = _scored(sides[0], both[:, column], output, gold=backward_output[column])
-    backward_tried = _scored(sides[1], both[row], backward_output, gold=output[row])
+    forward_tried = _scored(sides[0], both[:, column], num_forward, gold=num_backward[column])
+    backward_tried = _scored(sides[1], both[row], num_backward, gold=num_forward[row])
     chosen = sides[0][row], sides[1][column]
     return (
         Choice(chosen[0], forward_tried[chosen[0]], forward_tried),
@@ -147,7 +151,7 @@ def _counts(
 def _scored(
     readings: Sequence[Reading],
     both: Float[Tensor, " readings"],
-    output: Float[Tensor, " readings"],
+    predicted: Float[Tensor, " readings"],
     *,
     gold: Float[Tensor, ""],
 ) -> dict[Reading, AlignmentScores]:
@@ -155,5 +159,5 @@ def _scored(
         reading: AlignmentScores.of_counts(
             predicted=int(own), sure=int(gold), in_sure=int(shared), in_possible=int(shared)
         )
-        for reading, shared, own in zip(readings, both.tolist(), output.tolist(), strict=True)
+        for reading, shared, own in zip(readings, both.tolist(), predicted.tolist(), strict=True)
     }

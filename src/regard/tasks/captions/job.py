@@ -28,7 +28,7 @@ class CaptionScores(NamedTuple):
     """How good captions are."""
 
     exact: float
-    """Share that is, word for word, what the grammar says."""
+    """Share that equals its caption, word for word."""
     bleu: float
     answers: float | None = None
     """The same share of the answers alone, where there are any."""
@@ -42,7 +42,7 @@ class EncodedCaptions:
         self.pixels: Tensor = torch.from_numpy(side.pictures).to(device)
         self.prompts = [tokens[: max_length - 1] for tokens in encode_prompts(tokenizer, side.prompts)]
         captions = tokenizer.encode_batch(side.captions)
-        texts = [[*wanted, *captions[index].tolist()] for index, wanted in enumerate(self.prompts)]
+        texts = [[*prompt, *captions[index].tolist()] for index, prompt in enumerate(self.prompts)]
         self.texts: Ragged = cut_texts(Ragged.from_lists(texts), max_length)
 
     def image(self, pictures: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ class CaptionJob:
         return smoothed_cross_entropy(logits, batch.target_output, smoothing=smoothing, padding=PAD)
 
     def validate(self, model: nn.Module) -> Validated:
-        """Measure the loss on all held-out captions, and say some of them."""
+        """Measure the loss on all held-out captions, and generate some of them."""
         total, tokens = 0.0, 0
         for batch in self.valid.batches(size=self.at_once, shuffle=False):
             there = batch.to(self.group.device)
@@ -96,7 +96,7 @@ class CaptionJob:
         output = describe(model, side, most=most, at_once=self.at_once)
         gold = [side.tokenizer.normalize(item) for item in side.side.captions[: len(output)]]
         right = [item == true for item, true in zip(output, gold, strict=True)]
-        answers = [item for item, wanted in zip(right, side.prompts, strict=False) if wanted]
+        answers = [item for item, prompt in zip(right, side.prompts, strict=False) if prompt]
         return CaptionScores(
             sum(right) / max(1, len(right)), score(output, gold).bleu, sum(answers) / len(answers) if answers else None
         )
@@ -111,11 +111,11 @@ def describe(
     search = Search(beam=1, max_length=side.max_length + 1)
     for start in range(0, len(side.side) if most is None else min(most, len(side.side)), at_once):
         rows = slice(start, start + at_once)
-        pixels, wanted = side.pixels[list(side.side.owners[rows])], side.prompts[rows]
-        results = decode(model, as_source(pixels), search=search, start=START, end=END, prefix=wanted)
+        pixels, prompts = side.pixels[list(side.side.owners[rows])], side.prompts[rows]
+        results = decode(model, as_source(pixels), search=search, start=START, end=END, prefix=prompts)
         texts += [
             side.tokenizer.decode(best.tokens[len(prompt) :])
-            for (best, *_), prompt in zip(results, wanted, strict=True)
+            for (best, *_), prompt in zip(results, prompts, strict=True)
         ]
     return texts[:most]
 

@@ -32,13 +32,13 @@ TASK: Literal["captions"] = "captions"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Caption:
-    """What a model says of a picture."""
+    """The caption of a picture."""
 
     text: str
     probabilities: tuple[float, ...]
     """Of each word, given those before it; the last is that of ending there, where it ended."""
     attention: WordMaps
-    """Where the model looked for each word."""
+    """What the model attends to for each word."""
     finished: bool
     """False where the longest length came before the end."""
 
@@ -153,10 +153,12 @@ def load_captioner(path: str | Path, *, device: torch.device | str = "cpu") -> C
     """Load the model in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = open_model(path)
     config = read_saved(folder, TASK, SavedCaptions)
-    index = pick_device(device, argument="device")
+    target_device = pick_device(device, argument="device")
     size, most, words = config.image_size, config.max_length, config.vocabulary_size
     with whole_folder(folder, TASK):
         model = build_saved(lambda: build_caption_model(config.model, vocabulary_size=words, image_size=size), folder)
         tokenizer = Tokenizer.load(folder)
         check_vocabulary(folder, words, tokenizer)
-    return Captioner(model.to(index), tokenizer, config.model, image_size=size, max_length=most, answers=config.answers)
+    return Captioner(
+        model.to(target_device), tokenizer, config.model, image_size=size, max_length=most, answers=config.answers
+    )

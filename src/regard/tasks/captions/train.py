@@ -8,7 +8,7 @@ import torch
 
 from regard import __version__
 from regard.config.show import show_settings
-from regard.data.corpora.catalogue import is_builtin
+from regard.data.corpora.catalogue import license_of
 from regard.data.images.pixels import color_statistics
 from regard.data.scenes.sides import CaptionSide
 from regard.data.text.tokenizer_training import train_tokenizer
@@ -129,8 +129,8 @@ def caption_html(caption: Caption, gold: str | None = None, *, question: str = "
     """Draw one caption, or the answer to a question, as part of a page."""
     mistake = f"<p>It is: {escape(gold)}</p>" if gold is not None and gold != caption.text else ""
     alt = f"{caption.text}: what the model attends to for each word."
-    wanted = f"<p>{escape(question)}</p>" if question else ""
-    return f"<section>{wanted}<h2>{escape(caption.text)}</h2>{mistake}{caption.attention.html(alt=alt)}</section>"
+    heading = f"<p>{escape(question)}</p>" if question else ""
+    return f"<section>{heading}<h2>{escape(caption.text)}</h2>{mistake}{caption.attention.html(alt=alt)}</section>"
 
 
 def _fresh(config: CaptionConfig, corpus: CaptionCorpus) -> Captioner:
@@ -176,7 +176,7 @@ def _card(config: CaptionConfig, corpus: CaptionCorpus, run: Run, figures: dict[
         summary=f"A Transformer's decoder that attends to the positions of a picture ({config.model.image.kind}); "
         f"{figures['parameters']:,.0f} parameters, trained with regard {__version__} in {figures['steps']:,.0f} steps.",
         data=_data(config, corpus),
-        license="MIT, drawn by regard" if is_builtin(config.data.corpus) else config.data.license,
+        license=license_of(config.data.corpus, config.data.license),
         figures=describe_caption_figures(figures),
         command=run.command,
         signature=describe_captions(config),

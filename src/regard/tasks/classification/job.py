@@ -26,7 +26,7 @@ NO_LABEL = -1
 class LabeledBatches(Epochs[Batch]):
     """Texts of like length, one epoch after another, as `regard.data.batches.pairs.Batches` gives pairs.
 
-    A label is a target of one place, so that a batch counts its texts where one of sentences counts target tokens.
+    A label is a target of one position, so that a batch counts its texts where one of sentences counts target tokens.
     """
 
     def __init__(

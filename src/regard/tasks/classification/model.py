@@ -43,7 +43,7 @@ BATCH_TOKENS = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What a classifier says of a text, and how much it heard each word."""
+    """The label of a text, and the share of each word in the decision."""
 
     label: str
     probabilities: dict[str, float]
@@ -51,7 +51,7 @@ class Decision:
     words: tuple[str, ...]
     """The words that were read."""
     weights: tuple[float, ...]
-    """The share of each word, summing to one; all zero where the model heard none of them."""
+    """The share of each word, summing to one; all zero where the model read none of them."""
     cut: int = 0
     """Tokens at the end that were not read, because the text is too long."""
 
@@ -109,8 +109,8 @@ class Classifier:
         return predict(self.model, self.encode(texts), tokens=BATCH_TOKENS, device=self.device)
 
     def inspect(self, text: str) -> Inspection:
-        """See what every token, and the summary of the text, looks at in every layer and head."""
-        from regard.tasks.inspected import inspect_classifier  # which knows classifiers
+        """Record what every token, and the summary of the text, attends to in every layer and head."""
+        from regard.tasks.inspected import inspect_classifier  # imports this module
 
         return inspect_classifier(self, text)
 
@@ -187,12 +187,12 @@ def load_classifier(path: str | Path, *, device: torch.device | str = "cpu") -> 
     """Load the classifier in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = open_model(path)
     config = read_saved(folder, "classify", SavedClassifier)
-    index, size, count = pick_device(device, argument="device"), config.vocabulary_size, config.num_labels
+    target_device, size, count = pick_device(device, argument="device"), config.vocabulary_size, config.num_labels
     with whole_folder(folder, "classify"):
         model = build_saved(lambda: build_classifier(config.model, vocabulary_size=size, num_labels=count), folder)
         tokenizer, labels = Tokenizer.load(folder), read_names(folder / LABELS, count)
         check_vocabulary(folder, size, tokenizer)
-    return Classifier(model.to(index), tokenizer, labels, config.model, max_length=config.max_length)
+    return Classifier(model.to(target_device), tokenizer, labels, config.model, max_length=config.max_length)
 
 
 def cut_texts(texts: Ragged, length: int) -> Ragged:

@@ -111,8 +111,8 @@ def training_page(
 
 def _every_label(decisions: Sequence[tuple[Decision, str | None]]) -> list[str]:
     """List the labels of the model, and true ones that it does not have behind them."""
-    known = list(decisions[0][0].probabilities)
-    return known + sorted({true for _, true in decisions if true is not None} - set(known))
+    labels = list(decisions[0][0].probabilities)
+    return labels + sorted({true for _, true in decisions if true is not None} - set(labels))
 
 
 def confusion_html(scores: ClassificationScores, labels: Sequence[str], side: str) -> str:

@@ -79,4 +79,5 @@ TASK = Task(
     rated="texts",
     validation=label_validation,
     several=True,
+    starts=True,
 )

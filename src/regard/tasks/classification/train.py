@@ -11,6 +11,7 @@ from regard import __version__
 from regard.config.classify import ClassifierSpec, LastStateSpec, RecurrentAttentionSpec, StructuredSpec, TfIdfSpec
 from regard.config.show import show_settings
 from regard.data.batches.ragged import Ragged
+from regard.data.corpora.catalogue import license_of
 from regard.data.text.special import UNKNOWN
 from regard.data.text.tokenizer import Tokenizer
 from regard.data.text.tokenizer_training import train_tokenizer
@@ -156,11 +157,11 @@ def _fit(
             train[1],
             vocabulary_size=tokenizer.size,
             num_labels=num_labels,
-            inverse_penalty=item,
+            inverse_penalty=penalty,
             iterations=spec.iterations,
             ignored=(UNKNOWN,),
         ).to(job.group.device)
-        for item in ([spec.inverse_penalty] if spec.inverse_penalty else INVERSE_PENALTIES)
+        for penalty in ([spec.inverse_penalty] if spec.inverse_penalty else INVERSE_PENALTIES)
     ]
     return min(fitted, key=lambda model: job.validate(model).loss)
 
@@ -212,7 +213,7 @@ def _card(config: ClassifyConfig, corpus: LabeledCorpus, run: Run, result: _Meas
     card = Card(
         **_about(config, corpus, run, result.figures),
         summary=f"{with_article(config.model.kind).capitalize()} classifier, trained with regard {__version__}.",
-        license=config.data.license,
+        license=license_of(config.data.corpus, config.data.license),
         folder=str(run.folder.model),
         use=CLASSIFY,
         note=f"The share of a word is {MEANING[config.model.kind]}. {CAVEAT}",

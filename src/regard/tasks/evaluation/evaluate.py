@@ -36,7 +36,7 @@ class Evaluating:
     data: Choice = field(default_factory=Choice)
     """Which pairs to evaluate on."""
     search: Search = field(default_factory=Search)
-    """How to look for translations."""
+    """How to search for translations."""
     bins: tuple[int, ...] = EDGES
     """Source lengths at which a bin begins, in words."""
     tokenized: Literal["no", "words", "given"] = "no"
@@ -53,7 +53,7 @@ class Evaluating:
 
 
 class Outputs(NamedTuple):
-    """What a system said, and what is known of how it came to that; of files, nothing."""
+    """What a system output, with its search and attention where they are known, which of files they are not."""
 
     hypotheses: Sequence[str]
     perplexity: Perplexity | None = None
@@ -136,7 +136,7 @@ def evaluate(
 ) -> Evaluation:
     """Translate the sources, compare with the references, and ask the model what it thinks of those.
 
-    Attention is that of the translations, as search looked for them; perplexity that of the references.
+    Attention is that of the translations, of the search; perplexity that of the references.
     """
     settings = settings or Evaluating()
     begun = time.perf_counter()
@@ -167,14 +167,14 @@ def assess(
     name: str = "hypotheses",
     watch: Watch = watch_nothing,
 ) -> Evaluation:
-    """Score what any system said."""
+    """Score the outputs of any system."""
     settings = settings or Evaluating()
     watch("scoring", 0, 1)
     hypotheses, references = outputs.hypotheses, held_out.references
     measures = measure(hypotheses, references)
     again = {"samples": settings.samples, "seed": settings.seed}
-    received = settings.tokenized == "given"
-    lengths = [len(source.split() if received else words(source)) for source in held_out.sources]
+    already_tokenized = settings.tokenized == "given"
+    lengths = [len(source.split() if already_tokenized else words(source)) for source in held_out.sources]
     result = Evaluation(
         name=name,
         held_out=held_out,
@@ -237,7 +237,7 @@ def _tokenized(
 
 
 def _notes(outputs: Outputs, held_out: HeldOut) -> Iterator[str]:
-    """Say what a reader of the figures should know."""
+    """Describe what a reader of the figures should know."""
     total = f"{len(outputs.hypotheses):,}"
     if held_out.report is not None:
         yield f"Of {held_out.report.total:,} lines, {held_out.report.kept:,} are of use. {held_out.report}"
@@ -262,7 +262,7 @@ def _signature(outputs: Outputs, held_out: HeldOut, settings: Evaluating) -> str
 
 
 def _searched(search: Search) -> str:
-    """Name how outputs were looked for, and every setting that is not the usual one."""
+    """Name how outputs were searched for, and every setting that is not the usual one."""
     plain = Search()
     kept = [f"{field.name}:{getattr(search, field.name)}" for field in fields(search) if field.name not in _NAMED
             and getattr(search, field.name) != getattr(plain, field.name)]  # fmt: skip

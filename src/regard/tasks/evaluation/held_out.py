@@ -45,7 +45,7 @@ class Choice:
     seed: int = 0
     """Which pairs are drawn from a built-in corpus."""
     source_column: str = ""
-    """Column, key or language of the source in `corpus`, where it cannot be told."""
+    """Column, key or language of the source in `corpus`, where it cannot be guessed."""
     target_column: str = ""
     """Column, key or language of the target."""
     trust: bool = False
@@ -191,9 +191,9 @@ def _again(folder: RunFolder, data: Data, side: str) -> list[Pair]:
 
 def run_of(path: str | Path) -> RunFolder | None:
     """Find the run folder that a path is, or whose model folder it is."""
-    received = Path(path)
-    for folder in (RunFolder(received), RunFolder(received.parent)):
-        if folder.config.is_file() and received in (folder.path, folder.model):
+    location = Path(path)
+    for folder in (RunFolder(location), RunFolder(location.parent)):
+        if folder.config.is_file() and location in (folder.path, folder.model):
             return folder
     return None
 

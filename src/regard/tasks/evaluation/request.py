@@ -60,7 +60,13 @@ class Request(NamedTuple):
             self._leave_out(("data",), f"{TASKS[task].model}, which is measured on what its run held out")
         if self.data and self.split:
             raise ArgumentError(f"`split` must be left out with `data`, which is read whole; received {self.split}.")
-        return read_settings(MeasuringSide, self.settings)
+        side = read_settings(MeasuringSide, self.settings)
+        for name, column in (("text", side.text), ("label", side.label)):
+            if column and not (task == "classify" and self.data):
+                raise ArgumentError(
+                    f"{name}: must be left out but for a text classifier that is measured on `data`; received {column}."
+                )
+        return side
 
     def one_corpus(self) -> str:
         """Give the one corpus that is named."""

@@ -20,6 +20,7 @@ from regard.tasks.classification.model import Classifier, cut_texts, load_classi
 from regard.tasks.classification.settings import ClassifyConfig, LabeledData
 from regard.tasks.classification.train import describe_classifier, label_figures
 from regard.tasks.evaluation.comparison import system_names
+from regard.tasks.evaluation.evaluate import Watch, watch_nothing
 from regard.tasks.evaluation.held_out import check_trusted, run_of
 from regard.tasks.evaluation.labels import describe_scores, score_against
 from regard.tasks.images.data import gather_images, read_measured
@@ -120,9 +121,12 @@ class _Request(NamedTuple):
     split: str
     group: Group
     trust: bool
+    watch: Watch
 
 
-def evaluate_side(path: str | Path, settings: MeasuringSide, *, split: str = "", trust: bool = False) -> SideEvaluation:
+def evaluate_side(
+    path: str | Path, settings: MeasuringSide, *, split: str = "", trust: bool = False, watch: Watch = watch_nothing
+) -> SideEvaluation:
     """Measure the model of a run on its test data, or where there is none, or `split` says so, on its validation data.
 
     `trust` opens what config.toml names, although the run was not made here.
@@ -139,7 +143,7 @@ def evaluate_side(path: str | Path, settings: MeasuringSide, *, split: str = "",
             f"`path` must be a run folder, whose data is measured on; {path} has no config.toml beside it. {_INSTEAD}"
         )
     device = pick_device(settings.device, argument="device")
-    return _EVALUATE[task](_Request(folder, model, split, Group(device=device), trust))
+    return _EVALUATE[task](_Request(folder, model, split, Group(device=device), trust, watch))
 
 
 def evaluate_labels(
@@ -149,24 +153,30 @@ def evaluate_labels(
     *,
     name: str = "model",
     run: RunFolder | None = None,
+    watch: Watch = watch_nothing,
 ) -> SideEvaluation:
     """Measure a classifier on labeled texts or images that its run did not hold out.
 
     The columns of a table of texts are those that `run` was trained on, unless `settings` names others.
     """
+    watch("reading the data", 0, 1)
     if isinstance(model, Classifier):
         columns = run.read_settings(ClassifyConfig).data if run is not None else LabeledData()
         text, label = settings.text or columns.text, settings.label or columns.label
         records = read_measured_texts(str(data), text=text, label=label)
         gold, kind = [item.label for item in records], f"classify|model:{model.spec.kind}"
+        watch("measuring", 0, len(gold))
         probabilities = model.probabilities([item.text for item in records])
     else:
         images = read_measured(Path(data), model)
         gold, kind = [model.labels[label] for label in images.labels], f"images|model:{model.spec.kind}"
+        watch("measuring", 0, len(gold))
         probabilities = model.probabilities(images.pixels)
+    watch("measuring", len(gold), len(gold))
     labels, scores, unknown = score_against(probabilities, gold, model.labels)
     notes = [
-        f'{len(unknown):,} have a label that the model does not have, such as "{brief(item)}", and count as wrong.'
+        f'{len(unknown):,} have a label that the model does not have, such as "{brief(item)}", count as wrong, '
+        "and are left out of the cross-entropy."
         for item in unknown[:1]
     ]
     return SideEvaluation(
@@ -190,6 +200,7 @@ def _gather(request: _Request, data: Any, gather: Callable[[Any], Corpus]) -> Co
         request.folder, [name for name in names if name and not is_builtin(name)], trust=request.trust, instead=_INSTEAD
     )
     path = request.folder.path
+    request.watch("reading the data", 0, 1)
     try:
         corpus = gather(data)
     except (DataError, OSError) as error:
@@ -208,12 +219,14 @@ def _choose(request: _Request, corpus: Any) -> tuple[str, Any]:
             f"The run in {request.folder.path} must have held out data to test with; received none. Take what it "
             'validated on: `split="valid"`.'
         )
+    request.watch("measuring", 0, len(getattr(corpus, side)))
     return side, getattr(corpus, side)
 
 
 def _result(
     request: _Request, task: str, side: str, items: int, figures: Mapping[str, float], signature: str
 ) -> SideEvaluation:
+    request.watch("measuring", items, items)
     return SideEvaluation(
         name=system_names([request.model])[0],
         task=task,
@@ -230,8 +243,8 @@ def _evaluate_texts(request: _Request) -> SideEvaluation:
     corpus = _gather(request, config.data, gather_texts)
     side, texts = _choose(request, corpus)
     classifier = load_classifier(request.model, device=request.group.device)
-    encoded = cut_texts(classifier.tokenizer.encode_batch(texts.texts), config.data.max_length), texts.labels
-    scores = ClassificationJob(encoded, encoded, config.train, group=request.group).score(classifier.model, *encoded)
+    labeled = cut_texts(classifier.tokenizer.encode_batch(texts.texts), config.data.max_length), texts.labels
+    scores = ClassificationJob(labeled, labeled, config.train, group=request.group).score(classifier.model, *labeled)
     figures = label_figures({side: scores})
     result = _result(request, "classify", side, len(texts), figures, describe_classifier(config))
     return replace(result, labels=corpus.labels, scores=scores)

@@ -24,7 +24,7 @@ class TextComparison:
 
     @property
     def notes(self) -> list[str]:
-        """Say which figures cannot be compared."""
+        """Return which figures cannot be compared."""
         totals, notes = [item.total for item in self.evaluations], []
         if len({total.tokenization for total in totals}) > 1:
             notes.append("the models have different tokens: compare bits a character, not perplexity")

@@ -65,26 +65,26 @@ def gather_images(data: ImageData, *, count: Callable[[int], None] | None = None
         raise DataError(
             f'The training images must have at least two labels to choose from; received only "{train.names[0]}".'
         )
-    received = {
+    held_out = {
         side: rename_labels(_read(path, data, reports, count=count), train.names, side=name)
         for side, name, path in (("valid", "validation", data.valid), ("test", "test", data.test))
         if path
     }
-    for side, images in received.items():
+    for side, images in held_out.items():
         _check_shape(train, images, side)
-    if received:
+    if held_out:
         report = Report(title="images that are held out elsewhere")
-        train = drop_held_out_images(train, list(received.values()), report=report)
-        if "valid" in received and "test" in received:
-            received["valid"] = drop_held_out_images(received["valid"], [received["test"]])
+        train = drop_held_out_images(train, list(held_out.values()), report=report)
+        if "valid" in held_out and "test" in held_out:
+            held_out["valid"] = drop_held_out_images(held_out["valid"], [held_out["test"]])
         reports.append(report)
-    held_out = replace(
+    shares = replace(
         data.hold_out,
-        valid=0.0 if "valid" in received else data.hold_out.valid,
-        test=0.0 if "test" in received else data.hold_out.test,
+        valid=0.0 if "valid" in held_out else data.hold_out.valid,
+        test=0.0 if "test" in held_out else data.hold_out.test,
     )
-    sides = split_images(train, held_out)
-    valid, test = received.get("valid", sides.valid), received.get("test", sides.test)
+    sides = split_images(train, shares)
+    valid, test = held_out.get("valid", sides.valid), held_out.get("test", sides.test)
     if not len(sides.train) or not len(valid):
         raise DataError(
             f"The data must leave images to train and to validate on; received {len(sides.train):,} and "

@@ -1,4 +1,4 @@
-"""What an image classifier weighed, drawn: its places over the image, its strongest channels as their feature maps."""
+"""What an image classifier weighed, drawn: positions over the image, the strongest channels as their feature maps."""
 
 import io
 import textwrap
@@ -28,7 +28,7 @@ class _Panel(NamedTuple):
 
 
 def draw_inspection(inspection: "ImageInspection") -> Figure:
-    """Draw the image, its places under every gate or look, and a row of strongest channels for each stage.
+    """Draw the image, its positions under every gate or attention map, and a row of strongest channels for each stage.
 
     Gates are drawn on a scale from 0 to 1, weights that sum to one on a scale to eight equal shares, evidence to its
     own largest. Feature maps are drawn from zero to the largest value of any map of their stage.
@@ -49,11 +49,11 @@ def draw_inspection(inspection: "ImageInspection") -> Figure:
 
 
 def _grid(rows: int, columns: int) -> tuple[Picture, list[Axes]]:
-    """Make panels that are all alike, at once: `inspection.panels` tries out layouts, which takes seconds."""
+    """Make panels that are all alike, at once: `inspection.drawing.panels` tries out layouts, which takes seconds."""
     figure = Picture(figsize=(1.7 * columns, 2.0 * rows), dpi=150, facecolor="white")
     FigureCanvasAgg(figure)
-    indices = {"left": 0.03, "right": 0.99, "bottom": 0.02, "top": 1 - 0.17 / rows, "wspace": 0.12, "hspace": 0.3}
-    return figure, list(figure.subplots(rows, columns, squeeze=False, gridspec_kw=indices).flat)
+    margins = {"left": 0.03, "right": 0.99, "bottom": 0.02, "top": 1 - 0.17 / rows, "wspace": 0.12, "hspace": 0.3}
+    return figure, list(figure.subplots(rows, columns, squeeze=False, gridspec_kw=margins).flat)
 
 
 def as_png(figure: Figure, *, resolution: int = 100) -> bytes:
@@ -64,7 +64,7 @@ def as_png(figure: Figure, *, resolution: int = 100) -> bytes:
 
 
 def _regions(inspection: "ImageInspection") -> list[_Panel]:
-    """Show the image, then what each layer weighed of its places, then where the evidence lies."""
+    """Show the image, then what each layer weighed of its positions, then where the evidence lies."""
     decision, image = inspection.decision, inspection.image
     result = [_Panel(f"{decision.label} {decision.probability:.3f}", partial(_draw_image, image=image))]
     for item in inspection.last_positions():

@@ -33,7 +33,7 @@ TASK: Literal["images"] = "images"
 
 @dataclass(frozen=True, kw_only=True)
 class ImageDecision:
-    """What a classifier says of an image."""
+    """The label of an image, with probabilities."""
 
     label: str
     probabilities: dict[str, float]
@@ -47,18 +47,18 @@ class ImageDecision:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ImageInspection:
-    """What a classifier says of an image, and what it weighed: `positions` and `channels` from the first layer on."""
+    """The label of an image, and what the classifier weighed: `positions` and `channels` from the first layer on."""
 
     decision: ImageDecision
     image: Tensor
     """(colors, height, width), from 0 to 1, as the network read it."""
     positions: tuple[PositionWeights, ...]
-    """Gates of a residual network's blocks, (rows, columns) each, or where the label's token of a Vision Transformer
-    looked."""
+    """Gates of a residual network's blocks, (rows, columns) each, or the attention of the label's token in a Vision
+    Transformer."""
     channels: tuple[ChannelWeights, ...]
     """Gates on channels, (channels,) each, with the feature maps they weigh, (channels, rows, columns)."""
     evidence: Tensor | None
-    """What each place adds to the chosen label's logit, (rows, columns): of a residual network."""
+    """What each position adds to the chosen label's logit, (rows, columns): of a residual network."""
 
     def last_positions(self) -> tuple[PositionWeights, ...]:
         """Give the last block of each stage; all blocks of a Vision Transformer."""
@@ -112,7 +112,7 @@ class ImageClassifier:
         return predict_images(self.model, pixels, device=self.device)
 
     def inspect(self, images: Sequence[AnyPicture]) -> list[ImageInspection]:
-        """Label images, and say which positions and channels were weighed, and how much."""
+        """Label images, with the weights of positions and channels."""
         _check(images)
         return list(self.inspect_pixels(self.read(images)))
 
@@ -160,7 +160,7 @@ class ImageClassifier:
     def _inspection(
         self, row: NDArray[np.float64], image: Tensor, attended: ImageWeights, number: int
     ) -> ImageInspection:
-        indices = (item._replace(weights=item.weights[number].float().cpu()) for item in attended.positions)
+        positions = (item._replace(weights=item.weights[number].float().cpu()) for item in attended.positions)
         channels = (
             item._replace(weights=item.weights[number].float().cpu(), maps=item.maps[number].float().cpu())
             for item in attended.channels
@@ -169,7 +169,7 @@ class ImageClassifier:
         return ImageInspection(
             decision=self._decide(row),
             image=image,
-            positions=tuple(indices),
+            positions=tuple(positions),
             channels=tuple(channels),
             evidence=evidence,
         )
@@ -179,14 +179,14 @@ def load_image_classifier(path: str | Path, *, device: torch.device | str = "cpu
     """Load the image classifier in a model folder, or of the run in a run folder; "auto" takes a GPU if there is."""
     folder = open_model(path)
     config = read_saved(folder, TASK, SavedImageClassifier)
-    index = pick_device(device, argument="device")
+    target_device = pick_device(device, argument="device")
     size, channels, count = (config.height, config.width), config.channels, config.num_labels
     with whole_folder(folder, TASK):
         model = build_saved(
             lambda: build_image_encoder(config.model, image_size=size, channels=channels, num_labels=count), folder
         )
         labels = read_names(folder / LABELS, count)
-    return ImageClassifier(model.to(index), labels, config.model, image_size=size, channels=config.channels)
+    return ImageClassifier(model.to(target_device), labels, config.model, image_size=size, channels=config.channels)
 
 
 def _check(images: Sequence[AnyPicture]) -> None:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from regard import __version__
 from regard.config.show import show_settings
+from regard.data.corpora.catalogue import license_of
 from regard.data.images.pixels import color_statistics
 from regard.errors import with_article
 from regard.evaluation.classification import ClassificationScores
@@ -129,7 +130,7 @@ def _card(config: ImagesConfig, corpus: ImageCorpus, run: Run, result: _Measured
         f"for images of {size.width} × {size.height} pixels, trained with regard {__version__} for "
         f"{figures['steps']:,.0f} steps.",
         data=_data(config, corpus),
-        license=config.data.license,
+        license=license_of(config.data.corpus, config.data.license),
         figures=describe_figures(figures),
         command=run.command,
         signature=describe_images(config),

@@ -31,10 +31,10 @@ def continue_tokens(
     greedy: bool = False,
     no_repeat_ngram: int = 0,
 ) -> Iterator[int]:
-    """Give `count` tokens that follow the prompt, as they are said.
+    """Give `count` tokens that follow the prompt, as they are generated.
 
     They are drawn as `sampling` says, or with `seed` from all words; the same prompt and seed give the same text. What
-    may be said is what `OpenCharacter.next_producible` allows.
+    may be generated is what `OpenCharacter.next_producible` allows.
     """
     sampling = sampling or Sampling(seed=seed)
     numbers = uniform_numbers([prompt], [count], count=1, seed=sampling.seed)
@@ -59,7 +59,7 @@ def continue_tokens(
 
 
 def device_of(model: AnyLanguageModel) -> torch.device:
-    """Say where a model is; counts are with the CPU."""
+    """Return the device of a model; counts are with the CPU."""
     return model.output.weight.device if isinstance(model, LanguageNetwork) else torch.device("cpu")
 
 

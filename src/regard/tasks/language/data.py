@@ -103,16 +103,16 @@ def gather_text(data: TextData, *, count: Count | None = None) -> TextCorpus:
         find_text([data.text, *data.more]),
         *(find_text([name] if name else []) for name in (data.valid, data.test)),
     ]
-    received = [Text(files.paths) if files.paths else None for files in result[1:]]
+    held_out = [Text(files.paths) if files.paths else None for files in result[1:]]
     paths, notes = _apart(*(files.paths for files in result))
     notes = (*(files.note for files in result if files.note), *notes)
     lengths = array("q")
     lines = counted(Text(paths), "reading the text", count)
-    digests = [_digest(lines, lengths), *(_digest(text) for text in received if text is not None)]
-    train, (valid, test) = Text(paths), received
+    digests = [_digest(lines, lengths), *(_digest(text) for text in held_out if text is not None)]
+    train, (valid, test) = Text(paths), held_out
     if valid is None:
-        held_out = _held_out(np.frombuffer(lengths, dtype=np.int64), data)
-        train, valid = Text(paths, ~held_out), Text(paths, held_out)
+        mask = _held_out(np.frombuffer(lengths, dtype=np.int64), data)
+        train, valid = Text(paths, ~mask), Text(paths, mask)
         _check_length(data, train=train, valid=valid)
     for name, text in (("train on", train), ("validate on", valid), ("test with", test)):
         if text is not None and not _has_words(text):
@@ -143,7 +143,7 @@ class Files(NamedTuple):
 
     @property
     def note(self) -> str:
-        """Say which were left out, if any."""
+        """Return which were left out, if any."""
         return f"Left out, since it is no text: {_named(self.others)}." if self.others else ""
 
 
@@ -171,7 +171,7 @@ def find_files(path: Path) -> Files:
 
 
 def _may_be_text(path: Path) -> bool:
-    """Look at how a file begins: pictures, archives and programs have bytes of zero, which text has in UTF-16 alone."""
+    """Read how a file begins: pictures, archives and programs have bytes of zero, which text has in UTF-16 alone."""
     with open_file(path) as raw:
         start = raw.read(4)
     if start.startswith((b"PK\x03\x04", b"%PDF")):
@@ -212,15 +212,15 @@ def _apart(
     paths: tuple[Path, ...], valid: tuple[Path, ...], test: tuple[Path, ...]
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """Leave the files of validation and test out of the text to train on, and say so."""
-    known = {path.resolve() for path in (*valid, *test)}
-    kept = tuple(path for path in paths if path.resolve() not in known)
+    held_out = {path.resolve() for path in (*valid, *test)}
+    kept = tuple(path for path in paths if path.resolve() not in held_out)
     if not kept:
         raise DataError(
             f"data.text: must have text besides that of data.valid and data.test; received {_named(paths)} alone, "
             "which would be measured on what was trained on. Name another text, or leave data.valid out."
         )
     notes = []
-    if left_out := [path for path in paths if path.resolve() in known]:
+    if left_out := [path for path in paths if path.resolve() in held_out]:
         notes.append(f"Not trained on, since it is validated on or tested with: {_named(left_out)}.")
     visited = {path.resolve() for path in valid}
     if both := [path for path in test if path.resolve() in visited]:
@@ -275,7 +275,7 @@ def encode_text(
 
 
 def measure_kept(text: Iterable[str], tokenizer: TextTokenizer) -> tuple[TextSize, int]:
-    """Say how long the text is as its tokens have it, and how many of its lines are written otherwise.
+    """Measure how long the text is as its tokens have it, and how many of its lines are written otherwise.
 
     >>> measure_kept(["to  be", "or"], TextTokenizer("space", ["to", "be", "or"]))
     (TextSize(lines=2, characters=9, bytes=9), 1)

@@ -45,7 +45,7 @@ class TextMeasure:
         rows: int | None = None,
         count: Callable[[int], None] | None = None,
     ) -> Surprise:
-        """Say how surprised the model is; `count` is told how many tokens have been read, `rows` at once."""
+        """Measure how surprised the model is; `count` receives how many tokens have been read, `rows` at once."""
         return Surprise(
             nats=total_surprise(model, self.tokens, length=length, stride=stride, lanes=lanes, rows=rows, count=count),
             tokens=len(self.tokens) - 1,
@@ -95,12 +95,12 @@ class LanguageJob:
         assert isinstance(model, LanguageNetwork)
         if model.carries:
             lanes = batch.indices - self.group.rank * self.batches.rows
-            encoded = model(batch.tokens, self._states.before(model, batch.number, lanes))
-            self._states.keep(batch.number, int(lanes[0]), encoded.state)
+            reading = model(batch.tokens, self._states.before(model, batch.number, lanes))
+            self._states.keep(batch.number, int(lanes[0]), reading.state)
         else:
-            encoded = model(batch.tokens)
+            reading = model(batch.tokens)
         return Loss(
-            *word_loss(encoded.features, model.output, batch.target, smoothing=self.config.train.label_smoothing)
+            *word_loss(reading.features, model.output, batch.target, smoothing=self.config.train.label_smoothing)
         )
 
     def carried(self) -> dict[str, Tensor]:

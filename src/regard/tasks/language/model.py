@@ -39,10 +39,10 @@ class Next(NamedTuple):
     tokens: tuple[NextToken, ...]
     """The likeliest, best first."""
     attended_to: tuple[tuple[str, float], ...] | None
-    """Each token of the prompt the model could see, and how much it looked at it: the mean over the heads of the last
+    """Each token of the prompt that the model read, and its attention weight: the mean over the heads of the last
     layer. None for models that do not attend."""
     never_output: float = 0.0
-    """How likely the model holds what is never shown nor said: `<unk>`, marks that no text has, tokens that the text it
+    """The probability of what is never output: `<unk>`, marks that no text has, tokens that the text it
     was trained on does not have, and bytes with which no character goes on here."""
 
 
@@ -93,25 +93,25 @@ class LanguageModel:
             raise ArgumentError(f"`max_tokens` must be at least 1; received {max_tokens}.")
         if max_tokens > LONGEST:
             raise ArgumentError(f"`max_tokens` must be at most {LONGEST:,}; received {max_tokens:,}.")
-        description = self._read(prompt)
+        prompt_tokens = self._read(prompt)
         tokens = continue_tokens(
             self.model,
             self.tokenizer,
-            [END, *description],
+            [END, *prompt_tokens],
             count=max_tokens,
             sampling=sampling,
             greedy=greedy,
             no_repeat_ngram=no_repeat_ngram,
         )
-        pieces = self._write(description, tokens)
+        pieces = self._write(prompt_tokens, tokens)
         return (
             _without_space(pieces)
-            if prompt.endswith(" ") and self.tokenizer.decode(description)[-1:] != " "
+            if prompt.endswith(" ") and self.tokenizer.decode(prompt_tokens)[-1:] != " "
             else pieces
         )
 
     def _write(self, prompt_tokens: Sequence[int], tokens: Iterator[int]) -> Iterator[str]:
-        """Turn tokens into text as they come, characters when they are whole; only the line at hand is looked at."""
+        """Turn tokens into text as they come, characters when they are whole; only the line at hand is decoded."""
         line = list(
             prompt_tokens[len(prompt_tokens) - prompt_tokens[::-1].index(END) :]
             if END in prompt_tokens
@@ -131,40 +131,42 @@ class LanguageModel:
 
     @torch.no_grad()
     def next(self, prompt: str = "", k: int = 10) -> Next:
-        """Give the `k` likeliest tokens after the prompt, how likely others than text were, and what was looked at."""
+        """Give the `k` likeliest tokens after the prompt, the probability of all but text, and what is attended to."""
         if k < 1:
             raise ArgumentError(f"`k` must be at least 1; received {k}.")
-        description = [END, *self._read(prompt)]
+        prompt_tokens = [END, *self._read(prompt)]
         step = self.model.step(
-            torch.tensor([description], device=self.device),
-            self.model.start(1, capacity=len(description)),
+            torch.tensor([prompt_tokens], device=self.device),
+            self.model.start(1, capacity=len(prompt_tokens)),
             weights=True,
         )
         likely = step.log_probabilities[0, -1].float().exp().cpu()
         check_output([likely.max().item()], of=prompt)
-        output = torch.from_numpy(OpenCharacter(self.tokenizer, description).next_producible())
-        never_output = float(likely[~output].sum())
-        best = likely.masked_fill(~output, 0.0).topk(min(k, int(output.sum())))
+        producible = torch.from_numpy(OpenCharacter(self.tokenizer, prompt_tokens).next_producible())
+        never_output = float(likely[~producible].sum())
+        best = likely.masked_fill(~producible, 0.0).topk(min(k, int(producible.sum())))
         result = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         attended = None
         if step.weights is not None:
             weights = step.weights[0, -1].mean(0)[-1].tolist()
-            known = description[-len(weights) :]
-            attended = tuple(zip(map(self.tokenizer.piece, known), weights[-len(known) :], strict=True))
+            attended_tokens = prompt_tokens[-len(weights) :]
+            attended = tuple(
+                zip(map(self.tokenizer.piece, attended_tokens), weights[-len(attended_tokens) :], strict=True)
+            )
         tokens = tuple(NextToken(self.tokenizer.piece(token), value) for token, value in result)
         return Next(tokens, attended, never_output)
 
     def inspect(self, text: str = "", *, target: str | None = None) -> Inspection:
-        """See what every token of a text looks back at in every layer and head, and what may follow.
+        """Record what every token of a text attends to in every layer and head, and what may follow.
 
-        `target` is read behind it; how likely each of its tokens was is told.
+        `target` is read behind it; the result has the probability of each of its tokens.
         """
-        from regard.tasks.inspected import inspect_language_model  # which knows language models
+        from regard.tasks.inspected import inspect_language_model  # imports this module
 
         return inspect_language_model(self, text, target=target)
 
     def perplexity(self, texts: Sequence[str], *, stride: int = 0) -> Surprise:
-        """Say how surprising texts are, one after the other, each ended by a line break.
+        """Measure how surprising texts are, one after the other, each ended by a line break.
 
         Models that carry a state read them as one; a Transformer reads windows of the length it was trained with, each
         `stride` tokens after the one before, 0 for the whole window.
@@ -175,7 +177,7 @@ class LanguageModel:
         return self.measure(Text(lines=lines), stride=stride)
 
     def measure(self, text: Text, *, stride: int = 0, watch: Callable[[str, int, int], None] | None = None) -> Surprise:
-        """Do the same for the lines of files; `watch` is told how far it is."""
+        """Do the same for the lines of files; `watch` receives how far it is."""
         if stride and not self.reads_windows:
             raise ArgumentError(
                 f"`stride` must be 0 for a model of kind {self.config.model.kind}, which reads a text from beginning "

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.errors import with_article
+from regard.errors import ArgumentError, brief, with_article
 from regard.tasks.language.settings import LanguageConfig, compose_language
 from regard.tasks.task import Count, Gathered, Table, Task, side_name
 
@@ -31,7 +31,12 @@ def _compose(chosen: Table, size: None, preset: str) -> LanguageConfig:
     del size  # no setting follows from it
     data = dict(chosen.get("data", {}))
     if "corpus" in data:
-        data = {"text": data.pop("corpus"), **data}
+        corpus = data.pop("corpus")
+        if data.setdefault("text", corpus) != corpus:
+            raise ArgumentError(
+                f"data.text: must be left out with data.corpus, which is the text too; received {brief(data['text'])} "
+                f"and {brief(corpus)}."
+            )
     return compose_language({**chosen, "data": data}, name=preset)
 
 
@@ -91,4 +96,5 @@ TASK = Task(
     opening=lambda config: "reading the text",
     counted="lines",
     several=True,
+    starts=True,
 )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from regard import __version__
 from regard.config.language import BagSpec, NetworkSpec, NGramSpec
 from regard.config.show import show_settings
-from regard.data.corpora.catalogue import LICENSE, is_builtin
+from regard.data.corpora.catalogue import license_of
 from regard.data.corpora.token_stream import TokenStream
 from regard.data.text.text_tokenizer import TextTokenizer, train_text_tokenizer
 from regard.errors import with_article
@@ -54,7 +54,7 @@ def train_language_model(
 ) -> Trained:
     """Train, or go on, and write the model folder, its card and the report. A finished run gives its figures again.
 
-    `count` is told how many lines of the text have been looked at before training begins.
+    `count` receives how many lines of the text have been read before training begins.
     """
     signature = describe_language(config)
     if (result := run.figures_again()) is not None:
@@ -109,10 +109,10 @@ def encode_corpus(
     tokenizer = TextTokenizer.load(folder.data)
     train = encode_text(corpus.train, tokenizer, file=file, mark=corpus.fingerprint)
     counts = count_tokens(train, tokenizer.size)
-    known = counts.copy()
+    trained_counts = counts.copy()
     if before is not None:
-        known[np.setdiff1d(np.arange(before.size), before.unseen)] += 1
-    tokenizer = tokenizer.with_counts(known)
+        trained_counts[np.setdiff1d(np.arange(before.size), before.unseen)] += 1
+    tokenizer = tokenizer.with_counts(trained_counts)
 
     def measure(text: Text) -> TextMeasure:
         return TextMeasure(text, encode_text(text, tokenizer), tokenizer)
@@ -122,7 +122,7 @@ def encode_corpus(
 
 
 def start_network(spec: NetworkSpec, data: Encoded, *, seed: int) -> LanguageNetwork:
-    """Build a network that, before it is trained, says every token as often as the text has it."""
+    """Build a network that, before it is trained, predicts every token as often as the text has it."""
     seed_streams(seed)
     model = build_network(spec, vocabulary_size=data.tokenizer.size)
     start_from_counts(model.output, torch.from_numpy(data.counts))
@@ -194,7 +194,7 @@ def _card(config: LanguageConfig, run: Run, model: AnyLanguageModel, data: Encod
         summary=f"{with_article(config.model.kind).capitalize()} model of {size}, trained with regard {__version__}. "
         f"Tokens: {data.valid.tokenization}.",
         data=_sizes(data),
-        license=LICENSE if is_builtin(config.data.text) else config.data.license,
+        license=license_of(config.data.text, config.data.license),
         figures=_named(figures),
         command=run.command,
         signature=describe_language(config),

@@ -41,14 +41,14 @@ TASK: Literal["questions"] = "questions"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answer:
-    """What a model says to a question about a picture."""
+    """The answer to a question about a picture."""
 
     question: str
     answer: str
     probabilities: dict[str, float]
     """Of every answer, summing to one."""
     attention: WordMaps
-    """Where each word of the question looked."""
+    """What each word of the question attends to."""
     unknown: tuple[str, ...] = ()
     """Words of the question that the model has never seen."""
     cut: int = 0
@@ -148,7 +148,7 @@ def load_question_answerer(path: str | Path, *, device: torch.device | str = "cp
     """Load the model in a model folder, or of the run in a run folder; "auto" takes a GPU where there is one."""
     folder = open_model(path)
     config = read_saved(folder, TASK, SavedQuestions)
-    index = pick_device(device, argument="device")
+    target_device = pick_device(device, argument="device")
 
     def build() -> QuestionNetwork:
         return build_question_network(
@@ -163,5 +163,10 @@ def load_question_answerer(path: str | Path, *, device: torch.device | str = "cp
         tokenizer, answers = Tokenizer.load(folder), read_names(folder / ANSWERS, config.num_answers)
         check_vocabulary(folder, config.vocabulary_size, tokenizer)
     return QuestionAnswerer(
-        model.to(index), tokenizer, answers, config.model, image_size=config.image_size, max_length=config.max_length
+        model.to(target_device),
+        tokenizer,
+        answers,
+        config.model,
+        image_size=config.image_size,
+        max_length=config.max_length,
     )

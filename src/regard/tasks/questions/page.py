@@ -68,7 +68,7 @@ def _kinds_html(figures: Mapping[str, float], scores: AnswerScores, side: str) -
         f"<tr><th>{escape(name)}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
         for name, *cells in kind_rows(figures, list(scores.by_kind), side)
     )
-    head = "".join(f"<th>{name}</th>" for name in ("", "model", *(output for _, output in _BASELINES)))
+    head = "".join(f"<th>{name}</th>" for name in ("", "model", *(label for _, label in _BASELINES)))
     return (
         f"<h2>Right answers by kind of question ({'test' if side == 'test' else 'validation'}, percent)</h2>"
         f"<table><tr>{head}</tr>{rows}</table>"
@@ -81,6 +81,6 @@ def describe_answer_figures(figures: Mapping[str, float]) -> dict[str, str]:
     for side, name in (("test", "test"), ("valid", "validation")):
         if f"{side}_accuracy" in figures:
             shown[f"accuracy, {name}"] = f"{100 * figures[f'{side}_accuracy']:.2f} %"
-            for baseline, output in _BASELINES:
-                shown[f"{output}, {name}"] = f"{100 * figures[f'{side}_{baseline}']:.2f} %"
+            for baseline, label in _BASELINES:
+                shown[f"{label}, {name}"] = f"{100 * figures[f'{side}_{baseline}']:.2f} %"
     return shown | {name: f"{figures[name]:,.0f}" for name in ("answers", "parameters", "steps", "seconds")}

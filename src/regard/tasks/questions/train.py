@@ -7,6 +7,7 @@ import torch
 
 from regard import __version__
 from regard.config.show import show_settings
+from regard.data.corpora.catalogue import license_of
 from regard.data.images.pixels import color_statistics
 from regard.data.scenes.sides import QuestionSide
 from regard.data.text.tokenizer import Tokenizer
@@ -20,7 +21,7 @@ from regard.tasks.questions.data import QuestionCorpus
 from regard.tasks.questions.job import EncodedQuestions, QuestionJob
 from regard.tasks.questions.model import QuestionAnswerer
 from regard.tasks.questions.page import Asking, describe_answer_figures, questions_report
-from regard.tasks.questions.settings import BUILTIN, QuestionConfig
+from regard.tasks.questions.settings import QuestionConfig
 from regard.training.metrics import read_metrics
 from regard.training.run import Run, Trained
 from regard.training.state import State
@@ -88,7 +89,7 @@ def describe_questions(config: QuestionConfig) -> str:
     """Give the signature that results carry.
 
     >>> describe_questions(QuestionConfig())
-    'task:questions|data:|model:residual-places|seed:1|version:0.1.0'
+    'task:questions|data:|model:residual-positions|seed:1|version:0.1.0'
     """
     return (
         f"task:questions|data:{config.data.corpus}|model:{config.model.image.kind}-{config.model.attention}"
@@ -99,7 +100,7 @@ def describe_questions(config: QuestionConfig) -> str:
 def answer_figures(corpus: QuestionCorpus, scores: dict[str, AnswerScores]) -> dict[str, float]:
     """Name the figures of each side, such as test_accuracy and test_accuracy_color, with those of two baselines.
 
-    `majority` says the commonest training answer to everything, `question_only` the commonest to the same question.
+    `majority` gives the commonest training answer to everything, `question_only` the commonest to the same question.
     """
     texts, answers = zip(*((item.text, item.answer) for item in corpus.train.questions), strict=True)
     baselines = {
@@ -172,7 +173,7 @@ def _card(config: QuestionConfig, corpus: QuestionCorpus, run: Run, result: _Mea
         summary=f"Words of a question attend to the positions of a picture ({config.model.image.kind}); "
         f"{figures['parameters']:,.0f} parameters, trained with regard {__version__} in {figures['steps']:,.0f} steps.",
         data=_data(config, corpus),
-        license="MIT, drawn by regard" if config.data.corpus == BUILTIN else config.data.license,
+        license=license_of(config.data.corpus, config.data.license),
         figures=describe_answer_figures(figures),
         command=run.command,
         signature=describe_questions(config),
@@ -188,8 +189,8 @@ def _shown_questions(answerer: QuestionAnswerer, side: QuestionSide) -> list[Ask
     shown = []
     for number in range(min(SHOWN, len(side.pictures))):
         own = [item for item in side.questions if item.picture == number]
-        wanted = kinds[number % len(kinds)]
-        chosen = next((item for item in own if item.kind == wanted), own[0] if own else None)
+        kind = kinds[number % len(kinds)]
+        chosen = next((item for item in own if item.kind == kind), own[0] if own else None)
         if chosen is not None:
             result = answerer.ask_pixels(torch.from_numpy(side.pictures[number]), [chosen.text])[0]
             shown.append(Asking(result, chosen.answer, chosen.kind))

@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.config.read import read_settings
 from regard.data.builtin import corpus as builtin_corpus
-from regard.data.corpora.catalogue import LICENSE, check_builtin, held_out_size, is_builtin
+from regard.data.corpora.catalogue import check_builtin, held_out_size, is_builtin, license_of
 from regard.data.corpora.corpus import AnyCorpus, find_corpus, read_pairs
 from regard.data.corpora.pair import Pair
 from regard.data.corpora.report import Report
@@ -44,8 +44,8 @@ class Corpus(NamedTuple):
         """How much there is to train on."""
         train = self.train
         if not isinstance(train, StreamedPairs):
-            output = [pair.target.split() for pair in train]
-            words, vocabulary = sum(map(len, output)), len(set().union(*output))
+            target_words = [pair.target.split() for pair in train]
+            words, vocabulary = sum(map(len, target_words)), len(set().union(*target_words))
             linked = any(pair.links for pair in islice(train, 100))
         else:
             words, vocabulary, linked = train.words, train.vocabulary, train.linked
@@ -84,7 +84,7 @@ def gather_pairs(
     if not len(intake.hashes):
         problems = ", ".join(report.summary() for report in reports if report.dropped) or "nothing was read"
         raise DataError(
-            f"{data.name} must have at least one pair to train on; received none: {problems}. Look at the files, and "
+            f"{data.name} must have at least one pair to train on; received none: {problems}. Check the files, and "
             "at data.clean."
         )
     if valid:
@@ -109,10 +109,9 @@ def _draw(data: Data) -> Corpus:
     test = builtin_corpus(data.corpus, split="test", size=held_out, seed=data.seed)
     named = _read_held_out(data)
     if any(named):
-        known = HeldOut([*named[0], *named[1]])
-        train = [pair for pair in train if not known.shares(pair)]
-    if data.license == "unknown":
-        data = replace(data, license=LICENSE)
+        named_pairs = HeldOut([*named[0], *named[1]])
+        train = [pair for pair in train if not named_pairs.shares(pair)]
+    data = replace(data, license=license_of(data.corpus, data.license))
     return Corpus(train, named[0] or valid, named[1] or test, data, ())
 
 

@@ -29,7 +29,7 @@ class TrainingFiles:
 
     folder: Path
     count: Callable[[int], None] | None = None
-    """Told now and then how many pairs are done."""
+    """Receives now and then how many pairs are done."""
 
 
 def encode_pairs(pairs: Sequence[Pair], tokenizers: TokenizerPair) -> Examples:
@@ -135,8 +135,8 @@ def _portions(
 
 
 def _links(pairs: Pairs, tokenizers: TokenizerPair) -> list[tuple[Link, ...]]:
-    known = pairs.linked if isinstance(pairs, StreamedPairs) else any(pair.links for pair in pairs)
-    if not known:
+    linked = pairs.linked if isinstance(pairs, StreamedPairs) else any(pair.links for pair in pairs)
+    if not linked:
         raise ArgumentError(
             "`train.guided_alignment` must be 0 for data without word links; name a file of links (data.links), or "
             "train on a built-in corpus."

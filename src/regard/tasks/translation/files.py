@@ -23,7 +23,7 @@ from regard.tasks.translation.lines import LineTranslator, Tally
 from regard.training.failure import is_disk_full
 
 Watch: TypeAlias = Callable[[int, int], None]
-"""Told how many lines, and bytes of input, are done."""
+"""Receives how many lines, and bytes of input, are done."""
 CHUNK_LINES = 2000
 _MOST_BYTES = 2**20
 """Of a journal."""
@@ -139,7 +139,7 @@ class OutputFile:
 
     @contextmanager
     def _writing(self, path: Path) -> Iterator[None]:
-        """Say what cannot be written; of a disk that is full the caller knows more."""
+        """Describe what cannot be written; of a disk that is full the caller knows more."""
         try:
             yield
         except OSError as error:
@@ -168,27 +168,27 @@ def translate_file(
       A pipe cannot be read twice to find out, and is always begun anew.
     - `chunk_lines`: lines between two journals; they are also what is sorted by length.
     """
-    index = OutputFile(target)
-    index.check()
+    output_file = OutputFile(target)
+    output_file.check()
     rewind = _rewinder(source)
     resuming = not overwrite or rewind is not None
-    if resuming and (done := _find_done(index, source, settings)) is not None:
+    if resuming and (done := _find_done(output_file, source, settings)) is not None:
         work.lines, work.tally = done.lines, Tally.from_table(done.tally)
-        index.complete()
+        output_file.complete()
         return
     if os.path.exists(target) and not overwrite:
         raise ArgumentError(
             f"`output` must be a file that is not there yet; {target} is. Name another, or replace it with "
             "`overwrite=True`."
         )
-    going = resuming and os.path.exists(index.partial)
-    with index.opened() as file:
+    going = resuming and os.path.exists(output_file.partial)
+    with output_file.opened() as file:
         if overwrite and rewind is not None:
             rewind()
-        journal, rest = _begin(index, source, settings, going=going, rewind=rewind if overwrite else None)
+        journal, rest = _begin(output_file, source, settings, going=going, rewind=rewind if overwrite else None)
         file.truncate(journal.output_bytes)
-        _go_on(work, rest, index, file, journal, watch, chunk_lines)
-    index.complete()
+        _go_on(work, rest, output_file, file, journal, watch, chunk_lines)
+    output_file.complete()
 
 
 class _Rest(NamedTuple):

@@ -107,13 +107,13 @@ class Intake:
                 self.vocabulary.update(words)
 
     def _leaks_out(self, pair: Pair) -> bool:
-        result = self._known is not None and self._known.shares(pair)
-        if result:
-            index = f"pair {self._leaks.total + 1}"
-            self._leaks.drop("held out", place=index, text=f"{pair.source} ⇥ {pair.target}")
+        leaks = self._known is not None and self._known.shares(pair)
+        if leaks:
+            location = f"pair {self._leaks.total + 1}"
+            self._leaks.drop("held out", place=location, text=f"{pair.source} ⇥ {pair.target}")
         else:
             self._leaks.keep()
-        return result
+        return leaks
 
 
 def pair_bytes(pair: Pair) -> bytes:

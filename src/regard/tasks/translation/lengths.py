@@ -20,7 +20,7 @@ class Bound(NamedTuple):
 
 
 def find_bound(spec: NetworkSpec) -> Bound | None:
-    """Say what bounds the sentences of a model, if anything does.
+    """Describe what bounds the sentences of a model, if anything does.
 
     >>> find_bound(TransformerSpec(position="learned", max_length=80))
     Bound(key='model.max_length', most=80, target=True)

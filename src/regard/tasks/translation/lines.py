@@ -29,7 +29,7 @@ class Translate(Search):
     prefix: str = ""
     """Text that every output must begin with."""
     unknown: Unknown = "replace"
-    """What to do with `<unk>` of a model of whole words: replace it by the source word it looked at, or keep it."""
+    """For `<unk>` of a model of whole words: replace it by the source word that it attends to most, or keep it."""
     respell: bool = True
     """Read words that are unknown as typed, but known with other accents or case, as the model knows them."""
     max_source_length: int = MAX_SOURCE_LENGTH
@@ -77,7 +77,7 @@ class Tally:
         self.respelled_words += new[: _NAMED - len(self.respelled_words)]
 
     def warnings(self, reach: int) -> list[str]:
-        """Say it in sentences; `reach` is how many tokens are read of a line."""
+        """Write the findings as sentences; `reach` is how many tokens are read of a line."""
         outcome = []
         if self.respelled_lines:
             where = _named(self.respelled_lines, self.first_respelled).replace("of them", "lines")
@@ -153,7 +153,7 @@ class LineTranslator:
         return "".join(f"{write(outputs)}\n" for outputs in outcome).encode()
 
     def warnings(self) -> list[str]:
-        """Say what was not as it should be."""
+        """Describe what was not as it should be."""
         return self.tally.warnings(self.translator.reach.source)
 
 
@@ -172,18 +172,18 @@ def to_text(outputs: Sequence[Translation]) -> str:
 def to_json(outputs: Sequence[Translation], *, weights: WeightsWanted = "mean") -> str:
     """Write the best output of a line as a JSON object; of several, all are in `n_best`, best first."""
     best = outputs[0]
-    text = {"source": best.source, "read_as": dict(best.read.words), **_tell(best, weights)}
-    text["source_tokens"] = best.source_tokens
+    table = {"source": best.source, "read_as": dict(best.read.words), **_tell(best, weights)}
+    table["source_tokens"] = best.source_tokens
     if len(outputs) > 1:
-        text["n_best"] = [_tell(item, weights) for item in outputs]
+        table["n_best"] = [_tell(item, weights) for item in outputs]
     try:
-        return json.dumps(text, ensure_ascii=False, allow_nan=False)
+        return json.dumps(table, ensure_ascii=False, allow_nan=False)
     except ValueError:  # a weight that is no number
-        return json_text(text)
+        return json_text(table)
 
 
 def _tell(one: Translation, weights: WeightsWanted) -> dict[str, Any]:
-    description: dict[str, Any] = {
+    table: dict[str, Any] = {
         "text": one.text,
         "score": round(one.score, 6),
         "log_probability": round(one.log_probability, 6),
@@ -192,9 +192,9 @@ def _tell(one: Translation, weights: WeightsWanted) -> dict[str, Any]:
     }
     if weights != "none":
         attended = one.weights if weights == "all" else one.alignment_weights
-        description["alignment"] = format_links(one.links_by("whitespace"))
-        description["weights"] = [] if attended is None else _rounded(attended.tolist())
-    return description
+        table["alignment"] = format_links(one.links_by("whitespace"))
+        table["weights"] = [] if attended is None else _rounded(attended.tolist())
+    return table
 
 
 def _rounded(numbers: Any) -> Any:

@@ -46,7 +46,7 @@ def gold_weights(batch: Batch) -> Float[Tensor, "batch target source"]:
 
 
 def _positions(words: Sequence[int]) -> dict[int, list[int]]:
-    indices: dict[int, list[int]] = {}
+    positions: dict[int, list[int]] = {}
     for token, word in enumerate(words):
-        indices.setdefault(word, []).append(token)
-    return indices
+        positions.setdefault(word, []).append(token)
+    return positions

@@ -60,8 +60,8 @@ class Translator:
     """A model with its tokenizers: plain text in, plain text out.
 
     - `model`: one, in evaluation mode, or several with one vocabulary, whose probabilities are averaged.
-    - `unknown`: a model of whole words says `<unk>` for words outside its vocabulary. Nobody wants to read that, so it
-      is replaced by the source word it looked at most, or by that word's entry in `dictionary`; "keep" leaves it.
+    - `unknown`: a model of whole words outputs `<unk>` for words outside its vocabulary. "replace" puts
+      the source word that it attends to most there, or the entry of that word in `dictionary`; "keep" leaves it.
     - `max_source_length`: tokens that are read of one sentence, `</s>` included; the rest of a longer one is left out,
       which `Translation.cut` counts. Where positions are learned, the model may take fewer.
     - `respell`: read words that are unknown as typed, but known with other accents or case, as the model knows them
@@ -92,7 +92,7 @@ class Translator:
         self.respells = respell
         unused = untrained or Untrained()
         self._respellers = [Respeller(side, unused=lacking) for side, lacking in zip(tokenizers, unused, strict=True)]
-        self._speaker: AnyModel = self.model if len(self.models) == 1 else Ensemble(self.models)
+        self._predictor: AnyModel = self.model if len(self.models) == 1 else Ensemble(self.models)
 
     @property
     def model(self) -> TranslationModel:
@@ -158,7 +158,7 @@ class Translator:
         """Give the `n_best` outputs of each sentence, best first.
 
         Sentences of like length are searched together; a batch has at most `batch_tokens` source tokens, counted once
-        for each hypothesis. For `weights`, what was found is read once more, whole, to see where the model looks.
+        for each hypothesis. For `weights`, the outputs are forced through the model once more.
         `prefixes` are the text that the outputs of each sentence must begin with, "" for any; the outputs of a sentence
         of nothing stay empty. `max_source_length` lets the model read fewer tokens than it could, `</s>` included.
         """
@@ -169,7 +169,7 @@ class Translator:
         source, cut = self._encode(read, max_source_length)
         search = search or Search()
         outcome = search_batches(
-            self._speaker,
+            self._predictor,
             source,
             search,
             prefix=None if prefixes is None else self._begin(prefixes, len(texts), search.max_length),
@@ -187,7 +187,9 @@ class Translator:
         source, cut = self._encode(read, max_source_length)
         ids = torch.tensor([[*source[0].tolist(), END]], device=self.device)
         with torch.inference_mode():
-            [(outputs, tree)] = decode_with_tree(self._speaker, ids, search=search, start=START, end=END, pruned=pruned)
+            [(outputs, tree)] = decode_with_tree(
+                self._predictor, ids, search=search, start=START, end=END, pruned=pruned
+            )
         return self._translations([text], read, source, cut, [outputs], weights=False)[0], tree
 
     def _translations(
@@ -204,8 +206,8 @@ class Translator:
         for index, outputs in enumerate(outcome):
             check_output((one.score for one in outputs), of=texts[index])
         if weights or self.replaces_unknown:
-            wanted = (lambda one: True) if weights else (lambda one: UNKNOWN in one.tokens)
-            outcome = add_weights(self._speaker, source, outcome, wanted=wanted, device=self.device)
+            needs_weights = (lambda one: True) if weights else (lambda one: UNKNOWN in one.tokens)
+            outcome = add_weights(self._predictor, source, outcome, wanted=needs_weights, device=self.device)
         return [
             [
                 self._describe(
@@ -219,7 +221,7 @@ class Translator:
     def force(
         self, sources: Sequence[str], targets: Sequence[str], *, weights: bool = False, batch_tokens: int = 4096
     ) -> list[Translation]:
-        """Let the model say given translations: how likely each token was, and where it looked for it."""
+        """Force translations through the model: the probability of each token, and what it attends to."""
         _check_texts("sources", sources)
         _check_texts("targets", targets)
         if len(sources) != len(targets):
@@ -230,7 +232,7 @@ class Translator:
         source, cut = self._encode(read)
         examples = Examples(source=source, target=self.tokenizers.target.encode_batch(targets))
         plan = make_index_batches(source.lengths + 1, examples.target.lengths + 1, tokens=batch_tokens, shuffle=False)
-        outcome = dict(force_batches(self._speaker, examples, plan, weights=weights, device=self.device))
+        outcome = dict(force_batches(self._predictor, examples, plan, weights=weights, device=self.device))
         return [
             self._describe(text, read[index], targets[index], outcome[index], source[index], cut[index], weights)
             for index, text in enumerate(sources)
@@ -243,15 +245,15 @@ class Translator:
         reading: Reading | None = None,
         words: Division = "marks",
     ) -> list[Alignment]:
-        """Link the words of sentence pairs by where the model looks as it says the target; see `tasks.alignment`."""
-        from regard.tasks.alignment.align import align  # which knows translators
+        """Link the words of sentence pairs by attention, the model forced to the target; see `tasks.alignment`."""
+        from regard.tasks.alignment.align import align  # imports this module
 
-        received = [item if isinstance(item, Pair) else Pair(source=item[0], target=item[1]) for item in pairs]
-        return align(self, received, reading=reading or Reading(), words=words)
+        examples = [item if isinstance(item, Pair) else Pair(source=item[0], target=item[1]) for item in pairs]
+        return align(self, examples, reading=reading or Reading(), words=words)
 
     def inspect(self, text: str, *, target: str | None = None, search: Search | None = None) -> Inspection:
-        """See where every layer and head looks as the model says `target`, or the best that `search` finds."""
-        from regard.tasks.inspected import inspect_translator  # which knows translators
+        """Record what every layer and head attends to for `target`, or for the best output of `search`."""
+        from regard.tasks.inspected import inspect_translator  # imports this module
 
         return inspect_translator(self, text, target=target, search=search)
 
@@ -341,8 +343,8 @@ def load(
     folders = [open_model(item) for item in paths]
     for folder in folders:
         check_kind(folder, "translate")
-    index = pick_device(device, argument="device")
-    loaded = [_read_parts(folder, index) for folder in folders]
+    target_device = pick_device(device, argument="device")
+    loaded = [_read_parts(folder, target_device) for folder in folders]
     tokenizers = shared_tokenizers(folders, [item.tokenizers for item in loaded])
     untrained = Untrained.common([item.untrained for item in loaded])
     tied = all(_shares_vectors(item.config.model) for item in loaded)
@@ -359,7 +361,7 @@ def load(
 
 
 def _shares_vectors(spec: ModelSpec) -> bool:
-    """Tell whether source and target words have the same vectors."""
+    """Return whether source and target words have the same vectors."""
     match spec:
         case RecurrentSpec() | TransformerSpec():
             return spec.tie in ("embeddings", "all")

@@ -61,7 +61,10 @@ def named_model(name: str, *, tokens: int = 1_000_000, vocabulary: int = 10_000)
     >>> named_model("statistical").kind
     'statistical'
     """
-    return COUNTING[name] if name in COUNTING else preset(name, tokens=tokens, vocabulary=vocabulary)
+    if name in COUNTING:
+        return COUNTING[name]
+    find_preset(name, {**PRESETS, **COUNTING}, of="a model")  # the error names the one that counts too
+    return preset(name, tokens=tokens, vocabulary=vocabulary)
 
 
 def _fixed(tokens: int, vocabulary: int) -> RecurrentSpec:

@@ -111,9 +111,9 @@ def add_weights(
     )
     plan = plan_by_cells(examples.source.lengths + 1, examples.target.lengths + 1)
     with_weights = [list(item) for item in results]
-    for index, encoded in force_batches(model, examples, plan, weights=True, device=device):
+    for index, forced in force_batches(model, examples, plan, weights=True, device=device):
         (row, rank), item = chosen[index], outputs[index]
-        attended = None if encoded.weights is None else encoded.weights[..., : len(item.tokens), :]
+        attended = None if forced.weights is None else forced.weights[..., : len(item.tokens), :]
         with_weights[row][rank] = replace(item, weights=attended)
     return with_weights
 
@@ -151,7 +151,7 @@ def force_batches(
     for indices in plan:
         batch = make_batch(examples, indices).to(device)
         with torch.inference_mode():
-            encoded = force(
+            forced = force(
                 model,
                 batch.source,
                 batch.source_lengths,
@@ -160,6 +160,6 @@ def force_batches(
                 batch.target_lengths,
                 weights=weights,
             )
-        for index, item in zip(indices.tolist(), encoded, strict=True):
+        for index, item in zip(indices.tolist(), forced, strict=True):
             # A copy on the CPU is an ordinary tensor, which may take part in training too.
             yield index, item if item.weights is None else replace(item, weights=item.weights.cpu().clone())

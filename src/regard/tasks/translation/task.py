@@ -105,4 +105,5 @@ TASK = Task(
     suit=_suit,
     pairs=True,
     several=True,
+    starts=True,
 )

@@ -59,9 +59,9 @@ def sample(pairs: StreamedPairs, most: int = _SAMPLE) -> Iterable[Pair]:
 
 def count_tokens(pairs: Pairs, tokenizer: Tokenizer) -> Int[Tensor, " vocabulary"]:
     """Count how often each token, and the end, occurs in the targets of the first pairs."""
-    output = tokenizer.encode_batch(pair.target for pair in islice(pairs, _COUNTED))
-    counts = np.bincount(output.values, minlength=tokenizer.size)
-    counts[END] += len(output)
+    targets = tokenizer.encode_batch(pair.target for pair in islice(pairs, _COUNTED))
+    counts = np.bincount(targets.values, minlength=tokenizer.size)
+    counts[END] += len(targets)
     return torch.from_numpy(counts)
 
 

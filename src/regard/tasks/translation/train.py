@@ -46,7 +46,7 @@ Count = Callable[[str, int], None]
 def train_translator(config: Config, corpus: Corpus, run: Run, *, count: Count | None = None) -> Trained:
     """Train, or go on, and write the model folder, its card and the report.
 
-    A run that is finished gives its figures again. `count` is told how far the work before training is.
+    A run that is finished gives its figures again. `count` receives how far the work before training is.
     """
     signature = describe(config)
     if (result := run.figures_again()) is not None:
@@ -182,8 +182,8 @@ def _measure(fitted: _Fitted, corpus: Corpus, tokenizers: TokenizerPair) -> dict
 def _measure_counted(translator: Translator, corpus: Corpus) -> dict[str, float]:
     """Measure a model that counts, by beam search: greedily, it commits to a word before it knows the next."""
     result = translator.force(_sources(corpus.valid), [pair.target for pair in corpus.valid])
-    description = [value for item in result for value in item.hypothesis.log_probabilities]
-    figures = {"valid_perplexity": math.exp(min(-math.fsum(description) / len(description), 50.0))}
+    log_probabilities = [value for item in result for value in item.hypothesis.log_probabilities]
+    figures = {"valid_perplexity": math.exp(min(-math.fsum(log_probabilities) / len(log_probabilities), 50.0))}
     for side, pairs in (("valid", corpus.valid), ("test", corpus.test)):
         if pairs:
             figures |= _score(side, translator.translate(_sources(pairs)), pairs)
@@ -251,9 +251,9 @@ def _describe_figures(figures: dict[str, float]) -> dict[str, str]:
         "steps": "steps",
         "tokens": "target tokens seen",
     }
-    description = {
-        text: f"{figures[name]:,.2f}" if name.startswith(("test", "valid")) else f"{figures[name]:,.0f}"
-        for name, text in names.items()
+    shown = {
+        label: f"{figures[name]:,.2f}" if name.startswith(("test", "valid")) else f"{figures[name]:,.0f}"
+        for name, label in names.items()
         if name in figures
     }
-    return description | {"time": time.strftime("%H:%M:%S", time.gmtime(figures["seconds"]))}
+    return shown | {"time": time.strftime("%H:%M:%S", time.gmtime(figures["seconds"]))}

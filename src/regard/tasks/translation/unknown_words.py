@@ -1,4 +1,4 @@
-"""Unknown words: what a model of whole words could not say is taken from the source, where it totals."""
+"""Unknown words: what a model of whole words cannot output is taken from the source, by attention."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,15 +22,15 @@ def replace_unknown(
     tokenizers: TokenizerPair,
     dictionary: Mapping[str, str],
 ) -> str:
-    r"""Write an output with each `<unk>` replaced by the source word that it totals at most, or by its translation.
+    r"""Write an output with each `<unk>` replaced by the source word that it attends to most, or by its translation.
 
     $$j = \arg\max_j \sum_{k \in \text{word } j} \bar\alpha_{ik}$$
 
-    where $\bar\alpha$ are the weights an alignment is read from and $i$ is the place of `<unk>`; `</s>` is left out.
+    where $\bar\alpha$ are the weights an alignment is read from and $i$ is the position of `<unk>`; `</s>` is left out.
     A word that `dictionary` does not know is copied, as names and numbers want to be.
 
     Reference: Luong et al. (2015), section 3.3, arXiv:1410.8206; Jean et al. (2015), section 3.3, arXiv:1412.2007.
-    Differs: the place comes from attention, as in Luong, Pham and Manning (2015), section 4.1, arXiv:1508.04025.
+    Differs: the position comes from attention, as in Luong, Pham and Manning (2015), section 4.1, arXiv:1508.04025.
     """
     names = words(tokenizers.source.normalize(source))
     numbers = tokenizers.source.encode(source).words

@@ -4,6 +4,8 @@ from regard.data.builtin.es_en.verbs import SPANISH
 from regard.data.corpora.pair import Pair, words
 from unit.data.builtin.lexicon import ADJECTIVE_FORMS, NOUN_FORMS, PROPER
 
+pytestmark = pytest.mark.slow
+
 MARKS = frozenset(".,;?¿")
 # Words that may have no sure counterpart, because the other language does without them.
 LOOSE = {

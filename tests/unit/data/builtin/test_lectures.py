@@ -24,6 +24,7 @@ def test_the_lectures_sentences_are_derived_with_their_alignment(name: str) -> N
     assert corpus(name, split="lectures", size=1, seed=9)[0].source == SENTENCES[name][0][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CORPORA)
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
 def test_no_other_split_has_them_nor_their_translation(name: str, split: Split, draw: Draw) -> None:

@@ -119,6 +119,7 @@ def test_broken_xml_is_refused_with_its_line(tmx):
         tmx(document=(HEAD + unit(en_US="a", de="b")).encode(), bad="skip")
 
 
+@pytest.mark.slow
 def test_a_large_compressed_file_streams_in_little_memory(tmp_path):
     path = tmp_path / "memory.tmx"
     path.write_bytes(gzip.compress((HEAD + unit(en_US="dog " * 1000, de="Hund " * 1000) * 1000 + TAIL).encode()))

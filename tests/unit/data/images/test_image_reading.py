@@ -157,11 +157,11 @@ def test_idx_images_must_go_with_their_labels(tmp_path):
         read_idx_images(labels)
     labels.unlink()
     with pytest.raises(
-        DataError, match=r"must lie beside it.*no train-labels-idx1-ubyte\. Name their file: --set data"
+        DataError, match=r"must lie beside it.*no train-labels-idx1-ubyte\. Name their file: data\.labels"
     ):
         read_idx_images(path)
     alone = path.rename(tmp_path / "alone.idx")
-    with pytest.raises(DataError, match=r"received a name without the word images\. Name their file: --set data"):
+    with pytest.raises(DataError, match=r"received a name without the word images\. Name their file: data\.labels"):
         read_idx_images(alone)
     alone.rename(path)
     path.write_bytes(idx(np.zeros((0, 2, 2))))

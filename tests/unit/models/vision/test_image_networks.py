@@ -12,7 +12,7 @@ from regard.inspection import record
 from regard.models.sequence.build import count_parameters
 from regard.models.vision.build import build_image_encoder
 from regard.models.vision.features import Standardize, lay_out
-from regard.models.vision.patch_transformer import VisionTransformer, roll_out
+from regard.models.vision.patch_transformer import VisionTransformer, rollout
 from regard.models.vision.residual import ResidualBlock, ResidualNetwork
 from regard.tasks.images.settings import IMAGE_ENCODERS
 
@@ -98,7 +98,7 @@ def test_the_transformer_attends_through_the_seam():
     for one, call in zip(looked.positions, trace.calls, strict=False):
         torch.testing.assert_close(one.weights.flatten(1), call.weights.mean(1)[:, 0, 1:])
         assert one.limit == 8 / 6
-    rolled = roll_out([call.weights for call in trace.calls])
+    rolled = rollout([call.weights for call in trace.calls])
     torch.testing.assert_close(looked.positions[2].weights.flatten(1), rolled[:, 0, 1:])
     torch.testing.assert_close(rolled.sum(-1), torch.ones(2, 7))
 
@@ -152,7 +152,7 @@ def test_places_are_read_row_by_row():
             lambda: transformer()(torch.rand(1, 3, 8, 8)),
             "the network was made for, (8, 12); received (8, 8). Resize it",
         ),
-        (lambda: roll_out([]), "`weights` must hold those of at least one block; received none."),
+        (lambda: rollout([]), "`weights` must hold those of at least one block; received none."),
         (lambda: ResidualSpec(widths=(0,)), "`widths` must name a width of at least 1 for each stage; received [0]."),
         (lambda: ResidualSpec(widths=(4,), attention="both"), "must be at most the least of `widths`, 4; received 8."),
         (lambda: ResidualSpec(attention="x"), "`attention` must be one of none, channel, spatial, both; received"),

@@ -28,8 +28,8 @@ def complements(scene: Scene, subject: Nominal, action: Action, *, clitics: bool
         case "person":
             return _person(scene, subject, action, clitics=clitics)
         case "give":
-            received = thing(scene, scene.mention(action.what), owner=subject, acquaintance=action.acquaintance)
-            return to_somebody(scene, subject, received), received
+            gift = thing(scene, scene.mention(action.what), owner=subject, acquaintance=action.acquaintance)
+            return to_somebody(scene, subject, gift), gift
         case "go":
             return _go(scene, subject, action), None
         case "stay":
@@ -51,8 +51,8 @@ def _thing(scene: Scene, subject: Nominal, action: Action, *, clitics: bool) -> 
         it = of_noun(noun, Unit(), NOTHING, plural=draw_plural(scene, noun))
         return (refer(it), *_extras(scene, subject, action)), it
     if action.name not in _NEWLY_MET and has_relatives(noun) and scene.maybe(0.15):
-        known = noun_phrase(scene, noun, "the", plural=draw_plural(scene, noun), plain=True)
-        return (piece(with_relative(scene, known, avoid=action.verb.english.base).phrase),), known
+        noun_of_clause = noun_phrase(scene, noun, "the", plural=draw_plural(scene, noun), plain=True)
+        return (piece(with_relative(scene, noun_of_clause, avoid=action.verb.english.base).phrase),), noun_of_clause
     built = _object(scene, subject, action, noun)
     return (piece(built.phrase), *_extras(scene, subject, action)), built
 

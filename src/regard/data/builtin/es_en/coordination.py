@@ -64,8 +64,16 @@ def _second(scene: Scene, first: Event, it: Nominal) -> tuple[Action, tuple[Piec
 
 def another_deed(scene: Scene, subject: Nominal) -> Phrase | None:
     """Do one thing and then another: trabajó en casa y después visitó a su abuela."""
-    item, other = suitable(scene, subject, _LATER), suitable(scene, subject, _LATER)
-    if scene.tense not in ("present", "past") or item is None or other is None or item.name == other.name:
+    first_action, second_action = suitable(scene, subject, _LATER), suitable(scene, subject, _LATER)
+    if (
+        scene.tense not in ("present", "past")
+        or first_action is None
+        or second_action is None
+        or first_action.name == second_action.name
+    ):
         return None
-    first, second = event(scene, subject, action=item).clause, event(scene, subject, action=other).clause
+    first, second = (
+        event(scene, subject, action=first_action).clause,
+        event(scene, subject, action=second_action).clause,
+    )
     return first.statement().then(both("y", "and")).then(both("después", "then")).then(second.predicate())

@@ -67,8 +67,8 @@ def determine(scene: Scene, noun: Noun, choice: Determiner, *, plural: bool, own
                 return both("unas" if gender == "f" else "unos", "some")
             return both("una" if gender == "f" else "un", "a")
         case "this" | "that":
-            stem, item, several = _POINTING[choice]
-            return both(stem + _ending(gender, plural=plural, masculine="e"), several if plural else item)
+            stem, singular, plural_form = _POINTING[choice]
+            return both(stem + _ending(gender, plural=plural, masculine="e"), plural_form if plural else singular)
         case "number":
             return both(*scene.draw.pick(_NUMBERS))
         case "many":

@@ -23,8 +23,8 @@ def _finish(told: Phrase) -> Phrase:
 
 
 def _derive(draw: Draw, wanted: int) -> Phrase | None:
-    text = derive(draw, wanted)
-    return None if text is None else _finish(text)
+    phrase = derive(draw, wanted)
+    return None if phrase is None else _finish(phrase)
 
 
 def lectures() -> tuple[Phrase, ...]:

@@ -70,8 +70,8 @@ def _experience(nominal: Nominal) -> tuple[Nominal, Piece]:
 
 def _kind(noun: Noun) -> tuple[Phrase, bool]:
     head = Unit()
-    output = say(head, noun, plural=noun.counted)
-    return Phrase(head.loosely(article(noun, plural=noun.counted)) + output.source, output.target), noun.counted
+    phrase = say(head, noun, plural=noun.counted)
+    return Phrase(head.loosely(article(noun, plural=noun.counted)) + phrase.source, phrase.target), noun.counted
 
 
 def two_of_a_kind(scene: Scene) -> tuple[tuple[Phrase, bool], tuple[Phrase, bool]]:

@@ -57,13 +57,13 @@ def noun_phrase(
     determiner = determine(scene, noun, choice, plural=plural, owner=owner)
     adjectives = () if plain else describe(scene, noun, plural=plural, new=is_new(choice))
     head = Unit()
-    output = say(head, noun, plural=plural)
-    source, target = determiner.source + output.source, determiner.target
+    phrase = say(head, noun, plural=plural)
+    source, target = determiner.source + phrase.source, determiner.target
     for adjective in adjectives:
         source += adjective.source
     for adjective in reversed(adjectives):
         target += adjective.target
-    return of_noun(noun, head, Phrase(source, target + output.target), plural=plural)
+    return of_noun(noun, head, Phrase(source, target + phrase.target), plural=plural)
 
 
 def several_at_times(noun: Noun) -> bool:
@@ -86,13 +86,13 @@ def thing(scene: Scene, noun: Noun, *, owner: Nominal | None = None, acquaintanc
 def belonging(scene: Scene, noun: Noun, possessor: Nominal, *, plural: bool) -> Nominal:
     """Build what is somebody's: el libro viejo de Ana, Ana's old book."""
     head, of = Unit(), Unit()
-    output = say(head, noun, plural=plural)
-    source = head.loosely(article(noun, plural=plural)) + output.source
+    phrase = say(head, noun, plural=plural)
+    source = head.loosely(article(noun, plural=plural)) + phrase.source
     target = possessor.phrase.target + of("'s")
     for adjective in describe(scene, noun, plural=plural, new=False):
         source, target = source + adjective.source, target + adjective.target
     source += of("de") + possessor.phrase.source
-    return of_noun(noun, head, Phrase(source, target + output.target), plural=plural)
+    return of_noun(noun, head, Phrase(source, target + phrase.target), plural=plural)
 
 
 def portion(scene: Scene) -> Nominal:

@@ -48,10 +48,10 @@ def yes_or_no(scene: Scene) -> Phrase:
     if modal == "can" and subject.slot == SECOND:
         modal = "want"
     action = choose_action(scene, subject)
-    wanted = event(scene, subject, action=action, modal=modal if action.willed else None).clause.question()
+    phrase = event(scene, subject, action=action, modal=modal if action.willed else None).clause.question()
     if (not action.willed and scene.tense == "present") or not scene.draw.chance(0.25):
-        return wanted
-    return wanted.then(time(scene, "future" if modal is not None and action.willed else None))
+        return phrase
+    return phrase.then(time(scene, "future" if modal is not None and action.willed else None))
 
 
 def request(scene: Scene) -> Phrase:
@@ -59,8 +59,8 @@ def request(scene: Scene) -> Phrase:
     action = scene.draw.pick(GIFTS)
     you = pronoun(SECOND, draw_gender(scene.draw)).drop()
     receiver = pronoun(scene.draw.pick((FIRST, FIRST, FIRST_PLURAL)), "m")
-    received = thing(scene, scene.mention(action.what), owner=you, acquaintance="handed")
-    pieces = to_speaker(receiver, received)
+    gift = thing(scene, scene.mention(action.what), owner=you, acquaintance="handed")
+    pieces = to_speaker(receiver, gift)
     return Clause(subject=you, group=with_modal("can", action.verb, SECOND), pieces=pieces).question()
 
 
@@ -73,8 +73,8 @@ def what(scene: Scene) -> Phrase:
 
 def who(scene: Scene) -> Phrase:
     """Ask who: ¿Quién lava los platos?"""
-    wanted = both("quién", "who")
-    somebody = Nominal(phrase=wanted, head=Unit(), slot=THIRD, gender="m", kind="person")
+    word = both("quién", "who")
+    somebody = Nominal(phrase=word, head=Unit(), slot=THIRD, gender="m", kind="person")
     return _timed(scene, event(scene, somebody).clause.statement(), 0.2)
 
 
@@ -134,9 +134,9 @@ def which(scene: Scene) -> Phrase:
 def with_whom(scene: Scene) -> Phrase:
     """Ask with whom, which English leaves to the end: ¿Con quién vives?, Who do you live with?"""
     action = _suitable(scene, [action for action in (*STAYS, *TRIPS[:1]) if action.friend])
-    company, wanted = both("con", "with"), both("quién", "who")
+    company, word = both("con", "with"), both("quién", "who")
     pieces = complements(scene, person_asked_about(scene), action)[0][:1] if action.frame == "go" else ()
-    source, target = _ask(scene, wanted, action, pieces, timed=False)
+    source, target = _ask(scene, word, action, pieces, timed=False)
     return Phrase(company.source + source, target + company.target)
 
 
@@ -149,8 +149,8 @@ def _ask(scene: Scene, word: Phrase, action: Action, pieces: tuple[Piece, ...] |
     if pieces is None:
         pieces, _ = complements(scene, subject, action)
     clause = Clause(subject=subject, group=verb_group(scene, subject, action), pieces=pieces)
-    wanted = word.then(clause.question("third"))
-    return _timed(scene, wanted, 0.25) if timed else wanted
+    phrase = word.then(clause.question("third"))
+    return _timed(scene, phrase, 0.25) if timed else phrase
 
 
 def _timed(scene: Scene, asked: Phrase, probability: float) -> Phrase:

@@ -20,9 +20,9 @@ _COUNTED = nouns("animal coche bicicleta maleta hermano hermana hijo hija amigo 
 
 def from_where(scene: Scene) -> Phrase:
     """Ask where somebody is from: ¿De dónde eres?"""
-    origin, wanted = both("de", "from"), both("dónde", "where")
+    origin, word = both("de", "from"), both("dónde", "where")
     subject = person_asked_about(scene)
-    source, target = wanted.then(Clause(subject=subject, group=copula("ser", subject.slot)).question())
+    source, target = word.then(Clause(subject=subject, group=copula("ser", subject.slot)).question())
     return Phrase(origin.source + source, target + origin.target)
 
 
@@ -73,5 +73,5 @@ def how_many_had(scene: Scene) -> Phrase:
     action, subject = HAVINGS[0], person_asked_about(scene)
     noun = scene.mention(_COUNTED)
     many = both("cuántas" if noun.gender == "f" else "cuántos", "how many")
-    wanted = Clause(subject=subject, group=simple(action.verb, subject.slot)).question()
-    return many.then(say(Unit(), noun, plural=True)).then(wanted)
+    rest = Clause(subject=subject, group=simple(action.verb, subject.slot)).question()
+    return many.then(say(Unit(), noun, plural=True)).then(rest)

@@ -75,9 +75,13 @@ def meanwhile(scene: Scene, subject: Nominal) -> Phrase | None:
     first, second = suitable(scene, subject, _SLOW), suitable(scene, other, _SLOW)
     if first is None or second is None or first.name == second.name:
         return None
-    while_, item = both("mientras", "while"), event(scene, subject, action=first).clause.statement()
-    two = event(scene, other, action=second).clause.statement()
-    return while_.then(item).then(comma()).then(two) if scene.draw.chance(0.5) else item.then(while_).then(two)
+    while_, first_clause = both("mientras", "while"), event(scene, subject, action=first).clause.statement()
+    second_clause = event(scene, other, action=second).clause.statement()
+    return (
+        while_.then(first_clause).then(comma()).then(second_clause)
+        if scene.draw.chance(0.5)
+        else first_clause.then(while_).then(second_clause)
+    )
 
 
 def in_order_to(scene: Scene, subject: Nominal) -> Phrase | None:

@@ -1,4 +1,4 @@
-"""What one sentence has fixed so far: when it happens, how richly it is told, and what it has mentioned."""
+"""What one sentence has fixed so far: when it happens, how detailed it is, and what it has mentioned."""
 
 from collections.abc import Sequence
 from typing import Literal, TypeAlias

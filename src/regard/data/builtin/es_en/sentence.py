@@ -45,17 +45,17 @@ def derive(draw: Draw, wanted: int) -> Told:
     """Derive a sentence of about `wanted` words, in any of the ways that suit that length."""
     scene = Scene(draw, tense=draw.weigh(_TENSES), rich=min(1.0, max(0.1, (wanted - 2) / 12)))
     if wanted > 20 or (wanted > 12 and draw.chance(0.6)):
-        description = _many(scene, wanted)
+        sentence = _many(scene, wanted)
     elif wanted < 5 + draw.between(1, 12):
         scene.alone = True
-        description = draw.weigh(_ONE)(scene)
+        sentence = draw.weigh(_ONE)(scene)
     else:
-        description = _two(scene)
-    if description is None or (scene.needs_time and not scene.has_time):
+        sentence = _two(scene)
+    if sentence is None or (scene.needs_time and not scene.has_time):
         return None
-    if description.source[-1].text != "?" and draw.chance(0.5 if wanted <= 20 else 0.8):
-        description = description.then(both(".", "."))
-    return description
+    if sentence.source[-1].text != "?" and draw.chance(0.5 if wanted <= 20 else 0.8):
+        sentence = sentence.then(both(".", "."))
+    return sentence
 
 
 def protagonist(scene: Scene) -> Nominal:
@@ -72,15 +72,10 @@ def protagonist(scene: Scene) -> Nominal:
 def _two(scene: Scene, *, timed: float = 0.3) -> Told:
     """Tell two things that belong together, perhaps with the time in front."""
     rule, timely = scene.draw.weigh(_TWO)
-    description = rule(scene, protagonist(scene))
-    if (
-        description is None
-        or not timely
-        or scene.has_time
-        or description.source[0].text in ("mientras", "antes", "después")
-    ):
-        return description
-    return time(scene).then(description) if scene.needs_time or scene.maybe(timed) else description
+    sentence = rule(scene, protagonist(scene))
+    if sentence is None or not timely or scene.has_time or sentence.source[0].text in ("mientras", "antes", "después"):
+        return sentence
+    return time(scene).then(sentence) if scene.needs_time or scene.maybe(timed) else sentence
 
 
 def _deed(scene: Scene) -> Told:
@@ -98,11 +93,11 @@ def _deed(scene: Scene) -> Told:
     clause = event(scene, who, action=action, modal=modal, negative=negative).clause
     if scene.tense == "present" and modal is None and action.willed and not negative and scene.draw.chance(0.12):
         return replace(clause, adverb=frequency(scene)).statement()
-    text = clause.statement()
+    phrase = clause.statement()
     if (not action.willed and scene.tense == "present") or not (scene.needs_time or scene.draw.chance(0.35)):
-        return text
+        return phrase
     when_ = time(scene, "future" if modal is not None and scene.tense == "present" else None)
-    return when_.then(text) if scene.draw.chance(0.5) else text.then(when_)
+    return when_.then(phrase) if scene.draw.chance(0.5) else phrase.then(when_)
 
 
 def _being(scene: Scene) -> Told:
@@ -152,8 +147,8 @@ def _question(scene: Scene) -> Told:
     ask: Callable[[Scene], Told] = scene.draw.weigh(_QUESTIONS)
     if ask is question.when and scene.tense not in ("past", "future"):
         scene.tense = "past"
-    wanted = ask(scene)
-    return None if wanted is None else question.mark(wanted)
+    phrase = ask(scene)
+    return None if phrase is None else question.mark(phrase)
 
 
 _QUESTIONS: tuple[tuple[float, Callable[[Scene], Told]], ...] = (
@@ -206,14 +201,14 @@ _TWO: tuple[tuple[float, tuple[Callable[[Scene, Nominal], Told], bool]], ...] = 
 
 def _many(scene: Scene, wanted: int) -> Told:
     """Tell several things of several people, in one tense."""
-    text = _two(scene, timed=0.5)
-    if text is None:
+    sentence = _two(scene, timed=0.5)
+    if sentence is None:
         return None
-    while len(text.source) < wanted - 3:
+    while len(sentence.source) < wanted - 3:
         more = _two(scene, timed=0.0)
         if more is not None:
-            text = text.then(_connective(scene, text, more)).then(more)
-    return text
+            sentence = sentence.then(_connective(scene, sentence, more)).then(more)
+    return sentence
 
 
 def _connective(scene: Scene, told: Phrase, more: Phrase) -> Phrase:

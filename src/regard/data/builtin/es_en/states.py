@@ -1,4 +1,4 @@
-"""How people and things are, told to explain what people do: tiene hambre, está cansada, es caro."""
+"""How people and things are, to explain what people do: tiene hambre, está cansada, es caro."""
 
 from regard.data.builtin.es_en.adjectives import find
 from regard.data.builtin.es_en.clause import Clause, piece

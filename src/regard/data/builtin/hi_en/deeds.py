@@ -108,10 +108,10 @@ def _place(scene: Scene, verb: Verb, subject: Nominal, rich: float) -> Phrase:
     if verb.stem in _MOVING:
         if scene.draw.chance(0.2):
             return both("ghar", "home")
-        index = thing(scene, scene.draw.pick(_GOALS), owner=subject, case="oblique", rich=rich)
+        goal = thing(scene, scene.draw.pick(_GOALS), owner=subject, case="oblique", rich=rich)
         if verb is COME:
-            return after(index.phrase, both("se", "from"))
-        return Phrase(index.phrase.source, index.head.loosely("to") + index.phrase.target)
+            return after(goal.phrase, both("se", "from"))
+        return Phrase(goal.phrase.source, goal.head.loosely("to") + goal.phrase.target)
     if verb is LIVE:
         return home(scene, subject)
     if verb is SLEEP and scene.draw.chance(0.6):
@@ -136,8 +136,8 @@ def home(scene: Scene, owner: Nominal) -> Phrase:
 
 def inside(scene: Scene, options: tuple[Noun, ...], owner: Nominal, rich: float) -> Phrase:
     """Say in one of these places: baag mein."""
-    index = thing(scene, scene.draw.pick(options), owner=owner, case="oblique", rich=rich)
-    return after(index.phrase, both("mein", "in"))
+    place = thing(scene, scene.draw.pick(options), owner=owner, case="oblique", rich=rich)
+    return after(place.phrase, both("mein", "in"))
 
 
 def after(phrase: Phrase, postposition: Phrase) -> Phrase:

@@ -13,8 +13,8 @@ from regard.data.builtin.synchrony import Phrase
 
 
 def _derive(draw: Draw, wanted: int) -> Phrase | None:
-    text = derive(draw, wanted)
-    return None if text is None else Phrase(text.source, english.smooth(text.target))
+    phrase = derive(draw, wanted)
+    return None if phrase is None else Phrase(phrase.source, english.smooth(phrase.target))
 
 
 def lectures() -> tuple[Phrase, ...]:

@@ -67,11 +67,11 @@ def name(scene: Scene) -> Nominal:
     """Name a person."""
     hindi, english, gender = scene.mention(NAMES)
     head = Unit()
-    output = head(hindi)
+    form = head(hindi)
     return Nominal(
-        direct=output,
-        oblique=output,
-        marked=output + head.loosely("ne"),
+        direct=form,
+        oblique=form,
+        marked=form + head.loosely("ne"),
         target=head(english),
         slot=THIRD,
         gender=gender,
@@ -128,18 +128,18 @@ def thing(
     head, kind = Unit(), _kind(scene, noun, rich=rich, new=new)
     plural = kind == "number" and case == "direct"
     form, english = (noun.direct if case == "direct" else noun.oblique)[plural], noun.english[plural]
-    output = Phrase(head(form), head(english))
+    phrase = Phrase(head(form), head(english))
     if scene.draw.chance(0.3 * rich):
-        output = _describe(scene, noun, plural=plural, case=case).then(output)
+        phrase = _describe(scene, noun, plural=plural, case=case).then(phrase)
     if plural:
-        output = both(*scene.draw.pick(_NUMBERS)).then(output)
+        phrase = both(*scene.draw.pick(_NUMBERS)).then(phrase)
     elif kind == "a":
-        output = both("ek", "a").then(output)
+        phrase = both("ek", "a").then(phrase)
     elif kind == "possessed":
-        output = _possessor(scene, noun, case, owner).then(output)
+        phrase = _possessor(scene, noun, case, owner).then(phrase)
     elif noun.counted:
-        output = Phrase(output.source, head.loosely("the") + output.target)
-    return Thing(phrase=output, head=head, gender=noun.gender, plural=plural)
+        phrase = Phrase(phrase.source, head.loosely("the") + phrase.target)
+    return Thing(phrase=phrase, head=head, gender=noun.gender, plural=plural)
 
 
 def _kind(scene: Scene, noun: Noun, *, rich: float, new: bool) -> str:

@@ -24,14 +24,14 @@ def derive(draw: Draw, wanted: int) -> Told:
     """Derive a sentence of about `wanted` words."""
     scene, rich = Scene(draw), min(1.0, max(0.2, (wanted - 2) / 8))
     if wanted > 14:
-        description = _many(scene, wanted, rich)
+        sentence = _many(scene, wanted, rich)
     elif wanted > 7 and draw.chance(0.6):
-        description = draw.weigh(_TWO)(scene, rich)
+        sentence = draw.weigh(_TWO)(scene, rich)
     else:
-        description = draw.weigh(_ONE)(scene, rich)
-    if description is None or description.source[-1].text == "?" or draw.chance(0.5):
-        return description
-    return description.then(both(".", "."))
+        sentence = draw.weigh(_ONE)(scene, rich)
+    if sentence is None or sentence.source[-1].text == "?" or draw.chance(0.5):
+        return sentence
+    return sentence.then(both(".", "."))
 
 
 def protagonist(scene: Scene, rich: float) -> Nominal:
@@ -76,15 +76,15 @@ def _question(scene: Scene, rich: float) -> Told:
     done = deed(scene, someone(scene), rich=min(rich, 0.5))
     if done is None:
         return None
-    wanted = _asked(scene, replace(done, negative=False), mark)
-    return None if wanted is None else Phrase(wanted.source + mark("?"), wanted.target + mark("?"))
+    phrase = _asked(scene, replace(done, negative=False), mark)
+    return None if phrase is None else Phrase(phrase.source + mark("?"), phrase.target + mark("?"))
 
 
 def _asked(scene: Scene, done: Clause, mark: Unit) -> Told:
     match scene.draw.weigh(((45, "whether"), (20, "where"), (15, "what"), (20, "when"))):
         case "whether":
-            wanted = done.question()
-            return Phrase(mark.loosely("kyaa") + wanted.source, wanted.target)
+            phrase = done.question()
+            return Phrase(mark.loosely("kyaa") + phrase.source, phrase.target)
         case "where" if done.place.source and done.verb is not COME:
             return replace(done, place=NOTHING).question(both("kahaan", "where"))
         case "what" if done.verb.stem in _THINGS_DONE:
@@ -123,13 +123,15 @@ def _when(scene: Scene, rich: float) -> Told:
     if not _tells(scene, tense):
         return None
     when, comma = Unit(), both(",", ",")
-    item, two = (replace(clause, negative=False, time=NOTHING).statement() for clause in (first, second))
-    source = when("jab") + item.source + comma.source + when.loosely("tab") + two.source
-    return Phrase(source, when("when") + item.target + comma.target + two.target)
+    first_clause, second_clause = (
+        replace(clause, negative=False, time=NOTHING).statement() for clause in (first, second)
+    )
+    source = when("jab") + first_clause.source + comma.source + when.loosely("tab") + second_clause.source
+    return Phrase(source, when("when") + first_clause.target + comma.target + second_clause.target)
 
 
 def _tells(scene: Scene, tense: Tense) -> bool:
-    return any(tense == text for _, text in scene.tenses)
+    return any(tense == other_tense for _, other_tense in scene.tenses)
 
 
 def _and(scene: Scene, rich: float) -> Told:
@@ -154,12 +156,12 @@ def _connective(scene: Scene, told: Phrase, more: Phrase) -> Phrase:
 
 
 def _many(scene: Scene, wanted: int, rich: float) -> Told:
-    text = scene.draw.weigh(_TWO)(scene, rich)
-    while text is not None and len(text.source) < wanted - 3:
+    sentence = scene.draw.weigh(_TWO)(scene, rich)
+    while sentence is not None and len(sentence.source) < wanted - 3:
         more = scene.draw.weigh(_TWO)(scene, rich)
         if more is not None:
-            text = text.then(_connective(scene, text, more)).then(more)
-    return text
+            sentence = sentence.then(_connective(scene, sentence, more)).then(more)
+    return sentence
 
 
 _ONE: tuple[tuple[float, Callable[[Scene, float], Told]], ...] = ((60, _deed), (20, _being), (20, _question))
