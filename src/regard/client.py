@@ -8,7 +8,7 @@ import sys
 import time
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -73,10 +73,17 @@ class Client:
         n_best: int = 1,
         alignment: bool = False,
         max_length: int | None = None,
+        markup: str | None = None,
+        terms: Mapping[str, str] | None = None,
     ) -> list[dict[str, Any]]:
-        """Translate sentences, and give text, score and, where asked for, alignment and `n_best` outputs of each."""
+        """Translate sentences, and give text, score and, where asked for, alignment and `n_best` outputs of each.
+
+        With `markup` (html, xml, placeholders) `with_marks` is the text with the marks of its source. `terms` are
+        translations that outputs must have where a sentence has what they translate.
+        """
         body = {"model": model, "text": list(texts), "beam": beam, "n_best": n_best, "alignment": alignment}
-        return list(self._ask("translate", body | {"max_length": max_length})["translations"])
+        body |= {"max_length": max_length, "markup": markup, "terms": None if terms is None else dict(terms)}
+        return list(self._ask("translate", body)["translations"])
 
     def align(
         self, pairs: Sequence[tuple[str, str]], *, model: str = "", words: str = "whitespace"

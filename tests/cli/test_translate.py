@@ -81,7 +81,7 @@ def test_outputs_begin_with_a_prefix(run):
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("the house")
     done = run("El libro.", *QUICK, "--set", "prefix=Zoroaster")
-    assert (done.returncode, done.stderr.startswith("regard: `prefixes` must be text that the model can say;")) == (
+    assert (done.returncode, done.stderr.startswith("regard: `prefixes` must be text that the model can output;")) == (
         2,
         True,
     )

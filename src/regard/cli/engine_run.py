@@ -103,6 +103,7 @@ def translate_over(
     output: Path | None,
     overwrite: bool,
     dictionary: Path | None,
+    terms: Path | None,
     device: str,
 ) -> None:
     """Translate a file over the workers of an engine."""
@@ -113,6 +114,12 @@ def translate_over(
     assert output is not None
     words = read_dictionary(dictionary) if dictionary else {}
     known = Models.find(models, device=device)
-    work = TranslateLines(models=known, source=source.absolute(), translate=settings, dictionary=words)
+    work = TranslateLines(
+        models=known,
+        source=source.absolute(),
+        translate=settings,
+        dictionary=words,
+        terms=read_dictionary(terms) if terms else {},
+    )
     facts = run_lines(work, output, engine, overwrite=overwrite)
     warn_of_lines(facts, settings.max_source_length)

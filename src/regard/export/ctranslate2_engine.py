@@ -27,6 +27,7 @@ from regard.export.ctranslate2_file import check_file
 from regard.export.ctranslate2_spec import POSITIONS, require_ctranslate2
 from regard.export.folder import read_about
 from regard.files import LARGE, read_json
+from regard.tasks.translation.inputs import encode_prefixes
 from regard.tasks.translation.model import BATCH_TOKENS, MAX_SOURCE_LENGTH
 from regard.tasks.translation.result import Translation, as_line
 from regard.tasks.translation.search_batches import Reach
@@ -82,7 +83,7 @@ class CTranslate2Translator:
         texts: Sequence[str],
         search: Search | None = None,
         *,
-        prefixes: Sequence[str] | None = None,
+        prefixes: Sequence[str | Sequence[int]] | None = None,
         weights: bool = False,
         batch_tokens: int = BATCH_TOKENS,
     ) -> list[list[Translation]]:
@@ -92,7 +93,10 @@ class CTranslate2Translator:
         read = [Respelled(text, {}) for text in texts] if self._respeller is None else self._respeller(texts)
         source = self.tokenizers.source.encode_batch([item.text for item in read])
         cut = np.maximum(source.lengths - (self.reach.source - 1), 0)
-        begin = None if prefixes is None else self.tokenizers.target.encode_batch(prefixes)
+        begin = None
+        if prefixes is not None:
+            most = min(search.max_length or POSITIONS, POSITIONS - 1)
+            begin = encode_prefixes(prefixes, self.tokenizers.target, count=len(texts), most=most)
         lengths = np.minimum(source.lengths, self.reach.source - 1) + 1
         named = [
             [*(self._names[0][item] for item in source[row][: lengths[row] - 1]), _END] for row in range(len(texts))

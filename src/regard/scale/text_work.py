@@ -62,6 +62,7 @@ class TranslateLines:
     source: Path
     translate: Translate = field(default_factory=Translate)
     dictionary: Mapping[str, str] = field(default_factory=dict)
+    terms: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def inputs(self) -> tuple[Path]:
@@ -71,7 +72,8 @@ class TranslateLines:
     def settings(self) -> dict[str, str]:
         """Name all that decides the output."""
         named = {name: str(value) for name, value in asdict(self.translate).items()}
-        return {"work": "translate", "model": self.models.digest, "dictionary": str(dict(self.dictionary)), **named}
+        tables = {"dictionary": str(dict(self.dictionary)), "terms": str(dict(self.terms))}
+        return {"work": "translate", "model": self.models.digest, **tables, **named}
 
     def start(self) -> Compute:
         """Load the models."""
@@ -85,7 +87,7 @@ class TranslateLines:
             max_source_length=settings.max_source_length,
             respell=settings.respell,
         )
-        return partial(_translate, LineTranslator(translator, settings))
+        return partial(_translate, LineTranslator(translator, settings, self.terms))
 
 
 def _translate(work: LineTranslator, sides: list[list[RawLine]], first: int) -> Done:

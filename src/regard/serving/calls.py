@@ -24,6 +24,8 @@ from regard.tasks.classification.model import Classifier
 from regard.tasks.images.model import ImageClassifier
 from regard.tasks.language.model import LanguageModel
 from regard.tasks.questions.model import QuestionAnswerer
+from regard.tasks.translation.markup.search import search_marked
+from regard.tasks.translation.markup.tokens import Markup
 from regard.tasks.translation.model import Translator
 from regard.tasks.translation.result import Translation
 
@@ -37,10 +39,13 @@ class Translate:
     batches: ClassVar[bool] = True
     search: Search
     alignment: bool
+    markup: Markup | None = None
+    terms: tuple[tuple[str, str], ...] = ()
 
     def __call__(self, model: Translator, texts: Sequence[str], /) -> list[Plain]:
         """Give the outputs of each sentence."""
-        outputs = model.search(texts, self.search, weights=self.alignment)
+        terms = dict(self.terms)
+        outputs = search_marked(model, texts, self.search, form=self.markup, terms=terms, weights=self.alignment)
         return [self._write(sentence) for sentence in outputs]
 
     def _write(self, outputs: Sequence[Translation]) -> Plain:
@@ -49,7 +54,9 @@ class Translate:
         return result | {"n_best": [self._write_output(item) for item in outputs]} if self.search.n_best > 1 else result
 
     def _write_output(self, output: Translation) -> Plain:
-        result = {"text": output.text, "score": output.score, "finished": output.finished}
+        result: Plain = {"text": output.text, "score": output.score, "finished": output.finished}
+        if output.with_marks is not None:
+            result["with_marks"] = output.with_marks
         if self.alignment:
             result["alignment"] = [[link.source, link.target] for link in output.links_by("whitespace")]
         return result

@@ -22,6 +22,8 @@ class Limits:
     """Outputs of a sentence."""
     tokens: int = 1_000
     """Tokens that are generated for a text."""
+    terms: int = 100
+    """Terms of a request."""
     attention_tokens: int = 256
     """Tokens of a text whose attention is sent, and of its target."""
     body: int = 4 * 2**20

@@ -59,13 +59,16 @@ def _add_translate(made: APIRouter, models: Models, limits: Limits) -> None:
     async def translate(body: schema.TranslateBody, request: Request) -> Response:
         """Translate sentences, with the links between words and further outputs on request."""
         served = models.find(body.model, "translate")
-        note(request, served, limits, body.text)
+        terms = tuple((body.terms or {}).items())
+        note(request, served, limits, [*body.text, *(text for term in terms for text in term)], count=len(body.text))
+        limits.check(413, "terms", "terms", len(terms))
         beam = chosen(body, "beam", limits.beam)
         limits.check(422, "beam", "beam", beam)
         limits.check(422, "n_best", "n_best", body.n_best)
         limits.check(422, "tokens", "max_length", body.max_length or 0)
         search = Search(beam=beam, n_best=body.n_best, length_penalty=body.length_penalty, max_length=body.max_length)
-        results = await compute(request, served, Translate(search, body.alignment), body.text)
+        call = Translate(search, body.alignment, body.markup, terms)
+        results = await compute(request, served, call, body.text)
         return reply({"model": served.name, "translations": results})
 
 

@@ -38,6 +38,12 @@ class TranslateBody(_Body):
     length_penalty: float = Field(1.0, ge=0, le=10, description="Exponent of the length that scores are divided by.")
     max_length: Whole | None = Field(None, description="Tokens of an output; else twice the source and twenty.")
     alignment: bool = Field(False, description="Give links between words, read off the attention.")
+    markup: Literal["html", "xml", "placeholders"] | None = Field(
+        None, description="What is carried along to the words that translate its own; see `with_marks`."
+    )
+    terms: dict[Text, Text] | None = Field(
+        None, description="Translations that outputs must have where a sentence has the term."
+    )
 
 
 class PairBody(BaseModel):
@@ -96,7 +102,10 @@ class Output(BaseModel):
     text: str
     score: float = Field(description="What search ranks by.")
     finished: bool = Field(description="False where the longest length came first.")
-    alignment: list[Link] | None = Field(None, description="Source word and target word, from 0, between spaces.")
+    with_marks: str | None = Field(None, description="The text with the tags or placeholders of its source.")
+    alignment: list[Link] | None = Field(
+        None, description="Source word and target word, from 0, between spaces, both without marks."
+    )
 
 
 class TranslationReply(Output):
@@ -245,6 +254,7 @@ def add_limits(description: dict[str, Any], limits: Limits) -> dict[str, Any]:
         ("TranslateBody", "text", "maxItems", limits.sentences),
         ("TranslateBody", "beam", "maximum", limits.beam),
         ("TranslateBody", "n_best", "maximum", min(limits.n_best, limits.beam)),
+        ("TranslateBody", "terms", "maxProperties", limits.terms),
         ("AlignBody", "pairs", "maxItems", limits.sentences),
         ("AskBody", "questions", "maxItems", limits.sentences),
         ("GenerateBody", "text", "maxLength", limits.characters),
