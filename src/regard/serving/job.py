@@ -30,6 +30,7 @@ class Job:
     def __init__(self, call: Call, items: Sequence[Any]) -> None:
         self.call, self.items, self.added = call, items, time.monotonic()
         self.future: Future[list[Any]] = Future()
+        self.future.set_running_or_notify_cancel()  # who cancels it elsewhere cannot come between `done` and its result
         self.results: list[Any] = []
         self.taken = 0
         """Items that batches have taken so far."""
@@ -52,7 +53,7 @@ class Job:
         if len(self.results) == len(self.items) and not self.future.done():
             self.future.set_result(self.results)
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """End the job with an error."""
         self.taken = len(self.items)
         if not self.future.done():
@@ -74,7 +75,7 @@ class Stream:
         self._loop, self._ready = asyncio.get_running_loop(), asyncio.Event()
         self._pieces, self._lock = deque[str](), threading.Lock()
         self.parked = self.ended = self.cancelled = False
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self._iterator: Iterator[str] | None = None
 
     def advance(self, count: int) -> int:
@@ -87,7 +88,7 @@ class Stream:
                 made += 1
         except StopIteration:
             self.ended = True
-        except Exception as error:
+        except BaseException as error:  # the thread must go on, whatever a package beneath raises
             self.error, self.ended = error, True
         with suppress(RuntimeError):  # the event loop is closed: nobody reads any more
             self._loop.call_soon_threadsafe(self._ready.set)

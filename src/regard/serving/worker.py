@@ -216,7 +216,7 @@ class Worker:
                 results = parts[0].job.call(self._model, items)
         except VisitorGone:
             return
-        except Exception as error:
+        except BaseException as error:  # the thread must go on, whatever a package beneath raises
             if len(parts) > 1:
                 for part in parts:
                     self._compute_alone(part)
@@ -237,7 +237,7 @@ class Worker:
         if not gone:
             self._compute([part])
 
-    def _fail(self, job: Job, error: Exception) -> None:
+    def _fail(self, job: Job, error: BaseException) -> None:
         with self._changed:
             if job in self._queue:
                 self._queue.remove(job)

@@ -18,6 +18,10 @@ from regard.serving.worker import Worker
 from unit.serving.served import LONG, ask_at_once, sentences, serving
 
 
+class Panic(BaseException):
+    """What packages written in Rust raise where they fail."""
+
+
 class Layer(nn.Module):
     """A model that is one layer; it stops in a batch until it may go on, and notes the batches."""
 
@@ -32,6 +36,8 @@ class Layer(nn.Module):
         self.inside.set()
         assert self.go.wait(LONG)
         self.model(None)  # where work that nobody waits for ends
+        if "panic" in items:
+            raise Panic
         if "bad" in items:
             raise ArgumentError("`text` must be good; received bad.")
         return [item.upper() for item in items]
@@ -109,6 +115,22 @@ def test_one_bad_request_does_not_spoil_the_others(held):
     assert (good.future.result(LONG), more.future.result(LONG)) == (["GOOD"], ["MORE"])
     with pytest.raises(ArgumentError, match=r"^`text` must be good; received bad\.$"):
         bad.future.result(LONG)
+
+
+def test_no_failure_ends_the_thread(held):
+    worker, model, _ = held(batch=1)
+    bad, good = worker.submit(Upper(), ["panic"]), worker.submit(Upper(), ["good"])
+    model.go.set()
+    with pytest.raises(Panic):
+        bad.future.result(LONG)
+    assert good.future.result(LONG) == ["GOOD"]
+
+
+def test_nobody_can_cancel_a_result_while_it_is_written(held):
+    """The event loop cancels what it waits for; between asking and setting, that would end the model's thread."""
+    worker, model, first = held()
+    assert not first.future.cancel()
+    assert finish(worker, model, first) == [["FIRST"]]
 
 
 def test_a_full_queue_refuses_and_says_when_to_come_again(held):

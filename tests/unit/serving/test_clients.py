@@ -9,6 +9,7 @@ import threading
 import httpx
 import pytest
 
+from regard.serving import routes
 from regard.serving.connections import ServerProtocol
 from regard.serving.limits import Limits
 from unit.serving.served import LONG, ask_at_once, connect, serving
@@ -182,7 +183,7 @@ def test_half_a_request_is_not_waited_for(models, sent):
 def test_a_client_that_does_not_read_is_left(models, monkeypatch):
     """A reply larger than what the system holds for a client waits for it, but not for ever."""
     size = 60_000_000
-    monkeypatch.setattr("regard.serving.routes.reply", lambda value: large_reply(size))
+    monkeypatch.setattr(routes, "reply", lambda value: large_reply(size))
     with serving({"ngram": models["ngram"]}, protocol=Impatient) as address, connect(address) as connection:
         connection.sendall(b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         threading.Event().wait(1.0)  # longer than a client may take

@@ -12,6 +12,7 @@ from PIL import Image
 import regard
 from regard.decoding.search import Sampling, Search
 from regard.serving.limits import Limits
+from regard.tasks.translation.markup.search import search_marked
 from unit.serving.served import client, sentences
 
 TEXTS = list(sentences()[:5])
@@ -55,6 +56,32 @@ def test_translate_without_more_gives_text_and_score_alone(asking, models):
     assert set(reply) == {"text", "score", "finished", "read_as", "cut"}
     assert reply["text"] == models["translator"].translate(["el libro"])[0]
     assert ask(asking, "translate", text=["", " "])["translations"][0]["text"] == ""
+
+
+def test_marks_and_terms_are_carried_as_offline(asking, models):
+    texts, terms = ["<b>el libro</b> es &amp; rojo", "la <i>casa</i>", "un perro"], {"libro": "the house"}
+    search = Search(beam=2, n_best=2)
+    how = {"beam": 2, "n_best": 2, "markup": "html", "terms": terms, "alignment": True}
+    reply = ask(asking, "translate", text=texts, **how)["translations"]
+    offline = search_marked(models["translator"], texts, search, form="html", terms=terms)
+    for received, outputs in zip(reply, offline, strict=True):
+        assert [item["with_marks"] for item in received["n_best"]] == [item.with_marks for item in outputs]
+        assert [item["text"] for item in received["n_best"]] == [item.text for item in outputs]
+    assert all("the house" in item["text"] for item in reply[0]["n_best"])
+    assert "<b>" in reply[0]["with_marks"]
+    [plain] = ask(asking, "translate", text=["Hola {x}"], markup="placeholders")["translations"]
+    assert "{x}" in plain["with_marks"]
+
+
+def test_terms_are_limited_and_must_be_words_of_the_model(asking):
+    many = {f"t{number}": "the" for number in range(101)}
+    assert refused(asking, "translate", 413, text=["a"], terms=many) == (
+        "`terms` must be at most 100; received 101. The limit is `terms`."
+    )
+    assert refused(asking, "translate", 413, text=["a"], terms={"x" * 30_000: "the"}).endswith("`characters`.")
+    assert refused(asking, "translate", text=["a"], terms={"a": "Zoroaster"}).startswith("`terms` must be text that")
+    assert refused(asking, "translate", text=["a"], terms={"": "the"}).startswith("`terms` must be words and their")
+    assert refused(asking, "translate", text=["a"], markup="pdf").startswith("`markup` is not as it must be")
 
 
 @pytest.mark.parametrize("words", ["whitespace", "marks"])
