@@ -41,6 +41,8 @@ def carried(text, output, *targets, form="html"):
         ("a &lt; b", "x < y", (0, 1, 2), "x &lt; y"),
         ("a &amp; <code>f(x)</code> b", "x & y", (0, 1, 2), "x &amp; <code>f(x)</code> y"),
         ("<b></b>", "", (), "<b></b>"),
+        ("el tío <br/> de María", "Maria's uncle", (3, 2, 1), "Maria<br/>'s uncle"),
+        ("uno <br/> dos", "one two", (0, 1), "one <br/> two"),
         ("a<!-- no --> b", "x y", (0, 1), "x<!-- no --> y"),
         ("a <b> </b> b", "x y", (0, 1), "x <b></b>y"),
     ],

@@ -230,7 +230,8 @@ class _Writer:
             self.gap = " "
         self._flush()
         self.output.append(mark.opening)
-        if mark.replaces and (apart or (clings and gap)) and self._begins_word(index):
+        wanted = (apart or (clings and gap)) if mark.replaces else (apart and gap)
+        if wanted and self._begins_word(index):
             self.gap = " "
 
     def _flush(self) -> None:

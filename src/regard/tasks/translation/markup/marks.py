@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from regard.tasks.translation.markup.tokens import Form, Token, divide_marks
+from regard.tasks.translation.markup.tokens import Form, Token, divide_marks, is_void
 
 DEEPEST = 32
 """Pairs inside each other; tags further inside are carried one by one, in their order."""
@@ -118,7 +118,7 @@ class _Builder:
                 end=position,
                 ordered=token.kind in ("open", "close"),
                 follows=token.kind == "close",
-                replaces=separates,
+                replaces=separates and not is_void(token),
             )
         )
 

@@ -86,6 +86,11 @@ def is_opaque(token: Token) -> bool:
     return token.name in OPAQUE or bool(_UNTRANSLATED.search(token.raw))
 
 
+def is_void(token: Token) -> bool:
+    """Tell whether a mark is a tag without text, such as a break, and stands for no words."""
+    return token.kind == "single" and bool(token.name) and not is_opaque(token)
+
+
 def escape(text: str, form: Form) -> str:
     """Write text so that nothing in it reads as a tag or an entity."""
     return html.escape(text, quote=False) if form in ("html", "xml", "subtitles") else text
