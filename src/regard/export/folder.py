@@ -122,6 +122,7 @@ def read_about(folder: Path, to: Format) -> About:
 def new_folder(out: Path, *, overwrite: bool) -> Iterator[Path]:
     """Give a folder to write into, which takes the name `out` when all is written, and is removed otherwise."""
     check_out(out, overwrite=overwrite)
+    out.absolute().parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.absolute().parent))
     try:
         yield aside
@@ -151,8 +152,9 @@ def check_out(out: Path, *, overwrite: bool) -> None:
         )
     if out.exists() and any(out.iterdir()) and not (out / ABOUT).is_file() and not (out / "config.json").is_file():
         raise ArgumentError(f"`out` must be an export to be replaced; received {out}, which is none. Name another one.")
-    if not out.absolute().parent.is_dir():
-        raise ArgumentError(f"`out` must be in a folder that is there; received {out}. Make it: mkdir -p {out.parent}")
+    above = next(path for path in out.absolute().parents if path.exists())
+    if not above.is_dir():
+        raise ArgumentError(f"`out` must be in a folder; received {out}, and {above} is none. Name another one.")
 
 
 def _write_common(translator: Translator, folder: Path, to: Format, precision: Precision) -> None:

@@ -26,12 +26,15 @@ def test_choices():
 def test_where_an_export_may_go(tmp_path):
     check_out(tmp_path / "new", overwrite=False)
     check_out(tmp_path, overwrite=False)
+    with new_folder(tmp_path / "exports" / "a", overwrite=False) as folder:
+        (folder / "regard.json").write_text("{}")
+    assert (tmp_path / "exports" / "a" / "regard.json").is_file()
     (tmp_path / "file").write_text("mine")
     for out, overwrite, message in (
         (tmp_path / "file", True, r"`out` must be a folder; received .*file, which is something else\."),
         (tmp_path, False, r"`out` must be a new folder; received .*, which has files\. Replace it: `overwrite=True`\."),
         (tmp_path, True, r"`out` must be an export to be replaced; received .*, which is none\. Name another one\."),
-        (tmp_path / "a" / "b", False, r"`out` must be in a folder that is there; received .*a/b\. Make it: mkdir -p"),
+        (tmp_path / "file" / "b", False, r"`out` must be in a folder; received .*file/b, and .*file is none\. Name"),
     ):
         with pytest.raises(ArgumentError, match=message):
             check_out(out, overwrite=overwrite)
