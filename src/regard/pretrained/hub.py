@@ -59,7 +59,7 @@ def parse_hub_name(text: str) -> HubName:
     HubName(repository='Helsinki-NLP/opus-mt-es-en', revision='main')
     """
     matched = _NAME.fullmatch(text)
-    if matched is None or ".." in text:
+    if matched is None or ".." in text or "//" in text or "@/" in text:
         raise ArgumentError(
             f"`path` must be hf:owner/name or hf:owner/name@revision; received {brief(text)}. Owner and name are of "
             "letters, digits, '-', '_' and '.'."

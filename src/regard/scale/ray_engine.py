@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from regard.errors import ArgumentError, DataError, MissingExtraError, NotFiniteError, RegardError
+from regard.files import parse_json
 from regard.scale.blocks import Block
 from regard.scale.work import Computing, Done, Work
 
@@ -47,6 +48,10 @@ class RayEngine:
             results = _compute(work, blocks, workers=min(workers, len(blocks)), gpus=1 if gpus else 0)
             known = {block.number: block for block in blocks}
             for row in results:
+                if row.get("number") not in known:
+                    raise DataError(
+                        f"A worker must answer with a block that it was sent; received {row.get('number')!r}."
+                    )
                 yield known[row["number"]], _read(row)
 
 
@@ -96,7 +101,8 @@ def _read(row: Mapping[str, Any]) -> Done:
     if row["problem"]:
         kind, _, message = row["problem"].partition(": ")
         raise NotFiniteError(message) if kind == "NotFiniteError" else DataError(message)
-    return Done(row["content"], json.loads(row["facts"]))
+    facts = parse_json(row["facts"], f"The answer for block {row['number']}").table()
+    return Done(bytes(row["content"]), facts)
 
 
 @contextmanager

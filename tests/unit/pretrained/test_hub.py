@@ -41,7 +41,8 @@ def test_names():
     assert parse_hub_name("hf:owner/name@refs/pr/1").revision == "refs/pr/1"
     assert is_hub_name("hf:a/b")
     assert not is_hub_name("a/b")
-    for text in ("hf:name", "hf:a/b/c", "hf:../b", "hf:a/b@../c", "hf:a/b@", "hf:a/b\n", "hf:a b/c", "hf:é/b"):
+    paths = ("hf:a/b@../c", "hf:a/b@/etc/c", "hf:a/b@c//d")  # what names a file of the cache stays in it
+    for text in ("hf:name", "hf:a/b/c", "hf:../b", *paths, "hf:a/b@", "hf:a/b\n", "hf:a b/c", "hf:é/b"):
         with pytest.raises(ArgumentError, match=r"`path` must be hf:owner/name or hf:owner/name@revision; received"):
             parse_hub_name(text)
 

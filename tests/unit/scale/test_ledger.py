@@ -238,8 +238,10 @@ run_job(Upper(source=Path(sys.argv[1])), Path(sys.argv[2]), InProcess(), chunk_l
 def test_a_process_that_is_killed_at_random_moments_ends_with_the_same_file(tmp_path):
     source, output = write_lines(tmp_path / "a.txt", 20_000), tmp_path / "out.txt"
     draw, kills = random.Random(4), 0
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     while not output.exists():
-        process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(source), str(output)], env=os.environ)
+        process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(source), str(output)], env=environment)
         try:
             process.wait(timeout=draw.uniform(0, 12) if kills < 12 else 120)
         except subprocess.TimeoutExpired:
@@ -247,5 +249,7 @@ def test_a_process_that_is_killed_at_random_moments_ends_with_the_same_file(tmp_
             process.wait()
             kills += 1
             time.sleep(0.01)
+        else:
+            assert process.returncode == 0
     assert kills
     assert output.read_bytes() == expected(source)

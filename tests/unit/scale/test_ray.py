@@ -4,11 +4,15 @@ import importlib.util
 import os
 import random
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from regard.errors import ArgumentError, DataError, MissingExtraError
+from regard.scale import ray_engine
+from regard.scale.blocks import plan_blocks
 from regard.scale.job import InProcess, run_job
 from regard.scale.ray_engine import RayEngine
 from regard.scale.text_work import Models, TranslateLines
@@ -40,6 +44,24 @@ def test_without_ray_the_extra_is_named(monkeypatch):
 
 def test_nothing_to_do_starts_no_cluster():
     assert list(RayEngine().run(Upper(source=None), [])) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"number": 7}, r"A worker must answer with a block that it was sent; received 7\."),
+        ({}, r"A worker must answer with a block that it was sent; received None\."),
+        ({"number": 0, "problem": "", "content": b"", "facts": "{"}, r"The answer for block 0 must be JSON; received"),
+        ({"number": 0, "problem": "DataError: x must be y.", "content": b"", "facts": "{}"}, r"^x must be y\.$"),
+    ],
+)
+def test_what_a_worker_answers_is_checked(tmp_path, monkeypatch, answer, message):
+    cluster = SimpleNamespace(cluster_resources=lambda: {"CPU": 1})
+    monkeypatch.setattr(ray_engine, "_connected", lambda address: nullcontext(cluster))
+    monkeypatch.setattr(ray_engine, "_compute", lambda work, blocks, **how: iter([answer]))
+    blocks = list(plan_blocks([write_lines(tmp_path / "a.txt", 3)]))
+    with pytest.raises(DataError, match=message):
+        list(RayEngine().run(Upper(source=None), blocks))
 
 
 @pytest.mark.slow
