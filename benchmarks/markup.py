@@ -68,6 +68,8 @@ class Balance(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         """Close a tag."""
+        if tag == "br":
+            return
         self.balanced = self.balanced and bool(self.open) and self.open.pop() == tag
 
 

@@ -50,7 +50,7 @@ Fin \\* aquí
 CUES = (
     "1\r\n00:00:01,000 --> 00:00:02,000\r\n<i>Uno dos tres</i>\r\ncuatro cinco seis.\r\n\r\n"
     "2\r\n00:00:03,000 --> 00:00:04,000\r\n- ¿Siete?\r\n- {\\an8}Ocho.\r\n\r\n"
-    "3\r\n00:00:05,000 --> 00:00:06,000\r\n♪\r\n"
+    "3\r\n00:00:05,000 --> 00:00:06,000\r\n♪\r\n\r\n4\r\n00:00:07,000 --> 00:00:08,000\r\nNueve & diez &lt; <3. 12. 13!\r\n"
 )
 
 
@@ -111,10 +111,17 @@ def test_subtitles_keep_times_and_lines(tmp_path):
         return [sentence.upper() for sentence in sentences]
 
     result = translated(tmp_path, "a.srt", CUES, translate)
-    assert asked == ["<i>Uno dos tres</i> cuatro cinco seis.", "¿Siete?", "{\\an8}Ocho."]
+    assert asked == [
+        "<i>Uno dos tres</i> cuatro cinco seis.",
+        "¿Siete?",
+        "{\\an8}Ocho.",
+        "Nueve & diez &lt; <3. 12. 13!",
+    ]
     assert result == CUES.replace("Uno dos tres", "UNO DOS TRES").replace(
         "cuatro cinco seis", "CUATRO CINCO SEIS"
-    ).replace("Siete", "SIETE").replace("{\\an8}Ocho", "{\\AN8}OCHO").replace("<i>", "<I>").replace("</i>", "</I>")
+    ).replace("Siete", "SIETE").replace("{\\an8}Ocho", "{\\AN8}OCHO").replace("<i>", "<I>").replace(
+        "</i>", "</I>"
+    ).replace("Nueve & diez &lt;", "NUEVE & DIEZ &LT;")
 
 
 @pytest.mark.parametrize("suffix", sorted(DIVIDE))
@@ -161,6 +168,11 @@ def test_sentences_joined_are_the_text():
     ]
     assert split_sentences("Creo que no. Vamos.") == ["Creo que no. ", "Vamos."]
     assert split_sentences("") == []
+
+
+def test_what_says_nothing_is_not_asked_for(tmp_path):
+    text = "<p>Hola. 12! <b>345</b>? ¿Qué?</p>"
+    assert collect(tmp_path, "a.html", text) == ["Hola.", "¿Qué?"]
 
 
 def test_only_known_endings_are_documents(tmp_path):

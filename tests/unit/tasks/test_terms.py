@@ -101,6 +101,14 @@ def test_terms_that_cannot_be_output_are_refused(tmp_path):
         Glossary({"x": " "})
 
 
+def test_terms_that_do_not_fit_are_refused(tmp_path):
+    translator = regard.load(make_folder(tmp_path))
+    with pytest.raises(
+        ArgumentError, match=r"`terms` must fit into outputs of fewer than 3 tokens; received terms tha"
+    ):
+        translator.translate(["libro libro"], Search(beam=1, max_length=3), terms={"libro": "the house"})
+
+
 def test_a_model_without_attention_carries_both(tmp_path, monkeypatch):
     spec = replace(preset("fixed"), embedding_size=8, hidden_size=8)
     translator = regard.load(make_folder(tmp_path, spec))

@@ -22,6 +22,7 @@ from regard.tasks.translation.inputs import check_texts
 from regard.tasks.translation.markup.insertion import Links, Run
 from regard.tasks.translation.model import BATCH_TOKENS
 from regard.tasks.translation.result import Translation
+from regard.tasks.translation.search_batches import Reach
 
 
 @runtime_checkable
@@ -29,6 +30,7 @@ class Searching(Protocol):
     """What searches for translations: a `Translator`, or another engine with the same model."""
 
     tokenizers: TokenizerPair
+    reach: Reach
 
     def search(
         self,
@@ -139,11 +141,24 @@ def search_with_terms(
         rows = [row for (row, forced), matrix in linked if _force_next(forced, result[row][0], matrix, tokenizer)]
         waiting = {row: waiting[row] for row in rows}
         begin = [waiting[row].prefix for row in rows]
+        _check_lengths(translator, begin, search)
         some = [texts[row] for row in rows]
         again = translator.search(some, search, prefixes=begin, weights=True, batch_tokens=batch_tokens)
         for row, outputs in zip(rows, again, strict=True):
             result[row] = outputs
     return result
+
+
+def _check_lengths(translator: Searching, prefixes: Sequence[Sequence[int]], search: Search | None) -> None:
+    """Raise where an output would be longer with its terms than it may be."""
+    limits = [translator.reach.target, None if search is None else search.max_length]
+    most = min((item for item in limits if item is not None), default=None)
+    longest = max(map(len, prefixes), default=0)
+    if most is not None and longest >= most:
+        raise ArgumentError(
+            f"`terms` must fit into outputs of fewer than {most:,} tokens; received terms that end at token "
+            f"{longest:,}. Leave out some, or allow for longer outputs: `max_length`."
+        )
 
 
 def _force_next(

@@ -174,23 +174,31 @@ def translate_document(path: Path, translate: Callable[[Sequence[str], Form], li
     parts = DIVIDE[path.suffix.lower()](text)
     segments = [part for part in parts if isinstance(part, Segment)]
     sentences = [split_sentences(segment.text, segment.form) for segment in segments]
-    cores = [sentence.strip() for divided in sentences for sentence in divided]
-    outputs = iter(translate(cores, segments[0].form) if segments else [])
+    spoken = [item for divided, part in zip(sentences, segments, strict=True) for item in divided if _says(item, part)]
+    outputs = iter(translate([item.strip() for item in spoken], segments[0].form) if spoken else [])
     newline = "\r\n" if "\r\n" in text else "\n"
-    written = iter(
-        _break("".join(_around(sentence, next(outputs)) for sentence in divided), segment.lines, newline)
-        for segment, divided in zip(segments, sentences, strict=True)
-    )
+
+    def write(segment: Segment, divided: Sequence[str]) -> str:
+        whole = "".join(_around(item, next(outputs)) if _says(item, segment) else item for item in divided)
+        return _break(whole, segment.lines, newline)
+
+    written = (write(segment, divided) for segment, divided in zip(segments, sentences, strict=True))
     return "".join(part if isinstance(part, str) else next(written) for part in parts)
 
 
 def _segment(text: str, form: Form) -> list[Part]:
     """Give a text as a segment between the spaces around it, or as it is where it has no letters."""
     core = text.strip()
-    if not any(map(str.isalpha, read_marks(core, form).plain)):
+    segment = Segment(core, form)
+    if not _says(core, segment):
         return [text] if text else []
     start = text.index(core)
-    return [text[:start], Segment(core, form), text[start + len(core) :]]
+    return [text[:start], segment, text[start + len(core) :]]
+
+
+def _says(sentence: str, segment: Segment) -> bool:
+    """Tell whether a sentence has anything to translate."""
+    return any(map(str.isalpha, read_marks(sentence, segment.form).plain))
 
 
 def _around(sentence: str, output: str) -> str:

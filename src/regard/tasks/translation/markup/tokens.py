@@ -93,7 +93,7 @@ def is_void(token: Token) -> bool:
 
 def escape(text: str, form: Form) -> str:
     """Write text so that nothing in it reads as a tag or an entity."""
-    return html.escape(text, quote=False) if form in ("html", "xml", "subtitles") else text
+    return html.escape(text, quote=False) if form in ("html", "xml") else text
 
 
 def _text(text: str) -> Token:
@@ -115,7 +115,7 @@ def _classify(match: re.Match[str], form: Form) -> Token:
 
 def _entity(raw: str, form: Form) -> Token:
     """Read an entity as the character it stands for; one that is unknown here is a mark."""
-    if form == "markdown" or (form == "xml" and not (raw.startswith("&#") or raw in _XML_ENTITIES)):
+    if form in ("markdown", "subtitles") or (form == "xml" and not (raw.startswith("&#") or raw in _XML_ENTITIES)):
         return Token("single", raw)
     meaning = html.unescape(raw)
     return Token("single", raw) if meaning == raw else Token("text", raw, meaning)
