@@ -166,7 +166,13 @@ def test_sentences_joined_are_the_text():
     assert split_sentences("") == []
 
 
-def test_what_says_nothing_is_not_asked_for(tmp_path):
+def test_marks_of_byte_order_rules_and_notes_stay(tmp_path):
+    assert collect(tmp_path, "a.md", "\ufeff# Hola\n") == ["Hola"]
+    assert collect(tmp_path, "b.md", "---\nHola\n") == ["Hola"]
+    assert collect(tmp_path, "c.srt", "\ufeff1\n0 --> 1\n♪\n♪\n\n2\n2 --> 3\nHola\n") == ["Hola"]
+
+
+def test_what_has_no_words_is_not_asked_for(tmp_path):
     text = "<p>Hola. 12! <b>345</b>? ¿Qué?</p>"
     assert collect(tmp_path, "a.html", text) == ["Hola.", "¿Qué?"]
 

@@ -52,6 +52,7 @@ def divide_html(text: str, form: Form = "html") -> list[Part]:
     return parts + _segment("".join(item.raw for item in run), form)
 
 
+_FRONT = ("---", "...")
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _BLOCK = re.compile(r"(?:\s*>)*\s*(?:#{1,6}\s+|(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?)?")
 _LISTED = re.compile(r"(?:\s*>)*\s*(?:[-*+]|\d{1,9}[.)])\s")
@@ -74,14 +75,15 @@ def divide_markdown(text: str) -> list[Part]:
         parts.extend(_segment("".join(paragraph), "markdown"))
         paragraph.clear()
 
-    for number, line in enumerate(text.splitlines(keepends=True)):
+    written = text.splitlines(keepends=True)
+    for number, line in enumerate(written):
         opening = _FENCE.match(line)
-        if number == 0 and line.rstrip() == "---":
+        if number == 0 and line.rstrip() == "---" and any(item.rstrip() in _FRONT for item in written[1:]):
             front = True
             parts.append(line)
         elif front or fence:
             parts.append(line)
-            front = front and line.rstrip() not in ("---", "...")
+            front = front and line.rstrip() not in _FRONT
             if fence and line.strip().startswith(fence) and not line.strip().strip(fence[0]):
                 fence = ""
         elif opening:
@@ -126,15 +128,13 @@ def divide_subtitles(text: str) -> list[Part]:
     inside = False
 
     def end() -> None:
-        spoken = all(map(_SPEAKER.match, cue))
-        for lines in [[line] for line in cue] if spoken else [cue]:
+        dialogue = all(map(_SPEAKER.match, cue))
+        for lines in [[line] for line in cue] if dialogue else [cue]:
             whole = "".join(lines)
-            speaker = _SPEAKER.match(whole) if spoken else None
+            speaker = _SPEAKER.match(whole) if dialogue else None
             begin, body = speaker[0] if speaker else "", whole.rstrip("\r\n")
-            pieces = _segment(" ".join(body[len(begin) :].split()), "subtitles")
-            parts.append(begin)
-            parts.extend(piece if isinstance(piece, str) else piece._replace(lines=len(lines)) for piece in pieces)
-            parts.append(whole[len(body) :])
+            segment = Segment(" ".join(body[len(begin) :].split()), "subtitles", len(lines))
+            parts.extend([begin, segment, whole[len(body) :]] if _has_words(segment.text, segment.form) else [whole])
         cue.clear()
 
     for line in text.splitlines(keepends=True):
@@ -170,16 +170,18 @@ def translate_document(path: Path, translate: Callable[[Sequence[str], Form], li
 
     - `translate`: gives the translations of sentences with marks of that form.
     """
-    text = read_text(path, most=MOST_BYTES)
-    parts = DIVIDE[path.suffix.lower()](text)
+    content = read_text(path, most=MOST_BYTES)
+    text = content.removeprefix("\ufeff")
+    parts = [content[: len(content) - len(text)], *DIVIDE[path.suffix.lower()](text)]
     segments = [part for part in parts if isinstance(part, Segment)]
     sentences = [split_sentences(segment.text, segment.form) for segment in segments]
-    spoken = [item for divided, part in zip(sentences, segments, strict=True) for item in divided if _says(item, part)]
-    outputs = iter(translate([item.strip() for item in spoken], segments[0].form) if spoken else [])
+    form = segments[0].form if segments else "html"
+    chosen = [item.strip() for divided in sentences for item in divided if _has_words(item, form)]
+    outputs = iter(translate(chosen, form) if chosen else [])
     newline = "\r\n" if "\r\n" in text else "\n"
 
     def write(segment: Segment, divided: Sequence[str]) -> str:
-        whole = "".join(_around(item, next(outputs)) if _says(item, segment) else item for item in divided)
+        whole = "".join(_around(item, next(outputs)) if _has_words(item, form) else item for item in divided)
         return _break(whole, segment.lines, newline)
 
     written = (write(segment, divided) for segment, divided in zip(segments, sentences, strict=True))
@@ -189,16 +191,15 @@ def translate_document(path: Path, translate: Callable[[Sequence[str], Form], li
 def _segment(text: str, form: Form) -> list[Part]:
     """Give a text as a segment between the spaces around it, or as it is where it has no letters."""
     core = text.strip()
-    segment = Segment(core, form)
-    if not _says(core, segment):
+    if not _has_words(core, form):
         return [text] if text else []
     start = text.index(core)
-    return [text[:start], segment, text[start + len(core) :]]
+    return [text[:start], Segment(core, form), text[start + len(core) :]]
 
 
-def _says(sentence: str, segment: Segment) -> bool:
+def _has_words(sentence: str, form: Form) -> bool:
     """Tell whether a sentence has anything to translate."""
-    return any(map(str.isalpha, read_marks(sentence, segment.form).plain))
+    return any(map(str.isalpha, read_marks(sentence, form).plain))
 
 
 def _around(sentence: str, output: str) -> str:
