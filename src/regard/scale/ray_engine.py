@@ -13,8 +13,8 @@ import os
 import secrets
 import socket
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -42,12 +42,12 @@ class RayEngine:
         """Give the output of each block as soon as it is there."""
         if not blocks:
             return
-        with _connected(self.address) as ray:
+        with _connected(self.address) as ray, ExitStack() as stack:
             gpus = int(ray.cluster_resources().get("GPU", 0))
             workers = self.workers or gpus or max(1, int(ray.cluster_resources().get("CPU", 1)))
             results = _compute(work, blocks, workers=min(workers, len(blocks)), gpus=1 if gpus else 0)
             known = {block.number: block for block in blocks}
-            for row in results:
+            for row in stack.enter_context(closing(results)):  # before Ray is shut down
                 if row.get("number") not in known:
                     raise DataError(
                         f"A worker must answer with a block that it was sent; received {row.get('number')!r}."
@@ -55,7 +55,7 @@ class RayEngine:
                 yield known[row["number"]], _read(row)
 
 
-def _compute(work: Work, blocks: Sequence[Block], *, workers: int, gpus: int) -> Iterator[dict[str, Any]]:
+def _compute(work: Work, blocks: Sequence[Block], *, workers: int, gpus: int) -> Generator[dict[str, Any]]:
     import ray.data
 
     context = ray.data.DataContext.get_current()
@@ -70,7 +70,9 @@ def _compute(work: Work, blocks: Sequence[Block], *, workers: int, gpus: int) ->
         num_cpus=1,
         num_gpus=gpus,
     )
-    yield from dataset.iter_rows()
+    # Nothing is fetched ahead: the thread that does so would go on while Ray is shut down, and start it once more.
+    for table in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
+        yield from cast(Any, table).to_pylist()
 
 
 class Worker:
@@ -156,13 +158,14 @@ def _unreachable(address: str, why: str) -> ArgumentError:
 
 
 def _protect(*, local: bool) -> None:
-    """Set what Ray reads from the environment alone, when it is imported: a token, no reports of use, few lines of log.
+    """Set what Ray reads from the environment alone, when it is imported: a token, no reports of use, few lines of log,
+    and no cluster that nobody asked for.
 
     It stays set, since Ray keeps the first token of a process. Whoever has imported Ray before has decided already.
     """
     if "ray" in sys.modules:
         return
-    wanted = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+    wanted = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal", "RAY_ENABLE_AUTO_CONNECT": "0"}
     if local:
         wanted |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     for name, value in wanted.items():

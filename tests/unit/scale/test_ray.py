@@ -58,7 +58,7 @@ def test_nothing_to_do_starts_no_cluster():
 def test_what_a_worker_answers_is_checked(tmp_path, monkeypatch, answer, message):
     cluster = SimpleNamespace(cluster_resources=lambda: {"CPU": 1})
     monkeypatch.setattr(ray_engine, "_connected", lambda address: nullcontext(cluster))
-    monkeypatch.setattr(ray_engine, "_compute", lambda work, blocks, **how: iter([answer]))
+    monkeypatch.setattr(ray_engine, "_compute", lambda work, blocks, **how: (item for item in [answer]))
     blocks = list(plan_blocks([write_lines(tmp_path / "a.txt", 3)]))
     with pytest.raises(DataError, match=message):
         list(RayEngine().run(Upper(source=None), blocks))
