@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         merge as merge,
         summarize_weights as summarize_weights,
     )
+    from regard.client import Client as Client
     from regard.inspection.trace.inspected import inspect as inspect
     from regard.tasks.calls import (
         align as align,
@@ -102,6 +103,7 @@ _HOMES = {
         "merge",
         "summarize_weights",
     ],
+    "regard.client": ["Client"],
     "regard.inspection.trace.inspected": ["inspect"],
     "regard.tasks.calls": ["align", "compare", "evaluate"],
     "regard.tasks.load": ["load"],

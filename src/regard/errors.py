@@ -8,6 +8,7 @@ RegardError
 ├── MissingExtraError (ImportError) an optional package is not installed
 ├── NotFiniteError (ArithmeticError) a model's numbers are none
 ├── TrainingError (RuntimeError)    training cannot go on; the last checkpoint is good
+├── ServerError (RuntimeError)      a server refused a request, failed or did not answer
 └── Interrupted                     training was asked to stop, and saved a checkpoint
 
 Messages read: `<argument>` must <expected>; received <it>. <What to do.>
@@ -50,6 +51,14 @@ class NotFiniteError(RegardError, ArithmeticError):
 
 class TrainingError(RegardError, RuntimeError):
     """Training cannot go on; what was learned so far is in the last checkpoint."""
+
+
+class ServerError(RegardError, RuntimeError):
+    """A server refused a request, failed, or did not answer; `status` is None where no answer came."""
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.status, self.retry_after = status, retry_after
 
 
 class Interrupted(RegardError):  # noqa: N818 (nobody did anything wrong)

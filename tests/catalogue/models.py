@@ -132,6 +132,8 @@ MODELS = [
         ]
     ],
     transformer("transformer post alibi additive", norm="post", position="alibi", score="additive"),
+    transformer("transformer as Marian", activation="swish", norm="post", position="sinusoidal-halves"),
+    transformer("transformer as torch", norm="post", final_norm=True),
     transformer("transformer swiglu grouped", activation="swiglu", num_key_value_heads=1),
     transformer("transformer tied", tie="all"),
     transformer("transformer untied", tie="none", activation="gelu"),

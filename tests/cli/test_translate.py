@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -38,6 +39,29 @@ def run(unchecked, monkeypatch, capsysbinary, model):
         return subprocess.CompletedProcess(words, code, shown.out.decode(), shown.err.decode())
 
     return run
+
+
+def test_marks_terms_and_documents(run, tmp_path):
+    done = run("El <b>libro</b>", "--markup", "html", *QUICK)
+    assert (done.returncode, done.stdout.count("<b>"), done.stdout.count("</b>")) == (0, 1, 1)
+    (tmp_path / "terms.tsv").write_text("libro\tthe house\n")
+    done = run("El libro", "--terms", tmp_path / "terms.tsv", "--json", "--markup", "placeholders")
+    assert "the house" in json.loads(done.stdout)["text"]
+    assert json.loads(done.stdout)["with_marks"] == json.loads(done.stdout)["text"]
+    page = "<html>\n<p class='x'>El <b>libro</b>. La casa.</p>\n<pre>no</pre></html>\n"
+    (tmp_path / "page.html").write_text(page)
+    shown = run("--input", tmp_path / "page.html", *QUICK)
+    assert re.fullmatch(r"<html>\n<p class='x'>.*<b>.*</b>.*</p>\n<pre>no</pre></html>\n", shown.stdout)
+    done = run("--input", tmp_path / "page.html", "--output", tmp_path / "out.html", *QUICK)
+    assert (done.returncode, done.stderr) == (0, f"2 sentences in {tmp_path}/out.html\n")
+    assert (tmp_path / "out.html").read_text() == shown.stdout
+    again = run("--input", tmp_path / "page.html", "--output", tmp_path / "out.html", *QUICK)
+    assert again.returncode == 2
+    assert again.stderr.startswith("regard: `--output` must be a file that is not there yet;")
+    for flags in (["--json"], ["--n-best", "2"], ["--markup", "html"], ["--engine", "ray"]):
+        done = run("--input", tmp_path / "page.html", *flags, "--output", tmp_path / "new.html")
+        assert done.returncode == 2
+        assert " must be left out for a document, whose form is kept; received it." in done.stderr
 
 
 def test_sentences_files_and_pipes_say_the_same(run, tmp_path):
@@ -81,7 +105,7 @@ def test_outputs_begin_with_a_prefix(run):
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("the house")
     done = run("El libro.", *QUICK, "--set", "prefix=Zoroaster")
-    assert (done.returncode, done.stderr.startswith("regard: `prefixes` must be text that the model can say;")) == (
+    assert (done.returncode, done.stderr.startswith("regard: `prefixes` must be text that the model can output;")) == (
         2,
         True,
     )

@@ -21,14 +21,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "inspection": MODEL | {"decoding", "data"},
     "training": MODEL | {"data", "decoding", "evaluation", "config"},
     "config": {"data"},  # whose settings are part of a run's
-    "pretrained": set(),
+    "pretrained": MODEL | {"data", "config"},  # models from elsewhere, read into ours
+    "client": set(),  # the standard library alone
 }
 MAY_IMPORT["tasks"] = set(MAY_IMPORT) - {"tasks"}
-MAY_IMPORT["experiments"] = set(MAY_IMPORT)
-MAY_IMPORT["bench"] = set(MAY_IMPORT)
+MAY_IMPORT["scale"] = set(MAY_IMPORT)
+MAY_IMPORT["export"] = set(MAY_IMPORT) - {"scale"}
+MAY_IMPORT["experiments"] = set(MAY_IMPORT) - {"scale", "export"}
+MAY_IMPORT["bench"] = set(MAY_IMPORT) - {"scale", "export"}
 #: The edges may use everything, each other too: `regard serve` starts the server, `regard bench` the benchmarks.
 EDGES = {"cli", "serving", "studio", "__main__", "__init__"}
-LIGHT = {"errors", "files", "config"}  # plain values: no tensor library
+LIGHT = {"errors", "files", "config", "client"}  # plain values: no tensor library
 
 
 def imported_part(name: str) -> str | None:

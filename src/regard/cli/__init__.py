@@ -18,14 +18,18 @@ from regard.cli.demo import demo
 from regard.cli.draw_scene import scene
 from regard.cli.evaluate import evaluate
 from regard.cli.experiment import experiment
+from regard.cli.export import export
 from regard.cli.flags import Command
 from regard.cli.generate import generate
 from regard.cli.inspect import inspect
 from regard.cli.outcome import Commands, ending
+from regard.cli.push import push
 from regard.cli.runs import runs
 from regard.cli.score_links import score_links
+from regard.cli.serve import serve
 from regard.cli.studio import studio
 from regard.cli.terminal import prepare_streams
+from regard.cli.tokenize import tokenize
 from regard.cli.train import train
 from regard.cli.translate import translate
 
@@ -53,10 +57,14 @@ for command in (
     evaluate,
     compare,
     align,
+    tokenize,
     inspect,
     experiment,
+    export,
+    push,
     score_links,
     studio,
+    serve,
 ):
     app.command(command.__name__.replace("_", "-"), cls=Command)(command)
 

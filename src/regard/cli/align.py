@@ -2,13 +2,14 @@
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
+from regard.cli.engine_run import EngineOutput, EngineOverwrite, Engines, find_engine, run_lines
 from regard.cli.flags import AsTyped
 from regard.cli.pair_files import read_base, read_division, read_gold, read_two_files
 from regard.cli.progress import Watching
@@ -18,6 +19,7 @@ from regard.files import json_text
 if TYPE_CHECKING:
     from regard.inspection.readings.alignment import Reading
     from regard.inspection.readings.symmetrize import Join
+    from regard.scale.work import Work
     from regard.tasks.alignment.align import Alignment
 
 
@@ -51,6 +53,9 @@ def align(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print words, links and weights, one object a line.")] = False,
     draw: Annotated[bool, typer.Option("--draw", help="Draw the weights of each pair as shaded blocks.")] = False,
+    output: EngineOutput = None,
+    overwrite: EngineOverwrite = False,
+    engine: Engines = "torch",
 ) -> None:
     """Link the words of sentence pairs, by what a translator attends to when it is forced to output the translation.
 
@@ -67,7 +72,17 @@ def align(
     A baseline that counts words, learned from the same two files: `regard align ibm-1 --source … --target …`
 
     Learned from more pairs: `regard align ibm-1 --train train.es train.en --source test.es --target test.en`
+
+    Large files, over all processors: `regard align runs/a --source … --target … --output links --engine ray`
     """
+    refused = {"--json": as_json, "--draw": draw, "--develop": develop, "--train": train}
+    if cluster := find_engine(engine, output=output, files=[source, target], refused=refused):
+        check_join(join)
+        work = _over(model, reverse, source, target, join=join, words=words, respell=not as_typed, device=device)
+        run_lines(work(assignments or []), output or Path(), cluster, overwrite=overwrite)
+        return
+    if output is not None or overwrite:
+        raise ArgumentError("`--output` and `--overwrite` must go with --engine ray; links go to standard output.")
     division, pairs = read_division(words), read_two_files(source, target)
     check_join(join)
     if as_json and draw:
@@ -98,6 +113,27 @@ def align(
         finally:
             for warning in aligner.warnings():
                 watching.print_line(f"regard: {warning}")
+
+
+def _over(
+    model: str, reverse: str, source: Path, target: Path, *, join: Any, words: str, respell: bool, device: str
+) -> "Callable[[list[str]], Work]":
+    """Give the function that makes work of the settings of a reading: the same for both directions."""
+    from regard.scale.text_work import AlignLines, Models
+    from regard.tasks.alignment.aligner import COUNTING, DIAGONAL
+
+    names = [name for name in (model, reverse) if name]
+    if counted := [name for name in names if name in (COUNTING, DIAGONAL)]:
+        raise ArgumentError(f"`--engine ray` must have models that attend; received {counted[0]}. Leave out one.")
+    return lambda assignments: AlignLines(
+        models=Models.find([Path(name) for name in names], device=device),
+        source=source.absolute(),
+        target=target.absolute(),
+        readings=(_read_reading(assignments),) * len(names),
+        words=read_division(words),
+        join=join,
+        respell=respell,
+    )
 
 
 def _read_reading(assignments: Sequence[str]) -> "Reading":

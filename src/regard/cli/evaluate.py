@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli.engine_run import EngineOutput, EngineOverwrite, Engines, find_engine
+from regard.cli.evaluate_files import evaluate_over
 from regard.cli.files import check_unicode
 from regard.cli.progress import Watching
 from regard.cli.show_evaluation import show_evaluation
@@ -43,6 +45,9 @@ def evaluate(
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting, such as search.beam=1.")
     ] = None,
+    output: EngineOutput = None,
+    overwrite: EngineOverwrite = False,
+    engine: Engines = "torch",
 ) -> None:
     """Score a translator (BLEU, chrF, TER, by length), a language model (perplexity), or a model of another task.
 
@@ -62,10 +67,21 @@ def evaluate(
 
     A classifier, on other texts: `regard evaluate runs/c --data test.csv --set text=review --set label=stars`
 
+    Large files, over all processors: `regard evaluate runs/a --source … --target … --output counts.jsonl --engine ray`
+
     Further settings, by `--set`: search.beam, search.length_penalty, data.size, data.seed, bins=[10,20,30] (source
     lengths), tokenized=words (lower-cased tokens too) or tokenized=given (split at spaces), samples, seed, device; of a
     language model stride and device; of a classifier text, label and device.
     """
+    refused = {"TEXT": texts, "--data": data, "--split": split, "--hypotheses": hypotheses, "--tokenized": tokenized}
+    refused |= {"--bins": bins, "--figure": figure}
+    if cluster := find_engine(engine, output=output, files=[model, source, target], refused=refused):
+        files = Path(source), Path(target)
+        chosen = chosen_settings(bins, tokenized, assignments)
+        evaluate_over(cluster, model or Path(), files, output or Path(), chosen, overwrite, as_json)
+        return
+    if output is not None or overwrite:
+        raise ArgumentError("`--output` and `--overwrite` must go with --engine ray; received them alone.")
     if (model is None) == (hypotheses is None):
         raise ArgumentError(
             f"Either a model or `--hypotheses` must be given; received {'neither' if model is None else 'both'}."

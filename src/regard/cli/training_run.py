@@ -91,6 +91,7 @@ def report_run(task: "Task[Any, Any, Any]", trained: "Trained", *, as_json: bool
 
 def command_line() -> str:
     """Give the command that was typed, for the model card."""
-    ranks = int(os.environ.get("WORLD_SIZE", "1"))
-    start = f"torchrun --nproc-per-node={ranks} -m regard" if ranks > 1 else "regard"
+    ranks, nodes = (int(os.environ.get(name, "1")) for name in ("WORLD_SIZE", "GROUP_WORLD_SIZE"))
+    several = f"--nnodes={nodes} " if nodes > 1 else ""
+    start = f"torchrun {several}--nproc-per-node={ranks // nodes} -m regard" if ranks > 1 else "regard"
     return f"{start} {shlex.join(sys.argv[1:])}"

@@ -124,12 +124,16 @@ class TransformerSpec:
     """Heads that keys and values have, each shared by a group of query heads; by default as many."""
     feed_forward_size: int = 1024
     """Width of the hidden layer in each block."""
-    activation: Literal["relu", "gelu", "swiglu"] = "relu"
+    activation: Literal["relu", "gelu", "swish", "swiglu"] = "relu"
     """Nonlinearity of the feed-forward layer."""
     norm: Literal["pre", "post"] = "pre"
     """Normalize before each sublayer, which trains without a warm-up, or after it, as the paper does."""
-    position: Literal["sinusoidal", "learned", "rotary", "relative", "alibi", "none"] = "sinusoidal"
-    """How a word knows where it stands."""
+    final_norm: bool | None = None
+    """Normalize once more after the last block of encoder and decoder; by default where `norm` is "pre"."""
+    position: Literal["sinusoidal", "sinusoidal-halves", "learned", "rotary", "relative", "alibi", "none"] = (
+        "sinusoidal"
+    )
+    """How a word knows where it stands; "sinusoidal-halves" has all sines before all cosines, as Marian does."""
     max_length: int = 512
     """The longest sentence, which position "learned" must know."""
     reach: int = 16
@@ -160,7 +164,11 @@ class TransformerSpec:
         check_divides("num_heads", self.num_heads, "size", self.size)
         if self.num_key_value_heads is not None:
             check_divides("num_key_value_heads", self.num_key_value_heads, "num_heads", self.num_heads)
-        even = {"sinusoidal": ("size", self.size), "rotary": ("size // num_heads", self.size // self.num_heads)}
+        even = {
+            "sinusoidal": ("size", self.size),
+            "sinusoidal-halves": ("size", self.size),
+            "rotary": ("size // num_heads", self.size // self.num_heads),
+        }
         name, width = even.get(self.position, ("size", 2))
         if width % 2:
             raise ArgumentError(f'`{name}` must be even for position "{self.position}"; received {width}.')

@@ -143,8 +143,12 @@ class Guard:
 
     def refuse(self, method: str, headers: Headers) -> tuple[int, str]:
         """Give the status and the reason for which a request is refused, or no reason."""
+        return self.refuse_sender(headers) or self.refuse_body(method, headers) or (200, "")
+
+    def refuse_sender(self, headers: Headers) -> tuple[int, str] | None:
+        """Refuse whoever names another host, or comes from another page."""
         host = headers.get("host", "")
-        if _name(host) not in self.hosts:
+        if host_name(host) not in self.hosts:
             return (
                 403,
                 f"`Host` must be this machine; received {host[:80]!r}. Open the address that the studio printed.",
@@ -154,12 +158,16 @@ class Guard:
             return 403, f"`Origin` must be the studio's own page; received {origin[:80]!r}."
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return 403, f"`Sec-Fetch-Site` must be same-origin; received {headers['sec-fetch-site'][:80]!r}."
+        return None
+
+    def refuse_body(self, method: str, headers: Headers) -> tuple[int, str] | None:
+        """Refuse a body that is no JSON by its own account, or too large."""
         if method == "POST" and headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return 415, "`Content-Type` must be application/json."
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self.max_body:
             return 413, self._too_large()
-        return 200, ""
+        return None
 
     def _too_many(self) -> str:
         return f"Requests must have at most {self._bytes.most:,} bytes together, and so many do. Ask again in a moment."
@@ -168,10 +176,10 @@ class Guard:
         return f"A request must have at most {self.max_body:,} bytes; received more. Send less."
 
 
-def _name(host: str) -> str:
+def host_name(host: str) -> str:
     """Give the host without its port, or nothing where it is none.
 
-    >>> _name("localhost:8000"), _name("[::1]:8000"), _name("127.0.0.1@evil.example"), _name("")
+    >>> host_name("localhost:8000"), host_name("[::1]:8000"), host_name("127.0.0.1@evil.example"), host_name("")
     ('localhost', '::1', '', '')
     """
     try:

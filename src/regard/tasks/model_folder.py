@@ -10,6 +10,8 @@ from regard.data.untrained import FILE
 from regard.decoding.shortlist import FILE as SHORTLIST
 from regard.errors import DataError, nearest
 from regard.models.folder import CONFIG, PARAMETERS, read_table
+from regard.pretrained.hub import fetch, is_hub_name
+from regard.pretrained.marian_tokenizers import TOKENIZER_FILES
 from regard.tasks.task import TASKS
 from regard.training.run_folder import RunFolder
 
@@ -26,8 +28,11 @@ def open_model(path: str | Path) -> Path:
 
 
 def find_model(path: str | Path) -> Path:
-    """Give the model folder: `path` itself, or that of the run in `path`: the best so far while it trains."""
-    folder = Path(path)
+    """Give the model folder: `path` itself, or that of the run in `path`: the best so far while it trains.
+
+    A name of a hub, `hf:owner/name@revision`, gives the folder in the hub's cache, fetched where it is not there.
+    """
+    folder = fetch(str(path)) if is_hub_name(path) else Path(path)
     if (folder / CONFIG).is_file():
         return folder
     run = RunFolder(folder)
@@ -49,7 +54,7 @@ def usable_now(path: Path) -> str:
 def saved_task(folder: Path) -> str | None:
     """Give the task of the model in a folder; nothing where config.json names none.
 
-    That of a translator names its vocabularies and no task.
+    That of a translator names its vocabularies and no task; a Marian model of transformers is one too.
     """
     try:
         return _task_of(read_table(folder))
@@ -82,8 +87,9 @@ def check_kind(folder: Path, *tasks: str) -> str:
 def digest_model(folder: Path) -> str:
     """Give a number for all that decides what a model outputs."""
     digest = hashlib.sha256()
-    optional = [name for name in (FILE, SHORTLIST) if (folder / name).is_file()]
-    for name in (CONFIG, PARAMETERS, "tokenizer.json", *optional):
+    # model.bin is that of an export.
+    named = (PARAMETERS, "model.bin", "tokenizer.json", FILE, SHORTLIST, *TOKENIZER_FILES)
+    for name in (CONFIG, *(name for name in named if (folder / name).is_file())):
         with (folder / name).open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()[:16]
@@ -124,5 +130,6 @@ def _describe(table: dict[str, object], task: str | None) -> str:
 
 def _task_of(table: dict[str, object]) -> str | None:
     if "task" not in table:
-        return "translate" if "source_vocabulary" in table else None
+        marian = table.get("model_type") == "marian"  # of transformers, read by `regard.pretrained`
+        return "translate" if "source_vocabulary" in table or marian else None
     return next((name for name in TASKS if name == table["task"]), None)

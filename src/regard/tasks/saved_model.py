@@ -1,7 +1,7 @@
 """The folder of a trained model: its parameters, what to build for them, and the texts beside. Nothing is pickled."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from torch import nn
 
 from regard.config.read import read_any_version
 from regard.config.show import to_table
-from regard.data.text.tokenizer import FILE, Tokenizer
+from regard.data.text.tokenizer import FILE, Tokenizer, TokenizerPair
 from regard.errors import ArgumentError, DataError
 from regard.files import read_json, write_text, write_whole
 from regard.models.folder import CONFIG, PARAMETERS, Built, build_filled
@@ -75,3 +75,15 @@ def list_text(entries: tuple[str, ...]) -> str:
     '["yes", "no"]\\n'
     """
     return json.dumps(entries, ensure_ascii=False) + "\n"
+
+
+def shared_tokenizers(folders: Sequence[Path], pairs: Sequence[TokenizerPair]) -> TokenizerPair:
+    """Give the tokenizers of models that translate together, `pairs`, which must all be the same."""
+    first, *others = pairs
+    for folder, other in zip(folders[1:], others, strict=True):
+        if other.to_json() != first.to_json():
+            raise DataError(
+                f"Models that translate together must share their tokenizer.json; {folder} has another than "
+                f"{folders[0]}. Train the second with data.tokenizer = {folders[0]}/tokenizer.json."
+            )
+    return first

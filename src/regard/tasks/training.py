@@ -19,7 +19,7 @@ from regard.tasks.load import load
 from regard.tasks.progress import Display, Progress, ProgressLine, Reporting
 from regard.tasks.start import start_settings
 from regard.tasks.task import Gathered, Table, Task, all_settings, data_settings, find_task
-from regard.training.group import joined_group
+from regard.training.group import check_shared, joined_group
 from regard.training.interruption import Interruption, listening
 from regard.training.run import Run, Trained
 from regard.training.run_folder import RunFolder
@@ -222,6 +222,7 @@ def _begun(config: Any, gathered: Gathered[Any, Any], out: Path, display: Displa
         problem = group.share_text(problem or "-")
         if problem != "-":
             raise ArgumentError(problem)
+        check_shared(folder.config, group)
         if note:
             display.noted(note)
         yield folder, group

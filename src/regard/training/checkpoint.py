@@ -1,7 +1,8 @@
 """Checkpoints that are there or not, never half: written aside, flushed, renamed, and verified when read.
 
 A checkpoint is a folder `step-00000500` with `tensors.safetensors`, `state.json` and `digests.json`, the checksums of
-the other two. Nothing in it is code.
+the others. Where the parameters are divided over processes, `shards/` holds what each of them has (sharded.py).
+Nothing in it is code.
 """
 
 import errno
@@ -20,9 +21,10 @@ from torch import Tensor
 from regard.errors import DataError
 from regard.files import digest, flush, remove, write_whole
 from regard.training.failure import using
+from regard.training.sharded import NAME, read_whole
 
 _NAME = re.compile(r"step-([0-9]{8,})")
-_TENSORS, _STATE, _DIGESTS = "tensors.safetensors", "state.json", "digests.json"
+_TENSORS, _STATE, _DIGESTS, _SHARDS = "tensors.safetensors", "state.json", "digests.json", "shards"
 
 
 class Checkpoint(NamedTuple):
@@ -31,6 +33,14 @@ class Checkpoint(NamedTuple):
     step: int
     tensors: dict[str, Tensor]
     state: dict[str, Any]
+    shards: Path | None = None
+    """Where the tensors are that are not among these, because processes share them."""
+
+    def whole(self) -> "Checkpoint":
+        """Give it with every tensor, in the memory of this process."""
+        return (
+            self if self.shards is None else Checkpoint(self.step, self.tensors | read_whole(self.shards), self.state)
+        )
 
 
 class Newest(NamedTuple):
@@ -63,25 +73,38 @@ class Checkpoints:
             if not os.access(self.folder, os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    def save(self, checkpoint: Checkpoint) -> None:
+    def prepare(self, step: int, *, leads: bool = True) -> Path:
+        """Give the folder that every process writes its shards into, before the first one saves the rest."""
+        aside = self.folder / f".writing-{step}"
+        if leads:
+            with using(self.folder):
+                self.folder.mkdir(exist_ok=True)
+                self.sweep()
+                (aside / _SHARDS).mkdir(parents=True)
+        return aside / _SHARDS
+
+    def save(self, checkpoint: Checkpoint, *, shards: Mapping[str, str] | None = None) -> None:
         """Write a checkpoint so that, whenever the machine stops, it is whole or not there.
 
         The folder above must be there: one that was moved away while a run goes on is not made again unnoticed.
+        `shards` are the checksums of the files that processes have written into the folder that `prepare` gave.
         """
         with using(self.folder):
-            self._save(checkpoint)
+            self._save(checkpoint, shards)
 
-    def _save(self, checkpoint: Checkpoint) -> None:
-        self.folder.mkdir(exist_ok=True)
-        self.sweep()
+    def _save(self, checkpoint: Checkpoint, shards: Mapping[str, str] | None) -> None:
         aside, final = self.folder / f".writing-{checkpoint.step}", self._path(checkpoint.step)
-        aside.mkdir()
+        if shards is None:
+            self.folder.mkdir(exist_ok=True)
+            self.sweep()
+            aside.mkdir()
         try:
             tensors = {name: item.contiguous() for name, item in checkpoint.tensors.items()}
             write_whole(aside / _TENSORS, lambda path: save_file(tensors, path))
             _write_json(aside / _STATE, checkpoint.state)
-            _write_json(aside / _DIGESTS, {name: digest(aside / name) for name in (_TENSORS, _STATE)})
-            for path in (*aside.iterdir(), aside):
+            digests = {f"{_SHARDS}/{name}": known for name, known in (shards or {}).items()}
+            _write_json(aside / _DIGESTS, digests | {name: digest(aside / name) for name in (_TENSORS, _STATE)})
+            for path in (*aside.rglob("*"), aside):
                 flush(path)
         except BaseException:
             remove(aside, best_effort=True)
@@ -93,7 +116,7 @@ class Checkpoints:
         self.sweep()
 
     def load(self, step: int) -> Checkpoint:
-        """Read and verify the checkpoint of `step`."""
+        """Read and verify the checkpoint of `step`, but for its shards, which `Checkpoint.whole` reads."""
         with using(self._path(step)):
             return self._load(step)
 
@@ -101,11 +124,12 @@ class Checkpoints:
         path = self._path(step)
         try:
             digests = json.loads((path / _DIGESTS).read_text(encoding="utf-8"))
-            for name in (_TENSORS, _STATE):
+            shards = _shard_files(path, digests)
+            for name in (_TENSORS, _STATE, *shards):
                 if digest(path / name) != digests[name]:
                     raise DataError(f"{path / name} must have the checksum written beside it; received another.")
             state = json.loads((path / _STATE).read_text(encoding="utf-8"))
-            return Checkpoint(step, read_tensors(path / _TENSORS), state)
+            return Checkpoint(step, read_tensors(path / _TENSORS), state, path / _SHARDS if shards else None)
         except (OSError, KeyError, TypeError, ValueError, RecursionError, SafetensorError) as error:
             if isinstance(error, DataError | PermissionError):  # what may not be read need not be damaged
                 raise
@@ -145,6 +169,15 @@ class Checkpoints:
 
     def _path(self, step: int) -> Path:
         return self.folder / f"step-{step:08d}"
+
+
+def _shard_files(path: Path, digests: Mapping[str, str]) -> list[str]:
+    """List the shards that the checksums are of, which must be all there are."""
+    known = sorted(name for name in digests if name.startswith(f"{_SHARDS}/"))
+    names = sorted(os.listdir(path / _SHARDS)) if (path / _SHARDS).is_dir() else []
+    if known != [f"{_SHARDS}/{name}" for name in names] or not all(map(NAME.fullmatch, names)):
+        raise DataError(f"{path / _SHARDS} must hold the {len(known)} files of {_DIGESTS}; received {len(names)}.")
+    return known
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -7,14 +7,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch._C._distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import ArgumentError
+from regard.files import digest
+from regard.training.meeting import meet
 from regard.training.shards import divide
+
+START = timedelta(minutes=30)
+"""How long processes wait for all others to start."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +79,21 @@ class Group:
         return self.gather_text(text if self.leads else " ")[0]
 
 
+def check_shared(path: Path, group: Group) -> None:
+    """Raise, in every process, unless all of them read the same file: nodes must share the disk of a run."""
+    for _ in range(50):  # another machine may learn of a new file a little later
+        if group.leads or path.is_file():
+            break
+        time.sleep(0.1)
+    digests = group.gather_text(digest(path) if path.is_file() else "none")
+    others = [rank for rank, item in enumerate(digests) if item != digests[0]]
+    if others:
+        raise ArgumentError(
+            f"`out` must be on a disk that all {group.ranks} processes share; process {others[0]} does not read the "
+            f"{path.name} that the first wrote into {path.parent}. Name a folder on a shared disk."
+        )
+
+
 def pick_device(name: torch.device | str, local_rank: int = 0, *, argument: str = "train.device") -> torch.device:
     """Turn cpu, cuda or auto, a GPU where torch sees one, into a device of this machine; `argument` is what set it."""
     if name == "auto":
@@ -96,7 +119,11 @@ def joined_group(device: str) -> Iterator[Group]:
     if target_device.type == "cuda":
         torch.cuda.set_device(target_device)
     # Long, because the first process validates and reads data while the others wait.
-    dist.init_process_group("nccl" if target_device.type == "cuda" else "gloo", timeout=timedelta(hours=2))
+    timeout = timedelta(hours=2)
+    store, rank, ranks = next(rendezvous("env://", timeout=timeout))
+    store = PrefixStore(meet(store, rank, ranks, timeout=START), store)
+    backend = "nccl" if target_device.type == "cuda" else "gloo"
+    dist.init_process_group(backend, store=store, rank=rank, world_size=ranks, timeout=timeout)
     try:
         yield Group(rank=dist.get_rank(), ranks=ranks, device=target_device)
     finally:

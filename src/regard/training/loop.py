@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.config.train import Result, Train
-from regard.errors import DataError, Interrupted, TrainingError
+from regard.errors import ArgumentError, DataError, Interrupted, TrainingError
 from regard.training.checkpoint import Checkpoint, Checkpoints
 from regard.training.failure import disk_full_reason, first_line, is_disk_full, is_out_of_memory, reason
 from regard.training.group import Group
@@ -24,8 +24,10 @@ from regard.training.memory import peak_memory, within_memory
 from regard.training.optimizer import load_optimizer, optimizer_tensors
 from regard.training.parameters import MovingAverage, load_tensors, mean_tensors, named_tensors, replaced
 from regard.training.precision import find_precision, matrix_products
+from regard.training.regroup import Regrouping, next_epoch
+from regard.training.saved import check_whole, read_own, save_divided, under
 from regard.training.schedule import has_stalled
-from regard.training.shards import whole
+from regard.training.shards import is_divided, whole
 from regard.training.state import State
 from regard.training.streams import capture_streams, restore_streams, seed_streams
 from regard.training.update import SHORTER, Tally, Updater
@@ -62,6 +64,9 @@ class Trainer:
         self._updater = Updater(self._trained, job, settings, group=self.group, watcher=self.watcher, shorter=shorter)
         self._average = MovingAverage(self._trained, settings.ema) if settings.ema else None
         self._tally = Tally()
+        self._regrouping = Regrouping(
+            before=self.group.ranks, now=self.group.ranks, per_update=settings.accumulate * self.group.ranks
+        )
         self._keep_best = keep_best
         self._settled = False
         self._clock = time.perf_counter()
@@ -104,7 +109,7 @@ class Trainer:
     def _step(self, stream: Iterator[Any]) -> None:
         self._settled = False
         begun, before = time.perf_counter(), self.state.progress()
-        batches = [next(stream) for _ in range(self.settings.accumulate)]
+        batches = [next(stream) for _ in range(self._regrouping.accumulate)]
         stop = self._updater.update(batches, self.state, stop=self.interruption.signal != 0, share=self._time_share())
         if self._average is not None:
             self._average.update(self.state.step)
@@ -229,29 +234,39 @@ class Trainer:
         tensors |= {f"optimizer/{name}": item for name, item in optimizer_tensors(self._updater.optimizer).items()}
         if self._average is not None:
             tensors |= {f"average/{name}": item for name, item in self._average.tensors.items()}
-        tensors = self._whole(tensors)
+        try:
+            shards = save_divided(tensors, self.checkpoints, self.state.step, group=self.group)
+        except OSError as error:
+            self._go_on_if_full(error)
+            return
         if not self.group.leads:
             return
+        tensors = {name: item for name, item in tensors.items() if not is_divided(item)}
         for name, states in gathered.items():
             tensors |= {f"rank-{rank}/{name}": item for rank, item in enumerate(states)}
         state = {
             "run": self.state.to_json(),
             "batches": self.job.batches.state(),
             "ranks": self.group.ranks,
+            "per_update": self._regrouping.per_update,
             "random": [json.loads(text) for text in texts],
             "tallies": [json.loads(text) for text in tallies],
         }
         checkpoint = Checkpoint(self.state.step, {name: item.cpu() for name, item in tensors.items()}, state)
         try:
-            self.checkpoints.save(checkpoint)
+            self.checkpoints.save(checkpoint, shards=shards)
             self.checkpoints.prune(self._worth_keeping())
         except Exception as error:
-            if not is_disk_full(error):
-                raise
-            self.watcher.noted(
-                f"Step {self.state.step}: this checkpoint is not saved, since the disk of {self.checkpoints.folder} "
-                f"{disk_full_reason(error)} before the end: training goes on, and tries again at the next one."
-            )
+            self._go_on_if_full(error)
+
+    def _go_on_if_full(self, error: Exception) -> None:
+        """Go on without a checkpoint where the disk is full; all else is raised."""
+        if not is_disk_full(error):
+            raise error
+        self.watcher.noted(
+            f"Step {self.state.step}: this checkpoint is not saved, since the disk of {self.checkpoints.folder} "
+            f"{disk_full_reason(error)} before the end: training goes on, and tries again at the next one."
+        )
 
     def _worth_keeping(self) -> list[int]:
         steps, settings = self.checkpoints.steps(), self.settings
@@ -287,25 +302,43 @@ class Trainer:
         return result
 
     def _restore(self, checkpoint: Checkpoint) -> None:
-        tensors, state = checkpoint.tensors, checkpoint.state
-        if state["ranks"] != self.group.ranks:
-            raise DataError(
-                f"A run must go on with as many processes as it began with, {state['ranks']}; received "
-                f"{self.group.ranks}. Start torchrun with as many, or a new folder."
-            )
-        load_tensors(self._trained, _under("model/", tensors))
-        load_optimizer(self._updater.optimizer, _under("optimizer/", tensors))
+        divided = self._trained if self._trained is not self.model else None
+        tensors, state = read_own(checkpoint, divided, self._updater.optimizer), checkpoint.state
+        load_tensors(self._trained, under("model/", tensors))
+        load_optimizer(self._updater.optimizer, under("optimizer/", tensors))
         if self._average is not None:
-            self._average.load(_under("average/", tensors))
-        self.job.batches.restore(state["batches"])
+            self._average.load(under("average/", tensors))
         self.state = State.from_json(state["run"])
-        rank = self.group.rank
-        own = _under(f"rank-{rank}/", tensors)
-        restore_streams(_under("random/", own), state["random"][rank], self.group.device)
+        rank, before = self.group.rank, state["ranks"]
+        per_update = state.get("per_update", before * self.settings.accumulate)
+        self._regrouping = Regrouping(before=before, now=self.group.ranks, per_update=per_update)
+        if before != self.group.ranks:
+            self._regroup(checkpoint)
+            return
+        self.job.batches.restore(state["batches"])
+        own = under(f"rank-{rank}/", tensors)
+        restore_streams(under("random/", own), state["random"][rank], self.group.device)
         if "tallies" in state:
             self._tally = Tally.from_json(state["tallies"][rank])
         if isinstance(self.job, Carrying):
-            self.job.carry_on(_under("carried/", own))
+            self.job.carry_on(under("carried/", own))
+
+    def _regroup(self, checkpoint: Checkpoint) -> None:
+        """Go on with another number of processes: position in the data, random streams and sums are shared anew."""
+        tensors, state, rank = checkpoint.tensors, checkpoint.state, self.group.rank
+        own = under(f"rank-{rank}/", tensors)
+        if own:
+            restore_streams(under("random/", own), state["random"][rank], self.group.device)
+        else:
+            seed_streams(self.settings.seed, rank)
+        carrying = any(name.startswith("rank-0/carried/") for name in tensors)
+        try:
+            self.job.batches.restore(self._regrouping.position(state["batches"], carrying=carrying))
+        except ArgumentError:  # the end of an epoch that is shorter now
+            self.job.batches.restore(next_epoch(state["batches"]))
+        if "tallies" in state:
+            self._tally = self._regrouping.tally(state["tallies"], rank)
+        self.watcher.noted(self._regrouping.note())
 
     def _take_result(self) -> None:
         """Give the model the parameters that make the result; where that fails, those of the best validation."""
@@ -350,11 +383,11 @@ class Trainer:
 
     def _saved(self, step: int, last: dict[str, Tensor]) -> dict[str, Tensor]:
         try:
-            tensors = self.checkpoints.load(step).tensors
+            tensors = self.checkpoints.load(step).whole().tensors
         except DataError as error:
             self.watcher.noted(f"A checkpoint is damaged, and the last parameters take its place: {error}")
             return last
-        return _under("average/", tensors) or _under("model/", tensors)
+        return under("average/", tensors) or under("model/", tensors)
 
 
 def _stopped_at_once(step: int, saved: int, *, settled: bool) -> str:
@@ -367,25 +400,3 @@ def _stopped_at_once(step: int, saved: int, *, settled: bool) -> str:
         return f"Stopped after step {step:,}, which is saved. The same command goes on."
     lost = f"since step {saved:,} is lost. The same command goes on from there." if saved else "so far is lost."
     return f"Stopped at once, {'after' if settled else 'within'} step {step:,}: what was learned {lost}"
-
-
-def check_whole(checkpoint: Checkpoint) -> None:
-    """Raise unless a checkpoint says all that a run needs to go on from it; of its tensors loading says the rest."""
-    state = checkpoint.state
-    try:
-        State.from_json(state["run"])
-        count = len(state["random"])
-        sums = [Tally.from_json(item) for item in state.get("tallies", [{}] * count)]
-        numbers = [state["ranks"], *state["batches"].values()]
-        whole = all(type(item) is int for item in numbers) and state["ranks"] == count == len(sums) > 0
-        streams = [checkpoint.tensors[f"rank-{rank}/random/cpu"] for rank in range(count)]
-        whole = whole and all(item.dtype == torch.uint8 for item in streams)
-        whole = whole and all({"python", "numpy"} <= item.keys() for item in state["random"])
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"The checkpoint of step {checkpoint.step} must be whole; received {reason(error)}.") from error
-    if not whole:
-        raise DataError(f"The checkpoint of step {checkpoint.step} must be whole; received one without all its parts.")
-
-
-def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): item for name, item in tensors.items() if name.startswith(prefix)}

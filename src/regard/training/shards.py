@@ -39,12 +39,12 @@ def divide(whole_pass: nn.Module, ranks: int, device: torch.device) -> nn.Module
 
 def whole(tensor: Tensor) -> Tensor:
     """Bring the parts of a tensor together, which every process must ask for; a tensor that is whole stays as it is."""
-    return tensor.full_tensor() if _is_divided(tensor) else tensor
+    return tensor.full_tensor() if is_divided(tensor) else tensor
 
 
 def like(tensor: Tensor, own: Tensor) -> Tensor:
-    """Take of a whole tensor the part that `own` holds."""
-    if not _is_divided(own):
+    """Take of a whole tensor the part that `own` holds; a part stays as it is."""
+    if not is_divided(own) or is_divided(tensor):
         return tensor
     from torch.distributed.tensor import distribute_tensor
 
@@ -62,5 +62,6 @@ def add_up_now(module: nn.Module, now: bool) -> None:
     module.set_requires_gradient_sync(now)
 
 
-def _is_divided(tensor: Tensor) -> "TypeGuard[DTensor]":
+def is_divided(tensor: Tensor) -> "TypeGuard[DTensor]":
+    """Tell whether this process holds a part of a tensor."""
     return hasattr(tensor, "full_tensor")

@@ -171,7 +171,7 @@ class Updater:
 
     def _replay(self, batches: Sequence[TrainingBatch], tokens: float, state: State) -> Tensor | None:
         """Compute an update by a captured graph, where there is one for its batch."""
-        if self._graphs is None or (state.largest and batches[0].cells > state.largest):
+        if self._graphs is None or len(batches) > 1 or (state.largest and batches[0].cells > state.largest):
             return None
         figures = self._graphs.run(batches[0], 1 / tokens)
         return None if figures is None else figures.clone()  # the next replay writes over them

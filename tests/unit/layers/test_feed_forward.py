@@ -25,6 +25,15 @@ def test_gelu_is_the_papers():
     torch.testing.assert_close(layer(x), layer.contract.weight @ hidden + layer.contract.bias)
 
 
+def test_swish_is_the_papers():
+    """Ramachandran, Zoph and Le, equation 1, with β = 1."""
+    layer = FeedForward(4, 6, activation="swish")
+    x = torch.randn(4)
+    hidden = layer.expand.weight @ x + layer.expand.bias
+    hidden = hidden / (1 + torch.exp(-hidden))
+    torch.testing.assert_close(layer(x), layer.contract.weight @ hidden + layer.contract.bias)
+
+
 def test_swiglu_is_the_papers():
     """Shazeer, equation 6, without biases."""
     layer = FeedForward(4, 6, activation="swiglu")
@@ -55,7 +64,7 @@ def test_dropout_acts_on_the_hidden_layer_in_training_only():
         (lambda: FeedForward(4, -6), "`hidden_size` must be at least 1; received -6."),
         (
             lambda: FeedForward(4, 6, activation="swigelu"),
-            '`activation` must be one of relu, gelu, swiglu; received "swigelu". Did you mean swiglu?',
+            '`activation` must be one of relu, gelu, swish, swiglu; received "swigelu". Did you mean swiglu?',
         ),
         (
             lambda: FeedForward(4, 6, dropout=1.5),

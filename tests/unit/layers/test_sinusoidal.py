@@ -14,11 +14,11 @@ def by_hand(position: int, size: int, order: str) -> list[float]:
     for i in range(size // 2):
         angle = position / 10000 ** (2 * i / size)
         pair = [math.sin(angle), math.cos(angle)]
-        row += pair if order == "sin-cos" else pair[::-1]
-    return row
+        row += pair[::-1] if order == "cos-sin" else pair
+    return [*row[::2], *row[1::2]] if order == "halves" else row
 
 
-@pytest.mark.parametrize("order", ["sin-cos", "cos-sin"])
+@pytest.mark.parametrize("order", ["sin-cos", "cos-sin", "halves"])
 def test_table_is_the_papers(order):
     table = SinusoidalPositions(10, order=order).table(50)
     expected = torch.tensor([by_hand(t, 10, order) for t in range(50)], dtype=torch.float64)
@@ -30,7 +30,7 @@ def test_order_swaps_the_features_of_each_pair():
     assert torch.equal(first.unflatten(-1, (-1, 2)).flip(-1), second.unflatten(-1, (-1, 2)))
 
 
-@pytest.mark.parametrize("order", ["sin-cos", "cos-sin"])
+@pytest.mark.parametrize("order", ["sin-cos", "cos-sin", "halves"])
 @pytest.mark.parametrize("offset", [0, 1, 7, -3, 500])
 def test_rotation_moves_every_position_to_machine_precision(order, offset):
     positions = SinusoidalPositions(12, order=order)
@@ -89,7 +89,7 @@ def test_it_keeps_dtype_and_has_nothing_to_learn():
         ),
         (
             {"size": 4, "order": "sin-cosine"},
-            '`order` must be one of sin-cos, cos-sin; received "sin-cosine". Did you mean sin-cos?',
+            '`order` must be one of sin-cos, cos-sin, halves; received "sin-cosine". Did you mean sin-cos?',
         ),
         ({"size": 4, "base": 1.0}, "`base` must be above 1; received 1.0."),
     ],

@@ -123,7 +123,7 @@ def test_prefixes_that_cannot_begin_are_refused(tmp_path, translator):
     with pytest.raises(ArgumentError, match=r"`prefixes` must be a list of sentences; received one string."):
         translator.translate(["a"], prefixes="c")
     with pytest.raises(
-        ArgumentError, match=r'`prefixes` must be text that the model can say; received "Zoroaster" at index 0'
+        ArgumentError, match=r'`prefixes` must be text that the model can output; received "Zoroaster" at index 0'
     ):
         translator.translate(["a"], prefixes=["Zoroaster"])
     with pytest.raises(

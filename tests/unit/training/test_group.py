@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,21 +11,26 @@ import torch
 
 from regard.errors import ArgumentError
 from regard.training.checkpoint import Checkpoints, read_tensors
-from regard.training.group import Group, pick_device
+from regard.training.group import Group, check_shared, pick_device
 
 PROGRAM = Path(__file__).with_name("together.py")
 
 
-def torchrun(processes: int, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-    environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo"}  # no outside network
+def environment() -> dict[str, str]:
+    return os.environ | {"GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo"}  # no outside network
+
+
+def torchrun(
+    processes: int, *arguments: object, options: Sequence[str] = (), program: Path = PROGRAM
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", *options]
     return subprocess.run(
-        [*command, str(PROGRAM), *map(str, arguments)],
+        [*command, str(program), *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=180,
         check=False,
-        env=environment,
+        env=environment(),
     )
 
 
@@ -42,7 +48,7 @@ def test_two_processes_follow_one_with_copies_and_with_shards(tmp_path):
     )
     assert (copies.state["ranks"], copies.state["run"]["step"]) == (2, 20)
     for name in (name for name in alone.tensors if not name.startswith("random")):  # the optimizer's memory too
-        torch.testing.assert_close(shards.tensors[name], alone.tensors[name], atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(shards.whole().tensors[name], alone.tensors[name], atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.slow
@@ -75,3 +81,20 @@ def test_devices_are_checked():
         assert pick_device("auto") == torch.device("cpu")
         with pytest.raises(ArgumentError, match=r"must be cpu, auto, or cuda where torch sees a GPU; received cuda."):
             pick_device("cuda")
+
+
+class Among(Group):
+    """A process among others whose texts are known."""
+
+    def gather_text(self, text: str) -> list[str]:
+        return ["a" * 64, text]
+
+
+def test_a_run_folder_that_nodes_do_not_share_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    (tmp_path / "config.toml").write_text("")
+    check_shared(tmp_path / "config.toml", Group())
+    for path in (tmp_path / "config.toml", tmp_path / "missing.toml"):
+        message = r"`out` must be on a disk that all 2 processes share; process 1 does not read the \w+.toml that the"
+        with pytest.raises(ArgumentError, match=message):
+            check_shared(path, Among(rank=1, ranks=2))

@@ -111,10 +111,10 @@ def twice():
 def test_a_second_signal_waits_for_the_checkpoint_that_is_written(tmp_path, monkeypatch):
     save = Checkpoints._save
 
-    def interrupted(self, checkpoint):
+    def interrupted(self, checkpoint, shards):
         if checkpoint.step == 5:
             twice()
-        save(self, checkpoint)
+        save(self, checkpoint, shards)
 
     monkeypatch.setattr(Checkpoints, "_save", interrupted)
     with listening() as interruption, pytest.raises(Interrupted) as caught:
@@ -151,9 +151,9 @@ def test_what_a_second_signal_within_a_step_loses_is_named(tmp_path, step, lost)
 def test_one_signal_while_a_checkpoint_is_written_stops_after_it(tmp_path, monkeypatch):
     save = Checkpoints._save
 
-    def interrupted(self, checkpoint):
+    def interrupted(self, checkpoint, shards):
         os.kill(os.getpid(), signal.SIGTERM)
-        save(self, checkpoint)
+        save(self, checkpoint, shards)
 
     monkeypatch.setattr(Checkpoints, "_save", interrupted)
     with listening() as interruption, pytest.raises(Interrupted, match="Stopped after step 6, which is saved"):

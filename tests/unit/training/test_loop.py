@@ -378,19 +378,26 @@ def test_a_resumed_run_keeps_its_number_of_threads(tmp_path):
         torch.set_num_threads(1)
 
 
-def test_a_run_goes_on_with_as_many_processes(tmp_path):
-    trainer = make_trainer(tmp_path, replace(SETTINGS, steps=5))
+def test_a_run_of_two_processes_goes_on_alone(tmp_path):
+    trainer = make_trainer(tmp_path, replace(SETTINGS, steps=2))
     trainer.train()
-    found = trainer.checkpoints.load(5)
+    found = trainer.checkpoints.load(2)
     for name in ("random", "tallies"):
         found.state[name] *= 2
-    found.state["ranks"] = 2
+    found.state.update(ranks=2, per_update=2)
     found.tensors["rank-1/random/cpu"] = found.tensors["rank-0/random/cpu"].clone()
     trainer.checkpoints.save(found)
-    with pytest.raises(
-        DataError, match=r"as many processes as it began with, 2; received 1. Start torchrun with as many"
-    ):
-        make_trainer(tmp_path).train()
+    watcher = Silent()
+    alone = make_trainer(tmp_path, replace(SETTINGS, steps=4), watcher=watcher)
+    alone.train()
+    assert watcher.notes == [
+        "The run was saved by 2 processes and goes on with 1. An update takes 2 batches, as before."
+    ]
+    before, after = found.state["batches"], alone.checkpoints.load(4).state
+    per_epoch = len(Copying().batches)
+    passed = (after["batches"]["epoch"] - before["epoch"]) * per_epoch + after["batches"]["batch"]
+    assert passed == 2 * before["batch"] + 2 * 2  # where both stood, and two updates of two batches
+    assert (after["ranks"], after["per_update"]) == (1, 2)
 
 
 INCOMPLETE = {

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from regard.errors import ArgumentError
 from regard.layers.checks import check_choice
 
-Order = Literal["sin-cos", "cos-sin"]
+Order = Literal["sin-cos", "cos-sin", "halves"]
 
 
 def sinusoids(
@@ -24,7 +24,8 @@ def sinusoids(
 
     $$p(t)_{2i} = \sin(\omega_i t), \qquad p(t)_{2i+1} = \cos(\omega_i t), \qquad \omega_i = \text{base}^{-2i/d}$$
 
-    where $d$ is `size`. With `order="cos-sin"`, as many lectures print it, the cosine comes first in each pair.
+    where $d$ is `size`. With `order="cos-sin"`, as many lectures print it, the cosine comes first in each pair; with
+    "halves", as the authors' code and Marian have it, all sines come before all cosines.
 
     Reference: Vaswani et al. (2017), section 3.5, arXiv:1706.03762.
     Differs: the angle is computed in float64 and rounded once, since in float32 position 100,000 is off by 0.004.
@@ -35,8 +36,9 @@ def sinusoids(
     """
     frequencies = _frequencies(size, base, positions.device)
     angle = positions.unsqueeze(-1).to(frequencies.dtype) * frequencies
-    pair = (angle.sin(), angle.cos()) if order == "sin-cos" else (angle.cos(), angle.sin())
-    return torch.stack(pair, dim=-1).flatten(-2).to(dtype)
+    pair = (angle.cos(), angle.sin()) if order == "cos-sin" else (angle.sin(), angle.cos())
+    waves = torch.cat(pair, dim=-1) if order == "halves" else torch.stack(pair, dim=-1).flatten(-2)
+    return waves.to(dtype)
 
 
 def _frequencies(size: int, base: float, device: torch.device | None) -> Float[Tensor, " half"]:
@@ -104,7 +106,8 @@ class SinusoidalPositions(nn.Module):
         $$M p(t) = p(t + \text{offset}), \qquad M_i = \begin{pmatrix} \cos \omega_i \delta & \sin \omega_i \delta \\
         -\sin \omega_i \delta & \cos \omega_i \delta \end{pmatrix}$$
 
-        where $\delta$ is `offset` and $M_i$ acts on the pair (sine, cosine); for "cos-sin" it is the transpose.
+        where $\delta$ is `offset` and $M_i$ acts on the pair (sine, cosine); for "cos-sin" it is the transpose. For
+        "halves" the blocks are diagonal matrices.
 
         >>> SinusoidalPositions(2).rotation(1)
         tensor([[ 0.5403,  0.8415],
@@ -112,6 +115,9 @@ class SinusoidalPositions(nn.Module):
         """
         angle = offset * _frequencies(self.size, self.base, device)
         cosine, sine = angle.cos(), angle.sin()
+        if self.order == "halves":
+            halves = [torch.cat([cosine.diag(), sine.diag()], dim=1), torch.cat([-sine.diag(), cosine.diag()], dim=1)]
+            return torch.cat(halves).to(dtype)
         turn = torch.stack([cosine, sine, -sine, cosine], dim=-1).unflatten(-1, (2, 2))  # size/2 2 2
         matrix: Tensor = torch.block_diag(*(turn if self.order == "sin-cos" else turn.mT))
         return matrix.to(dtype)

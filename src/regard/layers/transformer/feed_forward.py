@@ -10,20 +10,21 @@ from torch.nn import functional as F
 from regard.errors import ArgumentError
 from regard.layers.checks import check_choice, check_size
 
-Activation = Literal["relu", "gelu", "swiglu"]
+Activation = Literal["relu", "gelu", "swish", "swiglu"]
 
 
 class FeedForward(nn.Module):
     r"""Expand each position, bend it, and contract it again.
 
-    $$\text{relu, gelu:}\ W_2\, \phi(W_1 x + b_1) + b_2, \qquad
+    $$\text{relu, gelu, swish:}\ W_2\, \phi(W_1 x + b_1) + b_2, \qquad
     \text{swiglu:}\ W_2 (\text{swish}(W_1 x) \circ V x)$$
 
     where $W_1$ is `expand`, $V$ is `gate` and $W_2$ is `contract`. Biases are there or not as the paper has them,
     unless `bias` says otherwise. Dropout acts on the hidden layer.
 
     Reference: Vaswani et al. (2017), equation 2, arXiv:1706.03762 (relu); Hendrycks and Gimpel (2016), section 2,
-    arXiv:1606.08415 (gelu, by the error function); Shazeer (2020), equation 6, arXiv:2002.05202 (swiglu).
+    arXiv:1606.08415 (gelu, by the error function); Ramachandran, Zoph and Le (2017), equation 1, arXiv:1710.05941
+    (swish); Shazeer (2020), equation 6, arXiv:2002.05202 (swiglu).
 
     >>> FeedForward(8, 32, activation="swiglu")(torch.zeros(1, 3, 8)).shape
     torch.Size([1, 3, 8])
@@ -60,7 +61,7 @@ class FeedForward(nn.Module):
         if self.gate is not None:
             hidden = F.silu(hidden) * self.gate(states)
         else:
-            hidden = torch.relu(hidden) if self.activation == "relu" else F.gelu(hidden)
+            hidden = {"relu": torch.relu, "gelu": F.gelu, "swish": F.silu}[self.activation](hidden)
         return self.contract(self.dropout(hidden))  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:

@@ -112,7 +112,7 @@ def torch_parts(attention: nn.Module, feed_forward: nn.Module) -> tuple[MultiHea
             f"the attention of the block must be a MultiHeadAttention to become torch's; received "
             f"{type(attention).__name__}."
         )
-    if not isinstance(feed_forward, FeedForward) or feed_forward.activation == "swiglu":
+    if not isinstance(feed_forward, FeedForward) or feed_forward.activation in ("swish", "swiglu"):
         result = feed_forward.activation if isinstance(feed_forward, FeedForward) else type(feed_forward).__name__
         raise ArgumentError(
             f'the feed-forward layer of the block must be a FeedForward with "relu" or "gelu" to become torch\'s; '

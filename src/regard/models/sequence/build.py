@@ -303,7 +303,7 @@ def _transformer(spec: TransformerSpec, source_vocabulary: int, target_vocabular
         target=embedding(target_vocabulary),
         decoder=decoder,
         vocabulary_size=target_vocabulary,
-        final_norm=spec.norm == "pre",
+        final_norm=spec.norm == "pre" if spec.final_norm is None else spec.final_norm,
     )
 
 
@@ -312,6 +312,8 @@ def _added_positions(spec: TransformerSpec) -> nn.Module | None:
     match spec.position:
         case "sinusoidal":
             return SinusoidalPositions(spec.size)
+        case "sinusoidal-halves":
+            return SinusoidalPositions(spec.size, order="halves")
         case "learned":
             return LearnedPositions(spec.max_length, spec.size)
         case "rotary" | "relative" | "alibi" | "none":
@@ -330,7 +332,7 @@ def _attended_position(spec: TransformerSpec) -> nn.Module | None:
             return RelativePositions(spec.reach, head_size, head_size)
         case "alibi":
             return AlibiBias(spec.num_heads)
-        case "sinusoidal" | "learned" | "none":
+        case "sinusoidal" | "sinusoidal-halves" | "learned" | "none":
             return None
         case _:
             assert_never(spec.position)

@@ -11,9 +11,12 @@ from regard.decoding.search import Search
 from regard.errors import ArgumentError, DataError, brief
 from regard.files import json_text
 from regard.models.precision import Precision
-from regard.tasks.text_lines import ByteSink, ByteStream, RawLine, split_lines, understand
-from regard.tasks.translation.model import MAX_SOURCE_LENGTH, Translator, Unknown
+from regard.tasks.text_lines import ByteSink, ByteStream, RawLine, TextLine, split_lines, understand
+from regard.tasks.translation.markup.search import search_marked
+from regard.tasks.translation.markup.tokens import Form
+from regard.tasks.translation.model import BATCH_TOKENS, MAX_SOURCE_LENGTH, Translator, Unknown
 from regard.tasks.translation.result import Translation
+from regard.tasks.translation.terms import Glossary
 
 WeightsWanted = Literal["mean", "all", "none"]
 _NAMED = 5
@@ -29,6 +32,8 @@ class Translate(Search):
     """What JSON says of the attention: the mean that the alignment is read from, every layer and head, or nothing."""
     prefix: str = ""
     """Text that every output must begin with."""
+    markup: Literal["none", "html", "xml", "placeholders"] = "none"
+    """What is carried along to the words that translate its own: tags, or placeholders such as {name} and %s."""
     unknown: Unknown = "replace"
     """For `<unk>` of a model of whole words: replace it by the source word that it attends to most, or keep it."""
     respell: bool = True
@@ -128,8 +133,9 @@ class Tally:
 class LineTranslator:
     """Translates lines, some at a time, and keeps count of them."""
 
-    def __init__(self, translator: Translator, settings: Translate) -> None:
-        self.translator, self.settings = translator, settings
+    def __init__(self, translator: Translator, settings: Translate, terms: Mapping[str, str] | None = None) -> None:
+        self.translator, self.settings, self.terms = translator, settings, Glossary(terms or {})
+        self.terms.check(translator.tokenizers.target)
         self.lines = 0
         self.tally = Tally()
 
@@ -139,9 +145,19 @@ class LineTranslator:
         if self.lines == 0 and raw and raw[0].content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             self.tally.utf16 = True
         settings = self.settings
-        outcome = self.translator.search(
+        outcome = self.search(lines, None if settings.markup == "none" else settings.markup)
+        write = (lambda outputs: to_json(outputs, weights=settings.weights)) if settings.json else to_text
+        return "".join(f"{write(outputs)}\n" for outputs in outcome).encode()
+
+    def search(self, lines: Sequence[TextLine], form: Form | None) -> list[list[Translation]]:
+        """Give the outputs of the next lines, with marks of that form."""
+        settings = self.settings
+        outcome = search_marked(
+            self.translator,
             [line.text for line in lines],
             settings,
+            form=form,
+            terms=self.terms,
             prefixes=[settings.prefix] * len(lines) if settings.prefix else None,
             weights=settings.json and settings.weights != "none",
             batch_tokens=settings.batch_tokens,
@@ -154,8 +170,7 @@ class LineTranslator:
             if outputs[0].read.words:
                 self.tally.add_respelled(number, outputs[0].read.words)
         self.lines += len(lines)
-        write = (lambda outputs: to_json(outputs, weights=settings.weights)) if settings.json else to_text
-        return "".join(f"{write(outputs)}\n" for outputs in outcome).encode()
+        return outcome
 
     def warnings(self) -> list[str]:
         """Describe what was not as it should be."""
@@ -171,7 +186,7 @@ def translate_stream(work: LineTranslator, source: ByteStream, target: ByteSink)
 
 def to_text(outputs: Sequence[Translation]) -> str:
     """Write the outputs of a line on one line, best first, with tabs between them."""
-    return "\t".join(item.text for item in outputs)
+    return "\t".join(item.text if item.with_marks is None else item.with_marks for item in outputs)
 
 
 def to_json(outputs: Sequence[Translation], *, weights: WeightsWanted = "mean") -> str:
@@ -188,8 +203,10 @@ def to_json(outputs: Sequence[Translation], *, weights: WeightsWanted = "mean") 
 
 
 def _tell(one: Translation, weights: WeightsWanted) -> dict[str, Any]:
+    marked = {} if one.with_marks is None else {"with_marks": one.with_marks}
     table: dict[str, Any] = {
         "text": one.text,
+        **marked,
         "score": round(one.score, 6),
         "log_probability": round(one.log_probability, 6),
         "finished": one.finished,

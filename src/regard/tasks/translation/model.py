@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Literal, TypeAlias, assert_never, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never, get_args
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.search import Search
 from regard.decoding.shortlist import Shortlist, Shortlisted
 from regard.decoding.tree import BeamTree, decode_with_tree
-from regard.errors import ArgumentError, ArgumentTypeError, DataError
+from regard.errors import ArgumentError
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.trace.inspected import Inspection
 from regard.models.folder import load_model
@@ -37,14 +37,19 @@ from regard.models.sequence.protocol import AnyModel
 from regard.models.sequence.recurrent import RecurrentModel
 from regard.models.sequence.transformer import TransformerModel
 from regard.models.statistical.translator import StatisticalModel
+from regard.pretrained.marian import TranslatorParts, is_marian, read_marian
 from regard.tasks.alignment.result import Alignment
 from regard.tasks.finite_output import check_output
 from regard.tasks.model_folder import check_kind, open_model
-from regard.tasks.saved_model import check_vocabulary
+from regard.tasks.saved_model import check_vocabulary, shared_tokenizers
+from regard.tasks.translation.inputs import check_texts, encode_prefixes
 from regard.tasks.translation.result import Translation, as_line
 from regard.tasks.translation.search_batches import add_weights, find_reach, force_batches, search_batches
 from regard.tasks.translation.unknown_words import replace_unknown
 from regard.training.group import pick_device
+
+if TYPE_CHECKING:
+    from regard.tasks.translation.markup.tokens import Markup
 
 __all__ = ["Translation", "Translator", "load"]
 
@@ -104,8 +109,9 @@ class Translator:
         self.respells = respell
         unused = untrained or Untrained()
         self._respellers = [Respeller(side, unused=lacking) for side, lacking in zip(tokenizers, unused, strict=True)]
-        self._predictor: AnyModel = self.model if len(self.models) == 1 else Ensemble(self.models)
-        self._captured = Captured(self._predictor, longest_source=self.reach.source)
+        self.predictor: AnyModel = self.model if len(self.models) == 1 else Ensemble(self.models)
+        """What predicts: the only model, or all of them together."""
+        self._captured = Captured(self.predictor, longest_source=self.reach.source)
 
     @property
     def model(self) -> TranslationModel:
@@ -132,7 +138,7 @@ class Translator:
         """Move the model, and give the translator itself."""
         for model in self.models:
             model.to(device)
-        self._captured = Captured(self._predictor, longest_source=self.reach.source)
+        self._captured = Captured(self.predictor, longest_source=self.reach.source)
         return self
 
     @property
@@ -146,7 +152,7 @@ class Translator:
             return self._captured
         names_tokens = search.no_repeat_ngram > 0 or prefixes is not None
         if self.shortlist is None or names_tokens:
-            return self._predictor
+            return self.predictor
         return Shortlisted(self.network, self.shortlist)
 
     def read(self, texts: Sequence[str], *, side: Literal["source", "target"] = "source") -> list[Respelled]:
@@ -156,14 +162,26 @@ class Translator:
         return self._respellers[side == "target"](texts)
 
     def translate(
-        self, texts: Sequence[str], search: Search | None = None, *, prefixes: Sequence[str] | None = None
+        self,
+        texts: Sequence[str],
+        search: Search | None = None,
+        *,
+        prefixes: Sequence[str] | None = None,
+        markup: "Markup | None" = None,
+        terms: Mapping[str, str] | None = None,
     ) -> list[str]:
         """Translate sentences, and give the best output of each, in order.
 
         Without `search` it is beam search, five wide. A sentence of nothing, or of spaces, gives an empty text.
-        `prefixes` say how each output must begin; see `search`.
+
+        - `prefixes`: how each output must begin; see `search`.
+        - `markup`: carry tags (html, xml) or placeholders along to the words that translate theirs.
+        - `terms`: translations that outputs must have where the source has what they translate.
         """
-        outcome = [outputs[0] for outputs in self.search(texts, search, prefixes=prefixes)]
+        from regard.tasks.translation.markup.search import search_marked  # imports this module
+
+        outputs = search_marked(self, texts, search, form=markup, terms=terms, prefixes=prefixes)
+        outcome = [item[0] for item in outputs]
         cut = [index for index, item in enumerate(outcome) if item.cut]
         if cut:
             warnings.warn(
@@ -171,14 +189,14 @@ class Translator:
                 "tokens, which is how many are read; the rest was left out. Divide them into sentences.",
                 stacklevel=2,
             )
-        return [item.text for item in outcome]
+        return [item.text if item.with_marks is None else item.with_marks for item in outcome]
 
     def search(
         self,
         texts: Sequence[str],
         search: Search | None = None,
         *,
-        prefixes: Sequence[str] | None = None,
+        prefixes: Sequence[str | Sequence[int]] | None = None,
         weights: bool = False,
         batch_tokens: int | None = None,
         max_source_length: int | None = None,
@@ -188,20 +206,27 @@ class Translator:
         Sentences of like length are searched together; a batch has at most `batch_tokens` source tokens, counted once
         for each hypothesis; by default what the device is quickest with. For `weights`, the outputs are forced through
         the model once more.
-        `prefixes` are the text that the outputs of each sentence must begin with, "" for any; the outputs of a sentence
-        of nothing stay empty. `max_source_length` lets the model read fewer tokens than it could, `</s>` included.
+        `prefixes` are what the outputs of each sentence must begin with, text or its tokens, "" for any; the outputs of
+        a sentence of nothing stay empty. `max_source_length` lets the model read fewer tokens than it could, `</s>`
+        included.
         """
-        _check_texts("texts", texts)
+        check_texts("texts", texts)
         if max_source_length is not None and max_source_length < 2:
             raise ArgumentError(f"`max_source_length` must be at least 2; received {max_source_length}.")
         read = self.read(texts)
         source, cut = self._encode(read, max_source_length)
         search = search or Search()
+        prefix = None
+        if prefixes is not None:
+            longest = [item for item in (search.max_length, self.reach.target) if item is not None]
+            prefix = encode_prefixes(
+                prefixes, self.tokenizers.target, count=len(texts), most=min(longest, default=None)
+            )
         outcome = search_batches(
             self._searcher(search, prefixes),
             source,
             search,
-            prefix=None if prefixes is None else self._begin(prefixes, len(texts), search.max_length),
+            prefix=prefix,
             reach=self.reach,
             tokens=batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"]),
             device=self.device,
@@ -217,7 +242,7 @@ class Translator:
         ids = torch.tensor([[*source[0].tolist(), END]], device=self.device)
         with torch.inference_mode():
             [(outputs, tree)] = decode_with_tree(
-                self._predictor, ids, search=search, start=START, end=END, pruned=pruned
+                self.predictor, ids, search=search, start=START, end=END, pruned=pruned
             )
         return self._translations([text], read, source, cut, [outputs], weights=False)[0], tree
 
@@ -236,7 +261,7 @@ class Translator:
             check_output((one.score for one in outputs), of=texts[index])
         if weights or self.replaces_unknown:
             needs_weights = (lambda one: True) if weights else (lambda one: UNKNOWN in one.tokens)
-            outcome = add_weights(self._predictor, source, outcome, wanted=needs_weights, device=self.device)
+            outcome = add_weights(self.predictor, source, outcome, wanted=needs_weights, device=self.device)
         return [
             [
                 self._describe(
@@ -251,8 +276,8 @@ class Translator:
         self, sources: Sequence[str], targets: Sequence[str], *, weights: bool = False, batch_tokens: int = 4096
     ) -> list[Translation]:
         """Force translations through the model: the probability of each token, and what it attends to."""
-        _check_texts("sources", sources)
-        _check_texts("targets", targets)
+        check_texts("sources", sources)
+        check_texts("targets", targets)
         if len(sources) != len(targets):
             raise ArgumentError(
                 f"`targets` must have one entry for each of the {len(sources)} sources; received {len(targets)}."
@@ -261,7 +286,7 @@ class Translator:
         source, cut = self._encode(read)
         examples = Examples(source=source, target=self.tokenizers.target.encode_batch(targets))
         plan = make_index_batches(source.lengths + 1, examples.target.lengths + 1, tokens=batch_tokens, shuffle=False)
-        outcome = dict(force_batches(self._predictor, examples, plan, weights=weights, device=self.device))
+        outcome = dict(force_batches(self.predictor, examples, plan, weights=weights, device=self.device))
         return [
             self._describe(text, read[index], targets[index], outcome[index], source[index], cut[index], weights)
             for index, text in enumerate(sources)
@@ -302,29 +327,6 @@ class Translator:
         if any(cut):
             source = Ragged.from_lists([source[index][:most].tolist() for index in range(len(source))])
         return source, cut
-
-    def _begin(self, prefixes: Sequence[str], count: int, max_length: int | None) -> Ragged:
-        """Give the tokens of what outputs must begin with, or raise where they cannot."""
-        _check_texts("prefixes", prefixes)
-        if len(prefixes) != count:
-            raise ArgumentError(
-                f"`prefixes` must have one entry for each of the {count} texts; received {len(prefixes)}. "
-                'Give "" where any beginning will do.'
-            )
-        outcome = self.tokenizers.target.encode_batch(prefixes)
-        most = min((item for item in (max_length, self.reach.target) if item is not None), default=None)
-        for index, text in enumerate(prefixes):
-            if UNKNOWN in outcome[index]:
-                raise ArgumentError(
-                    f'`prefixes` must be text that the model can say; received "{text}" at index {index}, which has '
-                    "words outside its vocabulary. Use other words."
-                )
-            if most is not None and len(outcome[index]) >= most:
-                raise ArgumentError(
-                    f"`prefixes` must have fewer tokens than the longest output, {most:,}; received "
-                    f"{len(outcome[index]):,} at index {index}. Shorten it."
-                )
-        return outcome
 
     def _write(self, source: str, result: Hypothesis) -> str:
         if self.replaces_unknown and result.weights is not None and UNKNOWN in result.tokens:
@@ -375,12 +377,9 @@ def load(
     for folder in folders:
         check_kind(folder, "translate")
     target_device = pick_device(device, argument="device")
-    loaded = [load_model(folder, device=target_device) for folder in folders]
-    tokenizers = _shared_tokenizers(folders)
-    for folder, item in zip(folders, loaded, strict=True):
-        check_vocabulary(folder, item.config.source_vocabulary, tokenizers.source)
-        check_vocabulary(folder, item.config.target_vocabulary, tokenizers.target)
-    untrained = Untrained.common([Untrained.load(folder, tokenizers) for folder in folders])
+    loaded = [_read_parts(folder, target_device) for folder in folders]
+    tokenizers = shared_tokenizers(folders, [item.tokenizers for item in loaded])
+    untrained = Untrained.common([item.untrained for item in loaded])
     tied = all(_shares_vectors(item.config.model) for item in loaded)
     return Translator(
         [item.model for item in loaded],
@@ -413,27 +412,12 @@ def _shares_vectors(spec: ModelSpec) -> bool:
             assert_never(spec)
 
 
-def _shared_tokenizers(folders: Sequence[Path]) -> TokenizerPair:
-    first, *others = (TokenizerPair.load(folder) for folder in folders)
-    for folder, other in zip(folders[1:], others, strict=True):
-        if other.to_json() != first.to_json():
-            raise DataError(
-                f"Models that translate together must share their tokenizer.json; {folder} has another than "
-                f"{folders[0]}. Train the second with data.tokenizer = {folders[0]}/tokenizer.json."
-            )
-    return first
-
-
-def _check_texts(name: str, texts: Sequence[str]) -> None:
-    if isinstance(texts, str):
-        raise ArgumentError(f'`{name}` must be a list of sentences; received one string. Write ["{texts[:20]}"].')
-    for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ArgumentTypeError(f"`{name}` must be strings; received {type(text).__name__} at index {index}.")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ArgumentError(
-                f"`{name}` must be Unicode; received half a surrogate pair at index {index}, character {error.start}. "
-                'Replace it: text.encode("utf-8", "replace").decode().'
-            ) from error
+def _read_parts(folder: Path, device: torch.device) -> TranslatorParts:
+    """Read what a translator is made of, whoever has written the folder."""
+    if is_marian(folder):
+        return read_marian(folder, device=device)
+    model, config = load_model(folder, device=device)
+    tokenizers = TokenizerPair.load(folder)
+    check_vocabulary(folder, config.source_vocabulary, tokenizers.source)
+    check_vocabulary(folder, config.target_vocabulary, tokenizers.target)
+    return TranslatorParts(model, config, tokenizers, Untrained.load(folder, tokenizers))

@@ -43,6 +43,8 @@ class Translation:
     """Which names these numbers."""
     cut: int = 0
     """Source tokens that were not read, since the sentence has more of them than the model takes."""
+    with_marks: str | None = None
+    """The output with the tags or placeholders of its source; None where none were to be carried along."""
 
     @property
     def score(self) -> float:
@@ -106,9 +108,14 @@ class Translation:
 
         `division` says what a word is: "whitespace" as files of links and the command line count them, or "marks".
         """
+        by_word = self.word_weights(division)
+        return () if by_word is None else links_of(link_matrix(by_word))
+
+    def word_weights(self, division: Division) -> Float[Tensor, "target source_and_end"] | None:
+        """Give the weights of words that links are read from, `</s>` last; None where they were not asked for."""
         attended = self.weights
         if attended is None:
-            return ()
+            return None
         if not self.finished:
             attended = torch.cat(
                 [attended, torch.zeros_like(attended[..., :1, :])], dim=-2
@@ -118,8 +125,7 @@ class Translation:
         if division == "whitespace":
             source, target = _by_space(source, self.read.text), _by_space(target, self.text)
             counts = len(self.read.text.split()), len(self.text.split())
-        by_word = word_weights(attended, source, target, num_words=counts)
-        return links_of(link_matrix(choose_weights(by_word, Reading())))
+        return choose_weights(word_weights(attended, source, target, num_words=counts), Reading())
 
     def __repr__(self) -> str:
         return f"Translation({self.source!r} → {self.text!r}, score {self.score:.3f})"

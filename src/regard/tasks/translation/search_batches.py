@@ -107,7 +107,7 @@ def add_weights(
     outputs = [results[row][rank] for row, rank in chosen]
     examples = Examples(
         source=Ragged.from_lists([source[row].tolist() for row, _ in chosen]),
-        target=Ragged.from_lists([item.tokens[: len(item.tokens) - item.finished] for item in outputs]),
+        target=Ragged.from_lists([item.tokens[:-1] for item in outputs]),  # what is read when the last is predicted
     )
     plan = plan_by_cells(examples.source.lengths + 1, examples.target.lengths + 1)
     with_weights = [list(item) for item in results]

@@ -1,0 +1,61 @@
+"""Search for translations of texts with marks: the model reads words alone, and the marks are put back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.decoding.search import Search
+from regard.tasks.translation.influence import influences
+from regard.tasks.translation.inputs import check_texts
+from regard.tasks.translation.markup.insertion import insert_marks
+from regard.tasks.translation.markup.marks import Marked, read_marks
+from regard.tasks.translation.markup.tokens import Form
+from regard.tasks.translation.model import BATCH_TOKENS
+from regard.tasks.translation.result import Translation
+from regard.tasks.translation.terms import Glossary, Searching, search_with_terms
+
+
+def search_marked(
+    translator: Searching,
+    texts: Sequence[str],
+    search: Search | None = None,
+    *,
+    form: Form | None = None,
+    terms: Glossary | Mapping[str, str] | None = None,
+    prefixes: Sequence[str] | None = None,
+    weights: bool = False,
+    batch_tokens: int = BATCH_TOKENS,
+) -> list[list[Translation]]:
+    """Give the `n_best` outputs of each text as `Translator.search` does, with its marks and the terms it must have.
+
+    - `form`: what marks are carried along, None for none; `Translation.with_marks` is the output that has them.
+    - `terms`: translations that outputs must have where the source has what they translate; see `search_with_terms`.
+    """
+    check_texts("texts", texts)
+    marked = None if form is None else [read_marks(text, form) for text in texts]
+    plain = list(texts) if marked is None else [item.plain for item in marked]
+    outputs = search_with_terms(
+        translator,
+        plain,
+        search,
+        terms=terms,
+        prefixes=prefixes,
+        weights=weights or (marked is not None and any(item.marks for item in marked)),
+        batch_tokens=batch_tokens,
+    )
+    if marked is None:
+        return outputs
+    chosen = [output for row, item in zip(outputs, marked, strict=True) if item.marks for output in row]
+    linked = iter(influences(translator, chosen))
+    return [
+        [_with_marks(output, text, item, next(linked) if item.marks else None) for output in row]
+        for text, item, row in zip(texts, marked, outputs, strict=True)
+    ]
+
+
+def _with_marks(
+    output: Translation, text: str, marked: Marked, influence: Float[Tensor, "target source"] | None
+) -> Translation:
+    return replace(output, source=text, with_marks=insert_marks(marked, output.text, influence))
