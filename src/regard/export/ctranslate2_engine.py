@@ -85,7 +85,7 @@ class CTranslate2Translator:
         *,
         prefixes: Sequence[str | Sequence[int]] | None = None,
         weights: bool = False,
-        batch_tokens: int = BATCH_TOKENS,
+        batch_tokens: int | None = None,
     ) -> list[list[Translation]]:
         """Give the `n_best` outputs of each sentence, best first; an empty sentence gives an empty text."""
         search = search or Search()
@@ -104,7 +104,10 @@ class CTranslate2Translator:
         result: list[list[EngineHypothesis]] = [[_NOTHING]] * len(texts)
         rows = np.flatnonzero(lengths > 1)
         for indices in make_index_batches(
-            lengths[rows], lengths[rows], tokens=max(1, batch_tokens // search.beam), shuffle=False
+            lengths[rows],
+            lengths[rows],
+            tokens=max(1, (batch_tokens or BATCH_TOKENS["cpu"]) // search.beam),
+            shuffle=False,
         ):
             chosen = rows[indices].tolist()
             for row, outputs in zip(

@@ -188,8 +188,13 @@ def _write_onnx(translator: Translator, folder: Path) -> float:
 
 def _write_regard(translator: Translator, folder: Path) -> None:
     config = _config(translator)
-    sizes = {"source_vocabulary": config.source_vocabulary, "target_vocabulary": config.target_vocabulary}
-    save_model(translator.model, config.model, folder, **sizes)
+    save_model(
+        translator.model,
+        config.model,
+        folder,
+        source_vocabulary=config.source_vocabulary,
+        target_vocabulary=config.target_vocabulary,
+    )
 
 
 def _config(translator: Translator) -> SavedModel:

@@ -61,10 +61,15 @@ class TranslatorParts(NamedTuple):
 
     def save(self, folder: Path) -> None:
         """Write it as a model folder of ours."""
-        sizes = {"source_vocabulary": self.config.source_vocabulary, "target_vocabulary": self.config.target_vocabulary}
         self.untrained.save(_made(folder))
         self.tokenizers.save(folder)
-        save_model(self.model, self.config.model, folder, **sizes)
+        save_model(
+            self.model,
+            self.config.model,
+            folder,
+            source_vocabulary=self.config.source_vocabulary,
+            target_vocabulary=self.config.target_vocabulary,
+        )
 
 
 def is_marian(folder: str | Path) -> bool:

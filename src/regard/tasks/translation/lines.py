@@ -14,7 +14,7 @@ from regard.models.precision import Precision
 from regard.tasks.text_lines import ByteSink, ByteStream, RawLine, TextLine, split_lines, understand
 from regard.tasks.translation.markup.search import search_marked
 from regard.tasks.translation.markup.tokens import Form
-from regard.tasks.translation.model import BATCH_TOKENS, MAX_SOURCE_LENGTH, Translator, Unknown
+from regard.tasks.translation.model import MAX_SOURCE_LENGTH, Translator, Unknown
 from regard.tasks.translation.result import Translation
 from regard.tasks.translation.terms import Glossary
 

@@ -146,7 +146,7 @@ class Translator:
         """Why the last search on a GPU was not run by captured steps; None where it was, and on a CPU."""
         return self._captured.reason
 
-    def _searcher(self, search: Search, prefixes: Sequence[str] | None) -> AnyModel:
+    def _searcher(self, search: Search, prefixes: Sequence[str | Sequence[int]] | None) -> AnyModel:
         """Give the model as this search is quickest: with captured steps on a GPU, with the shortlist on a CPU."""
         if self.device.type == "cuda":
             return self._captured

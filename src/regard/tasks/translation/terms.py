@@ -20,7 +20,6 @@ from regard.errors import ArgumentError, brief
 from regard.tasks.translation.influence import influences
 from regard.tasks.translation.inputs import check_texts
 from regard.tasks.translation.markup.insertion import Links, Run
-from regard.tasks.translation.model import BATCH_TOKENS
 from regard.tasks.translation.result import Translation
 from regard.tasks.translation.search_batches import Reach
 
@@ -39,7 +38,7 @@ class Searching(Protocol):
         *,
         prefixes: Sequence[str | Sequence[int]] | None = None,
         weights: bool = False,
-        batch_tokens: int = ...,
+        batch_tokens: int | None = ...,
     ) -> list[list[Translation]]:
         """Give the `n_best` outputs of each sentence, best first."""
 
@@ -121,7 +120,7 @@ def search_with_terms(
     terms: Glossary | Mapping[str, str] | None = None,
     prefixes: Sequence[str] | None = None,
     weights: bool = False,
-    batch_tokens: int = BATCH_TOKENS,
+    batch_tokens: int | None = None,
 ) -> list[list[Translation]]:
     """Search as `translator.search` does, for outputs that have the translation of each term of their source."""
     check_texts("texts", texts)

@@ -12,7 +12,6 @@ from regard.tasks.translation.inputs import check_texts
 from regard.tasks.translation.markup.insertion import insert_marks
 from regard.tasks.translation.markup.marks import Marked, read_marks
 from regard.tasks.translation.markup.tokens import Form
-from regard.tasks.translation.model import BATCH_TOKENS
 from regard.tasks.translation.result import Translation
 from regard.tasks.translation.terms import Glossary, Searching, search_with_terms
 
@@ -26,7 +25,7 @@ def search_marked(
     terms: Glossary | Mapping[str, str] | None = None,
     prefixes: Sequence[str] | None = None,
     weights: bool = False,
-    batch_tokens: int = BATCH_TOKENS,
+    batch_tokens: int | None = None,
 ) -> list[list[Translation]]:
     """Give the `n_best` outputs of each text as `Translator.search` does, with its marks and the terms it must have.
 
