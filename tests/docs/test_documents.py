@@ -10,7 +10,9 @@ ROOT = Path(__file__).parents[2]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/operator.md", "docs/training.md"])  # the latter trains three models, for ten seconds
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/operator.md", "docs/training.md"]
+)  # the latter trains three models, for ten seconds
 def test_code_in_documents_gives_the_output_it_shows(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

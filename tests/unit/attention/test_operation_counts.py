@@ -233,3 +233,14 @@ def test_memories_of_one_padding_share_what_is_made_of_it() -> None:
     for memory in memories:
         truth = attention(query, memory.key, memory.value, mask=memory.mask[:, None, None])
         torch.testing.assert_close(attention(query, memory.key, memory.value, mask=memory.allowed(None, 7)), truth)
+
+
+def test_a_memory_keeps_the_lengths_it_was_made_with() -> None:
+    lengths = LENGTHS.clone()
+    memory = Memory.of(torch.randn(2, 2, 20, 8), torch.randn(2, 2, 20, 8), Padding(lengths))
+    query = torch.randn(2, 2, 7, 8)
+    before = attention(query, memory.key, memory.value, mask=memory.allowed(None, 7))
+    lengths.copy_(torch.tensor([2, 20]))
+    assert memory.padding is not None
+    attention(query, memory.key, memory.value, mask=memory.padding)
+    torch.testing.assert_close(attention(query, memory.key, memory.value, mask=memory.allowed(None, 7)), before)

@@ -51,7 +51,9 @@ def attend(inputs: Inputs, ready: Operands | None = None) -> Float[Tensor, "*con
     return _shaped(inputs, context[..., 1:, :] if fused.causal else context, fused)
 
 
-def attend_with_log(inputs: Inputs) -> tuple[Tensor, Tensor] | None:
+def attend_with_log(
+    inputs: Inputs,
+) -> tuple[Float[Tensor, "*batch query value_size"], Float[Tensor, "*batch query"]] | None:
     """Give the context and each row's log normalizer by the kernel, or None where it does not know the latter."""
     assert isinstance(inputs.score, Score)
     if inputs.dropout or inputs.score.inner_shifts:
