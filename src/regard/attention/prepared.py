@@ -33,8 +33,10 @@ _FAKE = torch._C._TorchDispatchModeKey.FAKE
 class Prepared:
     """One mask over scores of one shape, in the forms that kernels take, each made when it is first asked for."""
 
-    def __init__(self, dense: Bool[Tensor, "... query key"]) -> None:
+    def __init__(self, dense: Bool[Tensor, "... query key"], *, fills_rows: bool = False) -> None:
         self.dense = dense
+        #: Known to leave every query some key.
+        self.fills_rows = fills_rows
         self._biases: dict[torch.dtype, Tensor] = {}
         self._zeros: dict[torch.dtype, Tensor] = {}
 
@@ -142,7 +144,15 @@ def _put(store: dict[tuple[object, ...], Any], key: tuple[object, ...], item: ob
 
 def _make(mask: Mask, shape: tuple[int, ...], device: torch.device) -> Prepared:
     dense = mask.dense(shape, device)
-    return Prepared(dense if dense.ndim == len(shape) else dense[(None,) * (len(shape) - dense.ndim)])
+    dense = dense if dense.ndim == len(shape) else dense[(None,) * (len(shape) - dense.ndim)]
+    return Prepared(dense, fills_rows=_known_to_fill_rows(mask, device))
+
+
+def _known_to_fill_rows(mask: Mask, device: torch.device) -> bool:
+    """Return whether lengths that a CUDA device need not be asked for leave every query some key."""
+    if type(mask) is not Padding or device.type != "cuda" or not mask.lengths.is_cpu or traced():
+        return False
+    return bool(mask.lengths.numel()) and int(mask.lengths.min()) > 0
 
 
 def promises_finite(mask: Mask | None) -> bool:
