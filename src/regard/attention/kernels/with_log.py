@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention.kernels.reference import log_normalizer, ungroup
-from regard.attention.kernels.torch_kernel import Fused, few_keys, plain
+from regard.attention.kernels.torch_kernel import Fused, favors_efficient, few_keys, plain
 from regard.attention.kernels.twice import partial_gradients
 from regard.attention.mask import Causal
 from regard.attention.prepared import ALIGNMENT, as_bias
@@ -38,6 +38,8 @@ def choose_kernel(fused: Fused) -> Kernel | None:
         return None
     if bias is None and not causal and few_keys(key):
         return None
+    if favors_efficient(query, key) and not grouped:
+        return "efficient"
     choice: int = torch._fused_sdp_choice(query, key, value, bias, 0.0, causal, scale=scale, enable_gqa=grouped)
     if device == "cpu":
         return "cpu" if choice == 1 else None
