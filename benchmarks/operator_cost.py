@@ -10,12 +10,14 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from regard import Causal, Padding, attention
+from regard.attention import Mask
 from regard.layers import FeedForward, MultiHeadAttention, TransformerDecoderBlock, TransformerEncoderBlock
 
 Work = Callable[[], object]
@@ -62,23 +64,30 @@ def operator_cases(
     query, key, value = (torch.randn(shape, device=device, dtype=dtype) for _ in range(3))
     lengths = torch.randint(shape[2] // 2, shape[2] + 1, shape[:1], device=device)
     causal = kind == "causal"
-    mask = Causal() if causal else Padding(lengths)
+    mask: Mask = Causal() if causal else Padding(lengths)
     dense = None if causal else Padding(lengths).dense((*shape[:3], shape[2]), device)
 
     def theirs(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         return F.scaled_dot_product_attention(query, key, value, attn_mask=dense, is_causal=causal)
 
-    def ours(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def ours(query: Tensor, key: Tensor, value: Tensor, mask: Mask = mask) -> Tensor:
         return attention(query, key, value, mask=mask)
 
+    contenders = {"SDPA": theirs, "regard": ours}
+    if not causal:
+        contenders["regard, lengths on the CPU"] = partial(ours, mask=Padding(lengths.cpu()))
+        contenders["regard, finite"] = partial(ours, mask=Padding(lengths, finite=True))
     leaves = [tensor.detach().requires_grad_() for tensor in (query, key, value)]
     gradient = torch.randn_like(query)
-    for what, call in (("SDPA", theirs), ("regard", ours)):
-        yield name, what, lambda call=call: call(query, key, value)
-    for what, call in (("SDPA", theirs), ("regard", ours)):
-        yield f"{name}, kept for gradients", what, lambda call=call: call(*leaves)
-    for what, call in (("SDPA", theirs), ("regard", ours)):
-        yield f"{name}, with backward", what, lambda call=call: torch.autograd.grad(call(*leaves), leaves, gradient)
+    for what, call in contenders.items():
+        yield name, what, partial(call, query, key, value)
+        yield f"{name}, kept for gradients", what, partial(call, *leaves)
+        yield f"{name}, with backward", what, partial(differentiated, call, leaves, gradient)
+
+
+def differentiated(call: Callable[..., Tensor], leaves: list[Tensor], gradient: Tensor) -> object:
+    """Call and take the gradients."""
+    return torch.autograd.grad(call(*leaves), leaves, gradient)
 
 
 def weights_cases(shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> Iterator[tuple[str, str, Work]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.attention.checks import check_device, check_flag, check_numbers, check_tensor
@@ -55,7 +55,7 @@ class Inputs:
         both = parts[0] if len(parts) == 1 else parts[0] & parts[1]
         return both[(None,) * (len(self.shape) - both.ndim)]
 
-    def kept_mask(self, mask: Tensor | None) -> Prepared | None:
+    def kept_mask(self, mask: Bool[Tensor, "..."] | Float[Tensor, "..."] | None) -> Prepared | None:
         """Give what is kept with the mask of the call, where `mask` is nothing but that."""
         if mask is None or self.mask is None:
             return None

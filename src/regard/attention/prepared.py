@@ -27,13 +27,16 @@ MOST_SHAPES = 4
 ALIGNMENT = 16
 
 Plan = TypeVar("Plan")
+_FAKE = torch._C._TorchDispatchModeKey.FAKE
 
 
 class Prepared:
     """One mask over scores of one shape, in the forms that kernels take, each made when it is first asked for."""
 
-    def __init__(self, dense: Bool[Tensor, "... query key"]) -> None:
+    def __init__(self, dense: Bool[Tensor, "... query key"], *, fills_rows: bool = False) -> None:
         self.dense = dense
+        #: Known to leave every query some key.
+        self.fills_rows = fills_rows
         self._biases: dict[torch.dtype, Tensor] = {}
         self._zeros: dict[torch.dtype, Tensor] = {}
 
@@ -48,12 +51,12 @@ class Prepared:
         return self.dense.squeeze(-2) if self.dense.size(-2) == 1 else self.dense.any(-2)
 
     @cached_property
-    def query_rows(self) -> Bool[Tensor, "... query one"]:
+    def query_rows(self) -> Bool[Tensor, "... query 1"]:
         """Lay `attending` along the rows of the queries."""
         return self.attending.unsqueeze(-1)
 
     @cached_property
-    def key_rows(self) -> Bool[Tensor, "... key one"]:
+    def key_rows(self) -> Bool[Tensor, "... key 1"]:
         """Lay `attended` along the rows of the keys."""
         return self.attended.unsqueeze(-1)
 
@@ -63,7 +66,9 @@ class Prepared:
             self._biases[dtype] = as_bias(self.dense, dtype)
         return self._biases[dtype]
 
-    def blank(self, tensor: Float[Tensor, "*batch row size"], keep: Bool[Tensor, "... row one"]) -> Tensor:
+    def blank(
+        self, tensor: Float[Tensor, "*batch row size"], keep: Bool[Tensor, "... #row 1"]
+    ) -> Float[Tensor, "*batch row size"]:
         """Zero the rows where `keep` is False, whatever they hold."""
         if tensor.numel() >= LARGE:
             return blank_large(tensor, keep)
@@ -96,6 +101,9 @@ def prepare_known(mask: Mask, shape: tuple[int, ...], device: torch.device) -> P
         return None
     store = _store(mask)
     kept: Prepared | None = store.get(key)
+    if type(mask) is Harmless:  # a snapshot of its source, which may have been changed since
+        same = kept is not None and kept.dense.data_ptr() == mask.tensor.data_ptr()
+        return kept if same else _make(mask, shape, device)
     if kept is None:
         kept = _make(mask, shape, device)
         if type(kept.dense) is Tensor and kept.dense.numel() <= MOST_NUMBERS:
@@ -113,7 +121,7 @@ def recall(mask: Mask, shape: tuple[int, ...], device: torch.device) -> Prepared
 
 def keep(mask: Mask, shape: tuple[int, ...], device: torch.device, plan: Callable[..., Plan]) -> Plan:
     """Give `plan(mask, shape, device)`, made once and kept with the mask where that is safe."""
-    key = _key(mask, shape, device)
+    key = None if type(mask) is Harmless else _key(mask, shape, device)
     if key is None:
         return plan(mask, shape, device)
     store, key = _store(mask), (plan, shape, *key)
@@ -136,7 +144,15 @@ def _put(store: dict[tuple[object, ...], Any], key: tuple[object, ...], item: ob
 
 def _make(mask: Mask, shape: tuple[int, ...], device: torch.device) -> Prepared:
     dense = mask.dense(shape, device)
-    return Prepared(dense if dense.ndim == len(shape) else dense[(None,) * (len(shape) - dense.ndim)])
+    dense = dense if dense.ndim == len(shape) else dense[(None,) * (len(shape) - dense.ndim)]
+    return Prepared(dense, fills_rows=_known_to_fill_rows(mask, device))
+
+
+def _known_to_fill_rows(mask: Mask, device: torch.device) -> bool:
+    """Return whether lengths that a CUDA device need not be asked for leave every query some key."""
+    if type(mask) is not Padding or device.type != "cuda" or not mask.lengths.is_cpu or traced():
+        return False
+    return bool(mask.lengths.numel()) and int(mask.lengths.min()) > 0
 
 
 def promises_finite(mask: Mask | None) -> bool:
@@ -187,7 +203,7 @@ def _holder(mask: Mask) -> Mask:
 
 def _key(mask: Mask, shape: Sequence[int], device: torch.device) -> tuple[object, ...] | None:
     """Give what must be the same for what was made to hold, or None where nothing may be kept."""
-    if traced() or torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
+    if traced() or (torch._C._len_torch_dispatch_stack() and torch._C._get_dispatch_mode(_FAKE) is not None):
         return None
     holder = _holder(mask)
     versions = _versions(holder)
@@ -211,8 +227,9 @@ def _versions(mask: Mask) -> tuple[object, ...] | None:
         return None if left is None or right is None else (left, right)
     tensors: tuple[Tensor | None, ...]
     if kind is Padding:
-        tensors = (mask.lengths,)  # type: ignore[attr-defined]
-    elif kind is Causal or kind is Window:
+        lengths: Tensor = mask.lengths  # type: ignore[attr-defined]
+        return None if type(lengths) is not Tensor or lengths.is_inference() else (lengths._version,)
+    if kind is Causal or kind is Window:
         tensors = (mask.positions,)  # type: ignore[attr-defined]
     elif kind is Documents:
         tensors = (mask.ids, mask.key_ids)  # type: ignore[attr-defined]

@@ -153,7 +153,8 @@ def attend_to_itself(
     """Let every position of a sequence attend to the others by any layer; its padding is zeroed as key and value."""
     interface, memory = interface_of(attention), None
     if interface.memory:
-        keys, mask = blank_own(states, mask, narrowed=position is not None)
+        own = position is not None or getattr(attention, "position", None) is not None
+        keys, mask = blank_own(states, mask, narrowed=own or not interface.alone)  # a layer may narrow its mask
         if keys is not states or not interface.alone:
             memory = remember_keys(attention, keys)
     return attend_to(attention, states, memory, mask=mask, position=position, return_weights=return_weights)

@@ -83,21 +83,21 @@ def test_no_call_waits_and_a_graph_can_be_captured(name: str, cuda: torch.device
         output = call(x, lengths)
         return output, *torch.autograd.grad(output.float().square().sum(), parameters)
 
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch calls the mode a prototype
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch calls the mode a prototype, and speaks of streams
+        try:
             torch.cuda.set_sync_debug_mode("error")
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            step()
-            step()
-        torch.cuda.current_stream().wait_stream(side)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        captured = step()
+            side = torch.cuda.Stream()
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                step()
+                step()
+            torch.cuda.current_stream().wait_stream(side)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            captured = step()
     x.copy_(draw(cuda, 8, 32, 64))
     lengths.copy_(torch.randint(1, 33, (8,), device=cuda))
     graph.replay()

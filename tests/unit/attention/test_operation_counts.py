@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard import Causal, Documents, Padding, Sink, Window, attention
 from regard.attention import Mask
-from regard.attention.prepared import MOST_SHAPES, recall
+from regard.attention.prepared import MOST_SHAPES, keep, recall
 from regard.layers import FeedForward, MultiHeadAttention, TransformerDecoderBlock, TransformerEncoderBlock
 from regard.layers.memory import Memory
 
@@ -179,6 +179,25 @@ def test_a_mask_kept_in_inference_mode_serves_training() -> None:
     assert slope.isfinite().all()
 
 
+def test_a_plan_is_made_once_for_each_shape_and_version() -> None:
+    """Such as the blocks of FlexAttention, over layers and steps."""
+    made: list[tuple[int, ...]] = []
+
+    def plan(mask: Mask, shape: tuple[int, ...], device: torch.device) -> int:
+        made.append(shape)
+        return len(made)
+
+    lengths, device = LENGTHS.clone(), torch.device("cpu")
+    mask = Window(3, 0) & Padding(lengths)
+    assert [keep(mask, (2, 1, 20, 20), device, plan) for _ in range(3)] == [1, 1, 1]
+    assert keep(mask, (2, 1, 9, 20), device, plan) == 2
+    assert keep(Padding(lengths), (2, 1, 20, 20), device, plan) == 3
+    lengths.add_(1)
+    assert keep(mask, (2, 1, 20, 20), device, plan) == 4
+    own = Every(lengths)
+    assert [keep(own, (2, 1, 20, 20), device, plan) for _ in range(2)] == [5, 6]
+
+
 class Every(Padding):
     """A mask of a user's, which may decide by anything: nothing of it is kept."""
 
@@ -233,3 +252,14 @@ def test_memories_of_one_padding_share_what_is_made_of_it() -> None:
     for memory in memories:
         truth = attention(query, memory.key, memory.value, mask=memory.mask[:, None, None])
         torch.testing.assert_close(attention(query, memory.key, memory.value, mask=memory.allowed(None, 7)), truth)
+
+
+def test_a_memory_keeps_the_lengths_it_was_made_with() -> None:
+    lengths = LENGTHS.clone()
+    memory = Memory.of(torch.randn(2, 2, 20, 8), torch.randn(2, 2, 20, 8), Padding(lengths))
+    query = torch.randn(2, 2, 7, 8)
+    before = attention(query, memory.key, memory.value, mask=memory.allowed(None, 7))
+    lengths.copy_(torch.tensor([2, 20]))
+    assert memory.padding is not None
+    attention(query, memory.key, memory.value, mask=memory.padding)
+    torch.testing.assert_close(attention(query, memory.key, memory.value, mask=memory.allowed(None, 7)), before)

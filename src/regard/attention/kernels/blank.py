@@ -30,7 +30,7 @@ def blank(tensor: Float[Tensor, "*batch row size"], keep: Bool[Tensor, "..."]) -
 
 
 def blank_large(
-    tensor: Float[Tensor, "*batch row size"], keep: Bool[Tensor, "... row one"]
+    tensor: Float[Tensor, "*batch row size"], keep: Bool[Tensor, "... #row 1"]
 ) -> Float[Tensor, "*batch row size"]:
     """Do so eight bytes at a time, which on CUDA takes a third of the time for half precision.
 

@@ -79,7 +79,7 @@ def _masked(
         if not all_finite and not known_finite(*([query] if keys_finite else [query, key, value])):
             return None
         return query, key, value, prepared.bias(kernel_dtype(value))
-    if not all_finite:
+    if not all_finite and not prepared.fills_rows:
         query = prepared.blank(query, prepared.query_rows)
     if not keys_finite:
         same = value is key

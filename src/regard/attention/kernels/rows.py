@@ -35,7 +35,9 @@ def log_normalizers(inputs: Inputs, ready: Operands) -> Float[Tensor, "..."]:
     return torch.cat([log for (log,) in _by_rows(_log_of_rows, inputs, ready)], dim=-1)
 
 
-def summarize(inputs: Inputs, ready: Operands) -> tuple[Tensor, Tensor, Tensor]:
+def summarize(
+    inputs: Inputs, ready: Operands
+) -> tuple[Float[Tensor, "*batch key"], Float[Tensor, "*batch query"], Float[Tensor, "*batch query"]]:
     """Give the weights summed over the queries, each row's largest, and its log normalizer, NaN but for Softmax."""
     sums, largest, logs = zip(*_by_rows(_summary_of_rows, inputs, ready), strict=True)
     return reduce(torch.add, sums), torch.cat(largest, dim=-1), torch.cat(logs, dim=-1)

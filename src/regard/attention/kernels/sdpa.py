@@ -45,13 +45,15 @@ def attend(inputs: Inputs, ready: Operands | None = None) -> Float[Tensor, "*con
         return _shaped(inputs, run(one_width(fused), inputs.dropout), fused)
     kernel = None if inputs.dropout else with_log.choose_kernel(one_width(fused))
     if kernel is not None:
-        context, _ = with_log.attend(one_width(fused), kernel, _sink_rows(sink, inputs.shape, fused.grouped))
+        context, _ = with_log.attend(one_width(fused), kernel, _sink_rows(sink, inputs.shape, fused))
         return _shaped(inputs, context, fused)
     context = run(one_width(with_sink(fused, sink, inputs.shape)), inputs.dropout)
     return _shaped(inputs, context[..., 1:, :] if fused.causal else context, fused)
 
 
-def attend_with_log(inputs: Inputs) -> tuple[Tensor, Tensor] | None:
+def attend_with_log(
+    inputs: Inputs,
+) -> tuple[Float[Tensor, "*batch query value_size"], Float[Tensor, "*batch query"]] | None:
     """Give the context and each row's log normalizer by the kernel, or None where it does not know the latter."""
     assert isinstance(inputs.score, Score)
     if inputs.dropout or inputs.score.inner_shifts:
@@ -108,10 +110,10 @@ def _shaped(inputs: Inputs, context: Tensor, fused: Fused) -> Tensor:
     return context if len(inputs.shape) == 4 else context.reshape(*inputs.shape[:-1], width)
 
 
-def _sink_rows(sink: Sink, shape: tuple[int, ...], grouped: bool) -> Tensor:
+def _sink_rows(sink: Sink, shape: tuple[int, ...], fused: Fused) -> Tensor:
     """Lay the sink's score along the rows of the kernel's four axes."""
-    score = widened(sink.score)
-    heads_first = len(shape) == 3 and not grouped  # the kernel takes them for the batch then
+    score = widened(sink.score).to(fused.query.device)
+    heads_first = len(shape) == 3 and not fused.grouped  # the kernel takes them for the batch then
     return score.reshape(-1, 1, 1) if heads_first else score.reshape(1, -1, 1)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -14,7 +14,7 @@ from regard.attention.kernels.twice import partial_gradients
 from regard.attention.mask import Causal
 from regard.attention.normalize import Softmax, normalize
 from regard.attention.prepared import ALIGNMENT
-from regard.attention.tensors import widened
+from regard.attention.tensors import Keys, Queries, widened
 
 #: With fewer keys torch's CPU kernel gives zeros for a row of NaN, unless it is given a mask.
 FEW_KEYS = 16
@@ -40,12 +40,12 @@ class Fused(NamedTuple):
     grouped: bool
 
 
-def few_keys(key: Tensor) -> bool:
+def few_keys(key: Keys) -> bool:
     """Return whether torch's kernel would lose NaN without a mask; compiled code is one for all lengths."""
     return key.device.type == "cpu" and not torch.compiler.is_compiling() and key.size(-2) < FEW_KEYS
 
 
-def favors_efficient(query: Tensor, key: Tensor) -> bool:
+def favors_efficient(query: Queries, key: Keys) -> bool:
     """Return whether torch's memory-efficient kernel is quicker than those it prefers, and takes these tensors.
 
     On an H200 it takes two thirds of their time up to 64 keys, and a single launch; from 128 keys on, twice.
@@ -59,10 +59,10 @@ def favors_efficient(query: Tensor, key: Tensor) -> bool:
 
 
 def call(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    bias: Tensor | None,
+    query: Float[Tensor, "batch heads query width"],
+    key: Float[Tensor, "batch shared key width"],
+    value: Float[Tensor, "batch shared key size"],
+    bias: Float[Tensor, "..."] | Bool[Tensor, "..."] | None,
     *,
     dropout: float = 0.0,
     causal: bool = False,
@@ -70,11 +70,11 @@ def call(
     grouped: bool = False,
 ) -> Float[Tensor, "batch heads query size"]:
     """Call torch's kernel, for few tokens on CUDA the one that is quickest there."""
-    if favors_efficient(query, key) and value.stride(-1) == 1 and not (grouped or dropout or _learned(bias)):
+    if favors_efficient(query, key) and value.stride(-1) == 1 and not (grouped or _learned(bias)):
         tracked = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
         wide = None if bias is None else bias.expand(*query.shape[:-1], key.size(-2))
         context: Tensor = torch._scaled_dot_product_efficient_attention(
-            query, key, value, wide, tracked, 0.0, causal, scale=scale
+            query, key, value, wide, tracked, dropout, causal, scale=scale
         )[0]
         return context
     return F.scaled_dot_product_attention(
@@ -85,7 +85,7 @@ def call(
 def kernel_name(fused: Fused, dropout: float) -> str:
     """Name the kernel of torch's that `run` would call."""
     query, key, value, bias, causal, scale, grouped = fused
-    if favors_efficient(query, key) and not (grouped or dropout or _learned(bias)):
+    if favors_efficient(query, key) and not (grouped or _learned(bias)):
         return KERNEL_NAMES[2]
     choice = torch._fused_sdp_choice(query, key, value, bias, dropout, causal, scale=scale, enable_gqa=grouped)
     return KERNEL_NAMES.get(choice, "own")

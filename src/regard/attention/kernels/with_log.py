@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention.kernels.reference import log_normalizer, ungroup
-from regard.attention.kernels.torch_kernel import Fused, few_keys, plain
+from regard.attention.kernels.torch_kernel import Fused, favors_efficient, few_keys, plain
 from regard.attention.kernels.twice import partial_gradients
 from regard.attention.mask import Causal
 from regard.attention.prepared import ALIGNMENT, as_bias
@@ -38,6 +38,8 @@ def choose_kernel(fused: Fused) -> Kernel | None:
         return None
     if bias is None and not causal and few_keys(key):
         return None
+    if favors_efficient(query, key) and not grouped:
+        return "efficient"
     choice: int = torch._fused_sdp_choice(query, key, value, bias, 0.0, causal, scale=scale, enable_gqa=grouped)
     if device == "cpu":
         return "cpu" if choice == 1 else None
@@ -89,8 +91,8 @@ class _Attend(torch.autograd.Function):
             gate = torch.sigmoid(log - sink)
             context = (context * gate.unsqueeze(-1)).to(context.dtype)
             log = torch.logaddexp(log, sink.to(log.dtype))
-        ctx.settings, ctx.rest = settings, tuple(item for item in rest if not isinstance(item, Tensor))
-        kept = [item for item in rest if isinstance(item, Tensor)]
+        ctx.settings, ctx.rest = settings, [None if isinstance(item, Tensor) else item for item in rest]
+        kept = [item if isinstance(item, Tensor) else None for item in rest]
         ctx.save_for_backward(query, key, value, bias, sink, context, log, *kept)
         ctx.set_materialize_grads(False)
         return context, log
@@ -110,7 +112,8 @@ class _Attend(torch.autograd.Function):
             slope = (-torch.exp(sink - log) * spent).sum_to_size(sink.shape).to(sink.dtype)
         saved = query, key, value, bias, context, log
         if gradient_of_log is None:
-            slopes = _backward(ctx.settings, gradient, saved, kept, ctx.rest)
+            rest = [number if item is None else item for item, number in zip(kept, ctx.rest, strict=True)]
+            slopes = _backward(ctx.settings, gradient, saved, rest)
         else:
             slopes = _backward_with_log(ctx.settings, gradient, gradient_of_log, saved)
         return None, *slopes, None, slope
@@ -141,7 +144,7 @@ def _forward(
 
 
 def _backward(
-    settings: Settings, gradient: Tensor, saved: Sequence[Any], kept: Sequence[Tensor], rest: Sequence[int]
+    settings: Settings, gradient: Tensor, saved: Sequence[Any], rest: Sequence[Any]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Call the backward kernel with the context and the log normalizers that were given."""
     kernel, causal, scale = settings
@@ -151,20 +154,20 @@ def _backward(
             run = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
             slopes = run(gradient, query, key, value, context, log, 0.0, causal, attn_mask=bias, scale=scale)
         case "flash":
-            first, second, seed, offset = kept
+            *counts, seed, offset = rest
             flash = torch.ops.aten._scaled_dot_product_flash_attention_backward
-            counts = (first, second, *rest, 0.0, causal, seed, offset)
-            slopes = flash(gradient, query, key, value, context, log.contiguous(), *counts, scale=scale)
+            options = (*counts, 0.0, causal, seed, offset)
+            slopes = flash(gradient, query, key, value, context, log.contiguous(), *options, scale=scale)
         case "efficient":
             efficient = torch.ops.aten._scaled_dot_product_efficient_attention_backward
             log = F.pad(log, (0, -log.size(-1) % 32), value=torch.inf).contiguous()
-            options = (*kept, 0.0, [True, True, True, False], causal)
+            options = (*rest, 0.0, [True, True, True, False], causal)
             slopes = efficient(gradient, query, key, value, bias, context, log, *options, scale=scale)
         case "cudnn":
-            first, second, seed, offset = kept
+            *counts, seed, offset = rest
             cudnn = torch.ops.aten._scaled_dot_product_cudnn_attention_backward
             log = log.unsqueeze(-1).contiguous()
-            options = (seed, offset, bias, first, second, *rest, 0.0, causal)
+            options = (seed, offset, bias, *counts, 0.0, causal)
             slopes = cudnn(gradient, query, key, value, context, log, *options, scale=scale)
     return slopes[0], slopes[1], slopes[2]
 
@@ -183,10 +186,10 @@ def _backward_with_log(
     query, key, value, context, gradient = (F.pad(item, (0, WIDTH)) for item in (query, key, value, context, gradient))
     context[..., width] = -gradient_of_log
     gradient[..., width] = 1.0
-    kept: list[Tensor] = []
+    rest: list[Tensor] = []
     if kernel != "cpu":  # every kernel's log normalizers are the same numbers
-        kernel, kept = "efficient", [torch.zeros((), dtype=torch.long, device=query.device) for _ in range(2)]
-    slopes = _backward((kernel, causal, scale), gradient, (query, key, value, bias, context, log), kept, ())
+        kernel, rest = "efficient", [torch.zeros((), dtype=torch.long, device=query.device) for _ in range(2)]
+    slopes = _backward((kernel, causal, scale), gradient, (query, key, value, bias, context, log), rest)
     return slopes[0][..., :width], slopes[1][..., :width], slopes[2][..., :width]
 
 
