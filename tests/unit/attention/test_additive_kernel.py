@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -139,8 +140,12 @@ def close_by_norm(result, truth, tolerance, name) -> None:
     assert result.shape == truth.shape, name
     assert result.isfinite().equal(truth.isfinite()), name
     result, truth = result.double().nan_to_num(neginf=0.0), truth.nan_to_num(neginf=0.0)
-    assert (result - truth).norm() <= tolerance * truth.norm() + 1e-6, (name, (result - truth).norm() / truth.norm())
-    assert (result - truth).abs().max() <= 10 * tolerance * (truth.abs().max() + 1e-6), name
+    near_zero = 1e-6 * truth.numel() ** 0.5
+    assert (result - truth).norm() <= tolerance * truth.norm() + near_zero, (
+        name,
+        (result - truth).norm() / truth.norm(),
+    )
+    assert (result - truth).abs().max() <= 10 * tolerance * (truth.abs().max() + 1e-2), name
 
 
 @pytest.mark.gpu
@@ -215,7 +220,9 @@ def test_on_a_gpu_it_is_chosen_and_captured_without_waiting() -> None:
         context = attention(query, key, value, score=Additive(vector), mask=mask, dropout=0.5)
         return context, *torch.autograd.grad(context.sum(), leaves)
 
-    torch.cuda.set_sync_debug_mode("error")
+    with warnings.catch_warnings():  # torch warns that it may miss some
+        warnings.simplefilter("ignore")
+        torch.cuda.set_sync_debug_mode("error")
     try:
         for _ in range(2):
             step()
@@ -271,7 +278,10 @@ def test_on_a_gpu_a_call_is_few_launches() -> None:
         torch.autograd.grad(attention(query, key, value, score=Additive(vector)), leaves, torch.ones_like(value))
 
     step()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+    with (
+        warnings.catch_warnings(),
+        torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile,
+    ):
         step()
     launched = [event.name for event in profile.events() if "Memset" not in event.name and "Memcpy" not in event.name]
     assert len(launched) <= 8, launched  # two forward, five backward, and the ones

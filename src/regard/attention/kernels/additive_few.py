@@ -13,10 +13,15 @@ from regard.attention.kernels.additive_call import (
     without_weights,
 )
 
-#: Queries up to which these kernels serve.
-FEW = 8
+#: Queries, and pairs times hidden units, up to which these kernels serve: then launching takes the time.
+FEW, SMALL = 8, 1 << 28
 #: Keys and hidden units that a program takes at once, and its warps of threads.
 KEYS, UNITS, WARPS = 32, 64, 4
+
+
+def serves(call: Call) -> bool:
+    """Return whether a problem is so small that the fewest launches are the quickest."""
+    return call.query.size(1) <= FEW or call.query.numel() * call.key.size(1) <= SMALL
 
 
 def forward(call: Call, *, weighted: bool = False) -> tuple[Tensor, Tensor, Tensor]:

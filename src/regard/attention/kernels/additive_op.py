@@ -30,12 +30,13 @@ def _call(tensors: Sequence[Tensor | None], low: int, high: int, dropout: float)
 
 
 def _forward(call: Call, *, weighted: bool) -> tuple[Tensor, Tensor, Tensor]:
-    few = call.query.size(1) <= additive_few.FEW
-    return additive_few.forward(call, weighted=weighted) if few else additive_launch.forward(call, weighted=weighted)
+    if additive_few.serves(call):
+        return additive_few.forward(call, weighted=weighted)
+    return additive_launch.forward(call, weighted=weighted)
 
 
 def _backward(call: Call, outputs: tuple[Tensor, Tensor], arrived: Arrived) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    if call.query.size(1) <= additive_few.FEW:
+    if additive_few.serves(call):
         return additive_few.backward(call, outputs, arrived)
     return additive_launch.backward(call, outputs, arrived)
 
@@ -197,16 +198,19 @@ class _Eager(torch.autograd.Function):
     """The same operation without the way through `torch.library`."""
 
     @staticmethod
-    def forward(*inputs: Any) -> tuple[Tensor, ...]:
-        return _forward(_call(inputs[:7], *inputs[7:10]), weighted=inputs[10])
+    def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, ...]:
+        output = _forward(_call(inputs[:7], *inputs[7:10]), weighted=inputs[10])
+        _keep(ctx, inputs, output)
+        return output
 
-    setup_context = staticmethod(_keep)
     backward = staticmethod(_differentiate)
 
 
 def attend(call: Call, *, weighted: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Give context, log normalizer and, if asked for, weights, with their gradients."""
-    masking = call.masking
+    masking, tracing = call.masking, traced()
+    if not tracing and not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in call[:4])):
+        return _forward(call, weighted=weighted)
     numbers = masking.low, masking.high, float(call.dropout), weighted
     inputs = *call[:4], masking.mask, masking.lengths, call.seed, *numbers
-    return additive_attention(*inputs) if traced() else _Eager.apply(*inputs)  # type: ignore[no-any-return, no-untyped-call]
+    return additive_attention(*inputs) if tracing else _Eager.apply(*inputs)  # type: ignore[no-any-return, no-untyped-call]

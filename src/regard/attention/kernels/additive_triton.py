@@ -244,53 +244,59 @@ def _sum_large_terms(total, sides, sizes, vector, element, query, key, counts, F
 
 @triton.jit
 @no_type_check
-def _scores(sides, sizes, vectors, limits, heads, element, query, key, first_query, first_key, length, low, high,
-            FAST: tl.constexpr, AHEAD: tl.constexpr):  # fmt: skip
+def _most_of_keys(limits, element, queries, keys):
+    """Give the limit of all keys of a batch element."""
+    blocks, key_blocks = tl.cdiv(queries, BLOCK), tl.cdiv(keys, BLOCK)
+    limit = limits + element * (blocks + key_blocks) + blocks
+    most = tl.load(limit)
+    for block in range(1, key_blocks):
+        most = tl.maximum(most, tl.load(limit + block))
+    return most
+
+
+@triton.jit
+@no_type_check
+def _most_of_queries(limits, element, queries, keys, first_query):
+    """Give the limit of the block of queries that one belongs to."""
+    blocks, key_blocks = tl.cdiv(queries, BLOCK), tl.cdiv(keys, BLOCK)
+    return tl.load(limits + element * (blocks + key_blocks) + first_query // BLOCK)
+
+
+@triton.jit
+@no_type_check
+def _scores(sides, sizes, vector, element, query, key, length, low, high,
+            LARGE: tl.constexpr, FAST: tl.constexpr, AHEAD: tl.constexpr):  # fmt: skip
     """Give the scores of a tile of pairs, masked or not."""
-    queries, keys, size, padded, a_stride, b_stride = sizes
-    counts = _attending(query, length, queries, low, high), _attended(key, length, queries, low, high)
-    blocks = tl.cdiv(queries, BLOCK)
-    limit = limits + element * (blocks + tl.cdiv(keys, BLOCK))
-    most = tl.load(limit + first_query // BLOCK) + tl.load(limit + blocks + first_key // BLOCK)
-    vector = vectors + element % heads * (padded + 4)
+    queries = sizes[0]
     # A sum that starts with a load, of nothing, keeps that load's layout: four neighboring keys to a thread.
     nothing = (query[:, None] < 0) & (key[None, :] < 0)
     terms = tl.load(sides[1] + 0 * query[:, None] + key[None, :], mask=nothing, other=0.0)
-    if most <= MOST:
-        terms = _sum_terms(terms, sides, sizes, vector + 4, element, query, key, FAST, AHEAD)
-    else:
+    if LARGE:
+        counts = _attending(query, length, queries, low, high), _attended(key, length, queries, low, high)
         terms = _sum_large_terms(terms, sides, sizes, vector + 4, element, query, key, counts, FAST)
+    else:
+        terms = _sum_terms(terms, sides, sizes, vector + 4, element, query, key, FAST, AHEAD)
     return tl.load(vector) - 2.0 * terms
 
 
-@triton.jit(do_not_specialize=VARIES)
+@triton.jit
 @no_type_check
-def forward_kernel(
-    a, b, q, k, vectors, limits, lengths, mask, seed, value, context, normalizer,
-    queries, keys, size, padded, a_stride, b_stride, width, heads, per_length, low, high,
-    mask_element, mask_query, mask_key, dropout,
-    HAS_LENGTHS: tl.constexpr, HAS_MASK: tl.constexpr, HAS_DROPOUT: tl.constexpr, FAST: tl.constexpr,
-    AHEAD: tl.constexpr, BLOCK_QUERY: tl.constexpr, BLOCK_KEY: tl.constexpr, BLOCK_WIDTH: tl.constexpr,
+def _mix(
+    sides, sizes, vector, mask, strides, seed, dropout, value, width, element, first_query, length, low, high,
+    HAS_MASK: tl.constexpr, HAS_DROPOUT: tl.constexpr, LARGE: tl.constexpr, FAST: tl.constexpr, AHEAD: tl.constexpr,
+    BLOCK_QUERY: tl.constexpr, BLOCK_KEY: tl.constexpr, BLOCK_WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Give context and log normalizer of some queries of one batch element."""
-    element = tl.program_id(1).to(tl.int64)
-    first_query = tl.program_id(0) * BLOCK_QUERY
+    """Go over the keys: give each query's largest score, its sum of exponentials, and the values they weigh."""
+    queries, keys = sizes[0], sizes[1]
     query = first_query + tl.arange(0, BLOCK_QUERY)
     feature = tl.arange(0, BLOCK_WIDTH)
-    sides = a, b, q, k
-    sizes = queries, keys, size, padded, a_stride, b_stride
-    strides = mask_element, mask_query, mask_key
-    length = _length(lengths, element, keys, per_length, HAS_LENGTHS)
     largest = tl.full([BLOCK_QUERY], float("-inf"), tl.float32)
     sums = tl.zeros([BLOCK_QUERY], tl.float32)
     mixed = tl.zeros([BLOCK_QUERY, BLOCK_WIDTH], tl.float32)
     start, stop = _span(first_query, BLOCK_QUERY, queries, length, low, high, BLOCK_KEY)
     for first_key in range(start, stop, BLOCK_KEY):
         key = first_key + tl.arange(0, BLOCK_KEY)
-        scores = _scores(
-            sides, sizes, vectors, limits, heads, element, query, key, first_query, first_key, length, low, high,
-            FAST, AHEAD,
-        )  # fmt: skip
+        scores = _scores(sides, sizes, vector, element, query, key, length, low, high, LARGE, FAST, AHEAD)
         allowed = _allowed(mask, strides, element, query, key, queries, length, low, high, HAS_MASK)
         scores = tl.where(allowed, scores, float("-inf"))
         now = tl.maximum(largest, tl.max(scores, axis=1))
@@ -305,6 +311,39 @@ def forward_kernel(
         values = tl.load(value + offsets, mask=there[:, None] & (feature[None, :] < width), other=0.0)
         mixed = mixed * rest[:, None] + tl.dot(powers.to(values.dtype), values, input_precision="ieee")
         largest = now
+    return largest, sums, mixed
+
+
+@triton.jit(do_not_specialize=VARIES)
+@no_type_check
+def forward_kernel(
+    a, b, q, k, vectors, limits, lengths, mask, seed, value, context, normalizer,
+    queries, keys, size, padded, a_stride, b_stride, width, heads, per_length, low, high,
+    mask_element, mask_query, mask_key, dropout,
+    HAS_LENGTHS: tl.constexpr, HAS_MASK: tl.constexpr, HAS_DROPOUT: tl.constexpr, FAST: tl.constexpr,
+    AHEAD: tl.constexpr, BLOCK_QUERY: tl.constexpr, BLOCK_KEY: tl.constexpr, BLOCK_WIDTH: tl.constexpr,
+):  # fmt: skip
+    """Give context and log normalizer of some queries of one batch element."""
+    element = tl.program_id(1).to(tl.int64)
+    first_query = tl.program_id(0) * BLOCK_QUERY
+    sides = a, b, q, k
+    sizes = queries, keys, size, padded, a_stride, b_stride
+    strides = mask_element, mask_query, mask_key
+    length = _length(lengths, element, keys, per_length, HAS_LENGTHS)
+    vector = vectors + element % heads * (padded + 4)
+    most = _most_of_queries(limits, element, queries, keys, first_query) + _most_of_keys(limits, element, queries, keys)
+    if most <= MOST:
+        largest, sums, mixed = _mix(
+            sides, sizes, vector, mask, strides, seed, dropout, value, width, element, first_query, length, low, high,
+            HAS_MASK, HAS_DROPOUT, False, FAST, AHEAD, BLOCK_QUERY, BLOCK_KEY, BLOCK_WIDTH,
+        )  # fmt: skip
+    else:
+        largest, sums, mixed = _mix(
+            sides, sizes, vector, mask, strides, seed, dropout, value, width, element, first_query, length, low, high,
+            HAS_MASK, HAS_DROPOUT, True, FAST, AHEAD, BLOCK_QUERY, BLOCK_KEY, BLOCK_WIDTH,
+        )  # fmt: skip
+    query = first_query + tl.arange(0, BLOCK_QUERY)
+    feature = tl.arange(0, BLOCK_WIDTH)
     some = sums != 0.0  # NaN too
     mixed = tl.where(some[:, None], mixed / tl.where(some, sums, 1.0)[:, None], 0.0)
     offsets = (element * queries + query[:, None]) * width + feature[None, :]
@@ -349,10 +388,13 @@ def weights_kernel(
     shares = tl.zeros([BLOCK_QUERY, BLOCK_KEY], tl.float32)
     by_score = tl.zeros([BLOCK_QUERY, BLOCK_KEY], tl.float32)
     if (first_key >= first) & (first_key < stop):
-        scores = _scores(
-            sides, sizes, vectors, limits, heads, element, query, key, start + first_row, first_key, length, low, high,
-            FAST, AHEAD,
-        )  # fmt: skip
+        vector = vectors + element % heads * (padded + 4)
+        most = _most_of_queries(limits, element, queries, keys, start + first_row)
+        most += tl.load(limits + element * (tl.cdiv(queries, BLOCK) + tl.cdiv(keys, BLOCK)) + tl.cdiv(queries, BLOCK) + first_key // BLOCK)  # fmt: skip
+        if most <= MOST:
+            scores = _scores(sides, sizes, vector, element, query, key, length, low, high, False, FAST, AHEAD)
+        else:
+            scores = _scores(sides, sizes, vector, element, query, key, length, low, high, True, FAST, AHEAD)
         allowed = _allowed(mask, strides, element, query, key, queries, length, low, high, HAS_MASK)
         logs = tl.load(normalizer + element * queries + query, mask=counts, other=0.0)
         shares = tl.where(allowed & counts[:, None], tl.exp(scores - logs[:, None]), 0.0)
@@ -502,27 +544,32 @@ def gradients_kernel(
     by_query += ((key_split * elements + element) * padded + unit) * row_stride
     by_key += ((row_split * elements + element) * padded + unit) * b_stride
     slope = slopes + element * row_stride * b_stride
-    blocks, key_blocks = tl.cdiv(queries, BLOCK), tl.cdiv(keys, BLOCK)
-    limit = limits + element * (blocks + key_blocks)
-    most_key = tl.load(limit + blocks)
-    for block in range(1, key_blocks):
-        most_key = tl.maximum(most_key, tl.load(limit + blocks + block))
+    first_row = row_split * row_step
+    last_row = tl.minimum(first_row + row_step, rows)
+    most = 0.0
+    for first in range((start + first_row) // BLOCK * BLOCK, start + last_row, BLOCK):
+        most = tl.maximum(most, _most_of_queries(limits, element, queries, keys, first))
+    most += _most_of_keys(limits, element, queries, keys)
     parts = ()
     for _ in tl.static_range(UNITS):
         parts = parts + (tl.zeros([LANES], tl.float32),)
     extra = tl.zeros([UNITS], tl.float32)
-    first_row = row_split * row_step
-    for first in range(first_row, tl.minimum(first_row + row_step, rows), ROWS):
-        begin, stop = _span(start + first, ROWS, queries, length, low, high, BLOCK)
-        begin = tl.maximum(begin, key_split * key_step)
-        stop = tl.minimum(stop, (key_split + 1) * key_step)
-        skip = tl.where((first > first_row) | (fresh == 0), 0, b_stride)
-        if tl.load(limit + (start + first) // BLOCK) + most_key <= MOST:
+    if most <= MOST:
+        for first in range(first_row, last_row, ROWS):
+            begin, stop = _span(start + first, ROWS, queries, length, low, high, BLOCK)
+            begin = tl.maximum(begin, key_split * key_step)
+            stop = tl.minimum(stop, (key_split + 1) * key_step)
+            skip = tl.where((first > first_row) | (fresh == 0), 0, b_stride)
             parts = _add_rows(
                 a_unit + first, b_unit, slope + first * b_stride, by_query + first, by_key, parts,
                 a_stride, b_stride, row_stride, begin, stop, skip, FAST, ROWS, LANES, UNITS,
             )  # fmt: skip
-        else:
+    else:
+        for first in range(first_row, last_row, ROWS):
+            begin, stop = _span(start + first, ROWS, queries, length, low, high, BLOCK)
+            begin = tl.maximum(begin, key_split * key_step)
+            stop = tl.minimum(stop, (key_split + 1) * key_step)
+            skip = tl.where((first > first_row) | (fresh == 0), 0, b_stride)
             extra = _add_large_rows(
                 sides, sizes, slope + first * b_stride, by_query + first, by_key, extra, element, unit, start + first,
                 length, low, high, row_stride, begin, stop, skip, FAST, ROWS, LANES, UNITS,

@@ -43,7 +43,7 @@ def differentiable_twice_apart(kernel: Computation, plain: Computation, *tensors
 
 
 def partial_gradients(
-    plain: Computation, tensors: Sequence[Tensor | None], needs: Sequence[bool], gradient: Tensor
+    plain: Computation, tensors: Sequence[Tensor | None], needs: Sequence[bool], gradient: Tensor | Sequence[Tensor]
 ) -> list[Tensor | None]:
     """Differentiate `plain` with respect to each tensor that needs it, the others held fixed.
 
