@@ -9,6 +9,8 @@ from torch import Tensor
 from regard.attention.kernels.additive_call import (
     Arrived,
     Call,
+    Gradients,
+    Outputs,
     add_to_vector,
     either,
     power_of_two,
@@ -81,9 +83,9 @@ def prepare(call: Call) -> Prepared:
     return Prepared(a, b, vectors, limits)
 
 
-def forward(call: Call, *, weighted: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+def forward(call: Call, *, weighted: bool = False) -> Outputs:
     """Give context, log normalizer and, if asked for, the weights before dropout, else an empty tensor."""
-    from regard.attention.kernels.additive_triton import forward_kernel
+    from regard.attention.kernels.additive_forward_triton import forward_kernel
 
     ready, width = prepare(call), call.value.size(2)
     elements, queries = call.query.shape[:2]
@@ -94,10 +96,12 @@ def forward(call: Call, *, weighted: bool = False) -> tuple[Tensor, Tensor, Tens
         *_operands(call, ready), call.value, context, normalizer, *_numbers(call, ready), **call.flags,
         BLOCK_WIDTH=power_of_two(width), **tile.options,
     )  # fmt: skip
-    return context, normalizer, weigh(call, ready, normalizer) if weighted else normalizer.new_empty(0)
+    return Outputs(context, normalizer, weigh(call, ready, normalizer) if weighted else normalizer.new_empty(0))
 
 
-def weigh(call: Call, ready: Prepared, normalizer: Tensor) -> Float[Tensor, "element query key"]:
+def weigh(
+    call: Call, ready: Prepared, normalizer: Float[Tensor, "element query"]
+) -> Float[Tensor, "element query key"]:
     """Give the weights, before dropout, in float32."""
     shape = (*call.query.shape[:2], call.key.size(1))
     result, nothing = normalizer.new_empty(shape), Arrived(normalizer)
@@ -116,7 +120,7 @@ def _weigh(
     slopes: bool = True,
 ) -> None:
     """Write the weights of some queries, from the first on, and the gradients of their scores."""
-    from regard.attention.kernels.additive_triton import weights_kernel
+    from regard.attention.kernels.additive_forward_triton import weights_kernel
 
     tile, (elements, row_stride, key_stride) = TILES["weights"], results[0].shape
     weights_kernel[-(-row_stride // tile.queries), -(-key_stride // tile.keys), elements](
@@ -127,14 +131,14 @@ def _weigh(
     )  # fmt: skip
 
 
-def backward(call: Call, outputs: tuple[Tensor, Tensor], arrived: Arrived) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def backward(call: Call, outputs: Outputs, arrived: Arrived) -> Gradients:
     """Give the gradients of query, key, vector and value, from context and log normalizer and what arrived at them."""
-    from regard.attention.kernels.additive_triton import finish_kernel, gradients_kernel
+    from regard.attention.kernels.additive_backward_triton import finish_kernel, gradients_kernel
 
     ready, masking, value = prepare(call), call.masking, call.value
     by_normalizer = arrived.rows
     if arrived.weights is not None:
-        arrived = without_weights(arrived, weigh(call, ready, outputs[1]))
+        arrived = without_weights(arrived, weigh(call, ready, outputs.normalizer))
     (elements, queries, size), (_, padded, b_stride) = call.query.shape, ready.key.shape
     keys, heads = call.key.size(1), call.vector.size(0)
     step = _portion(call, b_stride)
@@ -151,7 +155,7 @@ def backward(call: Call, outputs: tuple[Tensor, Tensor], arrived: Arrived) -> tu
     by_value: Tensor | None = None
     for start in range(0, queries, step):
         rows, last = min(step, queries - start), start + step >= queries
-        _weigh(call, ready, outputs, arrived, (shares, slopes), (start, rows))
+        _weigh(call, ready, outputs[:2], arrived, (shares, slopes), (start, rows))
         mixed = shares[:, :rows, :keys].mT, arrived.context[:, start : start + rows]
         by_value = torch.bmm(*mixed) if by_value is None else by_value.baddbmm_(*mixed)
         gradients_kernel[padded // UNITS, row_splits * key_splits, elements](
@@ -168,8 +172,8 @@ def backward(call: Call, outputs: tuple[Tensor, Tensor], arrived: Arrived) -> tu
             BLOCK_SIZE=64,
         )  # fmt: skip
     assert by_value is not None
-    add_to_vector(results[2], outputs[1], by_normalizer)
-    return *results, by_value
+    add_to_vector(results[2], outputs.normalizer, by_normalizer)
+    return Gradients(*results, by_value)
 
 
 def _floats(call: Call, *shape: int) -> Tensor:
