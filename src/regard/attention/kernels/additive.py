@@ -71,15 +71,19 @@ def lower(inputs: Inputs) -> Call:
     if inputs.grouped:
         key, value = ungroup(key, query.size(-3)), ungroup(value, query.size(-3))
     lead = inputs.shape[:-2]
-    query, key, value = (
-        tensor.expand(*lead, *tensor.shape[-2:]).reshape(-1, *tensor.shape[-2:]).contiguous()
-        for tensor in (query, key, value.to(inputs.dtype))
-    )
+    query, key, value = (_fold(tensor, lead) for tensor in (query, key, value.to(inputs.dtype)))
     vector = (score.vector if score.vector.ndim == 2 else score.vector.unsqueeze(0)).contiguous()
     seed = None
     if inputs.dropout:
         seed = torch.randint(2**62, (1,), device=query.device, generator=inputs.generator)
     return Call(query, key, vector, value, masking, seed, inputs.dropout)
+
+
+def _fold(tensor: Tensor, lead: tuple[int, ...]) -> Tensor:
+    """Lay all leading axes along one."""
+    if tensor.shape[:-2] != lead:
+        tensor = tensor.expand(*lead, *tensor.shape[-2:])
+    return (tensor if len(lead) == 1 else tensor.reshape(-1, *tensor.shape[-2:])).contiguous()
 
 
 def span(mask: Mask | None, shape: tuple[int, ...], device: torch.device) -> Masking | None:

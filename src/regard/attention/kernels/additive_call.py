@@ -1,9 +1,9 @@
 """The operands of the fused additive kernels, whichever of them runs."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 #: Differences of position that allow every pair.
@@ -13,8 +13,8 @@ ANY = 1 << 30
 class Masking(NamedTuple):
     """Who may attend to what: query i to key j where the mask says so, low ≤ j − i ≤ high and j < length."""
 
-    mask: Tensor | None = None
-    lengths: Tensor | None = None
+    mask: Bool[Tensor, "element query key"] | None = None
+    lengths: Int[Tensor, " lengths"] | None = None
     low: int = -ANY
     high: int = ANY
 
@@ -44,7 +44,7 @@ class Call(NamedTuple):
     vector: Float[Tensor, "heads size"]
     value: Float[Tensor, "element key width"]
     masking: Masking
-    seed: Tensor | None
+    seed: Int[Tensor, " one"] | None
     """Where dropout draws from: one integer on the device."""
     dropout: float
 
@@ -69,37 +69,54 @@ class Call(NamedTuple):
         has = {"HAS_LENGTHS": masking.lengths is not None, "HAS_MASK": masking.mask is not None}
         return has | {"HAS_DROPOUT": self.dropout > 0, "FAST": self.value.is_cuda}
 
-    def optional(self, other: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def optional(self, other: Shaped[Tensor, "..."]) -> list[Any]:
         """Give lengths, mask and seed; `other` stands where there is none."""
-        mask = self.masking.mask
-        return (
-            either(self.masking.lengths, other),
-            other if mask is None else mask.view(torch.uint8),
-            either(self.seed, other),
-        )
+        mask = None if self.masking.mask is None else self.masking.mask.view(torch.uint8)
+        return [either(tensor, other) for tensor in (self.masking.lengths, mask, self.seed)]
+
+
+class Outputs(NamedTuple):
+    """What the kernels give; no weights, but an empty tensor, unless asked for."""
+
+    context: Float[Tensor, "element query width"]
+    normalizer: Float[Tensor, "element query"]
+    weights: Float[Tensor, "..."]
+
+
+class Gradients(NamedTuple):
+    """The gradients of the operands."""
+
+    query: Float[Tensor, "element query size"]
+    key: Float[Tensor, "element key size"]
+    vector: Float[Tensor, "heads size"]
+    value: Float[Tensor, "element key width"]
 
 
 class Arrived(NamedTuple):
     """Gradients of context, of weights and, by rows, of log normalizers; None where there is none."""
 
-    context: Tensor
-    weights: Tensor | None = None
-    rows: Tensor | None = None
+    context: Float[Tensor, "..."]
+    weights: Float[Tensor, "element query key"] | None = None
+    rows: Float[Tensor, "element query"] | None = None
 
 
-def either(tensor: Tensor | None, other: Tensor) -> Tensor:
+def either(tensor: Shaped[Tensor, "..."] | None, other: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
     """Give the tensor, or the other where there is none: a kernel takes no None that it does not read."""
     return other if tensor is None else tensor
 
 
-def add_to_vector(by_vector: Tensor, normalizer: Tensor, by_normalizer: Tensor | None) -> None:
+def add_to_vector(
+    by_vector: Float[Tensor, "heads size"],
+    normalizer: Float[Tensor, "element query"],
+    by_normalizer: Float[Tensor, "element query"] | None,
+) -> None:
     """Add what log normalizers bring the vector: with them, slopes do not sum to zero, and the 1 of the tanh counts."""
     if by_normalizer is not None:
         whole = by_normalizer.masked_fill(normalizer == -torch.inf, 0.0).sum(-1)
         by_vector.add_(whole.view(-1, by_vector.size(0)).sum(0)[:, None])
 
 
-def without_weights(arrived: Arrived, weights: Tensor) -> Arrived:
+def without_weights(arrived: Arrived, weights: Float[Tensor, "element query key"]) -> Arrived:
     """Take each row's sum of weights times their gradients off what reaches the row."""
     if arrived.weights is None:
         return arrived

@@ -7,19 +7,26 @@ from torch import Tensor
 from regard.attention.kernels.additive_call import (
     Arrived,
     Call,
+    Gradients,
+    Outputs,
     add_to_vector,
     either,
     power_of_two,
     without_weights,
 )
 
-#: Queries up to which these kernels serve.
-FEW = 8
+#: Queries, and pairs times hidden units, up to which these kernels serve: then launching takes the time.
+FEW, SMALL = 8, 1 << 27
 #: Keys and hidden units that a program takes at once, and its warps of threads.
 KEYS, UNITS, WARPS = 32, 64, 4
 
 
-def forward(call: Call, *, weighted: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+def serves(call: Call) -> bool:
+    """Return whether a problem is so small that the fewest launches are the quickest."""
+    return call.query.size(1) <= FEW or call.query.numel() * call.key.size(1) <= SMALL
+
+
+def forward(call: Call, *, weighted: bool = False) -> Outputs:
     """Give context, log normalizer and, if asked for, the weights before dropout, else an empty tensor."""
     from regard.attention.kernels.additive_few_triton import few_forward_kernel
 
@@ -30,10 +37,10 @@ def forward(call: Call, *, weighted: bool = False) -> tuple[Tensor, Tensor, Tens
         *_operands(call, normalizer), call.value, context, normalizer, *_numbers(call), **call.flags,
         BLOCK_KEY=KEYS, BLOCK_SIZE=2 * UNITS, BLOCK_WIDTH=power_of_two(width), num_warps=2 * WARPS,
     )  # fmt: skip
-    return context, normalizer, weigh(call, normalizer) if weighted else normalizer.new_empty(0)
+    return Outputs(context, normalizer, weigh(call, normalizer) if weighted else normalizer.new_empty(0))
 
 
-def weigh(call: Call, normalizer: Tensor) -> Float[Tensor, "element query key"]:
+def weigh(call: Call, normalizer: Float[Tensor, "element query"]) -> Float[Tensor, "element query key"]:
     """Give the weights, before dropout, in float32."""
     result = normalizer.new_empty(*normalizer.shape, call.key.size(1))
     _weigh(call, (normalizer, normalizer), Arrived(normalizer), (result, result), slopes=False)
@@ -60,7 +67,7 @@ def _weigh(
     )  # fmt: skip
 
 
-def backward(call: Call, outputs: tuple[Tensor, Tensor], arrived: Arrived) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def backward(call: Call, outputs: Outputs, arrived: Arrived) -> Gradients:
     """Give the gradients of query, key, vector and value, from context and log normalizer and what arrived at them."""
     from regard.attention.kernels.additive_few_triton import few_gradients_kernel, few_vector_kernel
 
@@ -68,15 +75,15 @@ def backward(call: Call, outputs: tuple[Tensor, Tensor], arrived: Arrived) -> tu
     width, heads, per_length, low, high = call.numbers[:5]
     by_normalizer = arrived.rows
     if arrived.weights is not None:
-        arrived = without_weights(arrived, weigh(call, outputs[1]))
-    weights, slopes = (outputs[1].new_empty(elements, queries, keys) for _ in ("weights", "slopes"))
-    _weigh(call, outputs, arrived, (weights, slopes))
+        arrived = without_weights(arrived, weigh(call, outputs.normalizer))
+    weights, slopes = (outputs.normalizer.new_empty(elements, queries, keys) for _ in ("weights", "slopes"))
+    _weigh(call, outputs[:2], arrived, (weights, slopes))
     query, key, vector, value = (torch.empty_like(tensor) for tensor in call[:4])
-    by_vector = outputs[1].new_empty(elements, size)
+    by_vector = outputs.normalizer.new_empty(elements, size)
     unit_blocks, key_blocks = -(-size // UNITS), -(-keys // KEYS)
     blocks = unit_blocks + (unit_blocks - (-call.value.size(2) // UNITS)) * key_blocks
     few_gradients_kernel[blocks, elements](
-        *_operands(call, outputs[1])[:4], weights, slopes, arrived.context, query, key, value, by_vector,
+        *_operands(call, by_vector)[:4], weights, slopes, arrived.context, query, key, value, by_vector,
         queries, keys, size, width, heads, per_length, low, high, unit_blocks, key_blocks,
         HAS_LENGTHS=call.masking.lengths is not None, FAST=value.is_cuda,
         BLOCK_KEY=KEYS, BLOCK_SIZE=UNITS, num_warps=WARPS,
@@ -84,8 +91,8 @@ def backward(call: Call, outputs: tuple[Tensor, Tensor], arrived: Arrived) -> tu
     few_vector_kernel[-(-size // 32), vector.size(0)](
         by_vector, vector, elements, size, heads, BLOCK_ELEMENT=32, BLOCK_SIZE=32, num_warps=WARPS
     )
-    add_to_vector(vector, outputs[1], by_normalizer)
-    return query, key, vector, value
+    add_to_vector(vector, outputs.normalizer, by_normalizer)
+    return Gradients(query, key, vector, value)
 
 
 def _operands(call: Call, other: Tensor) -> tuple[Tensor, ...]:

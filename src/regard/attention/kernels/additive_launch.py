@@ -9,6 +9,8 @@ from torch import Tensor
 from regard.attention.kernels.additive_call import (
     Arrived,
     Call,
+    Gradients,
+    Outputs,
     add_to_vector,
     either,
     power_of_two,
@@ -22,7 +24,7 @@ BLOCK = 64
 #: Hidden units, queries and keys that one warp of the backward pass takes at once.
 UNITS, ROWS, LANES = 4, 8, 32
 #: Programs of one warp that fill a device.
-ENOUGH = 1024
+ENOUGH = 2048
 
 
 class Tile(NamedTuple):
@@ -40,11 +42,15 @@ class Tile(NamedTuple):
     def options(self) -> dict[str, Any]:
         """Give them as a kernel takes them."""
         sizes = {"BLOCK_QUERY": self.queries, "BLOCK_KEY": self.keys, "AHEAD": self.ahead}
-        return sizes | {"num_warps": self.warps, "maxnreg": self.registers}
+        return sizes | {"num_warps": self.warps, "maxnreg": self.registers, "num_stages": 1}
 
 
 #: The quickest of those tried on an H200; see benchmarks/additive-h200.md.
-TILES = {"forward": Tile(32, 64, 4, ahead=True), "wide": Tile(32, 64, 8), "weights": Tile(64, 64, 8)}
+TILES = {
+    "forward": Tile(32, 64, 8, registers=128),
+    "wide": Tile(32, 64, 8, registers=128),
+    "weights": Tile(64, 64, 8, registers=128),
+}
 #: Registers of a thread in the backward pass.
 REGISTERS = 128
 
@@ -77,9 +83,9 @@ def prepare(call: Call) -> Prepared:
     return Prepared(a, b, vectors, limits)
 
 
-def forward(call: Call, *, weighted: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+def forward(call: Call, *, weighted: bool = False) -> Outputs:
     """Give context, log normalizer and, if asked for, the weights before dropout, else an empty tensor."""
-    from regard.attention.kernels.additive_triton import forward_kernel
+    from regard.attention.kernels.additive_forward_triton import forward_kernel
 
     ready, width = prepare(call), call.value.size(2)
     elements, queries = call.query.shape[:2]
@@ -90,10 +96,12 @@ def forward(call: Call, *, weighted: bool = False) -> tuple[Tensor, Tensor, Tens
         *_operands(call, ready), call.value, context, normalizer, *_numbers(call, ready), **call.flags,
         BLOCK_WIDTH=power_of_two(width), **tile.options,
     )  # fmt: skip
-    return context, normalizer, weigh(call, ready, normalizer) if weighted else normalizer.new_empty(0)
+    return Outputs(context, normalizer, weigh(call, ready, normalizer) if weighted else normalizer.new_empty(0))
 
 
-def weigh(call: Call, ready: Prepared, normalizer: Tensor) -> Float[Tensor, "element query key"]:
+def weigh(
+    call: Call, ready: Prepared, normalizer: Float[Tensor, "element query"]
+) -> Float[Tensor, "element query key"]:
     """Give the weights, before dropout, in float32."""
     shape = (*call.query.shape[:2], call.key.size(1))
     result, nothing = normalizer.new_empty(shape), Arrived(normalizer)
@@ -112,7 +120,7 @@ def _weigh(
     slopes: bool = True,
 ) -> None:
     """Write the weights of some queries, from the first on, and the gradients of their scores."""
-    from regard.attention.kernels.additive_triton import weights_kernel
+    from regard.attention.kernels.additive_forward_triton import weights_kernel
 
     tile, (elements, row_stride, key_stride) = TILES["weights"], results[0].shape
     weights_kernel[-(-row_stride // tile.queries), -(-key_stride // tile.keys), elements](
@@ -123,14 +131,14 @@ def _weigh(
     )  # fmt: skip
 
 
-def backward(call: Call, outputs: tuple[Tensor, Tensor], arrived: Arrived) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def backward(call: Call, outputs: Outputs, arrived: Arrived) -> Gradients:
     """Give the gradients of query, key, vector and value, from context and log normalizer and what arrived at them."""
-    from regard.attention.kernels.additive_triton import finish_kernel, gradients_kernel
+    from regard.attention.kernels.additive_backward_triton import finish_kernel, gradients_kernel
 
     ready, masking, value = prepare(call), call.masking, call.value
     by_normalizer = arrived.rows
     if arrived.weights is not None:
-        arrived = without_weights(arrived, weigh(call, ready, outputs[1]))
+        arrived = without_weights(arrived, weigh(call, ready, outputs.normalizer))
     (elements, queries, size), (_, padded, b_stride) = call.query.shape, ready.key.shape
     keys, heads = call.key.size(1), call.vector.size(0)
     step = _portion(call, b_stride)
@@ -147,9 +155,9 @@ def backward(call: Call, outputs: tuple[Tensor, Tensor], arrived: Arrived) -> tu
     by_value: Tensor | None = None
     for start in range(0, queries, step):
         rows, last = min(step, queries - start), start + step >= queries
-        _weigh(call, ready, outputs, arrived, (shares, slopes), (start, rows))
-        part = shares[:, :rows, :keys].mT @ arrived.context[:, start : start + rows]
-        by_value = part if by_value is None else by_value + part
+        _weigh(call, ready, outputs[:2], arrived, (shares, slopes), (start, rows))
+        mixed = shares[:, :rows, :keys].mT, arrived.context[:, start : start + rows]
+        by_value = torch.bmm(*mixed) if by_value is None else by_value.baddbmm_(*mixed)
         gradients_kernel[padded // UNITS, row_splits * key_splits, elements](
             ready.query, ready.key, call.query, call.key, ready.limits, either(masking.lengths, ready.limits),
             slopes, by_query, by_key, by_vector, *_numbers(call, ready)[:6], call.per_length,
@@ -164,8 +172,8 @@ def backward(call: Call, outputs: tuple[Tensor, Tensor], arrived: Arrived) -> tu
             BLOCK_SIZE=64,
         )  # fmt: skip
     assert by_value is not None
-    add_to_vector(results[2], outputs[1], by_normalizer)
-    return *results, by_value
+    add_to_vector(results[2], outputs.normalizer, by_normalizer)
+    return Gradients(*results, by_value)
 
 
 def _floats(call: Call, *shape: int) -> Tensor:
@@ -184,7 +192,7 @@ def _splits(programs: int, rows: int, keys: int) -> tuple[int, int]:
     """Return into how many parts queries and keys are split, so that there are programs enough."""
     row_splits = min(2, -(-rows // ROWS)) if programs < ENOUGH else 1
     wanted = ENOUGH // max(1, programs * row_splits)
-    return row_splits, max(1, min(wanted, keys // (4 * BLOCK), 4))
+    return row_splits, max(1, min(wanted, keys // (4 * BLOCK)))
 
 
 def _share(count: int, splits: int, step: int) -> int:

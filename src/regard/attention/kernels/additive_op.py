@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.kernels import additive_few, additive_launch
-from regard.attention.kernels.additive_call import Arrived, Call, Masking
+from regard.attention.kernels.additive_call import Arrived, Call, Gradients, Masking, Outputs
 from regard.attention.kernels.blank import blank
 from regard.attention.kernels.transforms import mapped, traced
 from regard.attention.kernels.twice import partial_gradients
@@ -29,19 +29,19 @@ def _call(tensors: Sequence[Tensor | None], low: int, high: int, dropout: float)
     return Call(query, key, vector, value, Masking(mask, lengths, low, high), seed, dropout)
 
 
-def _forward(call: Call, *, weighted: bool) -> tuple[Tensor, Tensor, Tensor]:
-    few = call.query.size(1) <= additive_few.FEW
-    return additive_few.forward(call, weighted=weighted) if few else additive_launch.forward(call, weighted=weighted)
+def _forward(call: Call, *, weighted: bool) -> Outputs:
+    if additive_few.serves(call):
+        return additive_few.forward(call, weighted=weighted)
+    return additive_launch.forward(call, weighted=weighted)
 
 
-def _backward(call: Call, outputs: tuple[Tensor, Tensor], arrived: Arrived) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    if call.query.size(1) <= additive_few.FEW:
+def _backward(call: Call, outputs: Outputs, arrived: Arrived) -> Gradients:
+    if additive_few.serves(call):
         return additive_few.backward(call, outputs, arrived)
     return additive_launch.backward(call, outputs, arrived)
 
 
-@torch.library.custom_op("regard::additive_attention", mutates_args=())
-def additive_attention(
+def _attend_now(
     query: Tensor,
     key: Tensor,
     vector: Tensor,
@@ -56,7 +56,11 @@ def additive_attention(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Give context, log normalizer and, if asked for, weights: see `additive_launch`."""
     call = _call((query, key, vector, value, mask, lengths, seed), low, high, dropout)
-    return _forward(call, weighted=weighted)
+    context, normalizer, weights = _forward(call, weighted=weighted)
+    return context, normalizer, weights
+
+
+additive_attention = torch.library.custom_op("regard::additive_attention", _attend_now, mutates_args=())
 
 
 @additive_attention.register_fake
@@ -98,7 +102,9 @@ def _differentiate_now(
     """Give the gradients of query, key, vector and value."""
     call = _call((query, key, vector, value, mask, lengths, seed), low, high, dropout)
     others = (part if part is None else part.contiguous() for part in (by_weights, by_normalizer))
-    return _backward(call, (context, normalizer), Arrived(by_context.contiguous(), *others))
+    outputs = Outputs(context, normalizer, normalizer)
+    by_query, by_key, by_vector, by_value = _backward(call, outputs, Arrived(by_context.contiguous(), *others))
+    return by_query, by_key, by_vector, by_value
 
 
 additive_attention_backward = torch.library.custom_op(
@@ -176,7 +182,7 @@ def dropped(call: Call) -> Float[Tensor, "element query key"]:
     return factors
 
 
-def written_out(call: Call, factors: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+def written_out(call: Call, factors: Float[Tensor, "element query key"] | None = None) -> Outputs:
     """Compute context, log normalizer and weights by plain operations; `factors` are those of dropout."""
     query, key, value = call.query.float(), call.key.float(), call.value.float()
     mask = call.masking.dense(query.size(0), query.size(1), key.size(1), query.device)
@@ -187,7 +193,7 @@ def written_out(call: Call, factors: Tensor | None = None) -> tuple[Tensor, Tens
     scores = Additive(call.vector.float()).dense(query.unflatten(0, heads), key.unflatten(0, heads)).flatten(0, 1)
     weights, normalizer = softmax_and_log(scores, mask)
     mixed = weights if factors is None else weights * factors
-    return (mixed @ value).to(call.value.dtype), normalizer, weights
+    return Outputs((mixed @ value).to(call.value.dtype), normalizer, weights)
 
 
 additive_attention.register_autograd(_differentiate, setup_context=_keep)
@@ -197,16 +203,20 @@ class _Eager(torch.autograd.Function):
     """The same operation without the way through `torch.library`."""
 
     @staticmethod
-    def forward(*inputs: Any) -> tuple[Tensor, ...]:
-        return _forward(_call(inputs[:7], *inputs[7:10]), weighted=inputs[10])
+    def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, ...]:
+        output = _forward(_call(inputs[:7], *inputs[7:10]), weighted=inputs[10])
+        _keep(ctx, inputs, output)
+        return tuple(output)
 
-    setup_context = staticmethod(_keep)
     backward = staticmethod(_differentiate)
 
 
-def attend(call: Call, *, weighted: bool) -> tuple[Tensor, Tensor, Tensor]:
+def attend(call: Call, *, weighted: bool) -> Outputs:
     """Give context, log normalizer and, if asked for, weights, with their gradients."""
-    masking = call.masking
+    masking, tracing = call.masking, traced()
+    if not tracing and not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in call[:4])):
+        return _forward(call, weighted=weighted)
     numbers = masking.low, masking.high, float(call.dropout), weighted
     inputs = *call[:4], masking.mask, masking.lengths, call.seed, *numbers
-    return additive_attention(*inputs) if traced() else _Eager.apply(*inputs)  # type: ignore[no-any-return, no-untyped-call]
+    results = additive_attention(*inputs) if tracing else _Eager.apply(*inputs)  # type: ignore[no-untyped-call]
+    return Outputs(*results)

@@ -73,7 +73,7 @@ def _small(query: Tensor, key: Tensor) -> bool:
     if not query.numel() or not key.numel():
         return False
     sides = (torch.linalg.vector_norm(side.detach(), ord=math.inf).item() for side in (query, key))
-    return sum(sides) <= LARGEST
+    return bool(sum(sides) <= LARGEST)
 
 
 def _plain(query: Tensor, key: Tensor, vector: Tensor) -> Tensor:
