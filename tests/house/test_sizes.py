@@ -16,6 +16,7 @@ MANY_PARAMETERS = {
     "attention/operator.py": "the operator's interface, as its equations have it",
     "attention/inputs.py": "the same",
     "attention/kernels/additive_triton.py": "a kernel: pointers, sizes and strides",
+    "attention/kernels/few_queries_triton.py": "the same",
     "layers/attend.py": "the same",
     "inspection/trace/record.py": "the same",
     "inspection/trace/computation.py": "the same",

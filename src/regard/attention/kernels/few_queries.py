@@ -27,8 +27,10 @@ def refusal(query: Tensor, key: Tensor) -> str | None:
         return f"it is for 1 to {MOST_QUERIES} queries; there are {queries}"
     if size not in _SIZES:
         return f"it is for heads of {', '.join(map(str, _SIZES))} numbers; these have {size}"
+    if not query.numel() or not key.numel():
+        return "an axis is empty"
     keys = key.size(-2)
-    if not keys or size * _padded(keys) > MOST_NUMBERS:
+    if size * _padded(keys) > MOST_NUMBERS:
         return f"it holds {MOST_NUMBERS // size} keys at most; there are {keys}"
     return None
 
