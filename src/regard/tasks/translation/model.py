@@ -21,11 +21,9 @@ from regard.data.text.special import END, START, UNKNOWN
 from regard.data.text.tokenizer import TokenizerPair
 from regard.data.text.word_spans import Division
 from regard.data.untrained import Untrained
-from regard.decoding.captured import Captured
-from regard.decoding.ensemble import Ensemble
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.search import Search
-from regard.decoding.shortlist import Shortlist, Shortlisted
+from regard.decoding.shortlist import Shortlist
 from regard.decoding.tree import BeamTree, decode_with_tree
 from regard.errors import ArgumentError, ArgumentTypeError, DataError
 from regard.inspection.readings.alignment import Reading
@@ -33,7 +31,6 @@ from regard.inspection.trace.inspected import Inspection
 from regard.models.folder import load_model
 from regard.models.precision import Precision, in_precision
 from regard.models.sequence.build import Model, TranslationModel, count_parameters
-from regard.models.sequence.protocol import AnyModel
 from regard.models.sequence.recurrent import RecurrentModel
 from regard.models.sequence.transformer import TransformerModel
 from regard.models.statistical.translator import StatisticalModel
@@ -43,14 +40,13 @@ from regard.tasks.model_folder import check_kind, open_model
 from regard.tasks.saved_model import check_vocabulary
 from regard.tasks.translation.result import Translation, as_line
 from regard.tasks.translation.search_batches import add_weights, find_reach, force_batches, search_batches
+from regard.tasks.translation.searcher import Searcher
 from regard.tasks.translation.unknown_words import replace_unknown
 from regard.training.group import pick_device
 
 __all__ = ["Translation", "Translator", "load"]
 
 Unknown: TypeAlias = Literal["replace", "keep"]
-BATCH_TOKENS = {"cpu": 2048, "cuda": 65536}
-"""Source tokens searched at once, counted for each hypothesis: on a CPU as many as its caches hold."""
 MAX_SOURCE_LENGTH = 1024
 _KINDS: dict[type, str] = {
     RecurrentModel: "recurrent",
@@ -69,8 +65,6 @@ class Translator:
       which `Translation.cut` counts. Where positions are learned, the model may take fewer.
     - `respell`: read words that are unknown as typed, but known with other accents or case, as the model knows them
       (see `regard.data.respelling`); `Translation.read` says which. `untrained` are the tokens it has not learned.
-    - `precision`: of the matrices. int8 is quicker on a CPU and bfloat16 on a GPU; outputs may differ a little.
-    - `shortlist`: on a CPU, predict only the words that it lists for the sources of a batch. Of one model.
     """
 
     def __init__(
@@ -84,28 +78,25 @@ class Translator:
         max_source_length: int = MAX_SOURCE_LENGTH,
         respell: bool = True,
         untrained: Untrained | None = None,
-        precision: Precision = "float32",
-        shortlist: Shortlist | None = None,
     ) -> None:
         if unknown not in get_args(Unknown):
             raise ArgumentError(f'`unknown` must be replace or keep; received "{unknown}".')
         if max_source_length < 2:
             raise ArgumentError(f"`max_source_length` must be at least 2; received {max_source_length}.")
-        models = tuple(model) if isinstance(model, Sequence) else (model,)
-        if shortlist is not None and len(models) > 1:
-            raise ArgumentError(f"`shortlist` must go with one model; received {len(models)} models.")
-        self.models = tuple(in_precision(item, precision) for item in models)
-        self.num_parameters = sum(map(count_parameters, models))
+        self.models = tuple(model) if isinstance(model, Sequence) else (model,)
+        self.num_parameters = sum(map(count_parameters, self.models))
         self.tokenizers, self.config = tokenizers, config
-        self.shortlist = shortlist
         self.dictionary = dict(dictionary or {})
         self.replaces_unknown = unknown == "replace" and tokenizers.target.kind == "word"
         self.reach = find_reach(self.models, max_source_length)
         self.respells = respell
         unused = untrained or Untrained()
         self._respellers = [Respeller(side, unused=lacking) for side, lacking in zip(tokenizers, unused, strict=True)]
-        self._predictor: AnyModel = self.model if len(self.models) == 1 else Ensemble(self.models)
-        self._captured = Captured(self._predictor, longest_source=self.reach.source)
+        self.shortlist: Shortlist | None = None
+        self._searcher = self._make_searcher()
+
+    def _make_searcher(self) -> Searcher:
+        return Searcher(self.models, self.reach, self.shortlist, self.device)
 
     @property
     def model(self) -> TranslationModel:
@@ -132,22 +123,28 @@ class Translator:
         """Move the model, and give the translator itself."""
         for model in self.models:
             model.to(device)
-        self._captured = Captured(self._predictor, longest_source=self.reach.source)
+        self._searcher = self._make_searcher()
+        return self
+
+    def set_precision(self, precision: Precision) -> "Translator":
+        """Compute with matrices of that precision from here on, and give the translator itself.
+
+        int8 is quicker on a CPU and bfloat16 on a GPU; outputs may differ a little. What was lost does not come back.
+        """
+        self.models = tuple(in_precision(item, precision) for item in self.models)
+        self._searcher = self._make_searcher()
+        return self
+
+    def use_shortlist(self, shortlist: Shortlist | None) -> "Translator":
+        """On a CPU, predict only the words that it lists for the sources of a batch; give the translator itself."""
+        self.shortlist = shortlist
+        self._searcher = self._make_searcher()
         return self
 
     @property
     def why_step_by_step(self) -> str | None:
         """Why the last search on a GPU was not run by captured steps; None where it was, and on a CPU."""
-        return self._captured.reason
-
-    def _searcher(self, search: Search, prefixes: Sequence[str] | None) -> AnyModel:
-        """Give the model as this search is quickest: with captured steps on a GPU, with the shortlist on a CPU."""
-        if self.device.type == "cuda":
-            return self._captured
-        names_tokens = search.no_repeat_ngram > 0 or prefixes is not None
-        if self.shortlist is None or names_tokens:
-            return self._predictor
-        return Shortlisted(self.network, self.shortlist)
+        return self._searcher.captured.reason
 
     def read(self, texts: Sequence[str], *, side: Literal["source", "target"] = "source") -> list[Respelled]:
         """Give texts as the model reads them: words that it knows with other accents or case are respelled."""
@@ -198,12 +195,12 @@ class Translator:
         source, cut = self._encode(read, max_source_length)
         search = search or Search()
         outcome = search_batches(
-            self._searcher(search, prefixes),
+            self._searcher.model_for(search, prefixed=prefixes is not None),
             source,
             search,
             prefix=None if prefixes is None else self._begin(prefixes, len(texts), search.max_length),
             reach=self.reach,
-            tokens=batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"]),
+            tokens=batch_tokens or self._searcher.batch_tokens,
             device=self.device,
         )
         return self._translations(texts, read, source, cut, outcome, weights=weights)
@@ -217,7 +214,7 @@ class Translator:
         ids = torch.tensor([[*source[0].tolist(), END]], device=self.device)
         with torch.inference_mode():
             [(outputs, tree)] = decode_with_tree(
-                self._predictor, ids, search=search, start=START, end=END, pruned=pruned
+                self._searcher.predictor, ids, search=search, start=START, end=END, pruned=pruned
             )
         return self._translations([text], read, source, cut, [outputs], weights=False)[0], tree
 
@@ -236,7 +233,7 @@ class Translator:
             check_output((one.score for one in outputs), of=texts[index])
         if weights or self.replaces_unknown:
             needs_weights = (lambda one: True) if weights else (lambda one: UNKNOWN in one.tokens)
-            outcome = add_weights(self._predictor, source, outcome, wanted=needs_weights, device=self.device)
+            outcome = add_weights(self._searcher.predictor, source, outcome, wanted=needs_weights, device=self.device)
         return [
             [
                 self._describe(
@@ -261,7 +258,7 @@ class Translator:
         source, cut = self._encode(read)
         examples = Examples(source=source, target=self.tokenizers.target.encode_batch(targets))
         plan = make_index_batches(source.lengths + 1, examples.target.lengths + 1, tokens=batch_tokens, shuffle=False)
-        outcome = dict(force_batches(self._predictor, examples, plan, weights=weights, device=self.device))
+        outcome = dict(force_batches(self._searcher.predictor, examples, plan, weights=weights, device=self.device))
         return [
             self._describe(text, read[index], targets[index], outcome[index], source[index], cut[index], weights)
             for index, text in enumerate(sources)
@@ -365,7 +362,8 @@ def load(
 ) -> Translator:
     """Load the model in a model folder, or of the run in a run folder; the settings are those of `Translator`.
 
-    `device` may be "auto", for a GPU where there is one. `shortlist` uses the one that the folder holds.
+    `device` may be "auto", for a GPU where there is one. `precision` is that of the matrices: see `set_precision`.
+    `shortlist` uses the one that the folder holds: see `use_shortlist`.
     Several folders, of models that share a vocabulary, give one translator that asks them all.
     """
     paths = [path] if isinstance(path, str | Path) else list(path)
@@ -382,7 +380,7 @@ def load(
         check_vocabulary(folder, item.config.target_vocabulary, tokenizers.target)
     untrained = Untrained.common([Untrained.load(folder, tokenizers) for folder in folders])
     tied = all(_shares_vectors(item.config.model) for item in loaded)
-    return Translator(
+    translator = Translator(
         [item.model for item in loaded],
         (untrained.merge_sides() if tied else untrained).mark(tokenizers),
         loaded[0].config,
@@ -391,15 +389,11 @@ def load(
         max_source_length=max_source_length,
         respell=respell,
         untrained=untrained,
-        precision=precision,
-        shortlist=_load_shortlist(folders[0], loaded[0].config) if shortlist else None,
     )
-
-
-def _load_shortlist(folder: Path, config: SavedModel) -> Shortlist:
-    return Shortlist.load(
-        folder, source_vocabulary=config.source_vocabulary, target_vocabulary=config.target_vocabulary
-    )
+    if shortlist:
+        sizes = loaded[0].config.source_vocabulary, loaded[0].config.target_vocabulary
+        translator.use_shortlist(Shortlist.load(folders[0], vocabularies=sizes))
+    return translator.set_precision(precision)
 
 
 def _shares_vectors(spec: ModelSpec) -> bool:
