@@ -18,6 +18,7 @@ from regard.models.folder import save_model
 from regard.models.statistical.counts import count_translator
 from regard.tasks.model_folder import digest_model
 from regard.tasks.translation.compress import compress
+from regard.tasks.translation.lines import LineTranslator, Translate
 from unit.tasks.translators import WORDS, make_folder, pairs, tokenizers
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -97,6 +98,16 @@ def test_weights_alignments_and_prefixes_are_there(small: Path) -> None:
     begun = translator.search(TEXTS[:1], search, prefixes=[pairs()[0].target.split()[0]])[0][0]
     assert begun.text.startswith(pairs()[0].target.split()[0])
     assert repr(regard.load(small)) == repr(translator), "as many parameters"
+
+
+def test_a_gpu_that_decodes_step_by_step_says_why(small: Path) -> None:
+    translator = regard.load(small)
+    work = LineTranslator(translator, Translate())
+    assert work.warnings() == []
+    translator._searcher.captured.serves(Search(coverage_penalty=0.1))
+    assert work.warnings() == [
+        "The GPU decoded step by step, not by captured steps: `coverage_penalty` adds up the weights."
+    ]
 
 
 def test_several_models_have_no_shortlist(small: Path) -> None:

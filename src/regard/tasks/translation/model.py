@@ -25,7 +25,7 @@ from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.search import Search
 from regard.decoding.shortlist import Shortlist
 from regard.decoding.tree import BeamTree, decode_with_tree
-from regard.errors import ArgumentError, ArgumentTypeError, DataError
+from regard.errors import ArgumentError, DataError
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.trace.inspected import Inspection
 from regard.models.folder import load_model
@@ -38,6 +38,7 @@ from regard.tasks.alignment.result import Alignment
 from regard.tasks.finite_output import check_output
 from regard.tasks.model_folder import check_kind, open_model
 from regard.tasks.saved_model import check_vocabulary
+from regard.tasks.translation.inputs import check_texts, encode_prefixes
 from regard.tasks.translation.result import Translation, as_line
 from regard.tasks.translation.search_batches import add_weights, find_reach, force_batches, search_batches
 from regard.tasks.translation.searcher import Searcher
@@ -188,7 +189,7 @@ class Translator:
         `prefixes` are the text that the outputs of each sentence must begin with, "" for any; the outputs of a sentence
         of nothing stay empty. `max_source_length` lets the model read fewer tokens than it could, `</s>` included.
         """
-        _check_texts("texts", texts)
+        check_texts("texts", texts)
         if max_source_length is not None and max_source_length < 2:
             raise ArgumentError(f"`max_source_length` must be at least 2; received {max_source_length}.")
         read = self.read(texts)
@@ -198,7 +199,7 @@ class Translator:
             self._searcher.model_for(search, prefixed=prefixes is not None),
             source,
             search,
-            prefix=None if prefixes is None else self._begin(prefixes, len(texts), search.max_length),
+            prefix=None if prefixes is None else self._begin(prefixes, len(texts), search),
             reach=self.reach,
             tokens=batch_tokens or self._searcher.batch_tokens,
             device=self.device,
@@ -248,8 +249,8 @@ class Translator:
         self, sources: Sequence[str], targets: Sequence[str], *, weights: bool = False, batch_tokens: int = 4096
     ) -> list[Translation]:
         """Force translations through the model: the probability of each token, and what it attends to."""
-        _check_texts("sources", sources)
-        _check_texts("targets", targets)
+        check_texts("sources", sources)
+        check_texts("targets", targets)
         if len(sources) != len(targets):
             raise ArgumentError(
                 f"`targets` must have one entry for each of the {len(sources)} sources; received {len(targets)}."
@@ -300,28 +301,9 @@ class Translator:
             source = Ragged.from_lists([source[index][:most].tolist() for index in range(len(source))])
         return source, cut
 
-    def _begin(self, prefixes: Sequence[str], count: int, max_length: int | None) -> Ragged:
-        """Give the tokens of what outputs must begin with, or raise where they cannot."""
-        _check_texts("prefixes", prefixes)
-        if len(prefixes) != count:
-            raise ArgumentError(
-                f"`prefixes` must have one entry for each of the {count} texts; received {len(prefixes)}. "
-                'Give "" where any beginning will do.'
-            )
-        outcome = self.tokenizers.target.encode_batch(prefixes)
-        most = min((item for item in (max_length, self.reach.target) if item is not None), default=None)
-        for index, text in enumerate(prefixes):
-            if UNKNOWN in outcome[index]:
-                raise ArgumentError(
-                    f'`prefixes` must be text that the model can say; received "{text}" at index {index}, which has '
-                    "words outside its vocabulary. Use other words."
-                )
-            if most is not None and len(outcome[index]) >= most:
-                raise ArgumentError(
-                    f"`prefixes` must have fewer tokens than the longest output, {most:,}; received "
-                    f"{len(outcome[index]):,} at index {index}. Shorten it."
-                )
-        return outcome
+    def _begin(self, prefixes: Sequence[str], count: int, search: Search) -> Ragged:
+        most = min((item for item in (search.max_length, self.reach.target) if item is not None), default=None)
+        return encode_prefixes(prefixes, self.tokenizers.target, count=count, most=most)
 
     def _write(self, source: str, result: Hypothesis) -> str:
         if self.replaces_unknown and result.weights is not None and UNKNOWN in result.tokens:
@@ -416,18 +398,3 @@ def _shared_tokenizers(folders: Sequence[Path]) -> TokenizerPair:
                 f"{folders[0]}. Train the second with data.tokenizer = {folders[0]}/tokenizer.json."
             )
     return first
-
-
-def _check_texts(name: str, texts: Sequence[str]) -> None:
-    if isinstance(texts, str):
-        raise ArgumentError(f'`{name}` must be a list of sentences; received one string. Write ["{texts[:20]}"].')
-    for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ArgumentTypeError(f"`{name}` must be strings; received {type(text).__name__} at index {index}.")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ArgumentError(
-                f"`{name}` must be Unicode; received half a surrogate pair at index {index}, character {error.start}. "
-                'Replace it: text.encode("utf-8", "replace").decode().'
-            ) from error
