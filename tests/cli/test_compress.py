@@ -9,12 +9,17 @@ import pytest
 
 import regard
 from regard.cli import main
+from regard.config.model import StatisticalSpec
+from regard.data.text.special import END
 from regard.decoding.search import Search
 from regard.decoding.shortlist import FILE
 from regard.errors import ArgumentError
+from regard.models.folder import save_model
+from regard.models.statistical.counts import count_translator
 from regard.tasks.model_folder import digest_model
 from regard.tasks.translation.compress import compress
-from unit.tasks.translators import make_folder, pairs
+from regard.tasks.translation.lines import LineTranslator, Translate
+from unit.tasks.translators import WORDS, make_folder, pairs, tokenizers
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 TEXTS = [pair.source for pair in pairs()[:4]]
@@ -62,7 +67,7 @@ def test_a_folder_is_made_smaller(run: Run, model: Path, tmp_path: Path) -> None
     assert sizes[1] < 0.5 * sizes[0]
     again = run("compress", model, tmp_path / "small")
     assert again.returncode == 2
-    assert again.stderr.startswith("regard: `output` must be a folder that is not there yet; received ")
+    assert again.stderr.startswith("regard: `OUTPUT` must be a folder that is not there yet; received ")
 
 
 def test_it_is_translated_with_as_any_other(run: Run, small: Path) -> None:
@@ -81,7 +86,7 @@ def test_it_is_translated_with_as_any_other(run: Run, small: Path) -> None:
 def test_a_model_without_a_shortlist_has_none_to_use(run: Run, model: Path) -> None:
     done = run("translate", model, "--shortlist", *TEXTS)
     assert done.returncode == 2
-    assert done.stderr.startswith("regard: `shortlist` must be False for a model without shortlist.safetensors;")
+    assert done.stderr.startswith("regard: `--shortlist` must be False for a model without shortlist.safetensors;")
 
 
 def test_weights_alignments_and_prefixes_are_there(small: Path) -> None:
@@ -93,6 +98,16 @@ def test_weights_alignments_and_prefixes_are_there(small: Path) -> None:
     begun = translator.search(TEXTS[:1], search, prefixes=[pairs()[0].target.split()[0]])[0][0]
     assert begun.text.startswith(pairs()[0].target.split()[0])
     assert repr(regard.load(small)) == repr(translator), "as many parameters"
+
+
+def test_a_gpu_that_decodes_step_by_step_says_why(small: Path) -> None:
+    translator = regard.load(small)
+    work = LineTranslator(translator, Translate())
+    assert work.warnings() == []
+    translator._searcher.captured.serves(Search(coverage_penalty=0.1))
+    assert work.warnings() == [
+        "The GPU decoded step by step, not by captured steps: `coverage_penalty` adds up the weights."
+    ]
 
 
 def test_several_models_have_no_shortlist(small: Path) -> None:
@@ -111,10 +126,11 @@ def test_a_shortlist_decides_what_a_model_outputs(small: Path, tmp_path: Path) -
 
 
 def test_a_model_that_counts_is_refused(tmp_path: Path) -> None:
-    from regard.config.model import StatisticalSpec
-
-    folder = make_folder(tmp_path / "counts", StatisticalSpec())
+    sides, spec = tokenizers(WORDS), StatisticalSpec(order=2, iterations=1)
+    sizes = {"source_vocabulary": sides.source.size, "target_vocabulary": sides.target.size}
+    model = count_translator(spec, [[4, 5]], [[6, 7]], end=END, **sizes)
+    save_model(model, spec, tmp_path / "counts", **sizes)
     with pytest.raises(
         ArgumentError, match=r"`path` must be a network's folder; received .*, a translator that counts"
     ):
-        compress(folder, tmp_path / "small")
+        compress(tmp_path / "counts", tmp_path / "small")

@@ -21,6 +21,7 @@ MANY_PARAMETERS = {
     "attention/kernels/additive_backward_triton.py": "the same",
     "attention/kernels/additive_few_triton.py": "the same",
     "attention/kernels/additive_op.py": "torch.library reads an operation's schema off the parameters",
+    "attention/kernels/few_queries_triton.py": "the same",
     "layers/attend.py": "the operator's interface",
     "inspection/trace/record.py": "the same",
     "inspection/trace/computation.py": "the same",

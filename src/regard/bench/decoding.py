@@ -22,7 +22,7 @@ from regard.decoding.shortlist import COMMON, EACH, Shortlist, Shortlisted
 from regard.models.precision import Precision, in_precision
 from regard.models.sequence.build import build_model
 from regard.models.sequence.protocol import AnyModel
-from regard.tasks.translation.model import BATCH_TOKENS
+from regard.tasks.translation.searcher import BATCH_TOKENS
 
 NEVER = -10_000.0
 """Added to the logit of `</s>`: outputs end at their longest length."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -155,7 +155,8 @@ class Captured:
         key = source.shape
         if key not in self._encoders:
             try:
-                self._encoders[key] = Encoder(self.model, source, lengths, self._shared_pool(source.device))
+                # in memory of its own, which a capture that fails may leave unusable
+                self._encoders[key] = Encoder(self.model, source, lengths, torch.cuda.graph_pool_handle())
             except RuntimeError as error:  # a recurrent encoder asks the host how long its sources are
                 if isinstance(error, torch.cuda.OutOfMemoryError):
                     raise
@@ -166,17 +167,13 @@ class Captured:
         self._encoders.move_to_end(key)
         return self._encoders[key](source, lengths)
 
-    def _shared_pool(self, device: torch.device) -> Any:
-        """Give the memory that all captures take turns to work in."""
-        if self._pool is None and device.type == "cuda":
-            self._pool = torch.cuda.graph_pool_handle()
-        return self._pool
-
     def _slot(self, settings: Any, take_step: BeamStep, running: Running) -> "Slot":
         """Give the slot of these shapes, captured now or before."""
         key = (settings, _signature(running))
         if key not in self._slots:
-            self._slots[key] = Slot(take_step, running, self._shared_pool(running.beam.total.device))
+            if self._pool is None and running.beam.total.is_cuda:
+                self._pool = torch.cuda.graph_pool_handle()  # all steps take turns to work in it
+            self._slots[key] = Slot(take_step, running, self._pool)
             while len(self._slots) > 1 and sum(slot.bytes for slot in self._slots.values()) > MOST_BYTES:
                 self._slots.popitem(last=False)
         self._slots.move_to_end(key)
@@ -246,7 +243,9 @@ class Slot:
         for _ in range(steps):
             self._replay()
 
-    def read(self, steps: int, sentences: Tensor, real: Tensor) -> tuple[list[Step], Tensor]:
+    def read(
+        self, steps: int, sentences: Int[Tensor, " sentences"], real: Int[Tensor, " real"]
+    ) -> tuple[list[Step], Bool[Tensor, " sentences"]]:
         """Wait for the device: give the steps just taken, of the real sentences, and mark which are alive."""
         numbers, scores = self._numbers[:steps].cpu(), self._scores[:steps].cpu()
         width, alive = numbers.size(-1), numbers[-1, 4].any(1)

@@ -75,9 +75,9 @@ class History:
         result: list[list[Hypothesis]] = [[] for _ in self.lengths]
         leaves = self._leaves(count)
         if leaves:
-            paths = self._follow(leaves)
-            for number, leaf in enumerate(leaves):
-                result[leaf.sentence].append(self._hypothesis(leaf, *(column[number] for column in paths)))
+            columns = zip(*(column.tolist() for column in self._follow(leaves)), strict=True)  # at once: rows are many
+            for leaf, path in zip(leaves, columns, strict=True):
+                result[leaf.sentence].append(self._hypothesis(leaf, *path))
         return result
 
     def _leaves(self, count: int) -> list[_Leaf]:
@@ -104,18 +104,24 @@ class History:
             pick = torch.where(number <= last, step.parent[at], pick)
         return _Paths(*(torch.stack(column[::-1], dim=1) for column in zip(*columns, strict=True)))
 
-    def _hypothesis(self, leaf: _Leaf, tokens: Tensor, log_probabilities: Tensor, rows: Tensor) -> Hypothesis:
+    def _hypothesis(
+        self, leaf: _Leaf, tokens: list[int], log_probabilities: list[float], rows: list[int]
+    ) -> Hypothesis:
         length = leaf.step + 1
-        token_ids = tokens[:length].tolist()
-        picked = zip(self.steps[:length], rows[:length].tolist(), strict=True)
-        weights = [step.weights[row] for step, row in picked if step.weights is not None]
         return Hypothesis(
-            tokens=tuple(token_ids),
-            log_probabilities=tuple(log_probabilities[:length].tolist()),
-            finished=token_ids[-1] == self.end,
+            tokens=tuple(tokens[:length]),
+            log_probabilities=tuple(log_probabilities[:length]),
+            finished=tokens[length - 1] == self.end,
             score=leaf.score,
-            weights=torch.stack(weights, dim=-2)[..., : self.lengths[leaf.sentence]] if weights else None,
+            weights=self._weights(leaf, rows[:length]),
         )
+
+    def _weights(self, leaf: _Leaf, rows: list[int]) -> Tensor | None:
+        if self.steps[0].weights is None:
+            return None
+        picked = zip(self.steps[: len(rows)], rows, strict=True)
+        weights = [step.weights[row] for step, row in picked if step.weights is not None]
+        return torch.stack(weights, dim=-2)[..., : self.lengths[leaf.sentence]]
 
 
 def _on_cpu(step: Step) -> Step:

@@ -15,7 +15,6 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.text.special import SPECIAL_TOKENS
 from regard.errors import ArgumentError, DataError
 from regard.files import write_whole
 from regard.models.folder import open_tensors
@@ -26,6 +25,8 @@ from regard.models.statistical.ibm_model_1 import IbmModel1
 
 FILE = "shortlist.safetensors"
 """Its name in a model folder."""
+SPECIAL = 4
+"""The first tokens of every vocabulary are special: padding, unknown, start, end."""
 COMMON = 500
 """Target tokens that are always on the list: the commonest."""
 EACH = 20
@@ -46,9 +47,9 @@ class Shortlist(NamedTuple):
         write_whole(folder / FILE, lambda path: save_file(tensors, path))
 
     @classmethod
-    def load(cls, folder: Path, *, source_vocabulary: int, target_vocabulary: int) -> "Shortlist":
-        """Read that of a model folder, whose vocabularies have these sizes."""
-        path = folder / FILE
+    def load(cls, folder: Path, *, vocabularies: tuple[int, int]) -> "Shortlist":
+        """Read that of a model folder, whose source and target vocabularies have these sizes."""
+        path, (source_vocabulary, target_vocabulary) = folder / FILE, vocabularies
         if not path.is_file():
             raise DataError(
                 f"`shortlist` must be False for a model without {FILE}; received True for {folder}. "
@@ -64,10 +65,9 @@ class Shortlist(NamedTuple):
                 )
             result = cls(*(file.get_tensor(name).long() for name in cls._fields))
         low, high = torch.cat([item.flatten() for item in result]).aminmax()
-        special = range(len(SPECIAL_TOKENS))
-        if low < 0 or high >= target_vocabulary or not {*special} <= {*result.common.tolist()}:
+        if low < 0 or high >= target_vocabulary or not {*range(SPECIAL)} <= {*result.common.tolist()}:
             raise DataError(
-                f"{path} must hold tokens from 0 to {target_vocabulary - 1:,}, in common all {len(special)} special "
+                f"{path} must hold tokens from 0 to {target_vocabulary - 1:,}, in common all {SPECIAL} special "
                 f"ones; received numbers from {int(low)} to {int(high)}."
             )
         return result
@@ -110,8 +110,7 @@ class Shortlist(NamedTuple):
         table[index] = torch.from_numpy(target_names[word[kept]])
         counts = np.bincount(np.concatenate([np.asarray(item, dtype=np.int64) for item in targets]))
         commonest = np.argsort(-counts, kind="stable")[:common]
-        special = range(len(SPECIAL_TOKENS))
-        return cls(torch.tensor(sorted({*special, *commonest[counts[commonest] > 0].tolist()})), table)
+        return cls(torch.tensor(sorted({*range(SPECIAL), *commonest[counts[commonest] > 0].tolist()})), table)
 
 
 class ShortlistedMemory(NamedTuple):
@@ -140,13 +139,13 @@ class PredictsFromFeatures(Protocol):
 
     output: Any
 
-    def encode(self, source: Tensor, lengths: Tensor | None = None) -> Any:
+    def encode(self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"] | None = None) -> Any:
         """Read the source."""
 
     def start(self, memory: Any, *, capacity: int | None = None) -> Any:
         """Give the state before any token."""
 
-    def step_features(self, tokens: Tensor, state: Any, memory: Any, *, weights: bool = False) -> Any:
+    def step_features(self, tokens: Int[Tensor, "rows new"], state: Any, memory: Any, *, weights: bool = False) -> Any:
         """Read the next tokens up to the output matrix."""
 
 

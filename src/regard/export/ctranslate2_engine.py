@@ -28,9 +28,10 @@ from regard.export.ctranslate2_spec import POSITIONS, require_ctranslate2
 from regard.export.folder import read_about
 from regard.files import LARGE, read_json
 from regard.tasks.translation.inputs import encode_prefixes
-from regard.tasks.translation.model import BATCH_TOKENS, MAX_SOURCE_LENGTH
+from regard.tasks.translation.model import MAX_SOURCE_LENGTH
 from regard.tasks.translation.result import Translation, as_line
 from regard.tasks.translation.search_batches import Reach
+from regard.tasks.translation.searcher import BATCH_TOKENS
 from regard.tasks.translation.unknown_words import replace_unknown
 
 _CONFIG = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "decoder_start_token": "<s>"}

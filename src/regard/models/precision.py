@@ -139,7 +139,7 @@ class BFloat16Linear(nn.Linear):
         ones = states.new_ones(*states.shape[:-1], self.with_bias.size(1) - states.size(-1))
         rows = torch.cat([states, ones], dim=-1).flatten(0, -2)
         product: Tensor = torch.mm(rows, self.with_bias.mT, out_dtype=torch.float32)
-        return product.unflatten(0, states.shape[:-1])  # type: ignore[no-any-return, no-untyped-call]
+        return product.unflatten(0, states.shape[:-1])  # type: ignore[no-any-return]
 
 
 def _with_bias(linear: nn.Linear) -> Float[Tensor, "out in_and_more"]:

@@ -7,8 +7,9 @@ import torch
 from safetensors.torch import save_file
 
 from catalogue.models import MODELS, example
+from regard.data.text.special import SPECIAL_TOKENS
 from regard.decoding import Search, decode
-from regard.decoding.shortlist import FILE, Shortlist, Shortlisted, ShortlistedMemory
+from regard.decoding.shortlist import FILE, SPECIAL, Shortlist, Shortlisted, ShortlistedMemory
 from regard.errors import ArgumentError, DataError
 from regard.models.precision import in_precision
 from unit.decoding.table import Table
@@ -56,6 +57,10 @@ def test_weights_are_there_as_without_it() -> None:
         torch.testing.assert_close(few[0].weights, others[0].weights)
 
 
+def test_the_special_tokens_are_those_of_every_vocabulary() -> None:
+    assert len(SPECIAL_TOKENS) == SPECIAL
+
+
 def test_a_batch_gets_the_words_of_its_own_sources() -> None:
     shortlist = Shortlist(torch.tensor([0, 1, 2, 3, 8]), torch.tensor([[0, 0]] * 4 + [[11, 8], [6, 0], [7, 9]]))
     assert shortlist.words(torch.tensor([[4, 5, 3], [4, 3, 0]])).tolist() == [0, 1, 2, 3, 6, 8, 11]
@@ -88,7 +93,7 @@ def test_a_model_without_an_output_matrix_is_refused() -> None:
 def test_it_is_written_and_read(tmp_path: Path) -> None:
     shortlist = Shortlist(torch.arange(6), torch.tensor([[1, 7], [0, 3]]))
     shortlist.save(tmp_path)
-    loaded = Shortlist.load(tmp_path, source_vocabulary=2, target_vocabulary=8)
+    loaded = Shortlist.load(tmp_path, vocabularies=(2, 8))
     assert all(torch.equal(one, other) for one, other in zip(loaded, shortlist, strict=True))
 
 
@@ -109,15 +114,15 @@ def test_it_is_written_and_read(tmp_path: Path) -> None:
 def test_a_damaged_file_is_refused(tmp_path: Path, tensors: dict[str, torch.Tensor], message: str | None) -> None:
     save_file(tensors, tmp_path / FILE)
     if message is None:
-        assert Shortlist.load(tmp_path, source_vocabulary=2, target_vocabulary=8).table.numel() == 0
+        assert Shortlist.load(tmp_path, vocabularies=(2, 8)).table.numel() == 0
         return
     with pytest.raises(DataError, match=message):
-        Shortlist.load(tmp_path, source_vocabulary=2, target_vocabulary=8)
+        Shortlist.load(tmp_path, vocabularies=(2, 8))
 
 
 def test_a_folder_without_one(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"`shortlist` must be False for a model without shortlist.safetensors"):
-        Shortlist.load(tmp_path, source_vocabulary=2, target_vocabulary=8)
+        Shortlist.load(tmp_path, vocabularies=(2, 8))
     (tmp_path / FILE).write_bytes(b"nothing of the kind")
     with pytest.raises(DataError, match="must be a safetensors file"):
-        Shortlist.load(tmp_path, source_vocabulary=2, target_vocabulary=8)
+        Shortlist.load(tmp_path, vocabularies=(2, 8))

@@ -18,7 +18,6 @@ from regard.models.folder import load_model
 from regard.models.sequence.build import build_model
 from regard.tasks.translation.data import gather_pairs
 from regard.tasks.translation.encoding import TrainingFiles, encode_training
-from regard.tasks.translation.greedy import translate
 from regard.tasks.translation.job import TranslationJob
 from regard.tasks.translation.lengths import check_lengths
 from regard.tasks.translation.links import gold_weights, token_links
@@ -295,9 +294,9 @@ def test_translations_come_in_the_order_of_their_sources(corpus):
     job, model = make_job(corpus, make_config(corpus))
     model.eval()
     texts = [pair.source for pair in corpus.valid[:8]]
-    together = translate(model, job.tokenizers, texts, batch_tokens=100)
-    assert together == [translate(model, job.tokenizers, [text])[0] for text in texts]
-    assert translate(model, job.tokenizers, []) == []
+    together = job.translate(model, texts)
+    assert together == [job.translate(model, [text])[0] for text in texts]
+    assert job.translate(model, []) == []
 
 
 def test_a_tokenizer_that_is_given_is_used(tmp_path, corpus):

@@ -8,6 +8,7 @@ import importlib.util
 import math
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 MOST_QUERIES = 8
@@ -16,7 +17,7 @@ MOST_NUMBERS = 8192
 _SIZES = (16, 32, 64, 128)
 
 
-def refusal(query: Tensor, key: Tensor) -> str | None:
+def refusal(query: Float[Tensor, "batch heads query size"], key: Float[Tensor, "batch heads key size"]) -> str | None:
     """Say why this kernel does not serve these tensors; None where it does."""
     queries, size = query.shape[-2:]
     if not query.is_cuda or importlib.util.find_spec("triton") is None:
@@ -27,14 +28,21 @@ def refusal(query: Tensor, key: Tensor) -> str | None:
         return f"it is for 1 to {MOST_QUERIES} queries; there are {queries}"
     if size not in _SIZES:
         return f"it is for heads of {', '.join(map(str, _SIZES))} numbers; these have {size}"
+    if not query.numel() or not key.numel():
+        return "an axis is empty"
     keys = key.size(-2)
-    if not keys or size * _padded(keys) > MOST_NUMBERS:
+    if size * _padded(keys) > MOST_NUMBERS:
         return f"it holds {MOST_NUMBERS // size} keys at most; there are {keys}"
     return None
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-    """Attend over four axes; `mask` is (batch or 1, 1, 1, key)."""
+def attend(
+    query: Float[Tensor, "batch heads query size"],
+    key: Float[Tensor, "batch heads key size"],
+    value: Float[Tensor, "batch heads key size"],
+    mask: Bool[Tensor, "batch_or_one 1 1 key"] | None,
+) -> Float[Tensor, "batch heads query size"]:
+    """Attend to the keys that the mask allows."""
     from regard.attention.kernels.few_queries_triton import few_queries_kernel
 
     batch, heads, queries, size = query.shape

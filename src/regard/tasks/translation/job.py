@@ -11,13 +11,14 @@ from regard.data.corpora.pair import Pair
 from regard.data.corpora.streamed import Pairs
 from regard.data.text.tokenizer import TokenizerPair
 from regard.data.untrained import Untrained
+from regard.decoding.search import Search
 from regard.errors import ArgumentError
 from regard.evaluation.bleu import score
 from regard.models.sequence.build import Model
 from regard.models.word_loss import word_loss
 from regard.tasks.translation.encoding import TrainingFiles, encode_pairs, encode_portions, encode_training
-from regard.tasks.translation.greedy import translate
 from regard.tasks.translation.links import gold_weights
+from regard.tasks.translation.model import Translator
 from regard.tasks.translation.samples import make_samples
 from regard.tasks.translation.settings import TranslationTrain
 from regard.training.group import Group
@@ -50,6 +51,7 @@ class TranslationJob:
         )
         self.uncaptured = "train.guided_alignment reads links from the CPU" if settings.guided_alignment else ""
         self._held_out = encode_pairs(valid, tokenizers)
+        self._translator: Translator | None = None
         self.at_once = settings.batch_tokens
         """Tokens of the held-out pairs that are read, or translated, at once."""
 
@@ -102,15 +104,17 @@ class TranslationJob:
         assert isinstance(model, Model)
         loss = self.cross_entropy(model)
         pairs = self.valid[: self.settings.valid_sentences]
-        hypotheses = translate(
-            model,
-            self.tokenizers,
-            [pair.source for pair in pairs],
-            batch_tokens=self.at_once,
-        )
+        hypotheses = self.translate(model, [pair.source for pair in pairs])
         figures = score(hypotheses, [pair.target for pair in pairs])
         samples = make_samples(model, self.tokenizers, pairs[: self.settings.samples], device=self.group.device)
         return Validated(loss=loss, figures={"bleu": figures.bleu, "chrf": figures.chrf}, samples=samples)
+
+    def translate(self, model: Model, texts: Sequence[str]) -> list[str]:
+        """Translate greedily, as words are spelled; what a search on a GPU has captured is kept to the next time."""
+        if self._translator is None or self._translator.model is not model:
+            self._translator = Translator(model, self.tokenizers, unknown="keep", respell=False)
+        result = self._translator.search(texts, Search(beam=1), batch_tokens=self.at_once)
+        return [outputs[0].text for outputs in result]
 
     @torch.no_grad()
     def cross_entropy(self, model: Model) -> float:

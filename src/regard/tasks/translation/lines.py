@@ -173,8 +173,10 @@ class LineTranslator:
         return outcome
 
     def warnings(self) -> list[str]:
-        """Describe what was not as it should be."""
-        return self.tally.warnings(self.translator.reach.source)
+        """Describe what was not as it should be, and why a GPU was slower than it could be."""
+        reason = self.translator.why_step_by_step
+        slower = [] if reason is None else [f"The GPU decoded step by step, not by captured steps: {reason}."]
+        return self.tally.warnings(self.translator.reach.source) + slower
 
 
 def translate_stream(work: LineTranslator, source: ByteStream, target: ByteSink) -> None:

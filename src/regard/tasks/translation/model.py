@@ -21,11 +21,9 @@ from regard.data.text.special import END, START, UNKNOWN
 from regard.data.text.tokenizer import TokenizerPair
 from regard.data.text.word_spans import Division
 from regard.data.untrained import Untrained
-from regard.decoding.captured import Captured
-from regard.decoding.ensemble import Ensemble
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.search import Search
-from regard.decoding.shortlist import Shortlist, Shortlisted
+from regard.decoding.shortlist import Shortlist
 from regard.decoding.tree import BeamTree, decode_with_tree
 from regard.errors import ArgumentError
 from regard.inspection.readings.alignment import Reading
@@ -45,6 +43,7 @@ from regard.tasks.saved_model import check_vocabulary, shared_tokenizers
 from regard.tasks.translation.inputs import check_texts, encode_prefixes
 from regard.tasks.translation.result import Translation, as_line
 from regard.tasks.translation.search_batches import add_weights, find_reach, force_batches, search_batches
+from regard.tasks.translation.searcher import Searcher
 from regard.tasks.translation.unknown_words import replace_unknown
 from regard.training.group import pick_device
 
@@ -54,8 +53,6 @@ if TYPE_CHECKING:
 __all__ = ["Translation", "Translator", "load"]
 
 Unknown: TypeAlias = Literal["replace", "keep"]
-BATCH_TOKENS = {"cpu": 2048, "cuda": 65536}
-"""Source tokens searched at once, counted for each hypothesis: on a CPU as many as its caches hold."""
 MAX_SOURCE_LENGTH = 1024
 _KINDS: dict[type, str] = {
     RecurrentModel: "recurrent",
@@ -74,8 +71,6 @@ class Translator:
       which `Translation.cut` counts. Where positions are learned, the model may take fewer.
     - `respell`: read words that are unknown as typed, but known with other accents or case, as the model knows them
       (see `regard.data.respelling`); `Translation.read` says which. `untrained` are the tokens it has not learned.
-    - `precision`: of the matrices. int8 is quicker on a CPU and bfloat16 on a GPU; outputs may differ a little.
-    - `shortlist`: on a CPU, predict only the words that it lists for the sources of a batch. Of one model.
     """
 
     def __init__(
@@ -89,29 +84,30 @@ class Translator:
         max_source_length: int = MAX_SOURCE_LENGTH,
         respell: bool = True,
         untrained: Untrained | None = None,
-        precision: Precision = "float32",
-        shortlist: Shortlist | None = None,
     ) -> None:
         if unknown not in get_args(Unknown):
             raise ArgumentError(f'`unknown` must be replace or keep; received "{unknown}".')
         if max_source_length < 2:
             raise ArgumentError(f"`max_source_length` must be at least 2; received {max_source_length}.")
-        models = tuple(model) if isinstance(model, Sequence) else (model,)
-        if shortlist is not None and len(models) > 1:
-            raise ArgumentError(f"`shortlist` must go with one model; received {len(models)} models.")
-        self.models = tuple(in_precision(item, precision) for item in models)
-        self.num_parameters = sum(map(count_parameters, models))
+        self.models = tuple(model) if isinstance(model, Sequence) else (model,)
+        self.num_parameters = sum(map(count_parameters, self.models))
         self.tokenizers, self.config = tokenizers, config
-        self.shortlist = shortlist
         self.dictionary = dict(dictionary or {})
         self.replaces_unknown = unknown == "replace" and tokenizers.target.kind == "word"
         self.reach = find_reach(self.models, max_source_length)
         self.respells = respell
         unused = untrained or Untrained()
         self._respellers = [Respeller(side, unused=lacking) for side, lacking in zip(tokenizers, unused, strict=True)]
-        self.predictor: AnyModel = self.model if len(self.models) == 1 else Ensemble(self.models)
+        self.shortlist: Shortlist | None = None
+        self._searcher = self._make_searcher()
+
+    def _make_searcher(self) -> Searcher:
+        return Searcher(self.models, self.reach, self.shortlist, self.device)
+
+    @property
+    def predictor(self) -> AnyModel:
         """What predicts: the only model, or all of them together."""
-        self._captured = Captured(self.predictor, longest_source=self.reach.source)
+        return self._searcher.predictor
 
     @property
     def model(self) -> TranslationModel:
@@ -138,22 +134,28 @@ class Translator:
         """Move the model, and give the translator itself."""
         for model in self.models:
             model.to(device)
-        self._captured = Captured(self.predictor, longest_source=self.reach.source)
+        self._searcher = self._make_searcher()
+        return self
+
+    def set_precision(self, precision: Precision) -> "Translator":
+        """Compute with matrices of that precision from here on, and give the translator itself.
+
+        int8 is quicker on a CPU and bfloat16 on a GPU; outputs may differ a little. What was lost does not come back.
+        """
+        self.models = tuple(in_precision(item, precision) for item in self.models)
+        self._searcher = self._make_searcher()
+        return self
+
+    def use_shortlist(self, shortlist: Shortlist | None) -> "Translator":
+        """On a CPU, predict only the words that it lists for the sources of a batch; give the translator itself."""
+        self.shortlist = shortlist
+        self._searcher = self._make_searcher()
         return self
 
     @property
     def why_step_by_step(self) -> str | None:
         """Why the last search on a GPU was not run by captured steps; None where it was, and on a CPU."""
-        return self._captured.reason
-
-    def _searcher(self, search: Search, prefixes: Sequence[str | Sequence[int]] | None) -> AnyModel:
-        """Give the model as this search is quickest: with captured steps on a GPU, with the shortlist on a CPU."""
-        if self.device.type == "cuda":
-            return self._captured
-        names_tokens = search.no_repeat_ngram > 0 or prefixes is not None
-        if self.shortlist is None or names_tokens:
-            return self.predictor
-        return Shortlisted(self.network, self.shortlist)
+        return self._searcher.captured.reason
 
     def read(self, texts: Sequence[str], *, side: Literal["source", "target"] = "source") -> list[Respelled]:
         """Give texts as the model reads them: words that it knows with other accents or case are respelled."""
@@ -216,19 +218,13 @@ class Translator:
         read = self.read(texts)
         source, cut = self._encode(read, max_source_length)
         search = search or Search()
-        prefix = None
-        if prefixes is not None:
-            longest = [item for item in (search.max_length, self.reach.target) if item is not None]
-            prefix = encode_prefixes(
-                prefixes, self.tokenizers.target, count=len(texts), most=min(longest, default=None)
-            )
         outcome = search_batches(
-            self._searcher(search, prefixes),
+            self._searcher.model_for(search, prefixed=prefixes is not None),
             source,
             search,
-            prefix=prefix,
+            prefix=None if prefixes is None else self._begin(prefixes, len(texts), search),
             reach=self.reach,
-            tokens=batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"]),
+            tokens=batch_tokens or self._searcher.batch_tokens,
             device=self.device,
         )
         return self._translations(texts, read, source, cut, outcome, weights=weights)
@@ -328,6 +324,10 @@ class Translator:
             source = Ragged.from_lists([source[index][:most].tolist() for index in range(len(source))])
         return source, cut
 
+    def _begin(self, prefixes: Sequence[str | Sequence[int]], count: int, search: Search) -> Ragged:
+        most = min((item for item in (search.max_length, self.reach.target) if item is not None), default=None)
+        return encode_prefixes(prefixes, self.tokenizers.target, count=count, most=most)
+
     def _write(self, source: str, result: Hypothesis) -> str:
         if self.replaces_unknown and result.weights is not None and UNKNOWN in result.tokens:
             return as_line(replace_unknown(result.tokens, result.weights, source, self.tokenizers, self.dictionary))
@@ -367,7 +367,8 @@ def load(
 ) -> Translator:
     """Load the model in a model folder, or of the run in a run folder; the settings are those of `Translator`.
 
-    `device` may be "auto", for a GPU where there is one. `shortlist` uses the one that the folder holds.
+    `device` may be "auto", for a GPU where there is one. `precision` is that of the matrices: see `set_precision`.
+    `shortlist` uses the one that the folder holds: see `use_shortlist`.
     Several folders, of models that share a vocabulary, give one translator that asks them all.
     """
     paths = [path] if isinstance(path, str | Path) else list(path)
@@ -381,7 +382,7 @@ def load(
     tokenizers = shared_tokenizers(folders, [item.tokenizers for item in loaded])
     untrained = Untrained.common([item.untrained for item in loaded])
     tied = all(_shares_vectors(item.config.model) for item in loaded)
-    return Translator(
+    translator = Translator(
         [item.model for item in loaded],
         (untrained.merge_sides() if tied else untrained).mark(tokenizers),
         loaded[0].config,
@@ -390,15 +391,11 @@ def load(
         max_source_length=max_source_length,
         respell=respell,
         untrained=untrained,
-        precision=precision,
-        shortlist=_load_shortlist(folders[0], loaded[0].config) if shortlist else None,
     )
-
-
-def _load_shortlist(folder: Path, config: SavedModel) -> Shortlist:
-    return Shortlist.load(
-        folder, source_vocabulary=config.source_vocabulary, target_vocabulary=config.target_vocabulary
-    )
+    if shortlist:
+        sizes = loaded[0].config.source_vocabulary, loaded[0].config.target_vocabulary
+        translator.use_shortlist(Shortlist.load(folders[0], vocabularies=sizes))
+    return translator.set_precision(precision)
 
 
 def _shares_vectors(spec: ModelSpec) -> bool:

@@ -21,14 +21,13 @@ from regard.errors import with_article
 from regard.evaluation.bleu import score
 from regard.models.folder import save_model
 from regard.models.initialize import start_from_counts
-from regard.models.sequence.build import TranslationModel, build_model, count_parameters
+from regard.models.sequence.build import Model, TranslationModel, build_model, count_parameters
 from regard.models.statistical.counts import count_translator
 from regard.tasks.card import TRANSLATE, Card, write_card
 from regard.tasks.page import Report
 from regard.tasks.start import fill_from, find_start
 from regard.tasks.translation.data import Corpus
 from regard.tasks.translation.encoding import TrainingFiles
-from regard.tasks.translation.greedy import translate
 from regard.tasks.translation.job import TranslationJob
 from regard.tasks.translation.lengths import check_lengths
 from regard.tasks.translation.model import Translator
@@ -173,9 +172,8 @@ def _measure(fitted: _Fitted, corpus: Corpus, tokenizers: TokenizerPair) -> dict
             "valid_chrf": result.figures["chrf"],
         }
         if corpus.test:
-            figures |= _score(
-                "test", translate(model, tokenizers, _sources(corpus.test), batch_tokens=job.at_once), corpus.test
-            )
+            assert isinstance(model, Model)
+            figures |= _score("test", job.translate(model, _sources(corpus.test)), corpus.test)
     return figures | fitted.spent
 
 
