@@ -186,7 +186,7 @@ def test_sinks_and_log_normalizers_of_the_kernels(length: int, kind: str, cuda: 
         finite = truth.isfinite()
         assert torch.equal(result[~finite], truth[~finite])
         scale = max(1.0, float(truth[finite].detach().float().abs().max()))
-        torch.testing.assert_close(result[finite].float(), truth[finite].float(), atol=0.03 * scale, rtol=0)
+        torch.testing.assert_close(result[finite].float(), truth[finite].float(), atol=0.05 * scale, rtol=0)
 
 
 def test_weights_on_request_are_those_of_the_reference(cuda: torch.device) -> None:
