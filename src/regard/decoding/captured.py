@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.decoding.beam import Beam, BeamStep, first_beam, output_limits
+from regard.decoding.ensemble import Ensemble
 from regard.decoding.history import History, Picks, Step
 from regard.decoding.ranking import best
 from regard.decoding.rules import Rules
@@ -55,7 +56,7 @@ class Captured:
         """How often the host has waited for the device."""
         self._slots: OrderedDict[Any, Slot] = OrderedDict()
         self._encoders: OrderedDict[torch.Size, Encoder] = OrderedDict()
-        self._encodes_eagerly = False
+        self._encodes_eagerly = _reads_word_by_word(model)
         self._pool: Any = None
         self._failure: str | None = None
 
@@ -157,7 +158,7 @@ class Captured:
             try:
                 # in memory of its own, which a capture that fails may leave unusable
                 self._encoders[key] = Encoder(self.model, source, lengths, torch.cuda.graph_pool_handle())
-            except RuntimeError as error:  # a recurrent encoder asks the host how long its sources are
+            except RuntimeError as error:
                 if isinstance(error, torch.cuda.OutOfMemoryError):
                     raise
                 self._encodes_eagerly = True
@@ -280,6 +281,13 @@ class Slot:
             if own.data_ptr() != new.data_ptr():  # what was written in place is there already
                 own.copy_(new)
         self._index += 1
+
+
+def _reads_word_by_word(model: AnyModel) -> bool:
+    """Return whether a recurrent encoder asks the host how long its sources are, which no capture allows."""
+    members = model.models if isinstance(model, Ensemble) else (model,)
+    parts = [part for member in members if isinstance(member, nn.Module) for part in member.modules()]
+    return any(isinstance(part, nn.RNNBase) for part in parts)
 
 
 def _capture(work: Callable[[], None], device: torch.device, pool: Any) -> Callable[[], None]:
