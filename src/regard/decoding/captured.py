@@ -22,6 +22,7 @@ from regard.decoding.history import History, Picks, Step
 from regard.decoding.ranking import best
 from regard.decoding.rules import Rules
 from regard.decoding.search import Search
+from regard.layers.process_switches import random_numbers_kept
 from regard.models.sequence.protocol import AnyModel, Stepped
 
 STEPS = 4
@@ -297,7 +298,7 @@ def _capture(work: Callable[[], None], device: torch.device, pool: Any) -> Calla
     stream = torch.cuda.Stream(device)
     stream.wait_stream(torch.cuda.current_stream(device))
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.stream(stream):
+    with torch.cuda.stream(stream), random_numbers_kept(device):
         work()  # so that libraries make their plans, which a capture forbids
         graph.capture_begin(pool=pool)
         try:

@@ -1,8 +1,8 @@
 """Settings of the whole process that several threads may want at once."""
 
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -54,3 +54,21 @@ without_cudnn = SharedSwitch(_CudnnOff)
 """Leave recurrent networks to torch's own kernels: cuDNN computes no gradient of one in evaluation mode."""
 eager = SharedSwitch(lambda: torch.compiler.set_stance("force_eager"))
 """Run compiled models uncompiled, as hooks must, for as long as anybody is inside."""
+
+
+@contextmanager
+def random_numbers_kept(device: torch.device) -> Iterator[None]:
+    """Let a capture of a CUDA graph that fails leave the device's random numbers as they were.
+
+    Torch's generator would else believe for good that it is being captured, and refuse to draw.
+    """
+    if device.type != "cuda":
+        yield
+        return
+    generator = torch.cuda.default_generators[device.index or 0]
+    before = generator.clone_state()
+    try:
+        yield
+    except BaseException:
+        generator.graphsafe_set_state(before)
+        raise

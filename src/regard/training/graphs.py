@@ -6,7 +6,6 @@ comes again, its step is captured, and from then on replayed: the same kernels, 
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.layers.process_switches import random_numbers_kept
 from regard.training.failure import first_line, is_out_of_memory
 from regard.training.job import TrainingBatch
 
@@ -98,17 +98,8 @@ def capture(
     scale = torch.ones((), device=device)
     here = _with_tensors(batch, inputs)
     graph = torch.cuda.CUDAGraph()
-    torch.cuda.synchronize(device)
-    # Not by torch.cuda.graph: that first gives all unused memory back, which the next steps would ask for again.
-    with torch.cuda.stream(torch.cuda.Stream(device)):
-        graph.capture_begin(pool=pool)
-        try:
-            figures = step(here, scale)
-        except BaseException:
-            with suppress(RuntimeError):
-                graph.capture_end()
-            raise
-        graph.capture_end()
+    with random_numbers_kept(device), torch.cuda.graph(graph, pool=pool):
+        figures = step(here, scale)
     return Captured(inputs, scale, figures, graph.replay)
 
 

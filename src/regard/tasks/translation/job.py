@@ -110,9 +110,9 @@ class TranslationJob:
         return Validated(loss=loss, figures={"bleu": figures.bleu, "chrf": figures.chrf}, samples=samples)
 
     def translate(self, model: Model, texts: Sequence[str]) -> list[str]:
-        """Translate greedily, as words are spelled; what a search on a GPU has captured is kept to the next time."""
+        """Translate greedily, as words are spelled, `<unk>` and all."""
         if self._translator is None or self._translator.model is not model:
-            self._translator = Translator(model, self.tokenizers, unknown="keep", respell=False)
+            self._translator = Translator(model, self.tokenizers, unknown="keep", respell=False).step_by_step()
         result = self._translator.search(texts, Search(beam=1), batch_tokens=self.at_once)
         return [outputs[0].text for outputs in result]
 

@@ -99,10 +99,11 @@ class Translator:
         unused = untrained or Untrained()
         self._respellers = [Respeller(side, unused=lacking) for side, lacking in zip(tokenizers, unused, strict=True)]
         self.shortlist: Shortlist | None = None
+        self._captures = True
         self._searcher = self._make_searcher()
 
     def _make_searcher(self) -> Searcher:
-        return Searcher(self.models, self.reach, self.shortlist, self.device)
+        return Searcher(self.models, self.reach, self.shortlist, self.device, captures=self._captures)
 
     @property
     def predictor(self) -> AnyModel:
@@ -143,6 +144,12 @@ class Translator:
         int8 is quicker on a CPU and bfloat16 on a GPU; outputs may differ a little. What was lost does not come back.
         """
         self.models = tuple(in_precision(item, precision) for item in self.models)
+        self._searcher = self._make_searcher()
+        return self
+
+    def step_by_step(self) -> "Translator":
+        """On a GPU, search without captured steps, and give the translator itself: for a model that is in training."""
+        self._captures = False
         self._searcher = self._make_searcher()
         return self
 

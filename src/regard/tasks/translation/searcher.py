@@ -20,11 +20,18 @@ BATCH_TOKENS = {"cpu": 2048, "cuda": 65536}
 class Searcher:
     """One model, or several as one, ready for `search_batches`.
 
-    It keeps what was captured from batch to batch: make another when the models are moved.
+    It keeps what was captured from batch to batch: make another when the models are moved. Without `captures`, a GPU
+    searches step by step.
     """
 
     def __init__(
-        self, models: Sequence[TranslationModel], reach: Reach, shortlist: Shortlist | None, device: torch.device
+        self,
+        models: Sequence[TranslationModel],
+        reach: Reach,
+        shortlist: Shortlist | None,
+        device: torch.device,
+        *,
+        captures: bool = True,
     ) -> None:
         if shortlist is not None and len(models) > 1:
             raise ArgumentError(f"`shortlist` must go with one model; received {len(models)} models.")
@@ -32,7 +39,7 @@ class Searcher:
         """The model itself, or all of them."""
         self.captured = Captured(self.predictor, longest_source=reach.source)
         self.shortlisted = None if shortlist is None else Shortlisted(self.predictor, shortlist)
-        self.device = device
+        self.device, self.captures = device, captures
 
     @property
     def batch_tokens(self) -> int:
@@ -41,7 +48,7 @@ class Searcher:
 
     def model_for(self, search: Search, *, prefixed: bool) -> AnyModel:
         """Give the model for one search; rules that name tokens need the whole vocabulary."""
-        if self.device.type == "cuda":
+        if self.device.type == "cuda" and self.captures:
             return self.captured
         if self.shortlisted is None or prefixed or search.no_repeat_ngram:
             return self.predictor
