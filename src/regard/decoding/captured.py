@@ -22,6 +22,7 @@ from regard.decoding.history import History, Picks, Step
 from regard.decoding.ranking import best
 from regard.decoding.rules import Rules
 from regard.decoding.search import Search
+from regard.layers.memory import Memory
 from regard.layers.process_switches import random_numbers_kept
 from regard.models.sequence.protocol import AnyModel, Stepped
 
@@ -148,7 +149,7 @@ class Captured:
             tokens=beam.tokens.repeat_interleave(search.beam, 0),
             rows=None if search.beam == 1 else rows,
         )
-        return Running(beam, state.fixed(capacity).select(rows // search.beam), memory)
+        return Running(beam, state.fixed(capacity).select(rows // search.beam), _of_tensors(memory))
 
     def _encode(self, source: Tensor, lengths: Tensor) -> Any:
         """Read the source by a captured pass, or as the model does where that cannot be captured."""
@@ -347,6 +348,16 @@ def _capacity(count: int) -> int:
 def _precision(memory: Any) -> torch.dtype:
     """Give the precision that log-probabilities are added up in."""
     return torch.float64 if any(leaf.dtype == torch.float64 for leaf in _leaves(memory)) else torch.float32
+
+
+def _of_tensors(tree: Any) -> Any:
+    """Let memories keep nothing but tensors, which a slot is given anew: what is kept of a mask is of one batch."""
+    if not isinstance(tree, tuple):
+        return tree
+    if isinstance(tree, Memory):
+        return tree._replace(padding=None)
+    parts = [_of_tensors(part) for part in tree]
+    return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
 
 
 def _signature(tree: Any) -> Any:

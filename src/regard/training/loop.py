@@ -111,13 +111,12 @@ class Trainer:
         begun, before = time.perf_counter(), self.state.progress()
         batches = [next(stream) for _ in range(self._regrouping.accumulate)]
         stop = self._updater.update(batches, self.state, stop=self.interruption.signal != 0, share=self._time_share())
-        if self._average is not None:
+        if self._average:
             self._average.update(self.state.step)
         if not self._updater.deferred or self._reports():
             self._count_updates()
         elapsed = time.perf_counter() - begun
-        self.state.seconds += elapsed
-        self._tally.seconds += elapsed
+        self.state.seconds, self._tally.seconds = self.state.seconds + elapsed, self._tally.seconds + elapsed
         self._after(before, stop=stop)
 
     def _count_updates(self) -> None:
@@ -144,8 +143,7 @@ class Trainer:
 
     def _after(self, before: float, *, stop: bool) -> None:
         """Report, validate and save when it is time to, and stop if asked; `before` is the progress a step ago."""
-        settings, step = self.settings, self.state.step
-        last = self._at_limit()
+        settings, step, last = self.settings, self.state.step, self._at_limit()
         self.watcher.stepped(step)
         if self._reports():
             self._report()

@@ -61,6 +61,7 @@ ROWS = {
     "samples": [{"task": "translate", "samples": 0}, {"task": "language", "samples": 2}],
     "device": [{}],
     "shard": [{"shard": True}],
+    "graphs": [{"graphs": False}],
     "threads": [{"threads": 1}],
     "tensorboard": [{"tensorboard": True}],
     "schedule": [

@@ -8,13 +8,16 @@ Autograd would multiply and add at every step: two launches each, and as many su
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
+
+#: A linear map.
+Map: TypeAlias = Callable[[Tensor], Tensor]
 
 
 @contextmanager
@@ -45,7 +48,7 @@ def make_linear(
     weight: Float[Tensor, "output_size input_size"],
     bias: Float[Tensor, " output_size"] | None,
     inputs: Float[Tensor, "rows steps size"],
-) -> Callable[[Tensor], Tensor]:
+) -> Map:
     """Give the map of a matrix that is no layer of its own, for a loop over `inputs`."""
     return HoistedLinear(weight, bias) if pays(inputs) else partial(F.linear, weight=weight, bias=bias)
 

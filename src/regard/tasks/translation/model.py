@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.config.model import ModelSpec, RecurrentSpec, SavedModel, StatisticalSpec, TransformerSpec
+from regard.config.model import SavedModel
 from regard.data.batches.bucketing import make_index_batches
 from regard.data.batches.pairs import Examples
 from regard.data.batches.ragged import Ragged
@@ -28,19 +28,18 @@ from regard.decoding.tree import BeamTree, decode_with_tree
 from regard.errors import ArgumentError
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.trace.inspected import Inspection
-from regard.models.folder import load_model
 from regard.models.precision import Precision, in_precision
 from regard.models.sequence.build import Model, TranslationModel, count_parameters
 from regard.models.sequence.protocol import AnyModel
 from regard.models.sequence.recurrent import RecurrentModel
 from regard.models.sequence.transformer import TransformerModel
 from regard.models.statistical.translator import StatisticalModel
-from regard.pretrained.marian import TranslatorParts, is_marian, read_marian
 from regard.tasks.alignment.result import Alignment
 from regard.tasks.finite_output import check_output
 from regard.tasks.model_folder import check_kind, open_model
-from regard.tasks.saved_model import check_vocabulary, shared_tokenizers
+from regard.tasks.saved_model import shared_tokenizers
 from regard.tasks.translation.inputs import check_texts, encode_prefixes
+from regard.tasks.translation.parts import read_parts, shares_vectors
 from regard.tasks.translation.result import Translation, as_line
 from regard.tasks.translation.search_batches import add_weights, find_reach, force_batches, search_batches
 from regard.tasks.translation.searcher import Searcher
@@ -100,10 +99,11 @@ class Translator:
         self._respellers = [Respeller(side, unused=lacking) for side, lacking in zip(tokenizers, unused, strict=True)]
         self.shortlist: Shortlist | None = None
         self._captures = True
-        self._searcher = self._make_searcher()
+        self._renew()
 
-    def _make_searcher(self) -> Searcher:
-        return Searcher(self.models, self.reach, self.shortlist, self.device, captures=self._captures)
+    def _renew(self) -> "Translator":
+        self._searcher = Searcher(self.models, self.reach, self.shortlist, self.device, captures=self._captures)
+        return self
 
     @property
     def predictor(self) -> AnyModel:
@@ -135,8 +135,7 @@ class Translator:
         """Move the model, and give the translator itself."""
         for model in self.models:
             model.to(device)
-        self._searcher = self._make_searcher()
-        return self
+        return self._renew()
 
     def set_precision(self, precision: Precision) -> "Translator":
         """Compute with matrices of that precision from here on, and give the translator itself.
@@ -144,20 +143,17 @@ class Translator:
         int8 is quicker on a CPU and bfloat16 on a GPU; outputs may differ a little. What was lost does not come back.
         """
         self.models = tuple(in_precision(item, precision) for item in self.models)
-        self._searcher = self._make_searcher()
-        return self
+        return self._renew()
 
     def step_by_step(self) -> "Translator":
         """On a GPU, search without captured steps, and give the translator itself: for a model that is in training."""
         self._captures = False
-        self._searcher = self._make_searcher()
-        return self
+        return self._renew()
 
     def use_shortlist(self, shortlist: Shortlist | None) -> "Translator":
         """On a CPU, predict only the words that it lists for the sources of a batch; give the translator itself."""
         self.shortlist = shortlist
-        self._searcher = self._make_searcher()
-        return self
+        return self._renew()
 
     @property
     def why_step_by_step(self) -> str | None:
@@ -240,8 +236,7 @@ class Translator:
         self, text: str, search: Search, *, pruned: int = 0, max_source_length: int | None = None
     ) -> tuple[list[Translation], BeamTree]:
         """Give the outputs of one sentence, which must have tokens, with the tree of their search: `beam_tree`."""
-        read = self.read([text])
-        source, cut = self._encode(read, max_source_length)
+        source, cut = self._encode(read := self.read([text]), max_source_length)
         ids = torch.tensor([[*source[0].tolist(), END]], device=self.device)
         with torch.inference_mode():
             [(outputs, tree)] = decode_with_tree(
@@ -385,10 +380,10 @@ def load(
     for folder in folders:
         check_kind(folder, "translate")
     target_device = pick_device(device, argument="device")
-    loaded = [_read_parts(folder, target_device) for folder in folders]
+    loaded = [read_parts(folder, target_device) for folder in folders]
     tokenizers = shared_tokenizers(folders, [item.tokenizers for item in loaded])
     untrained = Untrained.common([item.untrained for item in loaded])
-    tied = all(_shares_vectors(item.config.model) for item in loaded)
+    tied = all(shares_vectors(item.config.model) for item in loaded)
     translator = Translator(
         [item.model for item in loaded],
         (untrained.merge_sides() if tied else untrained).mark(tokenizers),
@@ -403,25 +398,3 @@ def load(
         sizes = loaded[0].config.source_vocabulary, loaded[0].config.target_vocabulary
         translator.use_shortlist(Shortlist.load(folders[0], vocabularies=sizes))
     return translator.set_precision(precision)
-
-
-def _shares_vectors(spec: ModelSpec) -> bool:
-    """Return whether source and target words have the same vectors."""
-    match spec:
-        case RecurrentSpec() | TransformerSpec():
-            return spec.tie in ("embeddings", "all")
-        case StatisticalSpec():
-            return False
-        case _:
-            assert_never(spec)
-
-
-def _read_parts(folder: Path, device: torch.device) -> TranslatorParts:
-    """Read what a translator is made of, whoever has written the folder."""
-    if is_marian(folder):
-        return read_marian(folder, device=device)
-    model, config = load_model(folder, device=device)
-    tokenizers = TokenizerPair.load(folder)
-    check_vocabulary(folder, config.source_vocabulary, tokenizers.source)
-    check_vocabulary(folder, config.target_vocabulary, tokenizers.target)
-    return TranslatorParts(model, config, tokenizers, Untrained.load(folder, tokenizers))
