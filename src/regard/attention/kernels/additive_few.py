@@ -16,7 +16,7 @@ from regard.attention.kernels.additive_call import (
 )
 
 #: Queries, and pairs times hidden units, up to which these kernels serve: then launching takes the time.
-FEW, SMALL = 8, 1 << 27
+FEW, SMALL = 8, 1 << 22
 #: Keys and hidden units that a program takes at once, and its warps of threads.
 KEYS, UNITS, WARPS = 32, 64, 4
 
