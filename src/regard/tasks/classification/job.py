@@ -60,6 +60,8 @@ class LabeledBatches(Epochs[Batch]):
 class ClassificationJob:
     """Train on some texts, validate on others."""
 
+    uncaptured = "batches of texts have many shapes"
+
     def __init__(
         self, train: tuple[Ragged, list[int]], valid: tuple[Ragged, list[int]], settings: TokenTrain, *, group: Group
     ) -> None:
