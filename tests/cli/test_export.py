@@ -62,6 +62,10 @@ def test_bad_input_is_one_paragraph(run, tmp_path):
         ),
         (("translate", model, "a", "--engine", "ctranslate2"), "must be an export for ctranslate2;"),
         (("translate", model, "a", "--engine", "ctranslate2", "--with", model), "`--with` must be left out with"),
+        (
+            ("translate", model, "a", "--engine", "ctranslate2", "--precision", "int8"),
+            "`--precision` and `--shortlist` must be left out with --engine ctranslate2",
+        ),
         (("export", "hf:a", "--to", "onnx", "--out", out), "must be hf:owner/name or hf:owner/name@revision; received"),
     ):
         code, shown, errors = run(*words)

@@ -132,7 +132,7 @@ def translate(
                 _check_document(settings, cluster)
             translate_over(cluster, models, settings, source, output, overwrite, dictionary, terms, device)
             return
-        load = partial(_loader(engine, models), device=device)
+        load = partial(_loader(engine, models, settings), device=device)
         _run(models, settings, texts or [], source, output, overwrite, dictionary, terms, load)
 
 
@@ -169,8 +169,6 @@ def _run(
             dictionary=words,
             max_source_length=settings.max_source_length,
             respell=settings.respell,
-            precision=settings.precision,
-            shortlist=settings.shortlist,
         )
         work = LineTranslator(translator, settings, glossary)
         try:
@@ -188,12 +186,17 @@ def _run(
                 print(f"regard: {warning}", file=sys.stderr)
 
 
-def _loader(engine: str, models: list[Path]) -> Callable[..., Any]:
+def _loader(engine: str, models: list[Path], settings: "Translate") -> Callable[..., Any]:
     """Give what loads the models, for an engine of this process."""
     if engine == "torch":
         from regard.tasks.translation.model import load
 
-        return partial(load, models)
+        return partial(load, models, precision=settings.precision, shortlist=settings.shortlist)
+    if settings.precision != "float32" or settings.shortlist:
+        raise ArgumentError(
+            "`--precision` and `--shortlist` must be left out with --engine ctranslate2, whose precision is chosen at "
+            "`regard export`; received one of them."
+        )
     if len(models) > 1:
         raise ArgumentError(f"`--with` must be left out with --engine ctranslate2; received {len(models) - 1} models.")
     from regard.export.ctranslate2_engine import load_ctranslate2

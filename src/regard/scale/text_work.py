@@ -86,6 +86,8 @@ class TranslateLines:
             dictionary=self.dictionary,
             max_source_length=settings.max_source_length,
             respell=settings.respell,
+            precision=settings.precision,
+            shortlist=settings.shortlist,
         )
         return partial(_translate, LineTranslator(translator, settings, self.terms))
 
