@@ -81,6 +81,8 @@ class Client:
         With `markup` (html, xml, placeholders) `with_marks` is the text with the marks of its source. `terms` are
         translations that outputs must have where a sentence has what they translate.
         """
+        if isinstance(texts, str):
+            raise ArgumentError(f'`texts` must be a list of sentences; received one string. Write ["{texts[:20]}"].')
         body = {"model": model, "text": list(texts), "beam": beam, "n_best": n_best, "alignment": alignment}
         body |= {"max_length": max_length, "markup": markup, "terms": None if terms is None else dict(terms)}
         return list(self._ask("translate", body)["translations"])

@@ -6,6 +6,7 @@ a fixed capacity, and all that a step reads and writes lies in buffers that stay
 is the same work on the same buffers, launched one by one.
 """
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,8 +23,8 @@ from regard.decoding.history import History, Picks, Step
 from regard.decoding.ranking import best
 from regard.decoding.rules import Rules
 from regard.decoding.search import Search
-from regard.layers.memory import Memory
-from regard.layers.process_switches import random_numbers_kept
+from regard.decoding.tensor_tree import leaves, of_tensors, parts, rebuilt, signature
+from regard.layers.process_switches import capturing
 from regard.models.sequence.protocol import AnyModel, Stepped
 
 STEPS = 4
@@ -32,6 +33,8 @@ FEW = 32
 """Sentences that are not worth a smaller batch: a step takes as long for half of them."""
 MOST_ENCODERS = 32
 """Shapes of sources whose reading is kept captured."""
+MOST_SLOTS = 64
+"""Searches of other shapes or settings that are kept captured."""
 MOST_BYTES = 2**33
 """Of the buffers that are kept; the ones used least recently go first."""
 
@@ -60,6 +63,7 @@ class Captured:
         self._encoders: OrderedDict[torch.Size, Encoder] = OrderedDict()
         self._encodes_eagerly = _reads_word_by_word(model)
         self._pool: Any = None
+        self._lock, self._weights = threading.Lock(), _addresses(model)
         self._failure: str | None = None
 
     def encode(self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"] | None = None) -> Any:
@@ -96,7 +100,21 @@ class Captured:
         start: int,
         end: int,
     ) -> History | None:
-        """Search as `beam_search` does; None where the model cannot be captured, and `reason` says why."""
+        """Search as `beam_search` does; None where the model cannot be captured, and `reason` says why.
+
+        One thread at a time: the buffers are everybody's. Parameters that were moved make what was captured void.
+        """
+        with self._lock:
+            weights = _addresses(self.model)
+            if weights != self._weights:
+                self._weights = weights
+                self._slots.clear()
+                self._encoders.clear()
+            return self._search(source, lengths, search=search, start=start, end=end)
+
+    def _search(
+        self, source: Tensor, lengths: Tensor | None, *, search: Search, start: int, end: int
+    ) -> History | None:
         batch, longest = source.shape
         lengths = torch.full((batch,), longest, device=source.device) if lengths is None else lengths.to(source.device)
         history = History(lengths.tolist(), end=end)
@@ -149,7 +167,7 @@ class Captured:
             tokens=beam.tokens.repeat_interleave(search.beam, 0),
             rows=None if search.beam == 1 else rows,
         )
-        return Running(beam, state.fixed(capacity).select(rows // search.beam), _of_tensors(memory))
+        return Running(beam, state.fixed(capacity).select(rows // search.beam), of_tensors(memory))
 
     def _encode(self, source: Tensor, lengths: Tensor) -> Any:
         """Read the source by a captured pass, or as the model does where that cannot be captured."""
@@ -172,15 +190,18 @@ class Captured:
 
     def _slot(self, settings: Any, take_step: BeamStep, running: Running) -> "Slot":
         """Give the slot of these shapes, captured now or before."""
-        key = (settings, _signature(running))
+        key = (settings, signature(running))
         if key not in self._slots:
             if self._pool is None and running.beam.total.is_cuda:
                 self._pool = torch.cuda.graph_pool_handle()  # all steps take turns to work in it
             self._slots[key] = Slot(take_step, running, self._pool)
-            while len(self._slots) > 1 and sum(slot.bytes for slot in self._slots.values()) > MOST_BYTES:
+            while len(self._slots) > MOST_SLOTS or (len(self._slots) > 1 and self._bytes() > MOST_BYTES):
                 self._slots.popitem(last=False)
         self._slots.move_to_end(key)
         return self._slots[key]
+
+    def _bytes(self) -> int:
+        return sum(slot.bytes for slot in self._slots.values())
 
     def _run(self, slot: "Slot", sentences: Tensor, history: History, most: int) -> Tensor:
         """Take steps until all is done, half of the sentences are, or the capacity is full; mark those alive."""
@@ -220,24 +241,24 @@ class Slot:
     """The buffers of a search of certain shapes, and the captured step that reads and writes them."""
 
     def __init__(self, take_step: BeamStep, running: Running, pool: Any) -> None:
-        self.running: Running = _rebuilt(running, iter([leaf.clone() for leaf in _leaves(running)]))
+        self.running: Running = rebuilt(running, iter([leaf.clone() for leaf in leaves(running)]))
         self._take_step = take_step
         sentences, width = running.beam.total.shape
         self._numbers = running.beam.pick.new_zeros(STEPS, 5, sentences, width)
         self._scores = running.beam.total.new_zeros(STEPS, 2, sentences, width)
         self._index = running.beam.pick.new_zeros(1)
-        self.bytes = sum(leaf.numel() * leaf.element_size() for leaf in _leaves(self.running))
+        self.bytes = sum(leaf.numel() * leaf.element_size() for leaf in leaves(self.running))
         self._replay = _capture(self._step, running.beam.total.device, pool)
 
     @property
     def capacity(self) -> int:
         """How many tokens the state has capacity for; a state that does not grow holds any number."""
-        blocks = [part for part in _parts(self.running.state) if hasattr(part, "capacity")]
+        blocks = [part for part in parts(self.running.state) if hasattr(part, "capacity")]
         return min((block.capacity for block in blocks), default=2**62)
 
     def load(self, running: Running) -> None:
         """Go on with another search of these shapes."""
-        for own, new in zip(_leaves(self.running), _leaves(running), strict=True):
+        for own, new in zip(leaves(self.running), leaves(running), strict=True):
             own.copy_(new)
 
     def replay(self, steps: int) -> None:
@@ -279,10 +300,17 @@ class Slot:
         self._numbers.index_copy_(0, self._index, numbers.unsqueeze(0))
         scores = torch.stack([step.log_probability, step.score])
         self._scores.index_copy_(0, self._index, scores.unsqueeze(0))
-        for own, new in zip(_leaves(self.running), _leaves(Running(following, state, memory)), strict=True):
+        for own, new in zip(leaves(self.running), leaves(Running(following, state, memory)), strict=True):
             if own.data_ptr() != new.data_ptr():  # what was written in place is there already
                 own.copy_(new)
         self._index += 1
+
+
+def _addresses(model: AnyModel) -> tuple[int, ...]:
+    """Say where the parameters lie, which captured work reads from there."""
+    members = model.models if isinstance(model, Ensemble) else (model,)
+    networks = [member for member in members if isinstance(member, nn.Module)]
+    return tuple(item.data_ptr() for network in networks for item in network.parameters())
 
 
 def _reads_word_by_word(model: AnyModel) -> bool:
@@ -299,12 +327,12 @@ def _capture(work: Callable[[], None], device: torch.device, pool: Any) -> Calla
     stream = torch.cuda.Stream(device)
     stream.wait_stream(torch.cuda.current_stream(device))
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.stream(stream), random_numbers_kept(device):
+    with torch.cuda.stream(stream), capturing(device):
         work()  # so that libraries make their plans, which a capture forbids
-        graph.capture_begin(pool=pool)
+        graph.capture_begin(pool=pool, capture_error_mode="thread_local")  # other threads may use the device
         try:
             work()
-        except RuntimeError:
+        except BaseException:
             with suppress(RuntimeError):  # which would only say that the capture has failed
                 graph.capture_end()
             raise
@@ -347,43 +375,4 @@ def _capacity(count: int) -> int:
 
 def _precision(memory: Any) -> torch.dtype:
     """Give the precision that log-probabilities are added up in."""
-    return torch.float64 if any(leaf.dtype == torch.float64 for leaf in _leaves(memory)) else torch.float32
-
-
-def _of_tensors(tree: Any) -> Any:
-    """Let memories keep nothing but tensors, which a slot is given anew: what is kept of a mask is of one batch."""
-    if not isinstance(tree, tuple):
-        return tree
-    if isinstance(tree, Memory):
-        return tree._replace(padding=None)
-    parts = [_of_tensors(part) for part in tree]
-    return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
-
-
-def _signature(tree: Any) -> Any:
-    """Describe the shapes and precisions of all tensors, and where there are none."""
-    if isinstance(tree, Tensor):
-        return tree.shape, tree.dtype
-    if isinstance(tree, tuple):
-        return type(tree), tuple(_signature(part) for part in tree)
-    return tree
-
-
-def _parts(tree: Any) -> list[Any]:
-    """List a tree and all that is in it."""
-    return [tree, *(part for child in tree for part in _parts(child))] if isinstance(tree, tuple) else [tree]
-
-
-def _leaves(tree: Any) -> list[Tensor]:
-    """List the tensors of a tree of tuples."""
-    return [part for part in _parts(tree) if isinstance(part, Tensor)]
-
-
-def _rebuilt(tree: Any, leaves: Any) -> Any:
-    """Put other tensors in place of a tree's own."""
-    if isinstance(tree, Tensor):
-        return next(leaves)
-    if not isinstance(tree, tuple):
-        return tree
-    parts = [_rebuilt(part, leaves) for part in tree]
-    return type(tree)._make(parts) if hasattr(tree, "_make") else tuple(parts)
+    return torch.float64 if any(leaf.dtype == torch.float64 for leaf in leaves(memory)) else torch.float32

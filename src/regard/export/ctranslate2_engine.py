@@ -27,7 +27,7 @@ from regard.export.ctranslate2_file import check_file
 from regard.export.ctranslate2_spec import POSITIONS, require_ctranslate2
 from regard.export.folder import read_about
 from regard.files import LARGE, read_json
-from regard.tasks.translation.inputs import encode_prefixes
+from regard.tasks.translation.inputs import check_texts, encode_prefixes
 from regard.tasks.translation.model import MAX_SOURCE_LENGTH
 from regard.tasks.translation.result import Translation, as_line
 from regard.tasks.translation.search_batches import Reach
@@ -89,6 +89,7 @@ class CTranslate2Translator:
         batch_tokens: int | None = None,
     ) -> list[list[Translation]]:
         """Give the `n_best` outputs of each sentence, best first; an empty sentence gives an empty text."""
+        check_texts("texts", texts)
         search = search or Search()
         check_search(search)
         read = [Respelled(text, {}) for text in texts] if self._respeller is None else self._respeller(texts)

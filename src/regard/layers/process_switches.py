@@ -56,15 +56,25 @@ eager = SharedSwitch(lambda: torch.compiler.set_stance("force_eager"))
 """Run compiled models uncompiled, as hooks must, for as long as anybody is inside."""
 
 
+_CAPTURING = threading.RLock()
+
+
 @contextmanager
-def random_numbers_kept(device: torch.device) -> Iterator[None]:
-    """Let a capture of a CUDA graph that fails leave the device's random numbers as they were.
+def capturing(device: torch.device) -> Iterator[None]:
+    """Capture a CUDA graph inside: one thread at a time, and one that fails leaves stream and random numbers alone.
 
     Torch's generator would else believe for good that it is being captured, and refuse to draw.
     """
     if device.type != "cuda":
         yield
         return
+    stream = torch.cuda.current_stream(device)
+    with _CAPTURING, torch.cuda.device(device), torch.cuda.stream(stream), _random_numbers_kept(device):
+        yield
+
+
+@contextmanager
+def _random_numbers_kept(device: torch.device) -> Iterator[None]:
     generator = torch.cuda.default_generators[device.index or 0]
     before = generator.clone_state()
     try:

@@ -174,10 +174,11 @@ def fused_slopes(
     losses = torch.empty(2, rows, dtype=torch.float32, device=logits.device)
     block = min(BLOCK, triton.next_power_of_2(vocabulary))
     sizes = (rows, vocabulary, smoothing, r_drop)
-    if r_drop:
-        pair_kernel[(rows // 2,)](logits, right, counts, losses, *sizes, BLOCK=block, num_warps=8)
-    else:
-        row_kernel[(rows,)](logits, right, counts, losses, *sizes, BLOCK=block, num_warps=8)
+    with torch.cuda.device_of(logits):  # Triton asks which device is the current one
+        if r_drop:
+            pair_kernel[(rows // 2,)](logits, right, counts, losses, *sizes, BLOCK=block, num_warps=8)
+        else:
+            row_kernel[(rows,)](logits, right, counts, losses, *sizes, BLOCK=block, num_warps=8)
     return losses.sum(1), logits
 
 

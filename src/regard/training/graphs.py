@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.layers.process_switches import random_numbers_kept
+from regard.layers.process_switches import capturing
 from regard.training.failure import first_line, is_out_of_memory
 from regard.training.job import TrainingBatch
 
@@ -88,6 +88,11 @@ class StepGraphs:
     def drop(self) -> None:
         """Free what was captured."""
         self._captured.clear()
+        self._pool = None
+
+    def __len__(self) -> int:
+        """How many shapes are captured."""
+        return len(self._captured)
 
 
 def capture(
@@ -98,7 +103,7 @@ def capture(
     scale = torch.ones((), device=device)
     here = _with_tensors(batch, inputs)
     graph = torch.cuda.CUDAGraph()
-    with random_numbers_kept(device), torch.cuda.graph(graph, pool=pool):
+    with capturing(device), torch.cuda.graph(graph, pool=pool):
         figures = step(here, scale)
     return Captured(inputs, scale, figures, graph.replay)
 

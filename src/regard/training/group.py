@@ -4,7 +4,7 @@ import ctypes
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -113,7 +113,9 @@ def joined_group(device: str) -> Iterator[Group]:
     """Join the processes that torchrun has started, or be alone."""
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
     if ranks == 1:
-        yield Group(device=pick_device(device))
+        alone = Group(device=pick_device(device))
+        with torch.cuda.device(alone.device) if alone.device.type == "cuda" else nullcontext():
+            yield alone
         return
     target_device = pick_device(device, int(os.environ.get("LOCAL_RANK", "0")))
     if target_device.type == "cuda":

@@ -38,7 +38,7 @@ class Regrouping:
         """
         if carrying:
             return next_epoch(batches)
-        return {"epoch": batches["epoch"], "batch": batches["batch"] * self.before // self.now}
+        return {**batches, "batch": batches["batch"] * self.before // self.now}
 
     def tally(self, tallies: Sequence[Mapping[str, Any]], rank: int) -> Tally:
         """Let the first process go on with the sums of all, and the others from zero."""
@@ -59,4 +59,4 @@ class Regrouping:
 
 def next_epoch(batches: Mapping[str, int]) -> dict[str, int]:
     """Give the beginning of the epoch after this one."""
-    return {"epoch": batches["epoch"] + 1, "batch": 0}
+    return {**batches, "epoch": batches["epoch"] + 1, "batch": 0}

@@ -162,6 +162,8 @@ class Updater:
     def _make_graphs(self) -> StepGraphs | None:
         """Prepare to capture steps, or note why this run cannot."""
         reason = self.job.uncaptured if isinstance(self.job, Uncaptured) else ""
+        if any(type(item) is nn.RNN for item in self.model.modules()):
+            reason = "a plain recurrent network reads packed sentences"
         if self.settings.accumulate > 1:
             reason = f"train.accumulate is {self.settings.accumulate}"
         if reason:
@@ -246,9 +248,12 @@ class Updater:
         )
 
     def _free_memory(self, pieces: Sequence[TrainingBatch], state: State, why: str) -> list[TrainingBatch]:
+        held = len(self._graphs) if self._graphs is not None else 0
         if self._graphs is not None:
             self._graphs.drop()
         free_memory()
+        if held:  # what was captured took the memory: the same once more without it
+            return list(pieces)
         largest = max(pieces, key=lambda piece: piece.cells)
         if len(largest.indices) == 1 or self.group.ranks > 1:
             raise self.too_large(state.step, why)

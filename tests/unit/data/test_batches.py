@@ -197,6 +197,13 @@ def test_few_shapes_hold_the_same_sentences_in_few_shapes():
         assert all(bool((half.indices >= 0).all()) for half in item.halve())
 
 
+def test_few_shapes_are_no_longer_than_the_longest_sentence():
+    """A model's positions may end there."""
+    corpus = Ragged.from_lists([[5] * length for length in (96, 90, 3)])
+    batches = Batches(Examples(source=corpus, target=corpus), tokens=200, few_shapes=True)
+    assert max(item.source.size(1) for item in batches) == 97
+
+
 def test_where_batches_stand_says_which_shapes_they_have():
     corpus = Ragged.from_lists([[5] * (1 + index % 20) for index in range(200)])
     examples = Examples(source=corpus, target=corpus)

@@ -41,6 +41,15 @@ def test_a_graph_that_is_gone_through_twice_counts_once():
         torch.testing.assert_close(torch.autograd.grad(total, linear.weight, retain_graph=True), expected)
 
 
+def test_what_a_pass_without_the_matrix_left_behind_is_not_counted():
+    linear, inputs = nn.Linear(1, 1, bias=False), torch.ones(1, 1, requires_grad=True)
+    step = HoistedLinear(linear.weight, None)
+    first, second = step(inputs), step(2 * inputs)
+    torch.autograd.grad((first + second).sum(), inputs, retain_graph=True)
+    first.sum().backward()
+    assert linear.weight.grad.item() == 1
+
+
 def test_a_second_derivative_is_refused_not_wrong():
     linear = nn.Linear(4, 4)
     total = loop(HoistedLinear(linear.weight, linear.bias), torch.randn(3, 4))

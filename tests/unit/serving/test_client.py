@@ -202,3 +202,8 @@ def test_the_page_names_every_limit_and_figure():
     names = set(re.findall(r"^# HELP (regard_\w+?)(?:_created)? ", shown, re.MULTILINE))
     assert len(names) == 10
     assert sorted(name for name in names if f"`{name}`" not in text) == []
+
+
+def test_one_string_is_not_a_list_of_letters():
+    with pytest.raises(ArgumentError, match="`texts` must be a list of sentences; received one string"):
+        regard.Client("http://127.0.0.1:9").translate("El gato")

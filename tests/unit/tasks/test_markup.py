@@ -8,8 +8,10 @@ import pytest
 import torch
 
 from regard.data.corpora.pair import words
+from regard.errors import ArgumentError
 from regard.tasks.translation.markup.insertion import insert_marks
 from regard.tasks.translation.markup.marks import DEEPEST, read_marks
+from regard.tasks.translation.markup.search import search_marked
 from regard.tasks.translation.markup.tokens import VOID, divide_marks
 
 VOCABULARY = ["el", "gato", "negro", "duerme", "aquí", "¿", "?", ",", "12", "niña", "l'eau", "&", "<", "."]
@@ -206,3 +208,8 @@ def test_marks_very_deep_or_very_many_are_carried_in_time():
     for hostile in ("<a " * 5000, "<!--" * 5000, '<a "' * 5000, "<code>" * 3000, "{" * 20000, "<?" * 9000, "%(" * 9000):
         for form in ("html", "xml", "placeholders"):
             assert read_marks(hostile, form).form == form
+
+
+def test_markup_of_another_name_is_refused(unchecked):
+    with pytest.raises(ArgumentError, match=r'`markup` must be html, xml, placeholders or None; received "htm"\.'):
+        search_marked(None, ["a"], form="htm")

@@ -9,7 +9,7 @@ import regard
 from regard.data.corpora.pair import words
 from regard.data.text.tokenizer_training import TokenizerConfig
 from regard.decoding.search import Search
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, ArgumentTypeError
 from regard.tasks.translation import influence
 from regard.tasks.translation.markup.insertion import Run
 from regard.tasks.translation.markup.search import search_marked
@@ -134,3 +134,9 @@ def test_leaving_out_a_word_is_reading_the_sentence_without_it(tmp_path, max_len
         for token, index in enumerate(output.target_words[:number]):
             expected[index] += max(0.0, full.log_probabilities[token] - without.log_probabilities[token])
         assert drops[:, word].tolist() == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("terms", ["terms.tsv", ["libro"], {"libro": 3}])
+def test_terms_that_are_no_dictionary_of_strings_are_refused(terms, unchecked):
+    with pytest.raises(ArgumentTypeError, match="`terms` must be a dictionary of words and their translations"):
+        Glossary(terms)

@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor
@@ -52,7 +53,9 @@ def on_device(tensor: Tensor) -> bool:
 
 def attend(inputs: Inputs, *, weighted: bool = False) -> Attended:
     """Compute context and log normalizer and, if asked for, the weights before dropout, else an empty tensor."""
-    context, normalizer, weights = additive_op.attend(lower(inputs), weighted=weighted)
+    here = nullcontext() if torch.compiler.is_compiling() else torch.cuda.device_of(inputs.query)
+    with here:  # Triton asks which device is the current one
+        context, normalizer, weights = additive_op.attend(lower(inputs), weighted=weighted)
     lead, (queries, keys) = inputs.shape[:-2], inputs.shape[-2:]
     weights = weights.view(*lead, queries, keys) if weighted else weights
     return Attended(context.view(*lead, *context.shape[1:]), weights, normalizer.view(*lead, queries))

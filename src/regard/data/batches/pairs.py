@@ -140,6 +140,7 @@ class Batches(Epochs[Batch]):
         self._tokens, self._seed, self._shuffle, self._too_long = tokens, seed, shuffle, too_long
         self._rank, self._ranks = rank, ranks
         self._encoded: tuple[int, Examples] | None = None
+        self._most: tuple[int, tuple[int, int]] | None = None
 
     def plan(self, epoch: int) -> list[NDArray[np.int64]]:
         """Give the sentences of each batch of an epoch."""
@@ -161,7 +162,8 @@ class Batches(Epochs[Batch]):
         batch = make_batch(self.examples(epoch), indices)
         if not self._few_shapes:
             return batch
-        source, target = round_length(np.array([batch.source.size(1), batch.target_output.size(1)])).tolist()
+        rounded = round_length(np.array([batch.source.size(1), batch.target_output.size(1)]))
+        source, target = np.minimum(rounded, self._longest(epoch)).tolist()  # a model's positions may end there
         return batch.padded(max(len(indices), self._tokens // max(source, target)), source, target)
 
     def state(self) -> dict[str, int]:
@@ -177,8 +179,14 @@ class Batches(Epochs[Batch]):
 
     def longest(self) -> tuple[int, int]:
         """Give the most tokens of any source and any target of this epoch, `</s>` included."""
-        examples = self.examples()
-        return int(examples.source.lengths.max(initial=0)) + 1, int(examples.target.lengths.max(initial=0)) + 1
+        return self._longest(self._epoch)
+
+    def _longest(self, epoch: int) -> tuple[int, int]:
+        if self._most is None or self._most[0] != epoch:
+            sides = (self.examples(epoch).source, self.examples(epoch).target)
+            source, target = (int(side.lengths.max(initial=0)) + 1 for side in sides)
+            self._most = epoch, (source, target)
+        return self._most[1]
 
     def examples(self, epoch: int | None = None) -> Examples:
         """Give the corpus of an epoch, encoded once; by default of the one in which we stand."""

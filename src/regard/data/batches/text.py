@@ -169,4 +169,4 @@ class Windows(_Text):
 
 def _batch(rows: NDArray[np.int64], indices: NDArray[np.int64], number: int) -> TextBatch:
     both = torch.from_numpy(rows)
-    return TextBatch(both[:, :-1], both[:, 1:], torch.from_numpy(indices.copy()), number)
+    return TextBatch(both[:, :-1].contiguous(), both[:, 1:].contiguous(), torch.from_numpy(indices.copy()), number)

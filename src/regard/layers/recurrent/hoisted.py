@@ -68,7 +68,7 @@ class HoistedLinear:
     def __init__(
         self, weight: Float[Tensor, "output_size input_size"], bias: Float[Tensor, " output_size"] | None
     ) -> None:
-        self._steps: dict[int, tuple[Tensor, Tensor]] = {}
+        self._steps: dict[int, tuple[int, Tensor, Tensor]] = {}
         self._count = 0
         device, dtype = weight.device.type, weight.dtype
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else dtype
@@ -87,7 +87,7 @@ class _Matrix(torch.autograd.Function):
     """Hands the matrix through; its gradient is computed here, when that of every step is known."""
 
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, steps: dict[int, tuple[Tensor, Tensor]]) -> Tensor:
+    def forward(ctx: Any, weight: Tensor, steps: dict[int, tuple[int, Tensor, Tensor]]) -> Tensor:
         ctx.steps, ctx.shape = steps, weight.shape
         ctx.set_materialize_grads(False)
         return weight.view_as(weight)
@@ -97,7 +97,11 @@ class _Matrix(torch.autograd.Function):
     def backward(ctx: Any, *_: Any) -> tuple[Tensor | None, None]:
         if not ctx.steps:
             return None, None
-        sides = zip(*ctx.steps.values(), strict=True)
+        now = torch._C._current_graph_task_id()  # others are left of passes that asked for no gradient of the matrix
+        steps = [(inputs, gradient) for task, inputs, gradient in ctx.steps.values() if task == now]
+        if not steps:
+            return None, None
+        sides = zip(*steps, strict=True)
         inputs, gradients = (torch.cat([item.flatten(0, -2) for item in items]) for items in sides)
         ctx.steps.clear()
         return gradients.mT @ inputs, None
@@ -108,7 +112,7 @@ class _Step(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, inputs: Tensor, weight: Tensor, steps: dict[int, tuple[Tensor, Tensor]], number: int
+        ctx: Any, inputs: Tensor, weight: Tensor, steps: dict[int, tuple[int, Tensor, Tensor]], number: int
     ) -> Tensor:
         ctx.save_for_backward(inputs, weight)
         ctx.steps, ctx.number = steps, number
@@ -118,5 +122,5 @@ class _Step(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
         inputs, weight = ctx.saved_tensors
-        ctx.steps[ctx.number] = (inputs, gradient)  # by number: a graph may be gone through more than once
+        ctx.steps[ctx.number] = (torch._C._current_graph_task_id(), inputs, gradient)
         return gradient @ weight, None, None, None

@@ -68,6 +68,8 @@ class EncodedCaptions:
 class CaptionJob:
     """Train on some pictures, validate on others."""
 
+    uncaptured = "batches have many shapes"
+
     def __init__(self, train: EncodedCaptions, valid: EncodedCaptions, settings: CaptionTrain, *, group: Group) -> None:
         self.settings, self.group, self.train, self.valid = settings, group, train, valid
         self.at_once = AT_ONCE

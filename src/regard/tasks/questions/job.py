@@ -51,6 +51,8 @@ class EncodedQuestions:
 class QuestionJob:
     """Train on some pictures, validate on others."""
 
+    uncaptured = "batches have many shapes"
+
     def __init__(
         self,
         train: EncodedQuestions,

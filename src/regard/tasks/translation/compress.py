@@ -15,7 +15,7 @@ from regard.models.folder import PARAMETERS, load_model, save_model
 from regard.models.statistical.translator import StatisticalModel
 from regard.tasks.model_folder import check_kind, open_model
 
-_COPIED = ("tokenizer.json", UNTRAINED)
+_COPIED = ("tokenizer.json", UNTRAINED, SHORTLIST)
 
 
 class Compressed(NamedTuple):

@@ -16,7 +16,7 @@ from regard.data.corpora.pair import words
 from regard.data.text.special import END, UNKNOWN
 from regard.data.text.tokenizer import Tokenizer, TokenizerPair
 from regard.decoding.search import Search
-from regard.errors import ArgumentError, brief
+from regard.errors import ArgumentError, ArgumentTypeError, brief
 from regard.tasks.translation.influence import influences
 from regard.tasks.translation.inputs import check_texts
 from regard.tasks.translation.markup.insertion import Links, Run
@@ -55,6 +55,11 @@ class Glossary:
 
     def __init__(self, terms: Mapping[str, str]) -> None:
         self._terms: dict[str, list[tuple[list[str], str]]] = {}
+        if not isinstance(terms, Mapping) or not all(isinstance(item, str) for pair in terms.items() for item in pair):
+            raise ArgumentTypeError(
+                "`terms` must be a dictionary of words and their translations, all strings; received "
+                f'{brief(repr(terms))}. Write {{"libro": "book"}}.'
+            )
         self.translations = list(terms.values())
         for term, translation in terms.items():
             divided = words(term.casefold())

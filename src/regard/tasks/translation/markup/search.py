@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import get_args
 
 from jaxtyping import Float
 from torch import Tensor
 
 from regard.decoding.search import Search
+from regard.errors import ArgumentError, near_miss
 from regard.tasks.translation.influence import influences
 from regard.tasks.translation.inputs import check_texts
 from regard.tasks.translation.markup.insertion import insert_marks
 from regard.tasks.translation.markup.marks import Marked, read_marks
-from regard.tasks.translation.markup.tokens import Form
+from regard.tasks.translation.markup.tokens import Form, Markup
 from regard.tasks.translation.result import Translation
 from regard.tasks.translation.terms import Glossary, Searching, search_with_terms
 
@@ -33,6 +35,9 @@ def search_marked(
     - `terms`: translations that outputs must have where the source has what they translate; see `search_with_terms`.
     """
     check_texts("texts", texts)
+    if form is not None and form not in get_args(Form):
+        forms = get_args(Markup)
+        raise ArgumentError(f'`markup` must be {", ".join(forms)} or None; received "{form}".{near_miss(form, forms)}')
     marked = None if form is None else [read_marks(text, form) for text in texts]
     plain = list(texts) if marked is None else [item.plain for item in marked]
     outputs = search_with_terms(
