@@ -145,7 +145,7 @@ def training(
 
 def _show_training(rows: "list[TrainingRow]", machine: dict[str, str]) -> None:
     caption = ", ".join(f"{key} {value}" for key, value in machine.items())
-    table = Table(title="training, whole steps", caption=caption, title_justify="left")
+    table = Table(title="training, whole steps; a ratio above 1 is quicker than the first row", caption=caption, title_justify="left")
     for heading in ("model", "sizes", "what"):
         table.add_column(heading, no_wrap=True)
     for heading in ("ms", "tokens/s", "ratio"):
@@ -158,7 +158,7 @@ def _show_training(rows: "list[TrainingRow]", machine: dict[str, str]) -> None:
 
 def _show_decoding(rows: "list[DecodingRow]", machine: dict[str, str]) -> None:
     caption = ", ".join(f"{key} {value}" for key, value in machine.items())
-    table = Table(title="decoding, outputs as long as the sources", caption=caption, title_justify="left")
+    table = Table(title="decoding, outputs as long as the sources; a ratio above 1 is quicker than transformers", caption=caption, title_justify="left")
     for heading in ("case", "search", "what"):
         table.add_column(heading, no_wrap=True)
     for heading in ("sentences/s", "words/s", "ratio"):
