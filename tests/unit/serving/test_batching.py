@@ -210,7 +210,7 @@ def test_every_client_gets_its_own_answer(models):
     translator = models["translator"]
     bodies = [{"text": [text], "beam": 1 + number % 2} for number, text in enumerate(sentences())]
     bodies += [{"text": list(sentences()[n : n + 5]), "beam": 2} for n in range(3)]
-    with serving({"translator": translator}, Limits(batch=8, wait=0.02)) as address:
+    with serving({"translator": translator}, Limits(batch=8, wait=0.02, delay=LONG)) as address:
         replies = ask_at_once(address, bodies)
     for body, reply in zip(bodies, replies, strict=True):
         offline = [translator.translate([text], Search(beam=body["beam"]))[0] for text in body["text"]]
