@@ -96,7 +96,7 @@ def run(
         contenders: dict[str, Contender] = {}
         peer = _transformers(case, beam, device, precision) if peers else None
         if peer is not None:
-            contenders["transformers"] = peer
+            contenders["transformers, float32" if precision == "int8" else "transformers"] = peer
         if device.type == "cuda":
             contenders |= {"regard": _ours(Captured(model), beam), "regard, step by step": _ours(model, beam)}
         else:

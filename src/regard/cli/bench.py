@@ -2,6 +2,7 @@
 
 import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -144,12 +145,8 @@ def training(
 
 
 def _show_training(rows: "list[TrainingRow]", machine: dict[str, str]) -> None:
-    caption = ", ".join(f"{key} {value}" for key, value in machine.items())
-    table = Table(title="training, whole steps; a ratio above 1 is quicker than the first row", caption=caption, title_justify="left")
-    for heading in ("model", "sizes", "what"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("ms", "tokens/s", "ratio"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    title = "training, whole steps; a ratio above 1 is quicker than the first row"
+    table = _table(title, machine, texts=("model", "sizes", "what"), numbers=("ms", "tokens/s", "ratio"))
     for row in rows:
         figures = (f"{row.milliseconds:.2f}", f"{row.tokens_per_second:,.0f}", f"{row.ratio:.2f}")
         table.add_row(row.case, row.sizes, row.contender, *figures)
@@ -157,17 +154,24 @@ def _show_training(rows: "list[TrainingRow]", machine: dict[str, str]) -> None:
 
 
 def _show_decoding(rows: "list[DecodingRow]", machine: dict[str, str]) -> None:
-    caption = ", ".join(f"{key} {value}" for key, value in machine.items())
-    table = Table(title="decoding, outputs as long as the sources; a ratio above 1 is quicker than transformers", caption=caption, title_justify="left")
-    for heading in ("case", "search", "what"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("sentences/s", "words/s", "ratio"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    title = "decoding, outputs as long as the sources; a ratio above 1 is quicker than the first row"
+    table = _table(title, machine, texts=("case", "search", "what"), numbers=("sentences/s", "words/s", "ratio"))
     for row in rows:
         search = "greedy" if row.beam == 1 else f"beam {row.beam}"
         figures = (f"{row.sentences_per_second:,.0f}", f"{row.words_per_second:,.0f}", f"{row.ratio:.2f}")
         table.add_row(row.case, search, row.contender, *figures)
     Console(width=max(Console().width, 100)).print(table)
+
+
+def _table(title: str, machine: dict[str, str], *, texts: Sequence[str], numbers: Sequence[str]) -> Table:
+    """Make a table with the machine below it."""
+    caption = ", ".join(f"{key} {value}" for key, value in machine.items())
+    table = Table(title=title, caption=caption, title_justify="left")
+    for heading in texts:
+        table.add_column(heading, no_wrap=True)
+    for heading in numbers:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
 
 
 def _check_device(device: str) -> None:

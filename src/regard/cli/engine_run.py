@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from regard.cli.progress import LineProgress
+from regard.cli.progress import LineProgress, keeping_lines
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ def find_engine(
 def run_lines(work: "Work", output: Path, engine: "Engine", *, overwrite: bool) -> list[dict[str, Any]]:
     """Run a job, show how far it is, and give the facts of every chunk."""
     from regard.scale.job import run_job
-    from regard.training.failure import is_disk_full
 
     size = sum(path.stat().st_size for path in work.inputs if path.is_file())
     progress, lines = LineProgress(size=size), 0
@@ -67,24 +66,8 @@ def run_lines(work: "Work", output: Path, engine: "Engine", *, overwrite: bool) 
         lines = done
         progress(done, size * blocks // max(1, total))
 
-    try:
-        facts = run_job(work, output, engine, overwrite=overwrite, watch=watch)
-        progress.print_line(f"{lines:,} lines in {output}")
-        return facts
-    except KeyboardInterrupt:
-        progress.close()
-        progress.print_line(f"regard: Stopped; {lines:,} lines are done and kept. The same command goes on.")
-        raise
-    except OSError as error:
-        if not is_disk_full(error):
-            raise
-        progress.close()
-        progress.print_line(
-            f"regard: The disk of {output} must have room for it; it is full. Make room: the same command goes on."
-        )
-        raise typer.Exit(1) from None
-    finally:
-        progress.close()
+    with keeping_lines(progress, output, lambda: lines):
+        return run_job(work, output, engine, overwrite=overwrite, watch=watch)
 
 
 def warn_of_lines(facts: Sequence[Mapping[str, Any]], reach: int) -> None:

@@ -2,8 +2,12 @@
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 
+import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -214,3 +218,27 @@ class LineProgress(Lines):
         if self._is_due():
             share = f" ({100 * size / self._size:.0f} %)" if self._size else ""
             self.print_line(f"{lines:,} lines{share}  {rate:,.0f}/s")
+
+
+@contextmanager
+def keeping_lines(progress: Lines, output: Path, done: Callable[[], int]) -> Iterator[None]:
+    """Write lines into a file inside; say at the end, or at a stop or a full disk, how many are `done` and kept."""
+    from regard.training.failure import is_disk_full
+
+    try:
+        yield
+        progress.print_line(f"{done():,} lines in {output}")
+    except KeyboardInterrupt:
+        progress.close()
+        progress.print_line(f"regard: Stopped; {done():,} lines are done and kept. The same command goes on.")
+        raise
+    except OSError as error:
+        if not is_disk_full(error):
+            raise
+        progress.close()
+        progress.print_line(
+            f"regard: The disk of {output} must have room for it; it is full. Make room: the same command goes on."
+        )
+        raise typer.Exit(1) from None
+    finally:
+        progress.close()

@@ -261,14 +261,13 @@ def _into_file(
     overwrite: bool,
     source: Path | None,
 ) -> None:
-    from regard.cli.progress import LineProgress
+    from regard.cli.progress import LineProgress, keeping_lines
     from regard.data.formats.paths import PACKED
     from regard.tasks.translation.files import CHUNK_LINES, translate_file
-    from regard.training.failure import is_disk_full
 
     plain = source is not None and source.is_file() and source.suffix not in PACKED
     progress = LineProgress(size=source.stat().st_size if source is not None and plain else None)
-    try:
+    with keeping_lines(progress, output, lambda: work.lines):
         translate_file(
             work,
             stream,
@@ -278,21 +277,6 @@ def _into_file(
             watch=progress,
             chunk_lines=CHUNK_LINES // 10 if work.settings.json else CHUNK_LINES,
         )
-        progress.print_line(f"{work.lines:,} lines in {output}")
-    except KeyboardInterrupt:
-        progress.close()
-        progress.print_line(f"regard: Stopped; {work.lines:,} lines are done and kept. The same command goes on.")
-        raise
-    except OSError as error:
-        if not is_disk_full(error):
-            raise
-        progress.close()
-        progress.print_line(
-            f"regard: The disk of {output} must have room for it; it is full. Make room: the same command goes on."
-        )
-        raise typer.Exit(1) from None
-    finally:
-        progress.close()
 
 
 @contextmanager

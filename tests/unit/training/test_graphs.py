@@ -219,3 +219,25 @@ def test_on_a_gpu_replayed_steps_are_eager_steps(tmp_path, precision):
         if captures:
             assert trainer._updater._graphs._captured
     torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_a_capture_that_fails_does_no_harm(tmp_path):
+    """A step that asks the device cannot be captured; dropout, which draws random numbers there, goes on."""
+    from regard.training.group import Group
+
+    job, watcher = few_shapes(Copying(noisy=False)), Silent()
+    inner = job.loss
+
+    def loss(model, batch):
+        result = inner(model, batch)
+        result.total.item()
+        return result
+
+    job.loss = loss
+    group = Group(device=torch.device("cuda", 0))
+    trainer = make_trainer(tmp_path, replace(SETTINGS, steps=40), job=job, watcher=watcher, group=group)
+    trainer.train()
+    assert len(watcher.notes) == 1
+    assert watcher.notes[0].startswith("Steps are not captured as CUDA graphs from here on, and so are slower: ")
+    assert torch.cuda.current_stream() == torch.cuda.default_stream()

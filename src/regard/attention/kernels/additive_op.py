@@ -123,12 +123,7 @@ def _(
     key: Tensor,
     vector: Tensor,
     value: Tensor,
-    mask: Tensor | None,
-    lengths: Tensor | None,
-    seed: Tensor | None,
-    low: int,
-    high: int,
-    dropout: float,
+    *_others: object,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return torch.empty_like(query), torch.empty_like(key), torch.empty_like(vector), torch.empty_like(value)
 

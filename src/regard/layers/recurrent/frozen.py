@@ -11,7 +11,6 @@ comes to the last word. A plain network has no gates: it is packed.
 """
 
 import warnings
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -24,14 +23,6 @@ SHUT = 1e4
 MORE = 8
 
 
-class Frozen(NamedTuple):
-    """What was read, as `layers.recurrent.encoder.Encoded`."""
-
-    memory: Float[Tensor, "batch length size"]
-    state: Float[Tensor, "batch layers size"]
-    cell: Float[Tensor, "batch layers size"] | None
-
-
 def can_freeze(recurrence: nn.RNNBase) -> bool:
     """Return whether there are gates to shut."""
     return isinstance(recurrence, nn.GRU | nn.LSTM) and bool(recurrence.bias) and not recurrence.proj_size
@@ -39,8 +30,10 @@ def can_freeze(recurrence: nn.RNNBase) -> bool:
 
 def run_frozen(
     recurrence: nn.RNNBase, embedding: Float[Tensor, "batch length features"], lengths: Int[Tensor, " batch"]
-) -> Frozen:
-    """Read each row up to its length, one layer after the other."""
+) -> tuple[
+    Float[Tensor, "batch length size"], Float[Tensor, "batch layers size"], Float[Tensor, "batch layers size"] | None
+]:
+    """Read each row up to its length, one layer after the other; give memory, state and cell as `Encoded` has them."""
     padding = torch.arange(embedding.size(1), device=embedding.device) >= lengths[:, None]
     last = (lengths - 1).clamp_min(0)[:, None, None]
     states, final, cells = embedding, [], []
@@ -55,7 +48,7 @@ def run_frozen(
             cells.append(_beside(cell))
         final.append(_beside(hidden))
         states = states.masked_fill(padding[..., None], 0.0)
-    return Frozen(states, torch.stack(final, dim=1), torch.stack(cells, dim=1) if cells else None)
+    return states, torch.stack(final, dim=1), torch.stack(cells, dim=1) if cells else None
 
 
 def _beside(state: Tensor) -> Tensor:

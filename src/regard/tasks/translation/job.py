@@ -41,15 +41,16 @@ class TranslationJob:
     ) -> None:
         self.settings, self.tokenizers, self.group = settings, tokenizers, group
         self.valid = list(valid)
+        self.uncaptured = "train.guided_alignment reads links from the CPU" if settings.guided_alignment else ""
+        captures = settings.graphs and settings.accumulate == 1 and not self.uncaptured
         self.batches = Batches(
             encode_training(train, tokenizers, settings, files=files, group=group),
             tokens=settings.batch_tokens,
             seed=settings.seed,
             rank=group.rank,
             ranks=group.ranks,
-            few_shapes=group.device.type == "cuda" and group.ranks == 1 and settings.graphs,
+            few_shapes=captures and group.device.type == "cuda" and group.ranks == 1,
         )
-        self.uncaptured = "train.guided_alignment reads links from the CPU" if settings.guided_alignment else ""
         self._held_out = encode_pairs(valid, tokenizers)
         self._translator: Translator | None = None
         self.at_once = settings.batch_tokens

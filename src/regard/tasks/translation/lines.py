@@ -174,7 +174,7 @@ class LineTranslator:
 
     def warnings(self) -> list[str]:
         """Describe what was not as it should be, and why a GPU was slower than it could be."""
-        reason = getattr(self.translator, "why_step_by_step", None)  # other engines have none
+        reason = self.translator.why_step_by_step
         slower = [] if reason is None else [f"The GPU decoded step by step, not by captured steps: {reason}."]
         return self.tally.warnings(self.translator.reach.source) + slower
 

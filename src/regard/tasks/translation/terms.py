@@ -31,6 +31,10 @@ class Searching(Protocol):
     tokenizers: TokenizerPair
     reach: Reach
 
+    @property
+    def why_step_by_step(self) -> str | None:
+        """Why the last search on a GPU was not run by captured steps; None where it was, and elsewhere."""
+
     def search(
         self,
         texts: Sequence[str],
