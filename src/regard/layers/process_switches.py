@@ -69,6 +69,7 @@ def capturing(device: torch.device) -> Iterator[None]:
         yield
         return
     stream = torch.cuda.current_stream(device)
+    torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)  # a capture has a stream of its own
     with _CAPTURING, torch.cuda.device(device), torch.cuda.stream(stream), _random_numbers_kept(device):
         yield
 

@@ -98,10 +98,11 @@ def test_no_call_waits_and_a_graph_can_be_captured(name: str, cuda: torch.device
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             captured = step()
-    x.copy_(draw(cuda, 8, 32, 64))
-    lengths.copy_(torch.randint(1, 33, (8,), device=cuda))
-    graph.replay()
-    for result, expected in zip(captured, step(), strict=True):
+        x.copy_(draw(cuda, 8, 32, 64))
+        lengths.copy_(torch.randint(1, 33, (8,), device=cuda))
+        graph.replay()
+        truth = step()
+    for result, expected in zip(captured, truth, strict=True):
         torch.testing.assert_close(result, expected, atol=0.05, rtol=0.05)
 
 

@@ -177,15 +177,16 @@ def _backward_with_log(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Do so for a loss that depends on the log normalizers too.
 
-    The kernel takes from the gradient of every score of a row the sum over features of gradient times context, times
-    the weight. One more feature, of value zero, puts the gradient of the log normalizer into that sum.
+    The gradient of a score is its weight times what its value contributes, the sum over features of gradient times
+    value, less the same sum for the context. One more feature, whose value is one, puts the gradient of the log
+    normalizer into the first sum; its context is said to be zero, so that it is not in the second.
     """
     kernel, causal, scale = settings
     query, key, value, bias, context, log = saved
     width = value.size(-1)
     query, key, value, context, gradient = (F.pad(item, (0, WIDTH)) for item in (query, key, value, context, gradient))
-    context[..., width] = -gradient_of_log
-    gradient[..., width] = 1.0
+    value[..., width] = 1.0
+    gradient[..., width] = gradient_of_log
     rest: list[Tensor] = []
     if kernel != "cpu":  # every kernel's log normalizers are the same numbers
         kernel, rest = "efficient", [torch.zeros((), dtype=torch.long, device=query.device) for _ in range(2)]
