@@ -23,9 +23,11 @@ def _normalizer(logits, vocabulary, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _store_losses(losses, row, rows, logits, answer, normalizer, total, vocabulary, smoothing, added):
-    """Write the loss of a row, with smoothing and without."""
-    of_right = tl.load(logits + answer).to(tl.float32)
+def _store_losses(losses, row, rows, of_right, normalizer, total, vocabulary, smoothing, added):
+    """Write the loss of a row, with smoothing and without, of the logit `of_right`.
+
+    That is read before the sums over the row, for which all threads wait: later, others write over it.
+    """
     tl.store(losses + row, normalizer - (1 - smoothing) * of_right - smoothing * total / vocabulary + added)
     tl.store(losses + rows + row, normalizer - of_right)
 
@@ -49,8 +51,9 @@ def row_kernel(
     own = logits + row * vocabulary
     if tl.load(counts + row):
         answer = tl.load(right + row)
+        of_right = tl.load(own + answer).to(tl.float32)
         normalizer, total = _normalizer(own, vocabulary, BLOCK)
-        _store_losses(losses, row, rows, own, answer, normalizer, total, vocabulary, smoothing, 0.0)
+        _store_losses(losses, row, rows, of_right, normalizer, total, vocabulary, smoothing, 0.0)
         for first in range(0, vocabulary, BLOCK):
             word = first + tl.arange(0, BLOCK)
             z = tl.load(own + word, mask=word < vocabulary, other=float("-inf")).to(tl.float32)
@@ -70,6 +73,8 @@ def pair_kernel(
     other = own + vocabulary
     if tl.load(counts + row):
         answer = tl.load(right + row)
+        right0 = tl.load(own + answer).to(tl.float32)
+        right1 = tl.load(other + answer).to(tl.float32)
         n0, total0 = _normalizer(own, vocabulary, BLOCK)
         n1, total1 = _normalizer(other, vocabulary, BLOCK)
         sum0 = tl.zeros([BLOCK], tl.float32)
@@ -84,8 +89,8 @@ def pair_kernel(
         mean0 = tl.sum(sum0, axis=0)
         mean1 = tl.sum(sum1, axis=0)
         added = r_drop / 4 * (mean0 + mean1)
-        _store_losses(losses, row, rows, own, answer, n0, total0, vocabulary, smoothing, added)
-        _store_losses(losses, row + 1, rows, other, answer, n1, total1, vocabulary, smoothing, added)
+        _store_losses(losses, row, rows, right0, n0, total0, vocabulary, smoothing, added)
+        _store_losses(losses, row + 1, rows, right1, n1, total1, vocabulary, smoothing, added)
         for first in range(0, vocabulary, BLOCK):
             word = first + tl.arange(0, BLOCK)
             inside = word < vocabulary

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from regard.models.word_loss import word_loss
-from unit.models.word_loss_interpreted import compare
+from unit.models.word_loss_interpreted import compare, compare_many
 
 PROGRAM = Path(__file__).with_name("word_loss_interpreted.py")
 
@@ -29,6 +29,11 @@ def test_in_the_interpreter_it_agrees_with_torch() -> None:
 @pytest.mark.gpu
 def test_on_a_gpu_it_agrees_with_torch() -> None:
     compare("cuda")
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_no_thread_reads_what_another_has_written_over() -> None:
+    compare_many("cuda")
 
 
 @pytest.mark.gpu
