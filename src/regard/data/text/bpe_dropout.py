@@ -8,7 +8,7 @@ is encoded with it, in whatever order, by however many processes. All words are 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import tokenizers
@@ -22,6 +22,17 @@ Integers: TypeAlias = NDArray[np.int64]
 Hashes: TypeAlias = NDArray[np.uint64]
 
 _AT_ONCE = 4096
+
+
+class Spelled(NamedTuple):
+    """Texts as characters, one text after the other."""
+
+    ids: NDArray[np.int32]
+    """The token of each character."""
+    word: NDArray[np.int32]
+    """The word it is in, counted over all texts."""
+    lengths: Integers
+    """How many characters each text has."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,31 +76,53 @@ class BpeDropout:
 
         With probability 0 the result is that of the tokenizer itself, with 1 it is single characters.
         """
+        return self.encode(self.spell(texts), probability=probability, seed=seed, epoch=epoch, indices=indices)
+
+    def spell(self, texts: Sequence[str]) -> "list[Spelled]":
+        """Divide `texts` into characters, some thousand at a time: what `encode` starts from in every epoch."""
+        return [self._spell(texts[start : start + _AT_ONCE]) for start in range(0, len(texts), _AT_ONCE)]
+
+    def encode(
+        self,
+        spelled: "Sequence[Spelled]",
+        *,
+        probability: float,
+        seed: int,
+        epoch: int,
+        indices: Sequence[int] | None = None,
+    ) -> Ragged:
+        """Join the characters of texts as `encode_batch` does."""
         if not 0 <= probability <= 1:
             raise ArgumentError(f"`probability` must be from 0 to 1; received {probability}.")
-        numbers = np.arange(len(texts)) if indices is None else np.asarray(indices)
-        if len(numbers) != len(texts):
-            raise ArgumentError(
-                f"`indices` must number the {len(texts)} texts; received {len(numbers)}. Give one for each."
-            )
+        count = sum(len(part.lengths) for part in spelled)
+        numbers = np.arange(count) if indices is None else np.asarray(indices)
+        if len(numbers) != count:
+            raise ArgumentError(f"`indices` must number the {count} texts; received {len(numbers)}. Give one for each.")
         keys = _mix(np.array([seed % 2**64], dtype=np.uint64))
         keys = _mix(_mix(keys + np.uint64(epoch)) + numbers.astype(np.uint64))
-        parts = []
-        for start in range(0, len(texts), _AT_ONCE):
-            here = slice(start, start + _AT_ONCE)
-            parts.append(self._encode(texts[here], keys[here], probability))
-        return Ragged.concatenate(parts)
+        starts = np.cumsum([0, *(len(part.lengths) for part in spelled)])
+        return Ragged.concatenate(
+            [
+                self._encode(part, keys[start : start + len(part.lengths)], probability)
+                for part, start in zip(spelled, starts[:-1], strict=True)
+            ]
+        )
 
-    def _encode(self, texts: Sequence[str], keys: Hashes, probability: float) -> Ragged:
+    def _spell(self, texts: Sequence[str]) -> "Spelled":
         encodings = self.characters.encode_batch(list(texts))
         ids = Ragged.from_lists(item.ids for item in encodings)
         word_ids = Ragged.from_lists([number or 0 for number in item.word_ids] for item in encodings)
         sentence = np.repeat(np.arange(len(texts)), ids.lengths)
-        index = np.arange(len(sentence)) - ids.offsets[sentence]
-        key = _mix(keys[sentence] + index.astype(np.uint64))
         border = (np.diff(sentence, prepend=-1) != 0) | (np.diff(word_ids.values, prepend=-1) != 0)
-        symbols, indices = self._merge(ids.values.astype(np.int64), np.cumsum(border) - 1, key, probability)
-        lengths = np.bincount(sentence[indices], minlength=len(texts))
+        return Spelled(ids.values.astype(np.int32), np.cumsum(border, dtype=np.int32) - 1, ids.lengths)
+
+    def _encode(self, spelled: "Spelled", keys: Hashes, probability: float) -> Ragged:
+        ids, word, counts = spelled
+        sentence = np.repeat(np.arange(len(counts)), counts)
+        index = np.arange(len(sentence)) - (np.cumsum(counts) - counts)[sentence]
+        key = _mix(keys[sentence] + index.astype(np.uint64))
+        symbols, indices = self._merge(ids.astype(np.int64), word.astype(np.int64), key, probability)
+        lengths = np.bincount(sentence[indices], minlength=len(counts))
         return Ragged(values=symbols.astype(np.int32), offsets=np.concatenate([[0], np.cumsum(lengths)]))
 
     def _merge(self, symbols: Integers, word: Integers, key: Hashes, probability: float) -> tuple[Integers, Integers]:
