@@ -72,10 +72,7 @@ class BpeDropout:
     def encode_batch(
         self, texts: Sequence[str], *, probability: float, seed: int, epoch: int, indices: Sequence[int] | None = None
     ) -> Ragged:
-        """Divide `texts`, each merge left out with `probability`; `indices` number the sentences, from 0 by default.
-
-        With probability 0 the result is that of the tokenizer itself, with 1 it is single characters.
-        """
+        """Divide `texts`: `spell` and `encode` in one."""
         return self.encode(self.spell(texts), probability=probability, seed=seed, epoch=epoch, indices=indices)
 
     def spell(self, texts: Sequence[str]) -> "list[Spelled]":
@@ -91,7 +88,10 @@ class BpeDropout:
         epoch: int,
         indices: Sequence[int] | None = None,
     ) -> Ragged:
-        """Join the characters of texts as `encode_batch` does."""
+        """Join characters, each merge left out with `probability`; `indices` number the texts, from 0 by default.
+
+        With probability 0 the result is that of the tokenizer itself, with 1 it is single characters.
+        """
         if not 0 <= probability <= 1:
             raise ArgumentError(f"`probability` must be from 0 to 1; received {probability}.")
         count = sum(len(part.lengths) for part in spelled)

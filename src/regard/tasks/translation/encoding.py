@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -54,8 +55,10 @@ def encode_training(
     encode = _dropping(tokenizers, settings) if settings.bpe_dropout else _plain(tokenizers)
     of_epoch: Callable[[int], Examples]
     if not isinstance(pairs, StreamedPairs):
-        held = list(pairs)
-        of_epoch = partial(_in_memory, held, encode)
+        if settings.bpe_dropout:
+            again = _dropping_again(list(pairs), tokenizers, settings)
+            return _Ahead(again) if group.device.type == "cuda" else again
+        of_epoch = partial(_in_memory, list(pairs), encode)
     elif files is None:
         raise ArgumentError("`files` must say where the tokens of streamed pairs go; received None.")
     else:
@@ -85,20 +88,54 @@ def _dropping(tokenizers: TokenizerPair, settings: TranslationTrain) -> _Encode:
 
     def encode(pairs: Sequence[Pair], epoch: int, first: int) -> tuple[Ragged, Ragged]:
         source, target = (
-            merge.encode_batch(
-                texts,
+            merge.encode(
+                merge.spell(texts),
                 probability=settings.bpe_dropout,
                 seed=2 * settings.seed + side,
                 epoch=epoch,
                 indices=range(first, first + len(pairs)),
             )
-            for side, (merge, texts) in enumerate(
-                zip(merges, ([pair.source for pair in pairs], [pair.target for pair in pairs]), strict=True)
-            )
+            for side, (merge, texts) in enumerate(zip(merges, _texts(pairs), strict=True))
         )
         return source, target
 
     return encode
+
+
+def _dropping_again(
+    pairs: Sequence[Pair], tokenizers: TokenizerPair, settings: TranslationTrain
+) -> Callable[[int], Examples]:
+    """Do the same for pairs that are held in memory, which are divided into characters once."""
+    merges = BpeDropout.of(tokenizers.source), BpeDropout.of(tokenizers.target)
+    spelled = [merge.spell(texts) for merge, texts in zip(merges, _texts(pairs), strict=True)]
+
+    def encode(epoch: int) -> Examples:
+        source, target = (
+            merge.encode(texts, probability=settings.bpe_dropout, seed=2 * settings.seed + side, epoch=epoch)
+            for side, (merge, texts) in enumerate(zip(merges, spelled, strict=True))
+        )
+        return Examples(source=source, target=target)
+
+    return encode
+
+
+def _texts(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
+    return [pair.source for pair in pairs], [pair.target for pair in pairs]
+
+
+class _Ahead:
+    """Encodes the next epoch in a thread of its own while a GPU trains on this one."""
+
+    def __init__(self, encode: Callable[[int], Examples]) -> None:
+        self._encode = encode
+        self._thread = ThreadPoolExecutor(1, "encoding")
+        self._next: tuple[int, Future[Examples]] | None = None
+
+    def __call__(self, epoch: int) -> Examples:
+        ahead, self._next = self._next, None
+        examples = ahead[1].result() if ahead is not None and ahead[0] == epoch else self._encode(epoch)
+        self._next = epoch + 1, self._thread.submit(self._encode, epoch + 1)
+        return examples
 
 
 def _in_memory(pairs: list[Pair], encode: _Encode, epoch: int) -> Examples:
