@@ -75,30 +75,7 @@ class TranslationJob:
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Sum smoothed cross-entropy, and what the switches add, over the target tokens."""
         assert isinstance(model, Model)
-        settings = self.settings
-        if settings.r_drop:
-            batch = _twice(batch)
-        read = model.read(batch.source, batch.source_lengths, batch.target_input, weights=settings.guided_alignment > 0)
-        words = word_loss(
-            read.features,
-            model.output,
-            batch.target_output,
-            smoothing=settings.label_smoothing,
-            r_drop=settings.r_drop,
-        )
-        share = 0.5 if settings.r_drop else 1.0  # the batch is there twice
-        result = Loss(share * words.total, share * words.cross_entropy)
-        if settings.guided_alignment:
-            # One head of the last layer but one: Garg et al. (2019), section 4.2, arXiv:1909.02074.
-            if read.weights is None:
-                raise ArgumentError(
-                    "`train.guided_alignment` must be 0 for a model without attention; received "
-                    f"{settings.guided_alignment:g}."
-                )
-            attended = read.weights[:, max(0, read.weights.size(1) - 2), 0]
-            guided = alignment_loss(attended, gold_weights(batch)) * share
-            result = result._replace(total=result.total + settings.guided_alignment * guided)
-        return result
+        return translation_loss(model, batch, self.settings)
 
     def validate(self, model: nn.Module) -> Validated:
         """Measure cross-entropy on all held-out pairs, BLEU and chrF on the first of them."""
@@ -130,6 +107,33 @@ class TranslationJob:
 
     def _held_out_batches(self) -> Batches:
         return Batches(self._held_out, tokens=self.at_once, shuffle=False)
+
+
+def translation_loss(model: Model, batch: Batch, settings: TranslationTrain) -> Loss:
+    """Sum smoothed cross-entropy, and what the switches add, over the target tokens."""
+    if settings.r_drop:
+        batch = _twice(batch)
+    read = model.read(batch.source, batch.source_lengths, batch.target_input, weights=settings.guided_alignment > 0)
+    words = word_loss(
+        read.features,
+        model.output,
+        batch.target_output,
+        smoothing=settings.label_smoothing,
+        r_drop=settings.r_drop,
+    )
+    share = 0.5 if settings.r_drop else 1.0  # the batch is there twice
+    result = Loss(share * words.total, share * words.cross_entropy)
+    if settings.guided_alignment:
+        # One head of the last layer but one: Garg et al. (2019), section 4.2, arXiv:1909.02074.
+        if read.weights is None:
+            raise ArgumentError(
+                "`train.guided_alignment` must be 0 for a model without attention; received "
+                f"{settings.guided_alignment:g}."
+            )
+        attended = read.weights[:, max(0, read.weights.size(1) - 2), 0]
+        guided = alignment_loss(attended, gold_weights(batch)) * share
+        result = result._replace(total=result.total + settings.guided_alignment * guided)
+    return result
 
 
 def _twice(batch: Batch) -> Batch:
