@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     )
     from regard.client import Client as Client
     from regard.inspection.trace.inspected import inspect as inspect
+    from regard.pretrained.shipped import list_models as list_models
     from regard.tasks.calls import (
         align as align,
         compare as compare,
@@ -105,6 +106,7 @@ _HOMES = {
     ],
     "regard.client": ["Client"],
     "regard.inspection.trace.inspected": ["inspect"],
+    "regard.pretrained.shipped": ["list_models"],
     "regard.tasks.calls": ["align", "compare", "evaluate"],
     "regard.tasks.load": ["load"],
     "regard.tasks.run_list": ["list_runs"],

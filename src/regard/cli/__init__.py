@@ -22,6 +22,7 @@ from regard.cli.export import export
 from regard.cli.flags import Command
 from regard.cli.generate import generate
 from regard.cli.inspect import inspect
+from regard.cli.models import models
 from regard.cli.outcome import Commands, ending
 from regard.cli.push import push
 from regard.cli.runs import runs
@@ -47,6 +48,7 @@ for command in (
     demo,
     train,
     runs,
+    models,
     translate,
     compress,
     classify,
