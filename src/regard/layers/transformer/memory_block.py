@@ -6,9 +6,9 @@ from typing import NamedTuple
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.attention import Mask
+from regard.attention import Mask, Padding
 from regard.errors import ArgumentError
-from regard.layers.attention_layer import attend_to
+from regard.layers.attention_layer import attend_to, remember_keys
 from regard.layers.memory import Memory
 from regard.layers.transformer.residual import Norm, Residual, width_of
 
@@ -38,7 +38,7 @@ class TransformerMemoryBlock(nn.Module):
     >>> from regard.layers.mechanisms.multi_head import MultiHeadAttention
     >>> from regard.layers.transformer.feed_forward import FeedForward
     >>> block = TransformerMemoryBlock([MultiHeadAttention(8, 2)], FeedForward(8, 32))
-    >>> memory = block.attentions[0].remember(torch.zeros(2, 3, 8))
+    >>> memory = block.remember(0, torch.zeros(2, 3, 8))
     >>> block(torch.zeros(2, 5, 8), [memory]).states.shape
     torch.Size([2, 5, 8])
     """
@@ -61,6 +61,16 @@ class TransformerMemoryBlock(nn.Module):
         )
         self.feed_forward = feed_forward
         self.feed_forward_residual = Residual(self.size, norm=norm, dropout=dropout, epsilon=epsilon, bias=bias)
+
+    def remember(
+        self,
+        number: int,
+        key: Float[Tensor, "batch key key_size"],
+        value: Float[Tensor, "batch key value_size"] | None = None,
+        mask: Bool[Tensor, "batch key"] | Padding | None = None,
+    ) -> Memory:
+        """Project a memory for the attention of this number, once."""
+        return remember_keys(self.attentions[number], key, value, mask)
 
     def forward(
         self,

@@ -94,11 +94,12 @@ class MaskedPredictor(nn.Module):
         others: Mask = Not(Window(0, 0))
         padding = padding_mask(target_lengths, target)
         others = others if padding is None else others & padding
-        *blocks, last = self.decoder
+        *blocks, last = (block for block in self.decoder if isinstance(block, TransformerMemoryBlock))
         for block in blocks:
-            states = block(states, [block.attentions[0].remember(words)], masks=[others]).states
-        memories = [last.attentions[0].remember(words), last.attentions[1].remember(keys, values)]
+            states = block(states, [block.remember(0, words)], masks=[others]).states
+        memories = [last.remember(0, words), last.remember(1, keys, values)]
         output = last(states, memories, masks=[others, reachable], return_weights=True)
+        assert output.weights is not None
         return MaskedRead(self.decoder_norm(output.states), output.weights)
 
     def _encode(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Padding | None]:
