@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
@@ -41,6 +41,17 @@ def smoothed_cross_entropy(
         return Loss(cross_entropy, cross_entropy.detach())
     spread = -log_probabilities.mean(-1).where(real, 0).sum()
     return Loss((1 - smoothing) * cross_entropy + smoothing * spread, cross_entropy.detach())
+
+
+def gold_weights(links: Bool[Tensor, "batch target source"]) -> Float[Tensor, "batch target source"]:
+    """Spread each target token's weight evenly over the source tokens it is linked to; rows without links are zero.
+
+    >>> gold_weights(torch.tensor([[[True, True, False], [False, False, False]]]))
+    tensor([[[0.5000, 0.5000, 0.0000],
+             [0.0000, 0.0000, 0.0000]]])
+    """
+    gold = links.float()
+    return gold / gold.sum(-1, keepdim=True).clamp_min(1.0)
 
 
 def alignment_loss(

@@ -17,12 +17,11 @@ from regard.evaluation.bleu import score
 from regard.models.sequence.build import Model
 from regard.models.word_loss import word_loss
 from regard.tasks.translation.encoding import TrainingFiles, encode_pairs, encode_portions, encode_training
-from regard.tasks.translation.links import gold_weights
 from regard.tasks.translation.model import Translator
 from regard.tasks.translation.samples import make_samples
 from regard.tasks.translation.settings import TranslationTrain
 from regard.training.group import Group
-from regard.training.loss import Loss, alignment_loss
+from regard.training.loss import Loss, alignment_loss, gold_weights
 from regard.training.watch import Validated
 
 
@@ -41,8 +40,7 @@ class TranslationJob:
     ) -> None:
         self.settings, self.tokenizers, self.group = settings, tokenizers, group
         self.valid = list(valid)
-        self.uncaptured = "train.guided_alignment reads links from the CPU" if settings.guided_alignment else ""
-        captures = settings.graphs and settings.accumulate == 1 and not self.uncaptured
+        captures = settings.graphs and settings.accumulate == 1
         self.batches = Batches(
             encode_training(train, tokenizers, settings, files=files, group=group),
             tokens=settings.batch_tokens,
@@ -131,7 +129,8 @@ def translation_loss(model: Model, batch: Batch, settings: TranslationTrain) -> 
                 f"{settings.guided_alignment:g}."
             )
         attended = read.weights[:, max(0, read.weights.size(1) - 2), 0]
-        guided = alignment_loss(attended, gold_weights(batch)) * share
+        assert batch.links is not None
+        guided = alignment_loss(attended, gold_weights(batch.links)) * share
         result = result._replace(total=result.total + settings.guided_alignment * guided)
     return result
 
@@ -146,5 +145,5 @@ def _twice(batch: Batch) -> Batch:
         batch.target_output[rows],
         batch.target_lengths[rows],
         batch.indices[rows],
-        None if batch.links is None else batch.links + batch.links,
+        None if batch.links is None else batch.links[rows],
     )

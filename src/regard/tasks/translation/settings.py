@@ -129,11 +129,6 @@ class Config:
                 f'train.bpe_dropout: must be 0 for tokenizer.kind = "{self.tokenizer.kind}", which has no merges to '
                 f'drop; received {self.train.bpe_dropout:g}. Set tokenizer.kind = "bpe".'
             )
-        if self.train.bpe_dropout and self.train.guided_alignment:
-            raise ArgumentError(
-                "train.guided_alignment: must be 0 with train.bpe_dropout, under which tokens change in every epoch "
-                f"and links with them; received {self.train.guided_alignment:g}."
-            )
 
 
 class DataSize(NamedTuple):
