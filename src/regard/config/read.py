@@ -114,8 +114,8 @@ def load_toml(path: Path) -> dict[str, Any]:
         return read_toml(path)
     except OSError as error:
         raise ArgumentError(
-            f"`--config` must be a TOML file; {path} cannot be read ({error.strerror}). "
-            "Write one with --print-config > my.toml."
+            f"`recipe` must be a TOML file of settings; {path} cannot be read ({error.strerror}). Write one with "
+            "--print-config > my.toml."
         ) from error
 
 
