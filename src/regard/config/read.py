@@ -140,6 +140,29 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, Any]:
     return tables
 
 
+def plain_values(settings: type[Any], table: Table) -> dict[str, Any]:
+    """Give a table whose values of the command line have the types of their keys, as a file has them.
+
+    >>> from regard.config.train import Train
+    >>> plain_values(Train, parse_assignments(["steps=500", "device=3", "schedule.rate=1e-3", "graphs=false"]))
+    {'steps': 500, 'device': '3', 'schedule': {'rate': 0.001}, 'graphs': False}
+    """
+    return _typed([settings], table)
+
+
+def _typed(kinds: Sequence[type[Any]], table: Table) -> dict[str, Any]:
+    result = {}
+    for name, value in table.items():
+        hints = [choice for kind in kinds for choice in _choices(typing.get_type_hints(kind).get(name, str))]
+        inner = [hint for hint in hints if is_dataclass(hint)]
+        if isinstance(value, Mapping):
+            result[name] = _typed(typing.cast(list[type[Any]], inner), value)
+        else:
+            is_text = str in hints or any(get_origin(hint) is Literal for hint in hints)
+            result[name] = _parse(value, str if is_text else int)
+    return result
+
+
 def check_tables(settings: type[Any], table: Table) -> None:
     """Raise where a value stands for a part of the settings, which is a table.
 
