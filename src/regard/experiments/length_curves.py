@@ -58,11 +58,9 @@ def models(size: int) -> list[Model]:
 def measure_on_text(settings: Settings, text: TextRuns) -> Result:
     """Train five models, as many at a time as there are jobs, and score all by length."""
     found = train_models(models(text.on_text.size), text, seed=settings.seed, watch=settings.watch)
+    title = f"BLEU by source length, {next(iter(found.values())).signature}"
     return Result(
-        tables={
-            "BLEU by source length": [_row(name, item) for name, item in found.items()],
-            "Test sentences": [_counts(found)],
-        },
+        tables={title: [_row(*item) for item in found.items()], "Test sentences": [_counts(found)]},
         figure=_draw(found),
         reading=_read(found),
     )
@@ -73,7 +71,7 @@ def _row(name: str, item: Measured) -> Row:
     row: Row = {"model": kind.name, "trained on": f"up to {kind.longest} words"}
     row |= {f"{length} words": value for length, value in item.by_length.items()}
     row |= {"all": item.bleu, "perplexity": item.perplexity, "parameters": item.parameters}
-    return row | {"steps": item.steps, "seconds": item.seconds, "BLEU": item.signature}
+    return row | {"steps": item.steps, "seconds": item.seconds}
 
 
 def _counts(found: dict[str, Measured]) -> Row:
@@ -132,7 +130,7 @@ def _read_transformer(found: dict[str, Measured], longest: str) -> str:
     sizes = f"{one.parameters / 1e6:.1f} million parameters against {other.parameters / 1e6:.1f}"
     times = f"{one.seconds:.0f} s of training against {other.seconds:.0f}"
     return (
-        f"Beside attention the Transformer has {sizes} and {times}; it reaches {one.bleu:.1f} BLEU against "
-        f"{other.bleu:.1f}, and at {longest} words {one.by_length[longest]:.1f} against {other.by_length[longest]:.1f}: "
+        f"Beside attention the Transformer has {sizes} and {times}. It reaches {one.bleu:.1f} BLEU against "
+        f"{other.bleu:.1f}, at {longest} words {one.by_length[longest]:.1f} against {other.by_length[longest]:.1f}, so "
         f"it is {'ahead' if one.bleu > other.bleu else 'behind'} in so short a training."
     )

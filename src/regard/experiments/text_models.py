@@ -23,7 +23,7 @@ from regard.data.corpora.pair import Pair
 from regard.data.formats.pharaoh import Lengths, format_links, read_links
 from regard.errors import ArgumentError, TrainingError
 from regard.experiments.experiment import Watch
-from regard.experiments.text_worker import EDGES, Measured, work
+from regard.experiments.text_worker import EDGES, Measured, is_answered, work
 from regard.files import read_json, write_text
 from regard.tasks.recipe import OnText, Recipe
 from regard.tasks.translation.settings import Config
@@ -183,8 +183,9 @@ def _watch_part(watch: Watch, name: str, number: int, count: int) -> Callable[[f
 
 def _work_at_once(names: Sequence[str], requests: Sequence[Path], text: TextRuns, watch: Watch) -> None:
     """Give each request to a process of its own, some at a time, until all are done or one has failed."""
-    waiting, running = list(zip(names, requests, strict=True)), dict[str, subprocess.Popen[bytes]]()
-    done = list[str]()
+    done = [name for name, path in zip(names, requests, strict=True) if is_answered(read_json(path).table())]
+    waiting = [(name, path) for name, path in zip(names, requests, strict=True) if name not in done]
+    running = dict[str, subprocess.Popen[bytes]]()
     try:
         while waiting or running:
             while waiting and len(running) < text.jobs:
@@ -207,7 +208,7 @@ def _work_at_once(names: Sequence[str], requests: Sequence[Path], text: TextRuns
 
 def _start(request: Path, log: Path) -> "subprocess.Popen[bytes]":
     with log.open("wb") as file:
-        command = [sys.executable, "-m", "regard.experiments.text_worker", str(request)]
+        command = [sys.executable, "-c", "from regard.experiments.text_worker import main; main()", str(request)]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
 
 

@@ -1,4 +1,4 @@
-"""One model of an experiment on a text: trained, or gone on with, and measured. `python -m` this file takes a request.
+"""One model of an experiment on a text: trained, or gone on with, and measured; in a process of its own by `main`.
 
 A request is a JSON object that `text_models` writes. What was measured is kept beside the request's digest, so that the
 same request is answered from it.
@@ -61,9 +61,7 @@ class Measured:
 
 def work(request: Mapping[str, Any], *, watch: Callable[[float], None] | None = None) -> None:
     """Train and measure what a request asks for, and write the figures; nothing is done twice."""
-    measured = Path(str(request["measured"]))
-    digest = _digest(request)
-    if measured.is_file() and json.loads(measured.read_text(encoding="utf-8")).get("request") == digest:
+    if is_answered(request):
         return
     out = Path(str(request["out"]))
 
@@ -80,7 +78,14 @@ def work(request: Mapping[str, Any], *, watch: Callable[[float], None] | None = 
         beam=int(request["beam"]),
         spent=read_written(RunFolder(out).figures, advice="Remove it, and the same command measures again."),
     )
-    write_text(measured, json.dumps({"request": digest, "figures": asdict(figures)}, indent=1))
+    text = json.dumps({"request": _digest(request), "figures": asdict(figures)}, indent=1)
+    write_text(Path(str(request["measured"])), text)
+
+
+def is_answered(request: Mapping[str, Any]) -> bool:
+    """Return whether the figures of a request are there, of the same settings and pairs."""
+    measured = Path(str(request["measured"]))
+    return measured.is_file() and json.loads(measured.read_text(encoding="utf-8")).get("request") == _digest(request)
 
 
 def measure_model(
@@ -146,7 +151,8 @@ def _digest(request: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Do what the request says that the command line names."""
     try:
         work(read_json(Path(sys.argv[1])).table())
     except RegardError as error:

@@ -1,7 +1,6 @@
 """Every illness is made, and found with its number and what to do; a healthy run has none."""
 
 import json
-import random
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,18 +19,9 @@ from regard.tasks.doctor.training_checks import Course, check_training, describe
 from regard.tasks.doctor.vocabulary_checks import check_vocabulary
 from regard.tasks.training import read_keys
 from unit.tasks.small_run import make_run, write_files
+from unit.tasks.word_pairs import make_pairs, write_pairs
 
 COURSE = Course(steps=100, epochs=2, falling=0.1)
-SPANISH = ["uno", "dos", "tres", "casa", "gato", "perro", "rojo", "verde", "come", "duerme"]
-ENGLISH = ["one", "two", "three", "house", "cat", "dog", "red", "green", "eats", "sleeps"]
-WORDS = dict(zip(SPANISH, ENGLISH, strict=True))
-
-
-def make_pairs(count, seed=0):
-    drawn = random.Random(seed)
-    for _ in range(count):
-        words = drawn.choices(SPANISH, k=drawn.randint(2, 8))
-        yield Pair(source=" ".join(words), target=" ".join(WORDS[word] for word in words))
 
 
 def report(step, loss, **others):
@@ -165,14 +155,6 @@ def test_data_that_is_swapped_equal_or_shifted():
     found = ill(check_pairs(shifted, []))
     assert set(found) == {"lengths of both sides go together"}
     assert abs(found["lengths of both sides go together"].value) < 0.3
-
-
-def write_pairs(folder, pairs, name="a"):
-    folder.mkdir(exist_ok=True)
-    pairs = list(pairs)
-    for side in ("source", "target"):
-        (folder / f"{name}.{side}").write_text("".join(f"{getattr(pair, side)}\n" for pair in pairs))
-    return {side: str(folder / f"{name}.{side}") for side in ("source", "target")}
 
 
 def test_a_run_that_learned_is_healthy_and_one_with_swapped_validation_is_not(tmp_path):

@@ -62,7 +62,9 @@ def here(tmp_path, monkeypatch):
 
 def test_files_are_found_compressed_or_not_and_else_where_to_get_them(here):
     recipe = read_recipe("small.toml")
-    with pytest.raises(DataError, match=r"^data.source: must be a file that small.toml reads, .*; received data/a.es, "):
+    with pytest.raises(
+        DataError, match=r"^data.source: must be a file that small.toml reads, .*; received data/a.es, "
+    ):
         recipe.prepare({})
     with pytest.raises(DataError, match=r"which is not there. They are at example.org; put them into data.$"):
         recipe.prepare({})
@@ -92,7 +94,7 @@ def test_what_is_no_recipe_is_refused(here):
         read_recipe("bad.toml")
     with pytest.raises(ArgumentError, match=r"`recipe` must be a TOML file of settings; absent.toml cannot be read"):
         read_recipe("absent.toml")
-    with pytest.raises(ArgumentError, match="`task` must be translate, that of small.toml, or be left out; received"):
+    with pytest.raises(ArgumentError, match=r"`task` must be translate, that of small.toml, or be left out; received"):
         read_recipe("small.toml", task="classify")
     (here / "plain.toml").write_text("[train]\nsteps = 3\n")
     assert read_recipe("plain.toml", task="classify").settings == {"train": {"steps": 3}}
