@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from regard.scale.job import Engine
 
 _FIRST = 1_000
-"""References by which tokenized text is told from plain text."""
+"""References that show whether the text is tokenized."""
 
 
 def evaluate_over(

@@ -57,12 +57,12 @@ def models(size: int) -> list[Model]:
 
 def measure_on_text(settings: Settings, text: TextRuns) -> Result:
     """Train five models, as many at a time as there are jobs, and score all by length."""
-    found = train_models(models(text.on_text.size), text, seed=settings.seed, watch=settings.watch)
-    title = f"BLEU by source length, {next(iter(found.values())).signature}"
+    figures = train_models(models(text.on_text.size), text, seed=settings.seed, watch=settings.watch)
+    title = f"BLEU by source length, {next(iter(figures.values())).signature}"
     return Result(
-        tables={title: [_row(*item) for item in found.items()], "Test sentences": [_counts(found)]},
-        figure=_draw(found),
-        reading=_read(found),
+        tables={title: [_row(*item) for item in figures.items()], "Test sentences": [_counts(figures)]},
+        figure=_draw(figures),
+        reading=_read(figures),
     )
 
 
@@ -74,40 +74,40 @@ def _row(name: str, item: Measured) -> Row:
     return row | {"steps": item.steps, "seconds": item.seconds}
 
 
-def _counts(found: dict[str, Measured]) -> Row:
-    return dict(next(iter(found.values())).sentences)
+def _counts(figures: dict[str, Measured]) -> Row:
+    return dict(next(iter(figures.values())).sentences)
 
 
-def _draw(found: dict[str, Measured]) -> Figure:
+def _draw(figures: dict[str, Measured]) -> Figure:
     figure, [axes] = panels(1, 1, size=(6.5, 3.8), titles=["BLEU by source length"])
-    bins = _bins(found)
+    bins = _bins(figures)
     across = list(range(len(bins)))
     lines = [
         (f"{KINDS[name].name}, to {KINDS[name].longest}", across, [item.by_length[length] for length in bins])
-        for name, item in found.items()
+        for name, item in figures.items()
     ]
-    colors = [KINDS[name].color for name in found]
+    colors = [KINDS[name].color for name in figures]
     draw_lines(axes, lines, xlabel="words in the source", ylabel="BLEU", colors=colors, limits=(0, None))
     axes.set_xticks(across, bins)
     return figure
 
 
-def _bins(found: dict[str, Measured]) -> list[str]:
+def _bins(figures: dict[str, Measured]) -> list[str]:
     """Give the bins that have enough sentences, or all where none has."""
-    sentences = next(iter(found.values())).sentences
+    sentences = next(iter(figures.values())).sentences
     return [length for length, count in sentences.items() if count >= FEW] or list(sentences)
 
 
-def _read(found: dict[str, Measured]) -> tuple[str, str, str]:
-    bins = _bins(found)
-    return _read_lengths(found, bins), _read_order(found), _read_transformer(found, bins[-1])
+def _read(figures: dict[str, Measured]) -> tuple[str, str, str]:
+    bins = _bins(figures)
+    return _read_lengths(figures, bins), _read_order(figures), _read_transformer(figures, bins[-1])
 
 
-def _read_lengths(found: dict[str, Measured], bins: list[str]) -> str:
+def _read_lengths(figures: dict[str, Measured], bins: list[str]) -> str:
     """Compare what the fixed vector and attention lose from their best length to the longest."""
     lost, shown = list[float](), list[str]()
     for name in (f"fixed-{LONG}", f"attention-{LONG}"):
-        scores = found[name].by_length
+        scores = figures[name].by_length
         best = max(scores[length] for length in bins)
         lost.append(1 - scores[bins[-1]] / max(best, 1e-9))
         shown.append(f"from {best:.1f} to {scores[bins[-1]]:.1f}")
@@ -118,15 +118,16 @@ def _read_lengths(found: dict[str, Measured], bins: list[str]) -> str:
     )
 
 
-def _read_order(found: dict[str, Measured]) -> str:
-    wrong = [f"{one} over {other}" for one, other in pairwise(RANKED) if found[one].bleu <= found[other].bleu]
-    order = ", ".join(f"{name} {found[name].bleu:.1f}" for name in sorted(RANKED, key=lambda name: -found[name].bleu))
+def _read_order(figures: dict[str, Measured]) -> str:
+    wrong = [f"{one} over {other}" for one, other in pairwise(RANKED) if figures[one].bleu <= figures[other].bleu]
+    best_first = sorted(RANKED, key=lambda name: -figures[name].bleu)
+    order = ", ".join(f"{name} {figures[name].bleu:.1f}" for name in best_first)
     verdict = f"does not hold for {' and '.join(wrong)}" if wrong else "holds"
     return f"Over all sentences the order is {order}; the paper's, {', '.join(RANKED)}, {verdict}."
 
 
-def _read_transformer(found: dict[str, Measured], longest: str) -> str:
-    one, other = found[f"transformer-{LONG}"], found[f"attention-{LONG}"]
+def _read_transformer(figures: dict[str, Measured], longest: str) -> str:
+    one, other = figures[f"transformer-{LONG}"], figures[f"attention-{LONG}"]
     sizes = f"{one.parameters / 1e6:.1f} million parameters against {other.parameters / 1e6:.1f}"
     times = f"{one.seconds:.0f} s of training against {other.seconds:.0f}"
     return (

@@ -58,9 +58,10 @@ def measure(settings: Settings) -> Result:
 
 
 def _measure(settings: Settings, text: TextRuns) -> Result:
-    found = train_models(models(text.on_text.size), text, seed=settings.seed, watch=settings.watch)
-    title = f"Attention models, {next(iter(found.values())).signature}"
-    return Result(tables={title: [_row(*item) for item in found.items()]}, figure=_draw(found), reading=_read(found))
+    figures = train_models(models(text.on_text.size), text, seed=settings.seed, watch=settings.watch)
+    title = f"Attention models, {next(iter(figures.values())).signature}"
+    rows = [_row(*item) for item in figures.items()]
+    return Result(tables={title: rows}, figure=_draw(figures), reading=_read(figures))
 
 
 def _row(name: str, item: Measured) -> Row:
@@ -83,40 +84,40 @@ def _title(name: str) -> str:
     return f"global, {name}" if name in GLOBAL else f"{name}, general"
 
 
-def _draw(found: dict[str, Measured]) -> Figure:
-    names = [_title(name) for name in found]
-    colors = [PALETTE[0] if name in GLOBAL else PALETTE[1] if name in LOCAL else PALETTE[6] for name in found]
-    errors = {name: item.error for name, item in found.items() if item.error is not None}
+def _draw(figures: dict[str, Measured]) -> Figure:
+    names = [_title(name) for name in figures]
+    colors = [PALETTE[0] if name in GLOBAL else PALETTE[1] if name in LOCAL else PALETTE[6] for name in figures]
+    errors = {name: item.error for name, item in figures.items() if item.error is not None}
     titles = ["BLEU after replacement"] + ["alignment error, %"] * bool(errors)
     figure, axes = panels(1, len(titles), size=(5.0, 3.4), titles=titles)
-    draw_bars(axes[0], names, [item.replaced for item in found.values()], xlabel="BLEU", digits=1, colors=colors)
+    draw_bars(axes[0], names, [item.replaced for item in figures.values()], xlabel="BLEU", digits=1, colors=colors)
     if errors:
         shown = [_title(name) for name in errors]
-        shades = [color for color, name in zip(colors, found, strict=True) if name in errors]
+        shades = [color for color, name in zip(colors, figures, strict=True) if name in errors]
         draw_bars(axes[1], shown, [100 * value for value in errors.values()], xlabel="AER, %", digits=1, colors=shades)
     return figure
 
 
-def _read(found: dict[str, Measured]) -> tuple[str, str, str]:
+def _read(figures: dict[str, Measured]) -> tuple[str, str, str]:
     orders = [(one, other) for one in PAPER for other in PAPER if PAPER[one] > PAPER[other]]
-    wrong = [f"{one} over {other}" for one, other in orders if found[one].bleu <= found[other].bleu]
-    ranked = sorted(found, key=lambda name: -found[name].bleu)
-    first = f"By BLEU the order is {', '.join(f'{name} {found[name].bleu:.1f}' for name in ranked)}; of the paper's "
+    wrong = [f"{one} over {other}" for one, other in orders if figures[one].bleu <= figures[other].bleu]
+    ranked = sorted(figures, key=lambda name: -figures[name].bleu)
+    first = f"By BLEU the order is {', '.join(f'{name} {figures[name].bleu:.1f}' for name in ranked)}; of the paper's "
     first += f"{len(orders)} orders {len(orders) - len(wrong)} hold" + (f", not {', '.join(wrong)}." if wrong else ".")
-    gains = {name: item.replaced - item.bleu for name, item in found.items()}
+    gains = {name: item.replaced - item.bleu for name, item in figures.items()}
     least, most = min(gains, key=gains.__getitem__), max(gains, key=gains.__getitem__)
     second = (
         f"Replacing unknown words by the source word attended to changes BLEU by {gains[least]:+.2f} ({least}) to "
         f"{gains[most]:+.2f} ({most}): that it helps every model, as in the paper, "
         f"{'holds' if gains[least] > 0 else 'does not hold'} here."
     )
-    return first, second, _read_errors(found)
+    return first, second, _read_errors(figures)
 
 
-def _read_errors(found: dict[str, Measured]) -> str:
-    errors = {name: item.error for name, item in found.items() if item.error is not None}
-    perplexity = min(found, key=lambda name: found[name].perplexity)
-    third = f"The lowest perplexity is that of {perplexity}, {found[perplexity].perplexity:.2f}; "
+def _read_errors(figures: dict[str, Measured]) -> str:
+    errors = {name: item.error for name, item in figures.items() if item.error is not None}
+    perplexity = min(figures, key=lambda name: figures[name].perplexity)
+    third = f"The lowest perplexity is that of {perplexity}, {figures[perplexity].perplexity:.2f}; "
     if not errors:
         return third + "no word links were given, so that alignments are not measured."
     best = min(errors, key=errors.__getitem__)

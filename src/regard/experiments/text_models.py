@@ -32,7 +32,7 @@ from regard.training.run_folder import RunFolder
 
 Table = Mapping[str, Any]
 _PAUSE = 0.5
-"""Seconds between two looks at what the processes have done."""
+"""Seconds between two checks of what the processes have done."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,8 +42,8 @@ class Check:
     def table(self) -> dict[str, Any]:
         """Give plain values, for JSON."""
         limits = {name: value for name, value in (("least", self.least), ("most", self.most)) if math.isfinite(value)}
-        told = {"problem": self.problem, "advice": self.advice} if not self.healthy else {}
-        return {"name": self.name, "value": self.value, "unit": self.unit, **limits, "healthy": self.healthy, **told}
+        finding = {"problem": self.problem, "advice": self.advice} if not self.healthy else {}
+        return {"name": self.name, "value": self.value, "unit": self.unit, **limits, "healthy": self.healthy, **finding}
 
 
 def check(

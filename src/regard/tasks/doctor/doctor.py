@@ -106,8 +106,8 @@ def _check_model(model: Path, pairs: Sequence[Pair], course: Course, watch: Watc
     for start in range(0, len(pairs), _AT_ONCE):
         watch("translating", start, len(pairs))
         some = pairs[start : start + _AT_ONCE]
-        found = translator.search([pair.source for pair in some], Search(beam=1), weights=True)
-        for pair, [best] in zip(some, found, strict=True):
+        outcome = translator.search([pair.source for pair in some], Search(beam=1), weights=True)
+        for pair, [best] in zip(some, outcome, strict=True):
             outputs.append(Output(pair, best.text, best.finished))
             if best.weights is not None:
                 tally.add(best.weights, finished=best.finished)
