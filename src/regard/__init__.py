@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         compare as compare,
         evaluate as evaluate,
     )
+    from regard.tasks.doctor.doctor import doctor as doctor
     from regard.tasks.load import load as load
     from regard.tasks.run_list import list_runs as list_runs
     from regard.tasks.training import train as train
@@ -108,6 +109,7 @@ _HOMES = {
     "regard.inspection.trace.inspected": ["inspect"],
     "regard.pretrained.shipped": ["list_models"],
     "regard.tasks.calls": ["align", "compare", "evaluate"],
+    "regard.tasks.doctor.doctor": ["doctor"],
     "regard.tasks.load": ["load"],
     "regard.tasks.run_list": ["list_runs"],
     "regard.tasks.training": ["train"],

@@ -15,6 +15,7 @@ from regard.cli.classify import classify
 from regard.cli.compare import compare
 from regard.cli.compress import compress
 from regard.cli.demo import demo
+from regard.cli.doctor import doctor
 from regard.cli.draw_scene import scene
 from regard.cli.evaluate import evaluate
 from regard.cli.experiment import experiment
@@ -49,6 +50,7 @@ for command in (
     train,
     runs,
     models,
+    doctor,
     translate,
     compress,
     classify,

@@ -62,8 +62,8 @@ def evaluate(
       always for the others, what the run in the folder held out.
     - `split`: a part of the data, such as valid, or test,long of a built-in corpus.
     - `trust`: open what config.toml of a run names that was not made here.
-    - `settings`: others under dotted keys: of a translator search.beam, bins, tokenized, samples, seed, device; of a
-      language model stride and device; of the others device, and of a text classifier with `data` its columns, text
+    - `settings`: others under dotted keys: of a translator search.beam, bins, tokenize, case, samples, seed, device; of
+      a language model stride and device; of the others device, and of a text classifier with `data` its columns, text
       and label.
     - `on_progress`: called with what is done, how much of it, and of how much.
 

@@ -81,6 +81,15 @@ class Tokenizer:
         """The tokenizer of the package `tokenizers` beneath."""
         return self._backend
 
+    @property
+    def lowercases(self) -> bool:
+        """Whether nothing that a model decodes by these tokens has upper case: the text is made lower case, or was."""
+        if self.normalize("A") == "a":
+            return True
+        unused = {*SPECIAL_TOKENS, *BYTES, *(self.pieces(sorted(self.untrained)))}
+        pieces = "".join(piece for piece in self._backend.get_vocab() if piece not in unused)
+        return pieces == pieces.lower() != pieces.upper()
+
     def encode(self, text: str) -> Encoded:
         """Divide one text into tokens, and say which word each belongs to."""
         text = self.normalize(text)

@@ -14,6 +14,7 @@ from regard.data.untrained import Untrained
 from regard.decoding.search import Search
 from regard.errors import ArgumentError
 from regard.evaluation.bleu import score
+from regard.evaluation.scoring import Scoring, suited_scoring
 from regard.models.sequence.build import Model
 from regard.models.word_loss import word_loss
 from regard.tasks.translation.encoding import TrainingFiles, encode_pairs, encode_portions, encode_training
@@ -41,6 +42,7 @@ class TranslationJob:
         self.settings, self.tokenizers, self.group = settings, tokenizers, group
         self.valid = list(valid)
         captures = settings.graphs and settings.accumulate == 1
+        self.scoring = scoring_for(self.valid, tokenizers, settings)
         self.batches = Batches(
             encode_training(train, tokenizers, settings, files=files, group=group),
             tokens=settings.batch_tokens,
@@ -81,7 +83,7 @@ class TranslationJob:
         loss = self.cross_entropy(model)
         pairs = self.valid[: self.settings.valid_sentences]
         hypotheses = self.translate(model, [pair.source for pair in pairs])
-        figures = score(hypotheses, [pair.target for pair in pairs])
+        figures = score(hypotheses, [pair.target for pair in pairs], self.scoring)
         samples = make_samples(model, self.tokenizers, pairs[: self.settings.samples], device=self.group.device)
         return Validated(loss=loss, figures={"bleu": figures.bleu, "chrf": figures.chrf}, samples=samples)
 
@@ -133,6 +135,16 @@ def translation_loss(model: Model, batch: Batch, settings: TranslationTrain) -> 
         guided = alignment_loss(attended, gold_weights(batch.links)) * share
         result = result._replace(total=result.total + settings.guided_alignment * guided)
     return result
+
+
+def scoring_for(valid: Sequence[Pair], tokenizers: TokenizerPair, settings: TranslationTrain) -> Scoring:
+    """Give how the translations of a run are scored: as chosen, or as suits the validation pairs and the vocabulary."""
+    return suited_scoring(
+        [pair.target for pair in valid],
+        tokenize=settings.tokenize,
+        case=settings.case,
+        lower=tokenizers.target.lowercases,
+    )
 
 
 def _twice(batch: Batch) -> Batch:
