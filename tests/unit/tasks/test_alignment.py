@@ -11,10 +11,9 @@ from regard.errors import ArgumentError
 from regard.inspection.readings.alignment import Reading
 from regard.models import build_model
 from regard.models.statistical.ibm_model_1 import IbmModel1
+from regard.tasks.alignment.counted import align_by_counting, align_diagonally
 from regard.tasks.alignment.align import (
     align,
-    align_by_counting,
-    align_diagonally,
     join_directions,
     shorten,
     turned_pairs,

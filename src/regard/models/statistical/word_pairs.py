@@ -49,7 +49,8 @@ class _Numbered(NamedTuple):
     def padded(self, numbers: NDArray[np.int64], width: int) -> NDArray[np.int64]:
         """Lay sentences out as rows; what stands beyond their end is of no meaning."""
         indices = self.offsets[numbers][:, None] + np.arange(width)
-        return self.values[np.minimum(indices, len(self.values) - 1)]
+        rows: NDArray[np.int64] = self.values[np.minimum(indices, len(self.values) - 1)]
+        return rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
