@@ -92,8 +92,8 @@ def align(
     Large files, over all processors: `regard align runs/a --source … --target … --output links --engine ray`
     """
     if table:
-        given = {"--source": source, "--target": target, "--train": train, "--set": assignments, "--reverse": reverse}
-        _print_errors(model, develop, words, base, device, [name for name, item in given.items() if item])
+        others = {"--source": source, "--target": target, "--train": train, "--set": assignments, "--reverse": reverse}
+        _print_errors(model, develop, words, base, device, [name for name, item in others.items() if item])
         return
     if source is None or target is None:
         raise ArgumentError("`--source` and `--target` must name the two files; received one or none. Give both.")
@@ -136,11 +136,16 @@ def align(
 
 
 def _print_errors(
-    model: str, develop: tuple[Path, Path, Path] | None, words: str, base: int | None, device: str, given: Sequence[str]
+    model: str,
+    develop: tuple[Path, Path, Path] | None,
+    words: str,
+    base: int | None,
+    device: str,
+    others: Sequence[str],
 ) -> None:
     """Print the alignment error of each layer, step and head of a translator."""
-    if given:
-        raise ArgumentError(f"`{given[0]}` must be left out with --table, which measures on the pairs of --develop.")
+    if others:
+        raise ArgumentError(f"`{others[0]}` must be left out with --table, which measures on the pairs of --develop.")
     if develop is None:
         raise ArgumentError("`--table` must come with --develop SOURCE TARGET LINKS, to measure on; received nothing.")
     from regard.cli.tables import print_table

@@ -110,10 +110,10 @@ class WordPairs:
     def rectangles(self) -> Iterator[Rectangle]:
         """Go through the pairs of words of all sentences."""
         for index, part in enumerate(self._parts):
-            keys, steps = (None, _steps(self._targets, part)) if self._kept else self._look(part)
+            keys, steps = (None, _steps(self._targets, part)) if self._kept else self._locate_part(part)
             yield Rectangle(self._kept[index] if keys is None else keys, steps)
 
-    def _look(self, part: NDArray[np.int64]) -> tuple[Tensor, tuple[int, ...]]:
+    def _locate_part(self, part: NDArray[np.int64]) -> tuple[Tensor, tuple[int, ...]]:
         keys, steps = _keys(self._sources, self._targets, part, len(self.target_words))
         own, where = torch.unique(keys, return_inverse=True)
         return _located(own.numpy(), where, self.entries), steps

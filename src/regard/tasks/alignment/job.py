@@ -115,8 +115,8 @@ class AlignmentJob:
     def _links(self, model: MaskAligner, pairs: Sequence[Pair]) -> AlignmentScores | None:
         if not any(pair.links for pair in pairs):
             return None
-        found = WordAligner(model, self.tokenizers).align(pairs, batch_tokens=self.at_once)
-        return alignment_error([item.links for item in found], [pair.links for pair in pairs])
+        aligned = WordAligner(model, self.tokenizers).align(pairs, batch_tokens=self.at_once)
+        return alignment_error([item.links for item in aligned], [pair.links for pair in pairs])
 
     def _held_out(self, pairs: Sequence[Pair]) -> Iterator[Batch]:
         return iter(Batches(encode_pairs(pairs, self.tokenizers), tokens=self.at_once, shuffle=False))

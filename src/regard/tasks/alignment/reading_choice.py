@@ -150,8 +150,8 @@ def choose_threshold(
     gold = [pair.links for pair in pairs]
     tried: dict[Reading, AlignmentScores] = {}
     for threshold in THRESHOLDS:
-        found = aligner.align(pairs, threshold=threshold, words=words, watch=watch)
-        tried[Reading(threshold=threshold)] = alignment_error([item.links for item in found], gold)
+        aligned = aligner.align(pairs, threshold=threshold, words=words, watch=watch)
+        tried[Reading(threshold=threshold)] = alignment_error([item.links for item in aligned], gold)
     best = min(tried, key=lambda reading: tried[reading].error)
     return Choice(best, tried[best], tried)
 

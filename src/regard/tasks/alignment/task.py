@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.config.show import to_table
+from regard.errors import with_article
 from regard.tasks.alignment.settings import AlignConfig, compose_aligner
 from regard.tasks.task import Count, Figures, Gathered, Table, Task, side_name, time_spent
 from regard.tasks.translation.settings import DataSize
@@ -42,7 +43,7 @@ def _gather(config: AlignConfig, chosen: Table, count: Count) -> "Gathered[Corpu
 def _describe(config: AlignConfig, corpus: "Corpus") -> str:
     return (
         f"{len(corpus.train):,} pairs to train on, {len(corpus.valid):,} to validate on, {len(corpus.test):,} to test "
-        f"with; {config.train.steps:,} steps of a {config.model.kind} model, both directions together"
+        f"with; {config.train.steps:,} steps of {with_article(config.model.kind)} model, both directions together"
     )
 
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from regard import __version__
 from regard.config.show import show_settings
+from regard.errors import with_article
 from regard.models.alignment.build import build_aligner
 from regard.models.initialize import start_from_counts
 from regard.models.sequence.build import count_parameters
@@ -134,8 +135,8 @@ def _page(config: AlignConfig, corpus: Corpus, run: Run, figures: Mapping[str, f
 def _card(config: AlignConfig, corpus: Corpus, run: Run, figures: Mapping[str, float]) -> str:
     card = Card(
         title=f"Aligner trained on {config.data.name}",
-        summary=f"A {config.model.kind} model of {figures['parameters']:,.0f} parameters, which links the words of "
-        f"sentence pairs, trained with regard {__version__} for {figures['steps']:,.0f} steps.",
+        summary=f"{with_article(config.model.kind).capitalize()} model of {figures['parameters']:,.0f} parameters that "
+        f"links the words of sentence pairs, trained with regard {__version__} for {figures['steps']:,.0f} steps.",
         data=_data(config, corpus),
         license=config.data.license,
         figures=describe_aligner_figures(figures),

@@ -58,11 +58,11 @@ def evaluate_aligner(
     job = AlignmentJob([], [], aligner.tokenizers, AlignTrain(), group=Group(device=aligner.device))
     scores = job.score(aligner.model, [replace(spread_pair(pair), links=()) for pair in pairs])
     if any(pair.links for pair in pairs):
-        found = aligner.align(
+        aligned = aligner.align(
             pairs, threshold=settings.threshold, words=division, watch=lambda done: watch("aligning", done, total)
         )
         gold = [pair.links for pair in pairs]
-        scores = scores._replace(links=alignment_error([item.links for item in found], gold))
+        scores = scores._replace(links=alignment_error([item.links for item in aligned], gold))
     return SideEvaluation(
         name=name,
         task="align",
