@@ -22,15 +22,8 @@ from regard.experiments.drawing import draw_bars
 from regard.experiments.experiment import Experiment, Result, Row, Settings
 from regard.experiments.translators import CORPUS, Trained, draw_pairs, learn_words, train_preset
 from regard.inspection.drawing.panels import PALETTE, panels
-from regard.tasks.alignment.align import (
-    align,
-    align_by_counting,
-    align_counted,
-    align_diagonally,
-    count_words,
-    join_directions,
-    turned_pairs,
-)
+from regard.tasks.alignment.align import align, join_directions, turned_pairs
+from regard.tasks.alignment.counted import align_by_counting, align_counted, align_diagonally, count_words
 from regard.tasks.alignment.result import Alignment
 
 DIAGONAL, COUNTED, BOTH_WAYS, ATTENTION = "diagonal", "IBM Model 1", "IBM Model 1, both directions", "attention"

@@ -15,6 +15,7 @@ from regard.models.folder import CONFIG
 from regard.studio.examples import examples_for
 from regard.studio.preparing import Preparation
 from regard.studio.turns import Answer, Turns
+from regard.tasks.alignment.model import WordAligner
 from regard.tasks.captions.model import Captioner
 from regard.tasks.classification.model import Classifier
 from regard.tasks.images.model import ImageClassifier
@@ -208,6 +209,8 @@ def kind_of(thing: object) -> str:
     match thing:
         case Translator():
             return "translator"
+        case WordAligner():
+            return "aligner"
         case LanguageModel():
             return "language"
         case Classifier():

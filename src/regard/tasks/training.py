@@ -46,8 +46,8 @@ def train(
 ) -> Any:
     """Train a model of a task, or go on with a run that was stopped, and load it: what `regard.load(out)` gives.
 
-    - `task`: translate, language, classify, images, questions or captions; nothing for the run that `out` holds, with
-      its own settings.
+    - `task`: translate, language, classify, images, questions, captions or align; nothing for the run that `out`
+      holds, with its own settings.
     - `recipe`: a TOML file that holds all of a run, such as recipes/multi30k-en-de.toml; all else goes over it.
     - `out`: the run folder. A run that is finished there is loaded; one that was stopped goes on.
     - `data`: a corpus: file, folder, pattern, hf:NAME or builtin:NAME, or several files. A translator may take two

@@ -32,7 +32,7 @@ class TransformerMemoryBlock(nn.Module):
     states of the queries are keys of nothing: what a position computes from its memories reaches no other position, in
     however many blocks.
 
-    Reference: Chen, Sun and Liu (2021), section 3.1, "static-KV attention", arXiv:2012.07162.
+    Reference: Chen, Sun and Liu (2021), section 3, "static-KV attention", arXiv:2012.07162.
 
     >>> import torch
     >>> from regard.layers.mechanisms.multi_head import MultiHeadAttention

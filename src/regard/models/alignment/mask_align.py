@@ -48,7 +48,7 @@ class MaskedPredictor(nn.Module):
     where $p(i)$ is the position of $i$. The last block attends to the source besides, and there to a learned
     `null_key` with `null_value` too: what has no translation need not attend to any word.
 
-    Reference: Chen, Sun and Liu (2021), sections 3.1 and 3.2, arXiv:2012.07162 (static-KV and leaky attention).
+    Reference: Chen, Sun and Liu (2021), section 3, arXiv:2012.07162 (static-KV and leaky attention).
     Differs: the null vectors pass through the maps of keys and values, as the others do.
     """
 
@@ -128,7 +128,7 @@ class MaskAligner(nn.Module):
 
     The vectors of a language's words are the same in both directions, as input and as output.
 
-    Reference: Chen, Sun and Liu (2021), section 3.3, arXiv:2012.07162.
+    Reference: Chen, Sun and Liu (2021), section 3, arXiv:2012.07162.
     """
 
     def __init__(self, to_target: MaskedPredictor, to_source: MaskedPredictor) -> None:

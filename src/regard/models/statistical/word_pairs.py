@@ -49,7 +49,8 @@ class _Numbered(NamedTuple):
     def padded(self, numbers: NDArray[np.int64], width: int) -> NDArray[np.int64]:
         """Lay sentences out as rows; what stands beyond their end is of no meaning."""
         indices = self.offsets[numbers][:, None] + np.arange(width)
-        return self.values[np.minimum(indices, len(self.values) - 1)]
+        rows: NDArray[np.int64] = self.values[np.minimum(indices, len(self.values) - 1)]
+        return rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,10 +110,10 @@ class WordPairs:
     def rectangles(self) -> Iterator[Rectangle]:
         """Go through the pairs of words of all sentences."""
         for index, part in enumerate(self._parts):
-            keys, steps = (None, _steps(self._targets, part)) if self._kept else self._look(part)
+            keys, steps = (None, _steps(self._targets, part)) if self._kept else self._locate_part(part)
             yield Rectangle(self._kept[index] if keys is None else keys, steps)
 
-    def _look(self, part: NDArray[np.int64]) -> tuple[Tensor, tuple[int, ...]]:
+    def _locate_part(self, part: NDArray[np.int64]) -> tuple[Tensor, tuple[int, ...]]:
         keys, steps = _keys(self._sources, self._targets, part, len(self.target_words))
         own, where = torch.unique(keys, return_inverse=True)
         return _located(own.numpy(), where, self.entries), steps
