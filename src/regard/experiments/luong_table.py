@@ -46,11 +46,19 @@ def measure(settings: Settings) -> Result:
     """Train eight models on a text, or for a short while on the built-in corpus, and measure all of them."""
     if settings.text is not None:
         return _measure(settings, settings.text)
-    pairs, steps, size, tested = settings.choose(full=(4_000, 250, 64, 150), quick=(60, 4, 16, 10))
+    pairs, steps, size, tested = settings.choose(full=(4_000, 300, 96, 100), quick=(60, 4, 16, 10))
     builtin = {
         "data": {"corpus": "builtin:es-en", "size": pairs, "seed": settings.seed},
-        "tokenizer": {"kind": "word", "joint": False, "min_frequency": 1, "vocabulary_size": 300},
-        "train": {"steps": steps, "batch_tokens": 1024, "validate_every": steps, "valid_sentences": 20, "threads": 1},
+        "tokenizer": {"kind": "word", "joint": False, "min_frequency": 1, "vocabulary_size": 500},
+        "model": {"dropout": 0.0},
+        "train": {
+            "steps": steps,
+            "batch_tokens": 1024,
+            "label_smoothing": 0.0,
+            "validate_every": steps,
+            "valid_sentences": 20,
+            "schedule": {"kind": "linear", "rate": 4e-3, "warm_up": 1},
+        },
     }
     with TemporaryDirectory() as folder:
         on_text = OnText(size=size, tested=tested, beam=1)
