@@ -20,7 +20,15 @@ from matplotlib.figure import Figure
 
 from regard.experiments.drawing import draw_bars
 from regard.experiments.experiment import Experiment, Result, Row, Settings
-from regard.experiments.text_models import Model, TextRuns, bahdanau, recurrent, train_models, transformer
+from regard.experiments.text_models import (
+    Model,
+    TextRuns,
+    bahdanau,
+    recurrent,
+    too_early_clause,
+    train_models,
+    transformer,
+)
 from regard.experiments.text_worker import Measured
 from regard.inspection.drawing.panels import PALETTE, panels
 from regard.tasks.recipe import OnText
@@ -57,6 +65,7 @@ def measure(settings: Settings) -> Result:
             "label_smoothing": 0.0,
             "validate_every": steps,
             "valid_sentences": 20,
+            "threads": 1,
             "schedule": {"kind": "linear", "rate": 4e-3, "warm_up": 1},
         },
     }
@@ -111,7 +120,8 @@ def _read(figures: dict[str, Measured]) -> tuple[str, str, str]:
     wrong = [f"{one} over {other}" for one, other in orders if figures[one].bleu <= figures[other].bleu]
     ranked = sorted(figures, key=lambda name: -figures[name].bleu)
     first = f"By BLEU the order is {', '.join(f'{name} {figures[name].bleu:.1f}' for name in ranked)}; of the paper's "
-    first += f"{len(orders)} orders {len(orders) - len(wrong)} hold" + (f", not {', '.join(wrong)}." if wrong else ".")
+    first += f"{len(orders)} orders {len(orders) - len(wrong)} hold{', not ' if wrong else ''}{', '.join(wrong)}"
+    first += f"{too_early_clause(figures)}."
     gains = {name: item.replaced - item.bleu for name, item in figures.items()}
     least, most = min(gains, key=gains.__getitem__), max(gains, key=gains.__getitem__)
     second = (

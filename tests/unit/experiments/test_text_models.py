@@ -157,6 +157,8 @@ def test_the_table_is_read_whichever_way_it_falls():
     assert "by -0.10 (general) to +0.50" in second
     assert "does not hold here" in second
     assert third.endswith("that local attention aligns better, as in the paper, does not hold here.")
+    early = luong_table._read({name: measured(0.01) for name in names})[0]
+    assert early.endswith(", which means nothing yet, since no model reaches 2 BLEU.")
     assert "alignments are not measured" in luong_table._read({name: measured(1.0, error=None) for name in names})[2]
 
 
