@@ -119,9 +119,10 @@ def _read(figures: dict[str, Measured]) -> tuple[str, str, str]:
     orders = [(one, other) for one in PAPER for other in PAPER if PAPER[one] > PAPER[other]]
     wrong = [f"{one} over {other}" for one, other in orders if figures[one].bleu <= figures[other].bleu]
     ranked = sorted(figures, key=lambda name: -figures[name].bleu)
-    first = f"By BLEU the order is {', '.join(f'{name} {figures[name].bleu:.1f}' for name in ranked)}; of the paper's "
-    first += f"{len(orders)} orders {len(orders) - len(wrong)} hold{', not ' if wrong else ''}{', '.join(wrong)}"
-    first += f"{too_early_clause(figures)}."
+    first = f"By BLEU the order is {', '.join(f'{name} {figures[name].bleu:.1f}' for name in ranked)}; "
+    holding = len(orders) - len(wrong)
+    first += f"{holding} of the paper's {len(orders)} orders {'holds' if holding == 1 else 'hold'}"
+    first += f"{', not ' if wrong else ''}{', '.join(wrong)}{too_early_clause(figures)}."
     gains = {name: item.replaced - item.bleu for name, item in figures.items()}
     least, most = min(gains, key=gains.__getitem__), max(gains, key=gains.__getitem__)
     second = (
