@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from regard.evaluation.by_length import FEW
 from regard.experiments.drawing import draw_lines
 from regard.experiments.experiment import Result, Row, Settings
-from regard.experiments.text_models import Model, TextRuns, bahdanau, train_models, transformer
+from regard.experiments.text_models import Model, TextRuns, bahdanau, too_early_clause, train_models, transformer
 from regard.experiments.text_worker import Measured
 from regard.inspection.drawing.panels import PALETTE, panels
 
@@ -123,7 +123,8 @@ def _read_order(figures: dict[str, Measured]) -> str:
     best_first = sorted(RANKED, key=lambda name: -figures[name].bleu)
     order = ", ".join(f"{name} {figures[name].bleu:.1f}" for name in best_first)
     verdict = f"does not hold for {' and '.join(wrong)}" if wrong else "holds"
-    return f"Over all sentences the order is {order}; the paper's, {', '.join(RANKED)}, {verdict}."
+    early = too_early_clause(figures)
+    return f"Over all sentences the order is {order}; the paper's, {', '.join(RANKED)}, {verdict}{early}."
 
 
 def _read_transformer(figures: dict[str, Measured], longest: str) -> str:

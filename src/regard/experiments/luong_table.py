@@ -20,7 +20,15 @@ from matplotlib.figure import Figure
 
 from regard.experiments.drawing import draw_bars
 from regard.experiments.experiment import Experiment, Result, Row, Settings
-from regard.experiments.text_models import Model, TextRuns, bahdanau, recurrent, train_models, transformer
+from regard.experiments.text_models import (
+    Model,
+    TextRuns,
+    bahdanau,
+    recurrent,
+    too_early_clause,
+    train_models,
+    transformer,
+)
 from regard.experiments.text_worker import Measured
 from regard.inspection.drawing.panels import PALETTE, panels
 from regard.tasks.recipe import OnText
@@ -46,11 +54,20 @@ def measure(settings: Settings) -> Result:
     """Train eight models on a text, or for a short while on the built-in corpus, and measure all of them."""
     if settings.text is not None:
         return _measure(settings, settings.text)
-    pairs, steps, size, tested = settings.choose(full=(4_000, 250, 64, 150), quick=(60, 4, 16, 10))
+    pairs, steps, size, tested = settings.choose(full=(4_000, 300, 96, 100), quick=(60, 4, 16, 10))
     builtin = {
         "data": {"corpus": "builtin:es-en", "size": pairs, "seed": settings.seed},
-        "tokenizer": {"kind": "word", "joint": False, "min_frequency": 1, "vocabulary_size": 300},
-        "train": {"steps": steps, "batch_tokens": 1024, "validate_every": steps, "valid_sentences": 20, "threads": 1},
+        "tokenizer": {"kind": "word", "joint": False, "min_frequency": 1, "vocabulary_size": 500},
+        "model": {"dropout": 0.0},
+        "train": {
+            "steps": steps,
+            "batch_tokens": 1024,
+            "label_smoothing": 0.0,
+            "validate_every": steps,
+            "valid_sentences": 20,
+            "threads": 1,
+            "schedule": {"kind": "linear", "rate": 4e-3, "warm_up": 1},
+        },
     }
     with TemporaryDirectory() as folder:
         on_text = OnText(size=size, tested=tested, beam=1)
@@ -102,8 +119,10 @@ def _read(figures: dict[str, Measured]) -> tuple[str, str, str]:
     orders = [(one, other) for one in PAPER for other in PAPER if PAPER[one] > PAPER[other]]
     wrong = [f"{one} over {other}" for one, other in orders if figures[one].bleu <= figures[other].bleu]
     ranked = sorted(figures, key=lambda name: -figures[name].bleu)
-    first = f"By BLEU the order is {', '.join(f'{name} {figures[name].bleu:.1f}' for name in ranked)}; of the paper's "
-    first += f"{len(orders)} orders {len(orders) - len(wrong)} hold" + (f", not {', '.join(wrong)}." if wrong else ".")
+    first = f"By BLEU the order is {', '.join(f'{name} {figures[name].bleu:.1f}' for name in ranked)}; "
+    holding = len(orders) - len(wrong)
+    first += f"{holding} of the paper's {len(orders)} orders {'holds' if holding == 1 else 'hold'}"
+    first += f"{', not ' if wrong else ''}{', '.join(wrong)}{too_early_clause(figures)}."
     gains = {name: item.replaced - item.bleu for name, item in figures.items()}
     least, most = min(gains, key=gains.__getitem__), max(gains, key=gains.__getitem__)
     second = (

@@ -31,6 +31,8 @@ from regard.training.metrics import last_report
 from regard.training.run_folder import RunFolder
 
 Table = Mapping[str, Any]
+LEARNED = 2.0
+"""BLEU below which a model has learned too little to be ranked."""
 _PAUSE = 0.5
 """Seconds between two checks of what the processes have done."""
 
@@ -78,6 +80,12 @@ def transformer(size: int) -> dict[str, Any]:
     return {"model": {**model, "num_encoder_layers": 3, "num_decoder_layers": 3, "tie": "output"}}
 
 
+def too_early_clause(figures: Mapping[str, Measured]) -> str:
+    """Give a clause for an order of models of which none has learned to translate; nothing where one has."""
+    best = max(item.bleu for item in figures.values())
+    return "" if best >= LEARNED else f", which means nothing yet, since no model reaches {LEARNED:g} BLEU"
+
+
 def train_models(
     models: Sequence[Model], text: TextRuns, *, seed: int, watch: Watch, edges: Sequence[int] = EDGES
 ) -> dict[str, Measured]:
@@ -120,6 +128,7 @@ def _prepare(models: Sequence[Model], text: TextRuns, *, seed: int, edges: Seque
             "settings": merge(merge(shared, model.settings), chosen),
             "test": test,
             "gold": gold,
+            "words": "marks" if is_builtin(str(text.settings.get("data", {}).get("corpus", ""))) else "whitespace",
             "edges": list(edges),
             "beam": text.on_text.beam,
             "device": text.device,

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from regard.data.corpora.pair import Pair, words
+from regard.data.corpora.pair import Pair
+from regard.data.corpora.pair import words as divide_words
 from regard.data.formats.pharaoh import parse_links
+from regard.data.text.word_spans import Division
 from regard.decoding.search import Search
 from regard.errors import RegardError
 from regard.evaluation.alignment_error import alignment_error
@@ -74,6 +76,7 @@ def work(request: Mapping[str, Any], *, watch: Callable[[float], None] | None = 
         load(out, device=str(request["device"])),
         _read_pairs(request["test"]),
         _read_pairs(request["gold"]) if request["gold"] else [],
+        words=request["words"],
         edges=request["edges"],
         beam=int(request["beam"]),
         spent=read_written(RunFolder(out).figures, advice="Remove it, and the same command measures again."),
@@ -93,11 +96,15 @@ def measure_model(
     pairs: Sequence[Pair],
     gold: Sequence[Pair],
     *,
+    words: Division = "whitespace",
     edges: Sequence[int] = EDGES,
     beam: int = 5,
     spent: Mapping[str, Any] | None = None,
 ) -> Measured:
-    """Translate the test pairs once, and score the outputs before and after unknown words are replaced."""
+    """Translate the test pairs once, and score the outputs before and after unknown words are replaced.
+
+    `words` are those that the links of `gold` count.
+    """
     outputs = [best[0] for best in translator.search([pair.source for pair in pairs], Search(beam=beam))]
     target, references = translator.tokenizers.target, [pair.target for pair in pairs]
     plain = [as_line(target.decode(item.hypothesis.tokens)) for item in outputs]
@@ -110,7 +117,7 @@ def measure_model(
     attends = bool(gold) and translator.force([gold[0].source], [gold[0].target], weights=True)[0].weights is not None
     error = None
     if attends:
-        links = [item.links for item in align(translator, gold, words="whitespace")]
+        links = [item.links for item in align(translator, gold, words=words)]
         error = alignment_error(links, [pair.links for pair in gold]).error
     figures = spent or {}
     return Measured(
@@ -128,7 +135,7 @@ def measure_model(
 
 
 def _by_length(bleu: Measure, pairs: Sequence[Pair], edges: Sequence[int]) -> tuple[dict[str, float], dict[str, int]]:
-    lengths = np.array([len(words(pair.source)) for pair in pairs])
+    lengths = np.array([len(divide_words(pair.source)) for pair in pairs])
     scores, counts = dict[str, float](), dict[str, int]()
     for item in make_bins(edges):
         inside = np.flatnonzero((lengths >= item.low) & (lengths <= (np.inf if item.high is None else item.high)))

@@ -73,7 +73,7 @@ def test_a_gap_between_training_and_validation():
 def test_what_a_course_advises():
     falling = describe_course([report(10 * n, 8.0 / n) for n in range(1, 11)])
     assert (falling.steps, falling.epochs) == (100, 2)
-    assert "After 100 steps (2 whole passes over the data) the loss was still falling" in falling.advice
+    assert "After 100 steps (2 whole epochs) the loss was still falling" in falling.advice
     assert "no longer falls" in describe_course([report(n, 2.0) for n in range(10)]).advice
     assert describe_course([]) == Course(0, 0, 0.0)
 

@@ -57,6 +57,10 @@ ROWS = {
         {"task": "translate", "guided_alignment": 0.5},
         {"task": "translate", "guided_alignment": 0.5, "r_drop": 1.0, "accumulate": 2},
     ],
+    "tokenize": [
+        {"task": "translate", "tokenize": name} for name in ("auto", "13a", "none", "words", "intl", "char", "zh")
+    ],
+    "case": [{"task": "translate", "case": name} for name in ("auto", "mixed", "lower")],
     "log_every": [{"log_every": 3}],
     "samples": [{"task": "translate", "samples": 0}, {"task": "language", "samples": 2}],
     "device": [{}],

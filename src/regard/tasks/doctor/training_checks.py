@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from regard.errors import plural
 from regard.tasks.doctor.check import Check, check
 from regard.training.metrics import is_number
 
@@ -22,7 +23,7 @@ class Course(NamedTuple):
     @property
     def advice(self) -> str:
         """What to do about a model that has learned too little."""
-        made = f"{self.steps:,} steps ({self.epochs:,} whole passes over the data)"
+        made = f"{plural(self.steps, 'step')} ({plural(self.epochs, 'whole epoch')})"
         if self.falling > 0.03:
             return (
                 f"After {made} the loss was still falling, by {100 * self.falling:.2g} % in the last fifth: give the "
