@@ -14,6 +14,7 @@ from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizer
 from regard.errors import ArgumentError, DataError
 from regard.inspection.readings.symmetrize import mutual_weights
 from regard.models.alignment.build import build_aligner
+from regard.models.word_loss import WordLoss
 from regard.tasks.alignment.align import join_directions
 from regard.tasks.alignment.aligner import Aligner, load_attending
 from regard.tasks.alignment.data import gather_aligned, plain_tokens, spread, spread_pair
@@ -318,3 +319,17 @@ def test_merges_may_be_dropped():
     job = make_job(AlignTrain(batch_tokens=200, bpe_dropout=0.3))
     assert isinstance(job.batches, Batches)
     assert job.batches.examples(0).target.values.tolist() != job.batches.examples(1).target.values.tolist()
+
+
+def test_a_step_waits_for_no_device(monkeypatch):
+    """Tensors without numbers raise where a number is asked for, as a capture would."""
+    job, model = make_job(), make_model().to("meta")
+
+    def sums(model, read, tokens, *, smoothing=0.0):
+        return [WordLoss(side.features.sum(), side.features.detach().sum()) for side in read]
+
+    monkeypatch.setattr("regard.tasks.alignment.job._word_losses", sums)  # which is captured by translators
+    loss = job.loss(model, next(iter(job.batches)).to("meta"))
+    loss.total.backward()
+    assert loss.total.device.type == "meta"
+    assert model.to_target.null_key.grad is not None
