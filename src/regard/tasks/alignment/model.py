@@ -81,7 +81,6 @@ class WordAligner:
                 watch(len(outcome))
         return [outcome[index] for index in range(len(examples))]
 
-    @torch.no_grad()
     def _align(
         self, pairs: Sequence[Pair], threshold: float, words: Division, batch_tokens: int
     ) -> Iterator[tuple[int, Alignment]]:
@@ -102,7 +101,8 @@ class WordAligner:
         self.model.eval()
         for indices in plan_by_cells(source.lengths + 1, target.lengths + 1, tokens=batch_tokens):
             tokens = plain_tokens(make_batch(examples, indices).to(self.device))
-            read = self.model(*tokens) if tokens.source.size(1) and tokens.target.size(1) else None
+            with torch.no_grad():
+                read = self.model(*tokens) if tokens.source.size(1) and tokens.target.size(1) else None
             for row, index in enumerate(indices.tolist()):
                 sides = (
                     _side(pairs[index].source, source_words[index].tolist(), words),

@@ -78,13 +78,13 @@ def _with_gold(held_out: HeldOut, settings: MeasuringLinks) -> tuple[HeldOut, Di
     """Put the links of a file to the pairs; those that a corpus has itself count marks."""
     if not settings.links:
         return held_out, "marks"
-    if held_out.report is not None:
-        raise ArgumentError(
-            f"`links` must be of pairs of which none is left out; {held_out.name} has bad lines: {held_out.report}"
-        )
     division = settings.words
-    texts = ((pair.source, pair.target) for pair in held_out.pairs)
-    lengths = [Lengths(*(len(divide(text, division)) for text in sides)) for sides in texts]
-    links = read_links(Path(settings.links), base=settings.base, lengths=lengths)
+    total = held_out.report.total if held_out.report else len(held_out.pairs)
+    numbers = held_out.lines or tuple(range(total))
+    lengths = [Lengths(0, 0)] * total  # a line that was left out has no links
+    for number, pair in zip(numbers, held_out.pairs, strict=True):
+        lengths[number] = Lengths(len(divide(pair.source, division)), len(divide(pair.target, division)))
+    every = read_links(Path(settings.links), base=settings.base, lengths=lengths)
+    links = [every[number] for number in numbers]
     pairs = [replace(pair, links=own) for pair, own in zip(held_out.pairs, links, strict=True)]
     return replace(held_out, pairs=pairs), division
