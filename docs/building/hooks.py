@@ -1,4 +1,4 @@
-"""What `make docs` does beside MkDocs: run chapters, render equations, write generated pages, follow links to source."""
+"""What `make docs` does beside MkDocs: run chapters, render equations, add generated pages, link to source."""
 
 import html
 import json
