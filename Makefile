@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= auto
 
-.PHONY: help install demo test test-quick test-long test-browser test-gpu test-all web check format bench examples docs clean
+.PHONY: help install demo test test-quick test-long test-browser test-gpu test-all web check format bench examples docs notebooks clean
 .DEFAULT_GOAL := help
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make bench     the operator against SDPA, nn.MultiheadAttention, FlexAttention and eager"
 	@echo "make examples  run every example; figures go to runs/examples"
 	@echo "make docs      build the guide into site/, to be opened from the disk; under five minutes, seconds when built before"
+	@echo "make notebooks write the chapters of the course as notebooks, from their pages"
 	@echo "make clean     remove .venv and caches"
 
 install: $(STAMP)
@@ -84,6 +85,9 @@ examples: install
 docs: install
 	@NO_MKDOCS_2_WARNING=1 OMP_NUM_THREADS=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
+
+notebooks: install
+	@$(BIN)/python docs/building/notebooks.py
 
 clean:
 	rm -rf site .cache $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,6 +10,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import atlas
+import errata
+import exercise_text
 import maths
 import run_page
 from code_blocks import Block, chapters, find_blocks
@@ -17,6 +20,8 @@ from links import Links
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+import reference
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "docs"
@@ -47,6 +52,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         text = (ROOT / source).read_text(encoding="utf-8")
         folder = posixpath.dirname(source)
         files.append(File.generated(config, address, content=Site.links.rewrite(text, page=address, written_in=folder)))
+    for address, text in reference.pages().items():
+        files.append(File.generated(config, address, content=text))
     for file in list(files.documentation_pages()):
         Site.links.rewrite(file.content_string, page=file.src_uri, written_in=written_in(file.src_uri))
     for target in sorted(Site.links.sources):
@@ -64,6 +71,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     address = page.file.src_uri
     if address in Site.outputs:
         markdown = with_outputs(markdown, Site.outputs[address])
+    if exercise_text.MARKER in markdown:
+        markdown = markdown.replace(exercise_text.MARKER, exercise_text.on_the_site(posixpath.basename(address)))
+    if atlas.MARKER in markdown:
+        markdown = markdown.replace(atlas.MARKER, atlas.table())
+    if reference.MARKER in markdown:
+        markdown = markdown.replace(reference.MARKER, reference.error_list())
+    if errata.MARKER in markdown:
+        markdown = markdown.replace(errata.MARKER, errata.collect(chapters(Path(config.docs_dir))))
     if page.file.generated_by is not None:
         return markdown
     return Site.links.rewrite(markdown, page=address, written_in=written_in(address))
@@ -88,9 +103,9 @@ def with_outputs(text: str, outputs: list[dict[str, Any]]) -> str:
 def show(block: Block, output: dict[str, str]) -> str:
     """Write one block with its output."""
     code = f"```python\n{block.code}```\n"
-    if "folded" in block.marks:
+    if "folded" in block.marks or "view" in block.marks:
         inner = "".join(f"    {line}" if line.strip() else line for line in code.splitlines(keepends=True))
-        code = f'??? abstract "{block.marks["folded"] or "The code"}"\n\n{inner}'
+        code = f'??? abstract "{block.marks.get("folded") or "The code of this page"}"\n\n{inner}'
     lines = output["printed"] + (f"{output['text']}\n" if "text" in output else "")
     if lines.strip():
         code += f'\n<div class="output" markdown>\n\n```text\n{lines.rstrip()}\n```\n\n</div>\n'

@@ -9,7 +9,15 @@ from latex2mathml.converter import convert
 INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 BLOCK = re.compile(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', re.DOTALL)
 #: Commands that latex2mathml does not have, and others that mean the same.
-SAME = {r"\lVert": r"\|", r"\rVert": r"\|", r"\lvert": "|", r"\rvert": "|", r"\tfrac": r"\frac", r"\dots": r"\ldots"}
+SAME = {
+    r"\lVert": r"\|",
+    r"\rVert": r"\|",
+    r"\lvert": "|",
+    r"\rvert": "|",
+    r"\tfrac": r"\frac",
+    r"\dots": r"\ldots",
+    r"\arg": r"\operatorname{arg}",
+}
 
 
 def to_mathml(latex: str, *, display: str) -> str:
@@ -18,9 +26,11 @@ def to_mathml(latex: str, *, display: str) -> str:
     >>> to_mathml("e_i", display="inline").removeprefix('<math xmlns="http://www.w3.org/1998/Math/MathML" ')
     'display="inline" alttext="e_i"><mrow><msub><mi>e</mi><mi>i</mi></msub></mrow></math>'
     """
-    plain = html.unescape(latex).strip()
+    plain = " ".join(html.unescape(latex).split())
     known = re.sub(r"\\[a-zA-Z]+", lambda found: SAME.get(found[0], found[0]), plain)
-    known = re.sub(r"\\tfrac(\d)(\d)", r"\\frac{\1}{\2}", known)
+    known = re.sub(r"\\frac(\d)(\d)", r"\\frac{\1}{\2}", known)
+    known = re.sub(r"\\[Bb]ig+[lr]?\s*(?=\\\|)", "", known)  # it knows no large double bars
+    known = re.sub(r"(\\begin\{cases\})\s*\[", r"\1{}[", known)  # else it takes the bracket for an option
     made = convert(known, display=display)
     if "\\" in re.sub(r"<[^>]*>", "", html.unescape(made)):
         raise ValueError(f"An equation has a command that is not known: {plain}")

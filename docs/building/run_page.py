@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,9 @@ from typing import Any
 
 from code_blocks import Block, runnable
 
+VERSION = "1"
+"""Of what is kept; another one makes everything anew."""
+STUDIO = Path(__file__).parents[2] / "src/regard/studio/static/studio.js"
 LARGEST_SVG = 150_000
 """Bytes; a figure of more is kept as PNG."""
 SECONDS = 240
@@ -27,11 +31,9 @@ SECONDS = 240
 
 
 def digest(text: str) -> str:
-    """Hash what is run of a page, and how it is run."""
-    parts = [
-        Path(__file__).read_text(encoding="utf-8"),
-        *(repr((b.code, sorted(b.marks.items()))) for b in runnable(text)),
-    ]
+    """Hash what is run of a page, how it is run, and the studio's pages, which some of them are."""
+    parts = [VERSION, STUDIO.read_text(encoding="utf-8")]
+    parts += [repr((block.code, sorted(block.marks.items()))) for block in runnable(text)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -104,7 +106,9 @@ def make_all(pages: Iterable[Path], cache: Path, *, workers: int | None = None) 
 
 
 def _make(page: Path, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.parent.glob(f"{page.stem}-*"):
+        shutil.rmtree(old)
+    folder.mkdir(parents=True)
     command = [sys.executable, __file__, str(page), str(folder)]
     settings = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
     done = subprocess.run(command, check=False, env=settings, capture_output=True, text=True, timeout=SECONDS)
