@@ -7,7 +7,7 @@ import typer
 from typer.main import get_command
 
 from regard import __version__
-from regard.cli import bench
+from regard.cli import bench, course
 from regard.cli.align import align
 from regard.cli.ask import ask
 from regard.cli.caption import caption
@@ -45,6 +45,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench.app, name="bench")
+app.add_typer(course.app, name="course")
 for command in (
     demo,
     train,
