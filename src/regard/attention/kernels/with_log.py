@@ -162,7 +162,7 @@ def _backward(
             efficient = torch.ops.aten._scaled_dot_product_efficient_attention_backward
             log = F.pad(log, (0, -log.size(-1) % 32), value=torch.inf).contiguous()
             options = (*rest, 0.0, [True, True, True, False], causal)
-            slopes = efficient(gradient, query, key, value, bias, context, log, *options, scale=scale)
+            slopes = efficient(gradient, query, key, value, bias, heads_inside(context), log, *options, scale=scale)
         case "cudnn":
             *counts, seed, offset = rest
             cudnn = torch.ops.aten._scaled_dot_product_cudnn_attention_backward
@@ -170,6 +170,16 @@ def _backward(
             options = (seed, offset, bias, *counts, 0.0, causal)
             slopes = cudnn(gradient, query, key, value, context, log, *options, scale=scale)
     return slopes[0], slopes[1], slopes[2]
+
+
+def heads_inside(context: Float[Tensor, "batch heads query size"]) -> Float[Tensor, "batch heads query size"]:
+    """Lay a context out in memory as (batch, query, heads, size): the efficient kernel reads it so, whatever its strides.
+
+    >>> context = torch.zeros(2, 3, 5, 4)
+    >>> heads_inside(context).stride(), heads_inside(context).shape == context.shape
+    ((60, 4, 12, 1), True)
+    """
+    return context.transpose(1, 2).contiguous().transpose(1, 2)
 
 
 def _backward_with_log(
