@@ -1,15 +1,16 @@
 """The translator that comes with regard, Spanish and English, from the Tatoeba pairs of manythings.org alone.
 
-    python recipes/translator.py prepare eng-spa.tsv work        # split, names and numbers, words without their marks
-    regard train --config recipes/translator-teacher.toml --source work/train.es --target work/train.en \\
-        --set data.valid_source=work/valid.es --set data.valid_target=work/valid.en --out work/teacher-es-en
-    (the same from en to es, into work/teacher-en-es)
-    regard translate work/teacher-es-en --input work/more.es --output work/more.es.translated   (and from more.en)
-    python recipes/translator.py assemble work                   # what the students read: originals and translations
-    regard train --config recipes/translator-student.toml --source work/student.es --target work/student.en \\
-        --set data.valid_source=work/valid.es --set data.valid_target=work/valid.en --out work/student-es-en
-    (the same from en to es, into work/student-en-es)
-    python recipes/translator.py ship work es-en                 # int8, measured, with card and checksums
+    python recipes/translator.py prepare data/tatoeba/eng-spa.tsv data/translator   # split; names, numbers, bare words
+    regard train recipes/translator-teacher.toml                       # Spanish to English, in runs/translator-teacher
+    regard train recipes/translator-teacher.toml --out runs/teacher-en-es --set data.source=data/translator/train.en \\
+        --set data.target=data/translator/train.es …                   # and back, each file exchanged
+    regard translate runs/translator-teacher --input data/translator/more.es --output data/translator/more.es.translated
+    regard translate runs/teacher-en-es --input data/translator/more.en --output data/translator/more.en.translated
+    regard align hmm --reverse hmm --words marks --source data/translator/train.es --target data/translator/train.en \\
+        > data/translator/links.es-en                                  # and en-es
+    python recipes/translator.py assemble data/translator              # what students read: originals and translations
+    regard train recipes/translator-student.toml                       # and back, as above
+    python recipes/translator.py ship data/translator es-en runs/translator-student   # int8, measured, with card and checksums
 
 The pairs are licensed CC BY 2.0; get them at https://www.manythings.org/anki (spa-eng.zip).
 """
@@ -56,6 +57,7 @@ def main() -> None:
     last = stages.add_parser("ship", help="make a model folder of int8 with its card")
     last.add_argument("work", type=Path)
     last.add_argument("direction", choices=["es-en", "en-es"])
+    last.add_argument("run", type=Path, help="the student's run")
     last.add_argument("--command", default="python recipes/translator.py --help", help="for the card")
     options = parser.parse_args()
     match options.stage:
@@ -64,7 +66,7 @@ def main() -> None:
         case "assemble":
             assemble(options.work)
         case _:
-            ship(options.work, options.direction, options.command)
+            ship(options.work, options.direction, options.run, options.command)
 
 
 def prepare(path: Path, work: Path) -> None:
@@ -167,7 +169,7 @@ def assemble(work: Path) -> None:
         print(f"{direction}: {len(originals):,} originals, {len(more):,} more")
 
 
-def ship(work: Path, direction: str, command: str) -> None:
+def ship(work: Path, direction: str, run: Path, command: str) -> None:
     """Compress the student, measure it beside its float parameters, and write card, figures and checksums."""
     import regard
     from regard.evaluation.bleu import score
@@ -176,7 +178,7 @@ def ship(work: Path, direction: str, command: str) -> None:
     from regard.tasks.translation.compress import compress
 
     first, second = direction.split("-")
-    run, folder = work / f"student-{direction}", work / direction
+    folder = work / direction
     compress(run, folder)
     sources, references = (lines(work / f"test.{language}") for language in (first, second))
     figures = {}

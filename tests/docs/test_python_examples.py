@@ -23,6 +23,7 @@ SMALL = {
     "images": {"data.image_size": 16, "model.widths": [4, 4], "model.num_blocks": 1, "model.reduction": 2},
     "questions": PICTURES,
     "captions": {**PICTURES, "train.valid_sentences": 2},
+    "align": {"model.size": 16, "model.num_heads": 2, "model.feed_forward_size": 16, "train.valid_sentences": 2},
 }
 QUICK = {"train.threads": 1}
 FEW = {"samples": 40, "search.beam": 1, "search.max_length": 5, "data.size": 3}
