@@ -27,8 +27,8 @@ class MaskAlignSpec:
     """Width of the hidden layer in each block."""
     activation: Literal["relu", "gelu", "swish", "swiglu"] = "relu"
     """Nonlinearity of the feed-forward layer."""
-    norm: Literal["pre", "post"] = "post"
-    """Normalize before each sublayer, or after it, as the paper does."""
+    norm: Literal["pre", "post"] = "pre"
+    """Normalize before each sublayer, or after it, as the paper does: six layers then begin slowly."""
     dropout: float = 0.1
     """Dropout probability of embeddings and of the output of each sublayer."""
 
