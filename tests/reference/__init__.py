@@ -1,1 +1,1 @@
-"""Loops written from the papers, and the cases they are compared on; a package, since docs/building has a module of its name."""
+"""Loops from the papers, and the cases they are compared on; a package, since docs/building has a `reference` too."""
