@@ -5,6 +5,7 @@ FROM python:3.11-slim
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /build
 COPY pyproject.toml README.md LICENSE constraints.txt ./
+COPY release ./release
 COPY src ./src
 # TORCH_INDEX names an index of torch for a CPU, which is a tenth of the size, or for a certain GPU.
 ARG TORCH_INDEX=""

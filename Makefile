@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= auto
 
-.PHONY: help install demo test test-quick test-long test-browser test-gpu test-all web check format bench examples docs notebooks clean
+.PHONY: help install demo test test-quick test-long test-browser test-gpu test-all web check format bench examples docs notebooks release-check clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make examples  run every example; figures go to runs/examples"
 	@echo "make docs      build the guide into site/, to be opened from the disk; under five minutes, seconds when built before"
 	@echo "make notebooks write the chapters of the course as notebooks, from their pages"
+	@echo "make release-check  build wheel and sdist, install each into an empty environment and use it there; 15 minutes"
 	@echo "make clean     remove .venv and caches"
 
 install: $(STAMP)
@@ -89,5 +90,9 @@ docs: install
 notebooks: install
 	@$(BIN)/python docs/building/notebooks.py
 
+# What is published, checked before it is; needs nothing of .venv. RELEASE=--tag=v0.1.0 checks the tag too.
+release-check:
+	@$(PYTHON) release/release_check.py $(RELEASE)
+
 clean:
-	rm -rf site .cache $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf site dist .cache $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -98,8 +98,8 @@ def test_the_library_never_prints() -> None:
     assert everywhere(prints) == ""
 
 
-FOLDERS = ("src", "tests", "benchmarks", "examples", "docs", "recipes", ".ci")
-WRITTEN = {".py", ".md", ".ipynb", ".toml", ".txt", ".json", ".sh", ".cff", ""}
+FOLDERS = ("src", "tests", "benchmarks", "examples", "docs", "recipes", "release", ".ci", ".github", ".devcontainer")
+WRITTEN = {".py", ".md", ".ipynb", ".toml", ".txt", ".json", ".sh", ".cff", ".yml", ""}
 
 
 def test_no_machine_is_named() -> None:

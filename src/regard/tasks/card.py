@@ -1,7 +1,11 @@
 """The model card, README.md of a model folder: what the model is, what it was made from, how good it is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+import torch
+
+from regard import __version__
 
 
 class Use(NamedTuple):
@@ -31,6 +35,10 @@ class Card(NamedTuple):
     signature: str
     folder: str
     use: Use
+    checksum: str | None = None
+    """SHA-256 of the data that was read, cleaned and divided: the run's fingerprint."""
+    languages: Sequence[str] = ()
+    """Codes of the languages of the data, source before target."""
     note: str = ""
     """What a user should know of the output."""
 
@@ -38,11 +46,12 @@ class Card(NamedTuple):
 def write_card(card: Card) -> str:
     """Write a card as Markdown with the head that model hubs read."""
     note = f"\n{_cell(card.note)}\n" if card.note else ""
+    languages = f"language: [{', '.join(map(_plain, card.languages))}]\n" if card.languages else ""
     rows = "\n".join(f"| {_cell(name)} | {_cell(value)} |" for name, value in card.figures.items())
     return f"""---
 license: {_plain(card.license)}
 library_name: regard
-pipeline_tag: {card.use.kind}
+{languages}pipeline_tag: {card.use.kind}
 tags: [{card.use.kind}, attention, regard]
 ---
 # {_cell(card.title)}
@@ -66,6 +75,8 @@ print(model.{card.use.python})
 
 {card.data}
 License of the data: {_cell(card.license)}.
+Languages: {_cell(", ".join(card.languages) or "not named")}.
+SHA-256 of the data, as it was read, cleaned and divided: {card.checksum or "not known"}.
 
 ## Figures
 
@@ -81,7 +92,7 @@ License of the data: {_cell(card.license)}.
 {card.command}
 ```
 
-The settings are in `config.toml` of the run folder.
+by regard {__version__} with torch {torch.__version__}. The settings are in `config.toml` of the run folder.
 """
 
 

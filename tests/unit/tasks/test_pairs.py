@@ -2,10 +2,12 @@
 
 import pytest
 
+from regard.config.read import read_settings
 from regard.data.corpora.pair import Link, Pair
 from regard.data.corpora.streamed import StreamedPairs
 from regard.errors import ArgumentError, DataError
 from regard.tasks.translation.data import gather_pairs
+from regard.tasks.translation.settings import Data
 
 
 def write_files(folder, count=400):
@@ -52,6 +54,29 @@ def test_a_built_in_corpus_has_links_and_a_license():
     assert corpus.size.linked
     assert corpus.size.builtin
     assert corpus.data.license == "MIT, as regard itself"
+
+
+@pytest.mark.parametrize(
+    ("table", "languages"),
+    [
+        ({}, ("es", "en")),
+        ({"languages": ["gl", "en"]}, ("gl", "en")),
+        (
+            {"source": "", "target": "", "corpus": "a.tmx", "source_column": "de", "target_column": "pt-BR"},
+            ("de", "pt-BR"),
+        ),
+        ({"source": "", "target": "", "corpus": "pairs.tsv"}, ()),
+    ],
+)
+def test_languages_are_those_that_are_set_or_named(tmp_path, table, languages):
+    data = read_settings(Data, write_files(tmp_path, 1) | table, at="data")
+    assert data.named_languages == languages
+
+
+def test_languages_are_codes():
+    message = r"^data: `languages` must be codes .* such as \[\"es\", \"pt-BR\"\]; received 'Spanish'\.$"
+    with pytest.raises(ArgumentError, match=message):
+        read_settings(Data, {"languages": ["Spanish"]}, at="data")
 
 
 def test_links_are_read_beside_the_pairs(tmp_path):

@@ -2,6 +2,9 @@
 
 from html.parser import HTMLParser
 
+import torch
+
+from regard import __version__
 from regard.tasks.card import TRANSLATE, Card, write_card
 from regard.tasks.page import Report
 from regard.tasks.translation.page import make_page
@@ -108,3 +111,15 @@ def test_a_card_is_markdown_with_a_head():
     assert card.startswith('---\nlicense: "CC-BY \\"4.0\\""\n')
     assert "| BLEU | 3 \\| 4 |" in card
     assert 'regard.load("runs/a/model")' in card
+    assert f"by regard {__version__} with torch {torch.__version__}." in card
+    assert "Languages: not named." in card
+    assert "language:" not in card
+    assert "divided: not known." in card
+
+
+def test_a_card_names_languages_and_the_checksum_of_the_data():
+    about = {"title": "a", "summary": "", "data": "", "license": "", "figures": {}, "command": "", "signature": ""}
+    card = write_card(Card(**about, folder="a", use=TRANSLATE, checksum="0f" * 32, languages=("es", "pt-BR")))
+    assert '\nlanguage: ["es", "pt-BR"]\npipeline_tag: translation\n' in card
+    assert "Languages: es, pt-BR." in card
+    assert f"divided: {'0f' * 32}." in card

@@ -1,8 +1,11 @@
 """The built-in corpora, by name: for which tasks each is, what it holds, and how it is divided."""
 
+import re
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import NamedTuple
 
+from regard.data.formats.cells import is_language
 from regard.errors import ArgumentError, join_names, near_miss
 
 PREFIX = "builtin:"
@@ -15,6 +18,7 @@ class Builtin(NamedTuple):
     tasks: tuple[str, ...]
     about: str
     splits: tuple[str, ...] = ("train", "valid", "test")
+    languages: tuple[str, ...] = ("en",)
 
 
 _PICTURES = ("questions", "captions", "images")
@@ -24,12 +28,14 @@ BUILTINS: tuple[Builtin, ...] = (
         ("translate", "align"),
         "Spanish to English, with gold word links",
         ("train", "valid", "test", "long", "lectures"),
+        ("es", "en"),
     ),
     Builtin(
         "builtin:hi-en",
         ("translate", "align"),
         "transliterated Hindi to English, with gold word links",
         ("train", "valid", "test", "long", "lectures"),
+        ("hi", "en"),
     ),
     Builtin(
         "builtin:stories",
@@ -47,6 +53,7 @@ BUILTINS: tuple[Builtin, ...] = (
 LICENSE = "MIT, as regard itself"
 UNKNOWN = "unknown"
 """The license of data where nobody has set it."""
+_COMPRESSED = ("gz", "bz2", "xz", "zst")
 
 
 def license_of(corpus: str, chosen: str) -> str:
@@ -56,6 +63,38 @@ def license_of(corpus: str, chosen: str) -> str:
     ('MIT, as regard itself', 'unknown', 'CC0')
     """
     return LICENSE if is_builtin(corpus) and chosen == UNKNOWN else chosen
+
+
+def languages_of(chosen: Sequence[str], *names: str) -> tuple[str, ...]:
+    """Give the languages of data for a model card: those chosen, or as far as names of corpora, files and columns tell.
+
+    >>> languages_of((), "builtin:es-en"), languages_of((), "a/train.de.gz", "a/train.fr"), languages_of((), "en", "pt")
+    (('es', 'en'), ('de', 'fr'), ('en', 'pt'))
+    >>> languages_of((), "pairs.tsv"), languages_of(("gl",), "builtin:topics")
+    ((), ('gl',))
+    """
+    if chosen:
+        return tuple(chosen)
+    return tuple(dict.fromkeys(code for name in names for code in _languages_in(name)))
+
+
+def check_languages(languages: Sequence[str]) -> None:
+    """Raise where the languages of data are not codes, as model hubs read them."""
+    for language in languages:
+        if not re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*", language):
+            raise ArgumentError(
+                f'`languages` must be codes of two or three letters, such as ["es", "pt-BR"]; received {language!r}.'
+            )
+
+
+def _languages_in(name: str) -> tuple[str, ...]:
+    known = {item.name: item.languages for item in BUILTINS}
+    if is_builtin(name):
+        return known.get(name, ())
+    suffixes = [part.lstrip(".") for part in PurePath(name).suffixes] or [name]
+    if len(suffixes) > 1 and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    return (suffixes[-1],) if is_language(suffixes[-1]) else ()
 
 
 def held_out_size(size: int) -> int:

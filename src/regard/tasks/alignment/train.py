@@ -144,6 +144,8 @@ def _card(config: AlignConfig, corpus: Corpus, run: Run, figures: Mapping[str, f
         signature=describe_aligner(config),
         folder=str(run.folder.model),
         use=ALIGN,
+        checksum=run.folder.fingerprint(),
+        languages=config.data.named_languages,
         note="From files: regard align FOLDER --source a.txt --target b.txt, a line for each pair.",
     )
     return write_card(card)

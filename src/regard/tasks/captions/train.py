@@ -8,7 +8,7 @@ import torch
 
 from regard import __version__
 from regard.config.show import show_settings
-from regard.data.corpora.catalogue import license_of
+from regard.data.corpora.catalogue import languages_of, license_of
 from regard.data.images.pixels import color_statistics
 from regard.data.scenes.sides import CaptionSide
 from regard.data.text.tokenizer_training import train_tokenizer
@@ -182,6 +182,8 @@ def _card(config: CaptionConfig, corpus: CaptionCorpus, run: Run, figures: dict[
         signature=describe_captions(config),
         folder=str(run.folder.model),
         use=CAPTION,
+        checksum=run.folder.fingerprint(),
+        languages=languages_of(config.data.languages, config.data.corpus),
     )
     return write_card(card)
 

@@ -21,7 +21,7 @@ from regard.config.data_files import DataName, DataNames
 from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import TokenTrain
-from regard.data.corpora.catalogue import check_alone
+from regard.data.corpora.catalogue import check_alone, check_languages
 from regard.data.corpora.split import Fractions
 from regard.data.text.tokenizer_training import TokenizerConfig
 from regard.tasks.task import find_preset
@@ -54,12 +54,15 @@ class LabeledData:
     """Tokens that are read of a text; the rest of a longer one is left out."""
     license: str = "unknown"
     """The license of the data, for the model card."""
+    languages: tuple[str, ...] = ()
+    """Codes of its languages, such as ["es"], for the model card."""
     hold_out: Fractions = field(default_factory=lambda: Fractions(valid=0.1, test=0.1))
     """How much to hold out where no file is named."""
 
     def __post_init__(self) -> None:
         check_least(self, 1, "size", "max_length")
         check_alone(self.corpus, self.more)
+        check_languages(self.languages)
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from regard import __version__
 from regard.config.classify import ClassifierSpec, LastStateSpec, RecurrentAttentionSpec, StructuredSpec, TfIdfSpec
 from regard.config.show import show_settings
 from regard.data.batches.ragged import Ragged
-from regard.data.corpora.catalogue import license_of
+from regard.data.corpora.catalogue import languages_of, license_of
 from regard.data.text.special import UNKNOWN
 from regard.data.text.tokenizer import Tokenizer
 from regard.data.text.tokenizer_training import train_tokenizer
@@ -216,6 +216,8 @@ def _card(config: ClassifyConfig, corpus: LabeledCorpus, run: Run, result: _Meas
         license=license_of(config.data.corpus, config.data.license),
         folder=str(run.folder.model),
         use=CLASSIFY,
+        checksum=run.folder.fingerprint(),
+        languages=languages_of(config.data.languages, config.data.corpus),
         note=f"The share of a word is {MEANING[config.model.kind]}. {CAVEAT}",
     )
     return write_card(card)

@@ -136,5 +136,6 @@ def _card(config: ImagesConfig, corpus: ImageCorpus, run: Run, result: _Measured
         signature=describe_images(config),
         folder=str(run.folder.model),
         use=CLASSIFY,
+        checksum=run.folder.fingerprint(),
     )
     return write_card(card)

@@ -17,7 +17,7 @@ from regard.config.language import (
 from regard.config.read import merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import Cosine, Schedule, TokenTrain
-from regard.data.corpora.catalogue import check_alone
+from regard.data.corpora.catalogue import check_alone, check_languages
 from regard.data.text.text_tokenizer import TextTokenizerConfig
 from regard.errors import ArgumentError
 from regard.tasks.task import find_preset
@@ -51,6 +51,8 @@ class TextData:
     """Tokens that each window adds when a model without a state is measured; 0 is the whole window."""
     license: str = "unknown"
     """Under which the text may be used; it goes into the model's card."""
+    languages: tuple[str, ...] = ()
+    """Codes of its languages, such as ["es"], for the model card."""
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -58,6 +60,7 @@ class TextData:
         check_least(self, 1, "size", "block_lines", "length")
         check_least(self, 0, "stride")
         check_alone(self.text, self.more)
+        check_languages(self.languages)
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from regard import __version__
 from regard.config.language import BagSpec, NetworkSpec, NGramSpec
 from regard.config.show import show_settings
-from regard.data.corpora.catalogue import license_of
+from regard.data.corpora.catalogue import languages_of, license_of
 from regard.data.corpora.token_stream import TokenStream
 from regard.data.text.text_tokenizer import TextTokenizer, train_text_tokenizer
 from regard.errors import with_article
@@ -200,5 +200,7 @@ def _card(config: LanguageConfig, run: Run, model: AnyLanguageModel, data: Encod
         signature=describe_language(config),
         folder=str(run.folder.model),
         use=GENERATE,
+        checksum=run.folder.fingerprint(),
+        languages=languages_of(config.data.languages, config.data.text),
     )
     return write_card(card)

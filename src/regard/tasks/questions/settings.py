@@ -13,6 +13,7 @@ from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import PictureTrain
 from regard.config.vision import SMALL, VIT, QuestionSpec
+from regard.data.corpora.catalogue import check_languages
 from regard.data.corpora.split import Fractions
 from regard.tasks.task import find_preset
 
@@ -43,12 +44,15 @@ class PictureData:
     """Most words of a question or a caption."""
     license: str = "unknown"
     """The license of the data, for the model card."""
+    languages: tuple[str, ...] = ()
+    """Codes of its languages, such as ["es"], for the model card."""
     hold_out: Fractions = field(default_factory=lambda: Fractions(valid=0.1, test=0.1))
     """Shares of the pictures to hold out where the folder holds no validation or test set."""
 
     def __post_init__(self) -> None:
         check_least(self, 0, "scenes", "held_out_scenes", "answers", "image_size")
         check_least(self, 1, "max_length")
+        check_languages(self.languages)
 
 
 class PictureSize(NamedTuple):

@@ -7,7 +7,7 @@ import torch
 
 from regard import __version__
 from regard.config.show import show_settings
-from regard.data.corpora.catalogue import license_of
+from regard.data.corpora.catalogue import languages_of, license_of
 from regard.data.images.pixels import color_statistics
 from regard.data.scenes.sides import QuestionSide
 from regard.data.text.tokenizer import Tokenizer
@@ -179,6 +179,8 @@ def _card(config: QuestionConfig, corpus: QuestionCorpus, run: Run, result: _Mea
         signature=describe_questions(config),
         folder=str(run.folder.model),
         use=ASK,
+        checksum=run.folder.fingerprint(),
+        languages=languages_of(config.data.languages, config.data.corpus),
     )
     return write_card(card)
 

@@ -10,7 +10,7 @@ from regard.config.model import ModelSpec, RecurrentSpec
 from regard.config.read import chosen_whole, merge, read_settings
 from regard.config.show import to_table
 from regard.config.train import TokenTrain
-from regard.data.corpora.catalogue import check_alone
+from regard.data.corpora.catalogue import check_alone, check_languages, languages_of
 from regard.data.corpora.cleaning import Cleaning
 from regard.data.corpora.split import Fractions
 from regard.data.text.tokenizer_training import TokenizerConfig
@@ -65,6 +65,8 @@ class Data:
     """A tokenizer.json to use instead of learning one."""
     license: str = "unknown"
     """The license of the data, for the model card."""
+    languages: tuple[str, ...] = ()
+    """Codes of its languages, such as ["es", "en"], for the model card; else what files and columns are named after."""
     clean: Cleaning = field(default_factory=Cleaning)
     """Which pairs to leave out."""
     hold_out: Fractions = field(default_factory=Fractions)
@@ -79,8 +81,15 @@ class Data:
                 f"The data must be either one corpus or two plain files; received both {self.corpus} and {self.source}."
             )
         check_alone(self.corpus, self.more)
+        check_languages(self.languages)
         if not 10 <= self.size <= 1_000_000:
             raise ArgumentError(f"`size` must be from 10 to 1,000,000; received {self.size:,}.")
+
+    @property
+    def named_languages(self) -> tuple[str, ...]:
+        """Languages of source and target, as far as settings, columns or files name them."""
+        columns = (self.source_column, self.target_column)
+        return languages_of(self.languages, *(columns if any(columns) else (self.corpus, self.source, self.target)))
 
     @property
     def name(self) -> str:

@@ -242,6 +242,8 @@ def _card(config: Config, corpus: Corpus, run: Run, figures: dict[str, float], s
         signature=describe(config),
         folder=str(run.folder.model),
         use=TRANSLATE,
+        checksum=run.folder.fingerprint(),
+        languages=config.data.named_languages,
     )
     return write_card(card)
 
