@@ -104,6 +104,7 @@ def api_page(title: str, sections: tuple[Section, ...]) -> str:
             options = {
                 "show_root_heading": "true",
                 "show_root_toc_entry": "true",
+                "show_root_full_path": "false",
                 "heading_level": level,
                 "members": _members(section, thing),
             }
@@ -115,7 +116,7 @@ def api_page(title: str, sections: tuple[Section, ...]) -> str:
 def _members(section: Section, thing: Any) -> str:
     """Write which members mkdocstrings shows of a class."""
     if section.methods:
-        return "true"
+        return str([name for name in vars(thing) if not name.startswith("_")])
     return str(list(METHODS.get(section.module, ()))) if inspect.isclass(thing) else "false"
 
 

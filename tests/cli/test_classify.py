@@ -254,4 +254,4 @@ def test_presets_and_tasks_are_listed(run):
     assert [line.split()[0] for line in lines] == list(CLASSIFIERS)
     for more in ([], ["--preset", "list"]):
         done = run("train", "--task", "x", "--out", "y", *more)
-        assert done.stderr.endswith("images, questions or captions; received x.\n")
+        assert done.stderr.endswith("images, questions, captions or align; received x.\n")
