@@ -9,7 +9,7 @@ from latex2mathml.converter import convert
 INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 BLOCK = re.compile(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', re.DOTALL)
 #: The name of a function that is followed by its argument without a bracket.
-NAMED = re.compile(r'(<mi>[a-z]{2,}</mi>)(?=<m(?!o\b))')
+NAMED = re.compile(r"(<mi>[a-z]{2,}</mi>)(?=<m(?!o\b))")
 #: Commands that latex2mathml does not have, and others that mean the same.
 SAME = {
     r"\lVert": r"\|",

@@ -177,7 +177,12 @@ def settings_page() -> str:
         "names the nearest one.\n",
     ]
     for name, task in TASKS.items():
-        lines += [f"## {name}\n", f"`{task.training_command}`: {task.summary}.\n", "| key | default | |", "| --- | --- | --- |"]
+        lines += [
+            f"## {name}\n",
+            f"`{task.training_command}`: {task.summary}.\n",
+            "| key | default | |",
+            "| --- | --- | --- |",
+        ]
         lines += [*_keys(task.settings, ""), ""]
     return "\n".join(lines)
 
