@@ -2,7 +2,6 @@
 
 import lzma
 import re
-import shlex
 import shutil
 from pathlib import Path
 
@@ -73,7 +72,7 @@ def commands_of(page: str) -> list[str]:
         lines = [line.removeprefix("$ ") for line in text.splitlines()]
         if block.code.lstrip().startswith("$ "):
             lines = lines[:1]  # the others are its output
-        found += [" ".join(map(shlex.quote, shlex.split(line, comments=True))) for line in lines if _is_command(line)]
+        found += [re.sub(r"\s+#\s.*$", "", line) for line in lines if _is_command(line)]
     return found
 
 
