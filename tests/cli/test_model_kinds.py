@@ -13,7 +13,7 @@ from unit.tasks.test_model_folder import write_kind
 COMMANDS = {
     "translate": (["hola"], {"translate"}),
     "compare": (["there"], {"translate", "language"}),
-    "align": (["--source", "there", "--target", "there"], {"align", "translate"}),
+    "align": (["--source", "there", "--target", "there"], {"translate", "align"}),
     "generate": (["Once"], {"language"}),
     "classify": (["A good film."], {"classify", "images"}),
     "ask": (["a.png", "What is it?"], {"questions"}),
