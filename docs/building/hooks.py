@@ -25,6 +25,8 @@ import reference
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "docs"
+WIDE = {"atlas.md": ["navigation", "toc"], "lectures.md": ["toc"], "project/results.md": ["toc"]}
+"""Pages of wide tables, and the columns beside the text that they do without."""
 WORKERS = int(os.environ.get("DOCS_WORKERS", "0")) or None
 
 
@@ -69,6 +71,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Put outputs behind the code of a chapter, and lead links that leave docs/ to pages of the site."""
     address = page.file.src_uri
+    page.meta["hide"] = WIDE.get(address, [])
     if address in Site.outputs:
         markdown = with_outputs(markdown, Site.outputs[address])
     if exercise_text.MARKER in markdown:

@@ -8,6 +8,8 @@ from latex2mathml.converter import convert
 #: What pymdownx.arithmatex leaves, in its generic form, of $…$ and $$…$$.
 INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 BLOCK = re.compile(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', re.DOTALL)
+#: The name of a function that is followed by its argument without a bracket.
+NAMED = re.compile(r"(<mi>[a-z]{2,}</mi>)(?=<m(?!o\b))")
 #: Commands that latex2mathml does not have, and others that mean the same.
 SAME = {
     r"\lVert": r"\|",
@@ -34,10 +36,11 @@ def to_mathml(latex: str, *, display: str) -> str:
     made = convert(known, display=display)
     if "\\" in re.sub(r"<[^>]*>", "", html.unescape(made)):
         raise ValueError(f"An equation has a command that is not known: {plain}")
+    made = NAMED.sub(r'\1<mspace width="0.17em"/>', made)
     return made.replace(">", f' alttext="{html.escape(plain)}">', 1)
 
 
 def render(page: str) -> str:
     """Replace the equations of a page."""
-    page = BLOCK.sub(lambda found: to_mathml(found[1], display="block"), page)
+    page = BLOCK.sub(lambda found: f'<div class="equation">{to_mathml(found[1], display="block")}</div>', page)
     return INLINE.sub(lambda found: to_mathml(found[1], display="inline"), page)

@@ -62,6 +62,8 @@ API: dict[str, tuple[str, tuple[Section, ...]]] = {
             Section("Image classifiers", "regard.tasks.images.model", ("ImageClassifier",), methods=True),
             Section("Question answerers", "regard.tasks.questions.model", ("QuestionAnswerer",), methods=True),
             Section("Captioners", "regard.tasks.captions.model", ("Captioner",), methods=True),
+            Section("Word aligners", "regard.tasks.alignment.model", ("WordAligner",), methods=True),
+            Section("Word links", "regard.tasks.alignment.result", ("Alignment",)),
             Section("Progress", "regard.tasks.progress", ("Progress",)),
             Section("A server's client", "regard.client", ("Client",), methods=True),
         ),
@@ -102,6 +104,7 @@ def api_page(title: str, sections: tuple[Section, ...]) -> str:
             options = {
                 "show_root_heading": "true",
                 "show_root_toc_entry": "true",
+                "show_root_full_path": "false",
                 "heading_level": level,
                 "members": _members(section, thing),
             }
@@ -113,7 +116,7 @@ def api_page(title: str, sections: tuple[Section, ...]) -> str:
 def _members(section: Section, thing: Any) -> str:
     """Write which members mkdocstrings shows of a class."""
     if section.methods:
-        return "true"
+        return str([name for name in vars(thing) if not name.startswith("_")])
     return str(list(METHODS.get(section.module, ()))) if inspect.isclass(thing) else "false"
 
 
@@ -173,25 +176,15 @@ def settings_page() -> str:
         "values that suit its data; the defaults below are what holds before that. An unknown key is an error that",
         "names the nearest one.\n",
     ]
-    shared = ""
-    for name in TASKS:
-        config = importlib.import_module(f"regard.tasks.{_folder(name)}.settings")
-        [settings] = [one for one in vars(config).values() if _is_run(one, config.__name__)]
-        lines += [f"## {name}\n", "| key | default | |", "| --- | --- | --- |", *_keys(settings, ""), ""]
-    return "\n".join([*lines, shared])
-
-
-def _folder(task: str) -> str:
-    return {"translate": "translation", "classify": "classification"}.get(task, task)
-
-
-def _is_run(thing: Any, module: str) -> bool:
-    return (
-        inspect.isclass(thing)
-        and is_dataclass(thing)
-        and thing.__module__ == module
-        and {"data", "model", "train"} <= {one.name for one in fields(thing)}
-    )
+    for name, task in TASKS.items():
+        lines += [
+            f"## {name}\n",
+            f"`{task.training_command}`: {task.summary}.\n",
+            "| key | default | |",
+            "| --- | --- | --- |",
+        ]
+        lines += [*_keys(task.settings, ""), ""]
+    return "\n".join(lines)
 
 
 def _keys(settings: type[Any], at: str, kind: str = "") -> list[str]:

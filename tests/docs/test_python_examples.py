@@ -1,79 +1,41 @@
-"""The Python of the pages runs, with the arguments it shows; only sizes are smaller."""
+"""The Python of every page runs, with the arguments it shows; only sizes are smaller."""
 
+import contextlib
 import re
 import shutil
 from pathlib import Path
 
+import matplotlib
 import pytest
+import torch
 
 import regard
-from regard.data.builtin import corpus
-from regard.data.builtin.stories import stories
+from catalogue.models import small as small_sizes
+from docs.page_files import DOCS, PAGES, make_language_model, python_of, small
+from regard.models import build_model
 from regard.tasks.task import TASKS
-from unit.data.images.pictures import write_folder
-from unit.tasks.labeled_run import write_texts
+from regard.tasks.translation.presets import preset
+from unit.inspection.hugging_face_models import make_model, make_tokenizer
+from unit.serving.served import ADDRESS, serving
 
-DOCS = Path(__file__).parents[2] / "docs"
-PICTURES = {"data.scenes": 12, "data.held_out_scenes": 4, "model.size": 8, "model.num_heads": 2}
-#: What makes a run of each task quick; what an example sets itself stays, but for sizes.
-SMALL = {
-    "translate": {"model.embedding_size": 8, "model.hidden_size": 8, "train.valid_sentences": 2},
-    "language": {"model.size": 16, "model.feed_forward_size": 16, "model.num_layers": 1},
-    "classify": {"data.size": 60, "model.size": 8},
-    "images": {"data.image_size": 16, "model.widths": [4, 4], "model.num_blocks": 1, "model.reduction": 2},
-    "questions": PICTURES,
-    "captions": {**PICTURES, "train.valid_sentences": 2},
-    "align": {"model.size": 16, "model.num_heads": 2, "model.feed_forward_size": 16, "train.valid_sentences": 2},
-}
-QUICK = {"train.threads": 1}
-FEW = {"samples": 40, "search.beam": 1, "search.max_length": 5, "data.size": 3}
-
-
-def blocks(name):
-    return re.findall(r"^```python\n(.*?)^```", (DOCS / name).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-
-
-def calls(name):
-    return set(re.findall(r"\bregard\.(train|evaluate|compare|align)\(", "\n".join(blocks(name))))
-
-
-PAGES = [path.name for path in sorted(DOCS.glob("*.md")) if calls(path.name)]
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    """The files and runs that the pages name."""
-    path = tmp_path_factory.mktemp("docs")
-    pairs = corpus("builtin:es-en", split="train", size=60)
-    for stem in ("a", "test"):
-        (path / f"{stem}.es").write_text("".join(f"{pair.source}\n" for pair in pairs))
-        (path / f"{stem}.en").write_text("".join(f"{pair.target}\n" for pair in pairs))
-    write_texts(path / "reviews.csv", count=60)
-    for name in ("shakespeare.txt", "other.txt"):
-        (path / name).write_text("".join(f"{line}\n" for line in stories(split="train", size=40)))
-    write_folder(path / "flowers", count=12)
-    shutil.copy(next((path / "flowers").rglob("*.png")), path / "rose.png")
-    for name in ("scene.png", "tulip.jpg"):
-        shutil.copy(path / "rose.png", path / name)
-    settings = {**SMALL["translate"], **QUICK, "data.size": 60}
-    regard.train("translate", data="builtin:es-en", out=path / "runs/a", preset="dot", steps=2, settings=settings)
-    for name in ("b", "fixed", "bahdanau"):
-        shutil.copytree(path / "runs/a", path / "runs" / name)
-    return path
+QUICK = {"samples": 40, "search.beam": 1, "search.max_length": 5, "data.size": 3}
+WITH_PYTHON = [page for page in PAGES if python_of(page)]
 
 
 @pytest.fixture
 def smaller(monkeypatch):
     """Let `regard.train` take two steps of a small model, and translators be measured on few pairs."""
+    matplotlib.use("Agg")
     for task in ("images", "questions", "captions"):
         monkeypatch.setattr(f"regard.tasks.{task}.train.SHOWN", 1)
     really, evaluate, compare = regard.train, regard.evaluate, regard.compare
 
-    def train(task, *, steps=None, settings=None, **others):
-        return really(task, steps=2, settings={**(settings or {}), **SMALL[task], **QUICK}, **others)
+    def train(task, *, steps=None, settings=None, preset=None, data=None, **others):
+        chosen = {**(settings or {}), **small(task, preset, str(data))}
+        return really(task, steps=2, settings=chosen, preset=preset, data=data, **others)
 
     def few(model, settings):
-        return {**(settings or {}), **(FEW if model == "runs/a" else {})}
+        return {**(settings or {}), **(QUICK if model == "runs/a" else {})}
 
     monkeypatch.setattr(regard, "train", train)
     monkeypatch.setattr(
@@ -81,21 +43,94 @@ def smaller(monkeypatch):
         "evaluate",
         lambda model, settings=None, **others: evaluate(model, settings=few(model, settings), **others),
     )
-    monkeypatch.setattr(regard, "compare", lambda *systems, **others: compare(*systems, settings=FEW, **others))
+    monkeypatch.setattr(regard, "compare", lambda *systems, **others: compare(*systems, settings=QUICK, **others))
 
 
-@pytest.mark.parametrize("page", PAGES)
+def of_inspection():
+    """Give the names that pages on inspection use: a Transformer, a batch, and what is forced on it."""
+    sizes = {"num_encoder_layers": 2, "num_decoder_layers": 2}
+    model = build_model(small_sizes(preset("transformer-tiny"), **sizes), source_vocabulary=20, target_vocabulary=20)
+    source, target = torch.randint(4, 20, (1, 5)), torch.randint(4, 20, (1, 4))
+    lengths = torch.tensor([5])
+    return {
+        "model": model.eval(),
+        "source": source,
+        "lengths": lengths,
+        "target": target,
+        "source_words": list("abcde"),
+        "target_words": list("wxyz"),
+        "words": list("abcde"),
+        "run": lambda: model(source, lengths, target),
+        "forced": torch.full((4, 5), 0.2),
+        "allowed": torch.ones(5, 5, dtype=torch.bool),
+        "translator": regard.load("runs/a"),
+        "source_ids": [5, 6, 7],
+        "output_ids": [5, 6],
+    }
+
+
+def of_hugging_face():
+    return {"model": make_model("gpt2", n_layer=4), "tokenizer": make_tokenizer()}
+
+
+def write_torch_transformer():
+    """Write the parameters of torch's own Transformer, with embeddings and an output of 8,000 words."""
+    from safetensors.torch import save_file
+
+    inner = torch.nn.Transformer(16, 8, 1, 1, 16, batch_first=True)
+    tensors = {f"transformer.{name}": tensor for name, tensor in inner.state_dict().items()}
+    for name in ("src_emb.weight", "tgt_emb.weight", "generator.weight"):
+        tensors[name] = torch.randn(8000, 16)
+    save_file(tensors, "model.safetensors")
+    regard.train(
+        "translate",
+        source="a.es",
+        target="a.en",
+        out="runs/exported",
+        preset="transformer-tiny",
+        steps=2,
+        settings=small("translate", "transformer-tiny"),
+    )
+    shutil.rmtree("runs/a")
+    shutil.copytree("runs/exported", "runs/a")
+    return {}
+
+
+#: The names that a page takes as known, and files that it alone reads.
+KNOWN = {
+    "docs/inspection.md": of_inspection,
+    "docs/howto/read-attention.md": of_inspection,
+    "docs/hugging-face.md": of_hugging_face,
+    "docs/studio.md": lambda: {"translator": regard.load("runs/bahdanau")},
+    "docs/export.md": write_torch_transformer,
+}
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON)
 def test_the_python_of_a_page_runs(page, prepared, smaller, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(shutil.copytree(prepared, tmp_path / "here"))
-    if page == "training.md":
-        shutil.rmtree("runs/a")  # which it makes
-    names = {}
-    for block in blocks(page):
-        exec(compile(block, page, "exec"), names)
-    assert names["regard"] is regard
+    for folder in re.findall(r'out="(runs/\w+)"', "".join(block.code for block in python_of(page))):
+        shutil.rmtree(folder, ignore_errors=True)  # which the page makes
+    names = {"__name__": "__main__", **KNOWN.get(page, dict)()}
+    with contextlib.ExitStack() as stack:
+        address = ADDRESS
+        if page == "docs/serving.md":
+            make_language_model(Path(), "l", "transformer")
+            models = {name: regard.load(f"runs/{name}") for name in ("a", "l")}
+            address = stack.enter_context(serving(models))
+        for block in python_of(page):
+            exec(compile(block.code.replace(ADDRESS, address), f"{page}, line {block.line}", "exec"), names)
 
 
 def test_every_task_and_every_call_is_shown():
-    shown = "\n".join(block for page in PAGES for block in blocks(page))
+    shown = "\n".join(block.code for page in WITH_PYTHON for block in python_of(page))
     assert {name for name in TASKS if not re.search(rf'regard\.train\(\s*"{name}"', shown)} == set()
-    assert set().union(*map(calls, PAGES)) == {"train", "evaluate", "compare", "align"}
+    calls = set(re.findall(r"\bregard\.(train|evaluate|compare|align|inspect|load)\(", shown))
+    assert calls == {"train", "evaluate", "compare", "align", "inspect", "load"}
+
+
+def test_few_blocks_are_left_unrun():
+    """Those that use the network, and the one that shows the form of an answer."""
+    marked = re.compile(r"^ *```python skip$", re.MULTILINE)
+    pages = [path for path in DOCS.rglob("*.md") for _ in marked.findall(path.read_text(encoding="utf-8"))]
+    assert [path.name for path in pages] == ["export.md", "puzzles.md"]

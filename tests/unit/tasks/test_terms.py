@@ -136,6 +136,15 @@ def test_leaving_out_a_word_is_reading_the_sentence_without_it(tmp_path, max_len
         assert drops[:, word].tolist() == pytest.approx(expected, abs=1e-4)
 
 
+def test_an_output_of_spaces_alone_comes_from_no_word(tmp_path):
+    space = tokenizers(PIECES).target.backend.token_to_id("▁")
+    translator = regard.load(make_folder(tmp_path, RECURRENT, PIECES, favor=space), respell=False)
+    [[output]] = translator.search(["El libro rojo"], Search(beam=1, max_length=4), weights=True)
+    assert not words(output.text)
+    assert influence.influences(translator, [output]) == [None]
+    assert "<b></b>" in translator.translate(["El <b>libro</b> rojo"], Search(beam=1, max_length=4), markup="html")[0]
+
+
 @pytest.mark.parametrize("terms", ["terms.tsv", ["libro"], {"libro": 3}])
 def test_terms_that_are_no_dictionary_of_strings_are_refused(terms, unchecked):
     with pytest.raises(ArgumentTypeError, match="`terms` must be a dictionary of words and their translations"):

@@ -44,7 +44,7 @@ def influences(translator: object, outputs: Sequence[Translation]) -> list[Float
 
 
 def _join(output: Translation, drop: Tensor | None) -> Tensor | None:
-    if not output.hypothesis.tokens:
+    if not words(output.text):
         return None
     attended = output.word_weights("marks")
     attention = None if attended is None else attended[:, :-1].double()
@@ -73,7 +73,7 @@ def leave_out_words(
     chosen = [
         (row, word)
         for row, (output, count) in enumerate(zip(outputs, counts, strict=True))
-        if output.hypothesis.tokens and count <= MOST_WORDS
+        if words(output.text) and count <= MOST_WORDS
         for word in range(count)
     ]
     examples = Examples(
