@@ -147,6 +147,8 @@ def test_the_commands_of_a_page_run(page, request, tmp_path, monkeypatch, capsys
         words = quickly(line)
         if words[0] == "train" and {"--data", "--source"} & {*words}:
             shutil.rmtree(parse(words).params["out"], ignore_errors=True)  # it begins anew
+        if "--output" in words:
+            Path(words[words.index("--output") + 1]).unlink(missing_ok=True)
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"El gato duerme.\n")))
         monkeypatch.setattr(sys, "argv", ["regard", *words])
         capsys.readouterr()
