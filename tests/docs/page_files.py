@@ -130,7 +130,7 @@ def make_translators(path: Path) -> None:
     """Train a translator for two steps, under the names that the pages have for theirs."""
     chosen = {**small("translate", "dot", "builtin:"), "tokenizer.kind": "bpe", "tokenizer.vocabulary_size": 300}
     regard.train("translate", data="builtin:es-en", out=path / "runs/a", preset="dot", steps=2, settings=chosen)
-    for name in ("b", "fixed", "bahdanau", "es-en", "en-es", "g", "demo/bahdanau", "seed-1", "seed-2"):
+    for name in ("b", "fixed", "bahdanau", "es-en", "en-es", "g", "bad", "demo/bahdanau", "seed-1", "seed-2"):
         shutil.copytree(path / "runs/a", path / "runs" / name)
 
 

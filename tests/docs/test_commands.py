@@ -26,6 +26,8 @@ QUICK = ("docs/start.md", "docs/howto/train-a-translator.md", "docs/course/index
 ELSEWHERE = re.compile(
     r"hf:|regard push|torchrun|--engine ray|recipes/|regard demo|--all --quick|regard bench|…|--develop"
 )
+FINDS = re.compile(r"course check|regard doctor")
+"""What ends in 1 where there are findings: no exercise is answered yet, and no model has learned."""
 FILE = re.compile(r"\.(md|py|pt|tsv|json|jsonl|safetensors|en|es|builtin|corpora\.\S+)$")
 """What is a file or a module, and no setting."""
 
@@ -145,6 +147,8 @@ def test_the_commands_of_a_page_run(page, request, tmp_path, monkeypatch, capsys
         words = quickly(line)
         if words[0] == "train" and {"--data", "--source"} & {*words}:
             shutil.rmtree(parse(words).params["out"], ignore_errors=True)  # it begins anew
+        if "--output" in words:
+            Path(words[words.index("--output") + 1]).unlink(missing_ok=True)
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"El gato duerme.\n")))
         monkeypatch.setattr(sys, "argv", ["regard", *words])
         capsys.readouterr()
@@ -153,7 +157,7 @@ def test_the_commands_of_a_page_run(page, request, tmp_path, monkeypatch, capsys
             main()
         except SystemExit as ended:
             code = ended.code or 0
-        wrong = 1 if "course check" in line else 0  # nothing is answered yet
-        assert code == wrong, f"{line}\n{capsys.readouterr().err}"
+        expected = {0, 1} if FINDS.search(line) else {0}
+        assert code in expected, f"{line}\n{capsys.readouterr().err}"
         if " > " in line:
             Path(line.rpartition(" > ")[2].strip()).write_text(capsys.readouterr().out)

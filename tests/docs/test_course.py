@@ -1,5 +1,7 @@
 """The chapters of the course: each has all its parts, its links and tests are there, and the site lists it."""
 
+import ast
+import importlib
 import re
 from pathlib import Path
 
@@ -61,6 +63,17 @@ def test_a_chapter_runs_code_checks_it_draws_it_and_shows_a_page(page: Path) -> 
     assert "figure" in marks
     assert sum(block.code.count("assert") for block in blocks) >= 1
     assert all(block.marks[name] for block in blocks for name in ("figure", "view") if name in block.marks), "a text"
+
+
+@each
+def test_what_a_chapter_imports_is_there(page: Path) -> None:
+    """Chapters run for minutes in `make test-long`; a name that has moved is seen at once."""
+    for block in code_blocks.runnable(read(page)):
+        for node in ast.walk(ast.parse(block.code)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                module = importlib.import_module(node.module)
+                missing = [one.name for one in node.names if one.name != "*" and not hasattr(module, one.name)]
+                assert missing == [], f"{page.name}, line {block.line}: {node.module}"
 
 
 @each

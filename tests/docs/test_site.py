@@ -7,13 +7,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import atlas
 import code_blocks
 import links
 import maths
 import pytest
 import run_page
 
+import reference
+from regard.tasks.task import TASKS
+
 ROOT = Path(__file__).parents[2]
+NOT_MECHANISMS: set[str] = set()
+"""Offered classes that only join or wrap others."""
 
 
 @pytest.mark.parametrize("module", [code_blocks, maths], ids=lambda module: module.__name__)
@@ -42,6 +48,7 @@ def test_equations_become_mathml_and_keep_what_was_written():
         r'<p><span class="arithmatex">\(a &lt; b\)</span></p><div class="arithmatex">\[\tfrac12 \lVert x \rVert\]</div>'
     )
     assert page.count("<math ") == 2
+    assert page.count('<div class="equation">') == 1, "a wide one scrolls"
     assert 'display="block"' in page
     assert 'alttext="a &lt; b"' in page
     assert "arithmatex" not in page
@@ -106,7 +113,38 @@ def test_a_page_is_run_once_for_each_state_of_its_code(tmp_path):
 def test_code_that_fails_names_its_page_and_line(tmp_path):
     page = write_page(tmp_path, "```python\n1 / 0\n```")
     with pytest.raises(RuntimeError, match=r"01-page\.md, the block in line 3: ZeroDivisionError"):
-        run_page.make_all([page], tmp_path / "cache")
+        run_page.run_page(page, tmp_path)
+
+
+def test_the_reference_has_every_task_command_and_error():
+    pages = reference.pages()
+    settings = re.findall(r"^## (\S+)$", pages["reference/settings.md"], re.MULTILINE)
+    assert settings == list(TASKS)
+    for name in ("train", "translate", "course check", "bench attention"):
+        assert f"\n## {name}\n" in pages["reference/commands.md"]
+    assert "`model.cell`" in pages["reference/settings.md"]
+    assert "must broadcast" in reference.error_list()
+    for page in reference.API:
+        assert pages[page].count(":::") > 3
+
+
+def test_the_atlas_has_every_mechanism_with_its_equation():
+    text = atlas.table()
+    public = {*atlas.SCORES, *atlas.POSITIONS, *atlas.NORMALIZERS, *atlas.MASKS, *atlas.LAYERS}
+    assert {name for name in public if f"[`{name}`]" not in text} == set()
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| [`")]
+    with_equation = sum("$" in row[1] for row in rows)
+    assert with_equation > 0.8 * len(rows)
+    assert all(row[4] for row in rows), "a cost"
+
+
+def test_atlas_leaves_out_no_score_position_or_normalizer():
+    kinds = {atlas.operator.Score: atlas.SCORES, atlas.operator.Position: atlas.POSITIONS}
+    kinds |= {atlas.operator.Normalizer: atlas.NORMALIZERS, atlas.operator.Mask: atlas.MASKS}
+    for kind, rows in kinds.items():
+        offered = [getattr(atlas.operator, name) for name in atlas.operator.__all__]
+        derived = {one.__name__ for one in offered if isinstance(one, type) and issubclass(one, kind) and one != kind}
+        assert {name for name in derived if not name.startswith("_")} - {*rows} <= NOT_MECHANISMS, kind
 
 
 @pytest.fixture(scope="module")
