@@ -113,6 +113,8 @@ def prepare_known(mask: Mask, shape: tuple[int, ...], device: torch.device) -> P
 
 def recall(mask: Mask, shape: tuple[int, ...], device: torch.device) -> Prepared | None:
     """Give what is kept with the mask for scores of that shape, if anything is and still holds."""
+    if torch.compiler.is_compiling():  # nothing is, and torch 2.11 cannot trace the dictionary of an object
+        return None
     store = _store(mask)
     key = _key(mask, shape, device) if store else None
     kept: Prepared | None = None if key is None else store.get(key)

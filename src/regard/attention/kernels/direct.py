@@ -31,7 +31,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None
     if key_shape != value.shape or len(shape) != 4 or len(key_shape) != 4:
         return None
     batch, heads, queries, width = shape
-    if key_shape[0] != batch or key_shape[1] != heads or key_shape[3] != width:
+    if not heads or key_shape[0] != batch or key_shape[1] != heads or key_shape[3] != width:
         return None
     if not _alike(query, key, value) or torch.compiler.is_compiling() or transform_in_force() is not None:
         return None

@@ -99,8 +99,8 @@ def _learned(bias: Tensor | None) -> bool:
 def run(fused: Fused, dropout: float) -> Float[Tensor, "batch heads query size"]:
     """Call torch's kernel; without dropout, in a way that can be differentiated twice."""
     query, key, value, bias, causal, scale, grouped = fused
-    if not torch.compiler.is_compiling() and key.size(-2) == 0:
-        return plain(fused)  # the kernel would pass on a query of NaN
+    if not torch.compiler.is_compiling() and (key.size(-2) == 0 or query.size(1) == 0):
+        return plain(fused)  # the kernel would pass on a query of NaN; without heads torch 2.11 divides by zero
     if bias is None and not causal and few_keys(key):
         bias = key.new_zeros(1, key.size(-2))
     if (
