@@ -1,5 +1,6 @@
 """What the pages name: files, pictures and small runs; and which pages and commands there are."""
 
+import json
 import lzma
 import re
 import shutil
@@ -134,6 +135,23 @@ def make_translators(path: Path) -> None:
         shutil.copytree(path / "runs/a", path / "runs" / name)
 
 
+def make_transformer(path: Path) -> None:
+    """Make the translator a Transformer, which every engine takes."""
+    shutil.rmtree(path / "runs/a")
+    chosen = small("translate", "transformer-tiny")
+    pairs = {"source": path / "a.es", "target": path / "a.en"}
+    regard.train("translate", **pairs, out=path / "runs/a", preset="transformer-tiny", steps=2, settings=chosen)
+
+
+def write_questions(path: Path) -> None:
+    """Let FOLDER hold questions about pictures."""
+    shutil.rmtree(path / "FOLDER")
+    shutil.copytree(path / "flowers", path / "FOLDER/pictures")
+    pictures = sorted(picture.relative_to(path / "FOLDER") for picture in (path / "FOLDER").rglob("*.png"))
+    rows = [{"image": str(one), "question": "what is it?", "answer": "a flower"} for one in pictures]
+    (path / "FOLDER/train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
 def make_language_model(path: Path, name: str, preset: str) -> None:
     """Train a language model for two steps."""
     chosen = small("language", preset)
@@ -148,3 +166,5 @@ def make_others(path: Path) -> None:
     chosen = small("classify", None)
     regard.train("classify", data=path / "reviews.csv", out=path / "runs/reviews", steps=2, settings=chosen)
     shutil.copytree(path / "runs/reviews", path / "runs/c")
+    pairs = {"source": path / "a.es", "target": path / "a.en"}
+    regard.train("align", **pairs, out=path / "runs/al", steps=2, settings=small("align", None))

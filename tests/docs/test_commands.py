@@ -13,7 +13,17 @@ import pytest
 import reference_pages
 from typer.main import get_command
 
-from docs.page_files import PAGES, ROOT, commands_of, inline_commands, make_others, read, small
+from docs.page_files import (
+    PAGES,
+    ROOT,
+    commands_of,
+    inline_commands,
+    make_others,
+    make_transformer,
+    read,
+    small,
+    write_questions,
+)
 from regard.cli import app, main
 from regard.tasks.task import DEFAULT, TASKS
 from unit.inspection.hugging_face_models import make_model, make_tokenizer
@@ -21,7 +31,7 @@ from unit.inspection.hugging_face_models import make_model, make_tokenizer
 CHAPTERS = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs/course").glob("[0-9]*.md"))]
 WITH_COMMANDS = [page for page in PAGES if commands_of(page)]
 #: Pages whose commands are run by `make test`; the others by `make test-long`.
-QUICK = ("docs/start.md", "docs/howto/train-a-translator.md", "docs/course/index.md")
+QUICK = ("docs/start.md", "docs/howto/train-a-translator.md")
 #: What only its own tests run: it needs a network, several processes, files that are not ours, or minutes.
 ELSEWHERE = re.compile(
     r"hf:|regard push|torchrun|--engine ray|recipes/|regard demo|--all --quick|regard bench|…|--develop"
@@ -106,6 +116,8 @@ def world(prepared):
 def quickly(line: str) -> list[str]:
     """Give the words of a command; a training takes two steps of a small model."""
     words = words_of(line)
+    if words[0] in ("evaluate", "compare"):
+        return [*words, "--trust"]  # the runs are copies
     if words[0] != "train":
         return words
     given = parse(words).params
@@ -131,6 +143,11 @@ class Served:
         assert self.app.routes
 
 
+#: Files that a page alone reads.
+PREPARE = {"docs/export.md": make_transformer, "docs/questions.md": write_questions}
+
+
+@pytest.mark.filterwarnings("ignore")  # as at a command line, where they are shown
 @pytest.mark.parametrize(
     "page", [pytest.param(page, marks=[] if page in QUICK else pytest.mark.slow) for page in WITH_COMMANDS]
 )
@@ -141,6 +158,7 @@ def test_the_commands_of_a_page_run(page, request, tmp_path, monkeypatch, capsys
     monkeypatch.setattr("regard.studio.connections.make_server", Served)
     monkeypatch.setattr("regard.serving.connections.make_server", Served)
     Path("keys.txt").write_text("0123456789abcdef\n")
+    PREPARE.get(page, lambda path: None)(Path())
     for line in commands_of(page):
         if ELSEWHERE.search(line):
             continue

@@ -11,7 +11,7 @@ import torch
 
 import regard
 from catalogue.models import small as small_sizes
-from docs.page_files import DOCS, PAGES, make_language_model, python_of, small
+from docs.page_files import DOCS, PAGES, make_language_model, make_transformer, python_of, small
 from regard.models import build_model
 from regard.tasks.task import TASKS
 from regard.tasks.translation.presets import preset
@@ -82,17 +82,7 @@ def write_torch_transformer():
     for name in ("src_emb.weight", "tgt_emb.weight", "generator.weight"):
         tensors[name] = torch.randn(8000, 16)
     save_file(tensors, "model.safetensors")
-    regard.train(
-        "translate",
-        source="a.es",
-        target="a.en",
-        out="runs/exported",
-        preset="transformer-tiny",
-        steps=2,
-        settings=small("translate", "transformer-tiny"),
-    )
-    shutil.rmtree("runs/a")
-    shutil.copytree("runs/exported", "runs/a")
+    make_transformer(Path())
     return {}
 
 
