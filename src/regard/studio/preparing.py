@@ -5,11 +5,11 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 from regard import __version__
 from regard.errors import RegardError
 from regard.models.folder import CONFIG
+from regard.studio.schema.overview import Preparing
 from regard.tasks.demo import FAST, draw_pairs, training_command, write_pairs
 from regard.training.metrics import last_report
 from regard.training.run_folder import RunFolder
@@ -48,17 +48,17 @@ class Preparation:
     def _has_model(self) -> bool:
         return (RunFolder(self.folder / SYSTEM).model / CONFIG).is_file()
 
-    def progress(self) -> dict[str, Any]:
+    def progress(self) -> Preparing:
         """Return how far it is."""
         line = last_report(RunFolder(self.folder / SYSTEM).metrics) if self._process else None
-        return {
-            "stage": self._stage,
-            "step": line["step"] if line else 0,
-            "steps": _steps(),
-            "loss": line.get("loss") if line else None,
-            "seconds": time.monotonic() - self._begun,
-            "error": self._error or None,
-        }
+        return Preparing(
+            stage=self._stage,
+            step=line["step"] if line else 0,
+            steps=_steps(),
+            loss=line.get("loss") if line else None,
+            seconds=time.monotonic() - self._begun,
+            error=self._error or None,
+        )
 
     def fail(self, reason: str) -> None:
         """Keep in mind why the model that was made cannot be used; it is no result then."""

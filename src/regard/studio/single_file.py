@@ -6,58 +6,21 @@ import json
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
 
-from regard import __version__
-from regard.errors import ArgumentError
 from regard.files import finite
+from regard.studio.schema.keep import Recording
 
 PARTS = ("index.html", "studio.css", "studio.js")
 """What is built from web/."""
-MAX_BYTES = 10 * 2**20
-"""Letters of answers after which no more is recorded that a visitor may, but need not ask."""
 Watch = Callable[[str, int, int], None]
 """Receives what is being recorded, how many are, and of how many."""
 
 
-class Answer(NamedTuple):
-    """What was asked and what was answered, as they travel in JSON."""
-
-    verb: str
-    body: dict[str, Any]
-    answer: Any
-
-
-class Recorded(NamedTuple):
-    """All that a single file can show."""
-
-    view: str
-    """The view it opens."""
-    address: str
-    """The state of that view, as in the page's address."""
-    models: list[dict[str, Any]]
-    answers: list[Answer]
-    left_out: int = 0
-    """Questions of a visitor that are not answered, because the file would be too large."""
-
-
-def make_page(recorded: Recorded) -> str:
+def make_page(recording: Recording) -> str:
     """Put script, style and answers into one file, which loads nothing and may load nothing."""
-    overview = {"version": __version__, "models": recorded.models, "preparing": None}
-    baked = {
-        "overview": overview,
-        "view": recorded.view,
-        "address": recorded.address,
-        "answers": [item._asdict() for item in recorded.answers],
-        "left_out": recorded.left_out,
-    }
-    return _fill(json.dumps(finite(baked), ensure_ascii=False, separators=(",", ":"), allow_nan=False))
-
-
-def check_letters(name: str, text: str | None, *, most: int) -> None:
-    """Refuse a text that is longer than the studio takes one."""
-    if text is not None and len(text) > most:
-        raise ArgumentError(f"`{name}` must have at most {most:,} letters; received {len(text):,}. Shorten it.")
+    baked = finite(recording.model_dump(exclude_none=True))
+    baked["overview"]["preparing"] = None
+    return _fill(json.dumps(baked, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
 
 
 def empty_page() -> str:

@@ -18,7 +18,9 @@ from regard.decoding import Search, decode
 from regard.inspection.readings.gradient_times_input import gradient_times_input, replaced_output
 from regard.inspection.readings.occlusion import cells_of, cover_each, occlusion, without_each
 from regard.inspection.readings.uniform import predict_with_uniform_weights
+from regard.inspection.readings.word_shares import gradient_shares
 from regard.inspection.trace.attention_layers import layers_with
+from regard.models.classification.network import Network
 from regard.models.sequence.protocol import AnyModel
 from regard.models.vision.captions import as_source
 from regard.tasks.captions.model import Captioner
@@ -201,3 +203,20 @@ def _grid(weights: Tensor) -> tuple[int, int]:
     """Give the positions of a map, or the usual cells where all positions were averaged into one."""
     rows, columns = weights.shape[-2:]
     return (rows, columns) if rows * columns > 1 else GRID
+
+
+def signed_shares(classifier: Classifier, text: str) -> list[float] | None:
+    """Give each word its share of gradient times input with its sign: for the label, or against it.
+
+    None for a model that is no network. See `gradient_shares`.
+    """
+    if not isinstance(classifier.model, Network):
+        return None
+    encoded = classifier.tokenizer.encode(text)
+    ids, words = encoded.ids[: classifier.max_length], encoded.words[: classifier.max_length]
+    tokens = torch.tensor([ids], device=classifier.device)
+    of_tokens = gradient_shares(classifier.model, tokens, torch.tensor([len(ids)]), signed=True)[0].double().tolist()
+    shares = [0.0] * (max(words, default=-1) + 1)
+    for word, share in zip(words, of_tokens, strict=True):
+        shares[word] += share
+    return shares

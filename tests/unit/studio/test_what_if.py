@@ -228,8 +228,8 @@ def test_bad_input_is_refused_in_words(client):
     assert refused(client, "whatif/change", **asked, step=0, hidden=[-1]).startswith(
         "`hidden` must be source positions "
     )
-    assert refused(client, "whatif/change", **asked, step=0, pinned=[{"position": 0, "share": 1.5}]).startswith(
-        "`pinned.0.share` is not as it must be: "
+    assert refused(client, "whatif/change", **asked, step=0, pinned=[{"position": 0, "share": 1.5}]) == (
+        "pinned 1 share: at most 1."
     )
     assert refused(
         client, "whatif/change", **asked, step=0, replaced=[{"position": places - 1, "text": "a"}]
