@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= auto
 
-.PHONY: help install demo test test-quick test-long test-browser test-gpu test-all web check format bench examples clean
+.PHONY: help install demo test test-quick test-long test-browser test-gpu test-all web check format bench examples docs notebooks clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,8 @@ help:
 	@echo "make check     ruff (format and lint) and mypy --strict"
 	@echo "make bench     the operator against SDPA, nn.MultiheadAttention, FlexAttention and eager"
 	@echo "make examples  run every example; figures go to runs/examples"
+	@echo "make docs      build the guide into site/, to be opened from the disk; under five minutes, seconds when built before"
+	@echo "make notebooks write the chapters of the course as notebooks, from their pages"
 	@echo "make clean     remove .venv and caches"
 
 install: $(STAMP)
@@ -79,5 +81,13 @@ bench: install
 examples: install
 	@for script in examples/*.py; do $(BIN)/python $$script || exit 1; done
 
+# Figures and pages of chapters are kept in .cache/docs under a hash of their code.
+docs: install
+	@NO_MKDOCS_2_WARNING=1 OMP_NUM_THREADS=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html"
+
+notebooks: install
+	@$(BIN)/python docs/building/notebooks.py
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf site .cache $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -51,11 +51,13 @@ if TYPE_CHECKING:
     )
     from regard.client import Client as Client
     from regard.inspection.trace.inspected import inspect as inspect
+    from regard.pretrained.shipped import list_models as list_models
     from regard.tasks.calls import (
         align as align,
         compare as compare,
         evaluate as evaluate,
     )
+    from regard.tasks.doctor.doctor import doctor as doctor
     from regard.tasks.load import load as load
     from regard.tasks.run_list import list_runs as list_runs
     from regard.tasks.training import train as train
@@ -105,7 +107,9 @@ _HOMES = {
     ],
     "regard.client": ["Client"],
     "regard.inspection.trace.inspected": ["inspect"],
+    "regard.pretrained.shipped": ["list_models"],
     "regard.tasks.calls": ["align", "compare", "evaluate"],
+    "regard.tasks.doctor.doctor": ["doctor"],
     "regard.tasks.load": ["load"],
     "regard.tasks.run_list": ["list_runs"],
     "regard.tasks.training": ["train"],

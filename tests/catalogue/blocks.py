@@ -29,6 +29,7 @@ from regard.layers.recurrent.readout import Features, Readout
 from regard.layers.transformer.decoder_block import TransformerDecoderBlock
 from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.layers.transformer.feed_forward import FeedForward
+from regard.layers.transformer.memory_block import TransformerMemoryBlock
 from regard.layers.transformer.residual import Residual
 from regard.layers.vision.channel import ChannelAttention
 from regard.layers.vision.convolutional_block import ConvolutionalBlockAttention
@@ -140,6 +141,12 @@ def decoder(layer: Any, inputs: Inputs, lengths: Tensor | None) -> Tensor:
     return result
 
 
+def remembered(layer: Any, inputs: Inputs, lengths: Tensor | None) -> Tensor:
+    memory = layer.remember(0, inputs["source"], mask=padding(lengths))
+    result: Tensor = layer(inputs["states"], [memory]).states
+    return result
+
+
 def stepped(layer: Any, inputs: Inputs, lengths: Tensor | None) -> Tensor:
     """Three places as a prompt, then the others one by one."""
     states = inputs["states"]
@@ -243,6 +250,20 @@ BLOCKS = [
             variant=norm == "post",
         )
         for name, norm, call in [("pre", "pre", decoder), ("post", "post", decoder), ("stepped", "pre", stepped)]
+    ],
+    *[
+        Row(
+            name=f"TransformerMemoryBlock {norm}",
+            build=lambda norm=norm: TransformerMemoryBlock(
+                [MultiHeadAttention(SIZE, 2, key_size=5)], FeedForward(SIZE, 12), norm=norm
+            ),
+            inputs=DECODING,
+            call=remembered,
+            output=(SIZE,),
+            sequence=True,
+            variant=norm == "post",
+        )
+        for norm in ("pre", "post")
     ],
     Row(
         name="ConditionalGRU",

@@ -166,8 +166,8 @@ def test_matrices_are_drawn(run, files):
         (("--words", "mark"), "`--words` must be whitespace or marks; received mark. Did you mean marks?"),
         (
             ("--join", "grow"),
-            "`--join` must be one of intersection, union, grow-diag, grow-diag-final; received grow. Did you mean "
-            "grow-diag?",
+            "`--join` must be one of intersection, union, grow-diag, grow-diag-final, agreement; received grow. Did "
+            "you mean grow-diag?",
         ),
         (("--json", "--draw"), "Either `--json` or `--draw` must be given; received both."),
         (
@@ -281,7 +281,75 @@ def test_ibm_1_learns_from_more_pairs_than_it_aligns(run, tmp_path):
 def test_training_pairs_are_for_what_counts(run, files):
     found = run("align", "diagonal", "--train", "a.es", "a.en", "--source", "a.es", "--target", "a.en")
     assert found.returncode == 2
-    assert "`--train` must come with ibm-1, which counts; received diagonal. Leave it out." in " ".join(
+    assert "`--train` must come with ibm-1 or hmm, which count; received diagonal. Leave it out." in " ".join(
         found.stderr.split()
     )
     assert not found.stdout
+
+
+def test_counts_with_jumps_are_joined_where_both_directions_agree(run, files):
+    done = run("align", "hmm", "--reverse", "hmm", *BOTH, "--join", "agreement", "--train", "a.es", "a.en")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.split("\n")
+    assert len(lines) == 5
+    assert lines[2] == ""
+    assert "0-0" in lines[0]
+    alone = run("align", "hmm", *BOTH, "--json")
+    weights = [json.loads(line) for line in alone.stdout.splitlines()]
+    for row, rest in zip(weights[0]["weights"], weights[0]["nothing"], strict=True):
+        assert sum(row) + rest == pytest.approx(1.0, abs=1e-3)
+
+
+def test_counts_do_not_mind_case_and_marks(run, files):
+    (files / "b.es").write_text("El perro, el gato\nel PERRO\n")
+    (files / "b.en").write_text("the dog , the cat\nThe dog\n")
+    done = run("align", "hmm", "--source", "b.es", "--target", "b.en", "--words", "whitespace")
+    assert done.stdout.splitlines()[1] == "0-0 1-1"
+
+
+def test_the_error_of_every_reading_is_a_table(run, models):
+    done = run("align", "there", "--develop", "a.es", "a.en", "gold", "--table")
+    assert done.returncode == 0, done.stderr
+    title, heading, *rows, least, usual = done.stdout.splitlines()
+    assert title == "alignment error, %, of 4 pairs"
+    assert heading.split() == ["layer", "step", "mean", "of", "heads", "head", "0", "head", "1"]
+    assert [row.split()[:2] for row in rows] == [[str(n), step] for n in range(2) for step in ("produced", "read")]
+    assert least.startswith("least: step=")
+    assert usual.startswith("where nothing is chosen: step=produced layer=0: AER")
+    errors = [float(cell) for row in rows for cell in row.split()[2:]]
+    assert f"AER {min(errors):.1f} %" in least
+    done = run("align", "there", "--table", *BOTH, "--develop", "a.es", "a.en", "gold")
+    assert "`--source` must be left out with --table" in done.stderr
+    assert "`--table` must come with --develop SOURCE TARGET LINKS" in run("align", "there", "--table").stderr
+    assert "`--source` and `--target` must name the two files" in run("align", "there", "--source", "a.es").stderr
+
+
+def test_a_deep_translator_alone_is_read_where_it_agrees_with_counts(run, models, monkeypatch):
+    monkeypatch.setattr("regard.tasks.alignment.aligner.LEAST", 4)
+    assert run("align", "there", *BOTH).stderr == ""
+    monkeypatch.setattr("regard.tasks.alignment.aligner.DEEP", 2)
+    done = run("align", "there", *BOTH)
+    assert "there: step=" in done.stderr
+    assert "by agreement with hmm: " in done.stderr
+    assert "by agreement with hmm" not in run("align", "there", *BOTH, "--set", "layer=1").stderr
+
+
+def test_an_aligner_is_trained_and_links_words(run, files):
+    done = run(
+        "train", "--task", "align", "--data", "builtin:es-en", "--out", "al", "--set", "data.size=40", "--set",
+        "model.size=16", "--set", "train.steps=3", "--set", "train.device=cpu", "--set", "train.validate_every=2",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "alignment error" in done.stdout
+    assert (files / "al" / "report.html").is_file()
+    assert "regard align" in (files / "al" / "model" / "README.md").read_text()
+    done = run("align", "al", *BOTH, "--set", "threshold=0.01")
+    assert (done.returncode, done.stdout.count("\n")) == (0, 4)
+    done = run("align", "al", *BOTH, "--develop", "a.es", "a.en", "gold", "--words", "whitespace")
+    assert "threshold=" in done.stderr
+    assert "AER" in done.stderr
+    done = run("evaluate", "al", "--source", "a.es", "--target", "a.en", "--set", "links=gold", "--set", "device=cpu")
+    assert "alignment error" in done.stdout
+    figures = json.loads(run("evaluate", "al", "--json", "--set", "device=cpu").stdout)
+    assert 0 <= figures["test_error"] <= 1
+    assert "regard align" in run("translate", "al", "hola").stderr

@@ -113,7 +113,7 @@ def test_what_is_raised_becomes_a_paragraph_and_a_code(error, code, message):
 
 def test_a_mistake_of_our_own_keeps_its_traceback(run, monkeypatch):
     assert explain(RuntimeError("oops")) is None
-    monkeypatch.setattr("regard.config.read.load_toml", lambda path: 1 / 0)
+    monkeypatch.setattr("regard.tasks.recipe.load_toml", lambda path: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run("train", "--config", "a.toml")
 

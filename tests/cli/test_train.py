@@ -313,8 +313,8 @@ def test_two_processes_train_one_model(tmp_path):
     assert "torchrun --nproc-per-node=2 -m regard train" in (tmp_path / "run" / "model" / "README.md").read_text()
 
 
-@pytest.mark.parametrize("task", [name for name in TASKS if name != "translate"])
-def test_two_files_are_for_translation(task):
+@pytest.mark.parametrize("task", [name for name in TASKS if name not in ("translate", "align")])
+def test_two_files_are_for_pairs(task):
     with pytest.raises(ArgumentError, match=f"`source` must be left out for {TASKS[task].model}, which takes"):
         train(task=task, out=Path("x"), source="a.es", target="a.en")
 

@@ -99,11 +99,7 @@ def test_every_link_leads_to_a_file_and_a_heading() -> None:
         assert not anchor or anchor in anchors(path), f"{text}: {target}"
 
 
-def test_every_test_that_is_named_is_in_the_file_it_links() -> None:
-    named = [(text.strip("`"), target) for text, target in links(TEXT) if text.startswith("`test_")]
-    assert len(named) > 12
-    for name, target in named:
-        assert f"def {name}(" in (DOCS / target).read_text(encoding="utf-8"), f"{target} has no {name}"
+def test_every_topic_links_its_test() -> None:
     for row in ROWS:
         assert all("/tests/" in target for _, target in links(row["test"])), row["topic"]
 

@@ -2,18 +2,30 @@
 
 import ast
 import json
+import linecache
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import exercise_text
 import matplotlib
+import notebooks
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from regard.course import Verdict
+from regard.course.catalogue import of_chapter
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs/notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+#: Those that go from loops to one call; the others are chapters of the course.
+STEP_BY_STEP = [path for path in NOTEBOOKS if path.stem in ("add_attention", "dot_product_attention")]
+CHAPTERS = [path for path in NOTEBOOKS if path not in STEP_BY_STEP]
+QUICK = ("01-counting", "05-lookup", "puzzles")
+"""Chapters that take a few seconds; the others are run by `make test-long`."""
 KEYS = {"markdown": {"cell_type", "id", "metadata", "source"}}
 KEYS["code"] = KEYS["markdown"] | {"execution_count", "outputs"}
 
@@ -28,6 +40,7 @@ def sources(path: Path, kind: str) -> list[str]:
 
 def run_cell(source: str, name: str, namespace: dict[str, Any]) -> Any:
     """Run a cell as a notebook does, and give the value of its last line if that is an expression."""
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)  # as a notebook's kernel does
     tree = ast.parse(source)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, name, "exec"), namespace)
@@ -39,7 +52,7 @@ def test_there_are_notebooks() -> None:
 
 
 @pytest.mark.usefixtures("unchecked")  # users do not check shapes either, and training takes half the time
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", STEP_BY_STEP, ids=lambda path: path.stem)
 def test_every_cell_runs_in_order_and_the_figures_show_something(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,6 +70,54 @@ def test_every_cell_runs_in_order_and_the_figures_show_something(
         assert np.asarray(figure.canvas.buffer_rgba())[..., :3].std() > 10, "an empty picture"
     assert not list(tmp_path.iterdir()), "a notebook leaves no files"
     assert sum(source.count("assert") for source in sources(path, "code")) >= 10, "a notebook checks its numbers"
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[] if path.stem in QUICK else pytest.mark.slow) for path in CHAPTERS],
+    ids=lambda path: path.stem,
+)
+def test_a_chapter_runs_from_top_to_bottom_and_shows_something(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda: str(tmp_path))
+    matplotlib.use("Agg")
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    shown = [
+        run_cell(source, f"{path.name}, code cell {number}", namespace)
+        for number, source in enumerate(sources(path, "code"))
+    ]
+    verdicts = [value for value in shown if isinstance(value, Verdict)]
+    assert len(verdicts) == len(of_chapter(exercise_text.chapter_of(path.name)))
+    assert not any(verdict.right for verdict in verdicts), "nothing is answered yet"
+    assert all("nothing is written yet" in one.message or "must be one `return`" in one.message for one in verdicts)
+    if path.stem != "puzzles":
+        assert any(hasattr(value, "to_html") for value in shown), "a page to play with"
+
+
+@pytest.mark.parametrize("page", notebooks.pages(), ids=lambda page: page.stem)
+def test_a_notebook_is_that_of_its_page(page: Path) -> None:
+    path = FOLDER / f"{page.stem}.ipynb"
+    assert path.read_text(encoding="utf-8") == notebooks.written(page), (
+        "run `make notebooks`, and commit what it writes"
+    )
+
+
+def test_a_notebook_opens_on_colab_and_installs_what_it_needs() -> None:
+    first, install = read(FOLDER / "07-luong.ipynb")["cells"][:2]
+    address = notebooks.repository().replace("https://github.com/", "https://colab.research.google.com/github/")
+    assert f"({address}/blob/main/docs/notebooks/07-luong.ipynb)" in "".join(first["source"])
+    assert '"install", "--quiet", "regard"' in "".join(install["source"])
+
+
+def test_what_the_site_folds_is_written_so_that_notebooks_read_it() -> None:
+    text = '!!! question "Ask"\n    One.\n\n    Two.\n\nText [a](13-scaling.md) [b](../notebooks/x.ipynb).\n'
+    plain = notebooks.plain_markdown(text + '\n??? success "Out"\n    Three.\n')
+    assert plain.startswith("> **Ask**\n>\n> One.\n>\n> Two.\n")
+    assert "[a](../course/13-scaling.md) [b](x.ipynb)" in plain
+    assert "<details><summary>Out</summary>\n\nThree.\n\n</details>" in plain
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -100,9 +161,13 @@ def test_outputs_and_counts_are_seen() -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_links_lead_somewhere_and_both_pages_open_the_notebook(path: Path) -> None:
+def test_links_lead_somewhere(path: Path) -> None:
     for text in sources(path, "markdown"):
         for target in re.findall(r"\]\((?!http)([^)#]+)", text):
             assert (FOLDER / target).exists(), target
+
+
+@pytest.mark.parametrize("path", STEP_BY_STEP, ids=lambda path: path.stem)
+def test_both_pages_open_the_notebook(path: Path) -> None:
     for page, link in {"README.md": f"docs/notebooks/{path.name}", "docs/layers.md": f"notebooks/{path.name}"}.items():
         assert f"]({link})" in (ROOT / page).read_text(encoding="utf-8"), page

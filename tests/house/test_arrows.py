@@ -29,6 +29,7 @@ MAY_IMPORT["scale"] = set(MAY_IMPORT)
 MAY_IMPORT["export"] = set(MAY_IMPORT) - {"scale"}
 MAY_IMPORT["experiments"] = set(MAY_IMPORT) - {"scale", "export"}
 MAY_IMPORT["bench"] = set(MAY_IMPORT) - {"scale", "export"}
+MAY_IMPORT["course"] = MAY_IMPORT["tasks"]
 #: The edges may use everything, each other too: `regard serve` starts the server, `regard bench` the benchmarks.
 EDGES = {"cli", "serving", "studio", "__main__", "__init__"}
 LIGHT = {"errors", "files", "config", "client"}  # plain values: no tensor library

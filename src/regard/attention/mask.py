@@ -140,6 +140,11 @@ class Not(Mask):
 
     inverse: Mask
 
+    @property
+    def captured(self) -> bool:  # type: ignore[override]
+        """Return whether its inverse was made while a CUDA graph was captured."""
+        return self.inverse.captured
+
     def dense(self, shape: Sequence[int], device: torch.device | None = None) -> Bool[Tensor, "..."]:
         """Give ¬mask."""
         return ~self.inverse.dense(shape, device)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.attention.kernels.blank import LARGE, blank_large
 from regard.attention.kernels.transforms import traced
-from regard.attention.mask import And, Causal, Documents, Harmless, Mask, Padding, Window
+from regard.attention.mask import And, Causal, Documents, Harmless, Mask, Not, Padding, Window
 
 #: The largest mask that is kept, in numbers: beyond it, attention takes far longer than making the mask.
 MOST_NUMBERS = 1 << 22
@@ -225,6 +225,8 @@ def _versions(mask: Mask) -> tuple[object, ...] | None:
     if kind is And:
         left, right = _versions(mask.left), _versions(mask.right)  # type: ignore[attr-defined]
         return None if left is None or right is None else (left, right)
+    if kind is Not:
+        return _versions(mask.inverse)  # type: ignore[attr-defined]
     tensors: tuple[Tensor | None, ...]
     if kind is Padding:
         lengths: Tensor = mask.lengths  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ import typer
 from typer.main import get_command
 
 from regard import __version__
-from regard.cli import bench
+from regard.cli import bench, course
 from regard.cli.align import align
 from regard.cli.ask import ask
 from regard.cli.caption import caption
@@ -15,6 +15,7 @@ from regard.cli.classify import classify
 from regard.cli.compare import compare
 from regard.cli.compress import compress
 from regard.cli.demo import demo
+from regard.cli.doctor import doctor
 from regard.cli.draw_scene import scene
 from regard.cli.evaluate import evaluate
 from regard.cli.experiment import experiment
@@ -22,6 +23,7 @@ from regard.cli.export import export
 from regard.cli.flags import Command
 from regard.cli.generate import generate
 from regard.cli.inspect import inspect
+from regard.cli.models import models
 from regard.cli.outcome import Commands, ending
 from regard.cli.push import push
 from regard.cli.runs import runs
@@ -43,10 +45,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench.app, name="bench")
+app.add_typer(course.app, name="course")
 for command in (
     demo,
     train,
     runs,
+    models,
+    doctor,
     translate,
     compress,
     classify,

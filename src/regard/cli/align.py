@@ -24,12 +24,15 @@ if TYPE_CHECKING:
 
 
 def align(
-    model: Annotated[str, typer.Argument(help="A run folder or a model folder; or ibm-1, or diagonal.")],
-    source: Annotated[Path, typer.Option(help="A plain file of source sentences, one a line.")],
-    target: Annotated[Path, typer.Option(help="The plain file of their translations.")],
-    reverse: Annotated[str, typer.Option(help="A model of the other direction, or ibm-1, to join with.")] = "",
+    model: Annotated[
+        str,
+        typer.Argument(help="A run or model folder of a translator or an aligner; or hmm, ibm-1 or diagonal."),
+    ],
+    source: Annotated[Path | None, typer.Option(help="A plain file of source sentences, one a line.")] = None,
+    target: Annotated[Path | None, typer.Option(help="The plain file of their translations.")] = None,
+    reverse: Annotated[str, typer.Option(help="A model of the other direction, or hmm, or ibm-1, to join with.")] = "",
     join: Annotated[
-        str, typer.Option(metavar="HOW", help="intersection, union, grow-diag or grow-diag-final.")
+        str, typer.Option(metavar="HOW", help="intersection, union, grow-diag, grow-diag-final or agreement.")
     ] = "grow-diag",
     develop: Annotated[
         tuple[Path, Path, Path] | None,
@@ -37,8 +40,11 @@ def align(
     ] = None,
     train: Annotated[
         tuple[Path, Path] | None,
-        typer.Option(metavar="SOURCE TARGET", help="More pairs for ibm-1 to learn from, beside those it aligns."),
+        typer.Option(metavar="SOURCE TARGET", help="More pairs for hmm and ibm-1 to learn from beside those aligned."),
     ] = None,
+    table: Annotated[
+        bool, typer.Option("--table", help="Print the error of every layer, step and head on the pairs of --develop.")
+    ] = False,
     words: Annotated[
         str, typer.Option(metavar="whitespace|marks", help="What links count: runs between spaces, or marks apart too.")
     ] = "whitespace",
@@ -57,24 +63,40 @@ def align(
     overwrite: EngineOverwrite = False,
     engine: Engines = "torch",
 ) -> None:
-    """Link the words of sentence pairs, by what a translator attends to when it is forced to output the translation.
+    """Link the words of sentence pairs: by an aligner, by what a translator attends to, or by counts.
 
     Links are printed one line a pair, source before target, counted from 0: `0-0 1-2`.
 
+    A translator is forced to output the translation. Read is the mean over the heads of its last layer but one, as it
+    is about to output a word. Of one with four or more decoder layers and 100 pairs or more, layer, head and step are
+    those that agree most with the links of hmm, unless they are chosen: on some corpora the step after is better, at
+    which the word is the input (step=read, an early layer).
+
     Example: `regard align runs/a --source test.es --target test.en`
+
+    An aligner, which `regard train --task align` makes, attends both ways: `regard align runs/al --source … --target …`
 
     Joined with a model of the other direction: `regard align runs/a --reverse runs/b --source … --target …`
 
     The reading chosen by gold links: `regard align runs/a --develop dev.es dev.en dev.links --source … --target …`
 
+    The error of each reading: `regard align runs/a --develop dev.es dev.en dev.links --table`
+
     By hand: `--set step=read --set layer=2 --set head=0 --set norms=true --set threshold=0.2`
 
-    A baseline that counts words, learned from the same two files: `regard align ibm-1 --source … --target …`
+    Counts of words and jumps, learned from the same two files and from more: `regard align hmm --reverse hmm --train
+    train.es train.en --source test.es --target test.en --join agreement`
 
-    Learned from more pairs: `regard align ibm-1 --train train.es train.en --source test.es --target test.en`
+    A baseline without order: `regard align ibm-1 --source … --target …`
 
     Large files, over all processors: `regard align runs/a --source … --target … --output links --engine ray`
     """
+    if table:
+        others = {"--source": source, "--target": target, "--train": train, "--set": assignments, "--reverse": reverse}
+        _print_errors(model, develop, words, base, device, [name for name, item in others.items() if item])
+        return
+    if source is None or target is None:
+        raise ArgumentError("`--source` and `--target` must name the two files; received one or none. Give both.")
     refused = {"--json": as_json, "--draw": draw, "--develop": develop, "--train": train}
     if cluster := find_engine(engine, output=output, files=[source, target], refused=refused):
         check_join(join)
@@ -87,16 +109,14 @@ def align(
     check_join(join)
     if as_json and draw:
         raise ArgumentError("Either `--json` or `--draw` must be given; received both.")
-    from regard.tasks.alignment.aligner import Aligner, check_choosing
+    from regard.tasks.alignment.aligner import Aligner, check_choosing, load_attending
 
     models = [model, reverse] if reverse else [model]
     check_choosing(models, develop=develop, settings=assignments, train=train)
     more = [] if train is None else read_two_files(*train)
     # Beside a bar on the terminal, rich would send what is printed to a file to the terminal too.
     shown = None if sys.stdout.isatty() else sys.stdout
-    from regard.tasks.translation.model import load
-
-    load_there = partial(load, device=device, respell=not as_typed)
+    load_there = partial(load_attending, device=device, respell=not as_typed)
     with Watching() as watching:
         aligner = Aligner(models, words=division, watch=watching, note=watching.print_line, load=load_there)
         aligner.train_on += more
@@ -115,15 +135,45 @@ def align(
                 watching.print_line(f"regard: {warning}")
 
 
+def _print_errors(
+    model: str,
+    develop: tuple[Path, Path, Path] | None,
+    words: str,
+    base: int | None,
+    device: str,
+    others: Sequence[str],
+) -> None:
+    """Print the alignment error of each layer, step and head of a translator."""
+    if others:
+        raise ArgumentError(f"`{others[0]}` must be left out with --table, which measures on the pairs of --develop.")
+    if develop is None:
+        raise ArgumentError("`--table` must come with --develop SOURCE TARGET LINKS, to measure on; received nothing.")
+    from regard.cli.tables import print_table
+    from regard.tasks.alignment.reading_choice import error_table
+    from regard.tasks.translation.model import load
+
+    division = read_division(words)
+    pairs = read_gold(read_two_files(develop[0], develop[1]), develop[2], base=read_base(base), words=division)
+    translator = load(model, device=device)
+    with Watching() as watching:
+        result = error_table(
+            translator, pairs, words=division, watch=lambda done: watching("measuring", done, len(pairs))
+        )
+    headings, rows = result.rows()
+    print_table(headings, rows, title=f"alignment error, %, of {len(pairs):,} pairs", words=(0, 1))
+    print(f"least: {result.choice.reading}: {result.choice.scores}")
+    print(f"where nothing is chosen: {result.usual}: {result.choice.tried[result.usual]}")
+
+
 def _over(
     model: str, reverse: str, source: Path, target: Path, *, join: Any, words: str, respell: bool, device: str
 ) -> "Callable[[list[str]], Work]":
     """Give the function that makes work of the settings of a reading: the same for both directions."""
     from regard.scale.text_work import AlignLines, Models
-    from regard.tasks.alignment.aligner import COUNTING, DIAGONAL
+    from regard.tasks.alignment.counted import COUNTING, DIAGONAL
 
     names = [name for name in (model, reverse) if name]
-    if counted := [name for name in names if name in (COUNTING, DIAGONAL)]:
+    if counted := [name for name in names if name in (*COUNTING, DIAGONAL)]:
         raise ArgumentError(f"`--engine ray` must have models that attend; received {counted[0]}. Leave out one.")
     return lambda assignments: AlignLines(
         models=Models.find([Path(name) for name in names], device=device),

@@ -123,6 +123,7 @@ def training(
         bool, typer.Option("--compile", help="Also time the plain models under torch.compile: minutes.")
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Small models, under a minute.")] = False,
+    large: Annotated[bool, typer.Option("--large", help="Add a language model of 12 × 768, for a GPU.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
     """Time whole training steps beside the same models written in plain torch, in one run.
@@ -136,7 +137,8 @@ def training(
     _check_device(device)
     torch.set_num_threads(threads)
     target = torch.device(device)
-    rows = [row for case in cases(quick=quick) for row in run(case, device=target, rounds=rounds, compiled=compiled)]
+    chosen = cases(quick=quick, large=large)
+    rows = [row for case in chosen for row in run(case, device=target, rounds=rounds, compiled=compiled)]
     machine = _machine(target, "bfloat16" if target.type == "cuda" else "float32", threads)
     if as_json:
         print_json({"machine": machine, "rows": [row._asdict() for row in rows]}, indent=1)
@@ -145,10 +147,11 @@ def training(
 
 
 def _show_training(rows: "list[TrainingRow]", machine: dict[str, str]) -> None:
-    title = "training, whole steps; a ratio above 1 is quicker than the first row"
-    table = _table(title, machine, texts=("model", "sizes", "what"), numbers=("ms", "tokens/s", "ratio"))
+    title = "training, whole steps; a ratio above 1 is quicker than the first row; utilization: of one matrix product"
+    table = _table(title, machine, texts=("model", "sizes", "what"), numbers=("ms", "tokens/s", "ratio", "utilization"))
     for row in rows:
-        figures = (f"{row.milliseconds:.2f}", f"{row.tokens_per_second:,.0f}", f"{row.ratio:.2f}")
+        share = "" if row.utilization is None else f"{row.utilization:.0%}"
+        figures = (f"{row.milliseconds:.2f}", f"{row.tokens_per_second:,.0f}", f"{row.ratio:.2f}", share)
         table.add_row(row.case, row.sizes, row.contender, *figures)
     Console(width=max(Console().width, 130)).print(table)
 

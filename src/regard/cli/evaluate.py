@@ -35,7 +35,9 @@ def evaluate(
     target: Annotated[str, typer.Option(help="The plain file of their references.")] = "",
     split: Annotated[str, typer.Option(help="Part of the data, such as valid, long, or test,long.")] = "",
     hypotheses: Annotated[Path | None, typer.Option(help="Output of any system, to score instead of a model.")] = None,
-    tokenized: Annotated[str, typer.Option(hidden=True)] = "",
+    tokenize: Annotated[
+        str, typer.Option(help="What BLEU's words are: 13a, none for tokenized text, words, …; else what suits.")
+    ] = "",
     bins: Annotated[str, typer.Option(hidden=True)] = "",
     figure: Annotated[Path | None, typer.Option(help="Write quality by length as .png, .svg or .pdf.")] = None,
     trust: Annotated[
@@ -61,6 +63,8 @@ def evaluate(
 
     Another: `regard evaluate runs/a --data builtin:es-en --split test,long --figure lengths.png`
 
+    Tokenized text, as published figures on Multi30k have it: `regard evaluate runs/a --tokenize none`
+
     Output of any system: `regard evaluate --hypotheses out.txt --source test.es --target test.en`
 
     A language model: `regard evaluate runs/l text.txt --set stride=64`
@@ -70,14 +74,14 @@ def evaluate(
     Large files, over all processors: `regard evaluate runs/a --source … --target … --output counts.jsonl --engine ray`
 
     Further settings, by `--set`: search.beam, search.length_penalty, data.size, data.seed, bins=[10,20,30] (source
-    lengths), tokenized=words (lower-cased tokens too) or tokenized=given (split at spaces), samples, seed, device; of a
-    language model stride and device; of a classifier text, label and device.
+    lengths), case=lower (without case), samples, seed, device; of a language model stride and device; of a classifier
+    text, label and device.
     """
-    refused = {"TEXT": texts, "--data": data, "--split": split, "--hypotheses": hypotheses, "--tokenized": tokenized}
+    refused = {"TEXT": texts, "--data": data, "--split": split, "--hypotheses": hypotheses}
     refused |= {"--bins": bins, "--figure": figure}
     if cluster := find_engine(engine, output=output, files=[model, source, target], refused=refused):
         files = Path(source), Path(target)
-        chosen = chosen_settings(bins, tokenized, assignments)
+        chosen = chosen_settings(bins, tokenize, assignments)
         evaluate_over(cluster, model or Path(), files, output or Path(), chosen, overwrite, as_json)
         return
     if output is not None or overwrite:
@@ -86,7 +90,7 @@ def evaluate(
         raise ArgumentError(
             f"Either a model or `--hypotheses` must be given; received {'neither' if model is None else 'both'}."
         )
-    settings = chosen_settings(bins, tokenized, assignments)
+    settings = chosen_settings(bins, tokenize, assignments)
     if figure is not None:
         check_length_figure(figure, model)
     if texts and (data or source or target):
@@ -123,11 +127,11 @@ def _finish(result: Any, model: Path | None, figure: Path | None, *, as_json: bo
         print(f"figure  {figure}")
 
 
-def chosen_settings(bins: str, tokenized: str, assignments: list[str] | None) -> dict[str, Any]:
+def chosen_settings(bins: str, tokenize: str, assignments: list[str] | None) -> dict[str, Any]:
     """Read the settings of `evaluate` and `compare`: those of `--set`, over those that have flags."""
     from regard.config.read import merge, parse_assignments
 
-    flags: dict[str, Any] = {"tokenized": tokenized} if tokenized else {}
+    flags: dict[str, Any] = {"tokenize": tokenize} if tokenize else {}
     if bins:
         edges = bins.split(",")
         if not all(edge.strip().isdecimal() and len(edge) < 10 for edge in edges):
@@ -185,7 +189,8 @@ def _keep(result: "Evaluation", model: Path | None) -> None:
     run = None if model is None or replace(settings.data, trust=False) != Choice() else run_of(model)
     if run is None:
         return
-    others = [name for name in ("search", "bins", "samples", "seed") if getattr(settings, name) != getattr(usual, name)]
+    names = ("search", "bins", "tokenize", "case", "samples", "seed")
+    others = [name for name in names if getattr(settings, name) != getattr(usual, name)]
     outcome = f"not kept in {run.evaluation.name}: {', '.join(others)} not as usual"
     if not others:
         try:

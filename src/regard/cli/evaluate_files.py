@@ -1,6 +1,7 @@
 """`regard evaluate --engine ray`: a translator on two large files."""
 
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,9 @@ from regard.cli.terminal import print_json, sanitize
 
 if TYPE_CHECKING:
     from regard.scale.job import Engine
+
+_FIRST = 1_000
+"""References that show whether the text is tokenized."""
 
 
 def evaluate_over(
@@ -23,16 +27,26 @@ def evaluate_over(
 ) -> None:
     """Count what each pair gives over the workers of an engine, then print the figures of all."""
     from regard.config.read import read_settings
+    from regard.data.formats.lines import read_lines
+    from regard.data.text.tokenizer import TokenizerPair
+    from regard.evaluation.scoring import suited_scoring
     from regard.scale.summary import summarize
     from regard.scale.text_work import EvaluateLines, Models
     from regard.tasks.evaluation.evaluate import Evaluating
+    from regard.tasks.model_folder import find_model
 
     settings = read_settings(Evaluating, dict(chosen))
     source, target = (path.absolute() for path in files)
     models = Models.find([model], device=settings.device)
-    work = EvaluateLines(models=models, source=source, target=target, search=settings.search)
+    scoring = suited_scoring(
+        [line for line in islice(read_lines(target), _FIRST) if isinstance(line, str)],
+        tokenize=settings.tokenize,
+        case=settings.case,
+        lower=TokenizerPair.load(find_model(model)).target.lowercases,
+    )
+    work = EvaluateLines(models=models, source=source, target=target, search=settings.search, scoring=scoring)
     run_lines(work, output, engine, overwrite=overwrite)
-    result = summarize(output, samples=settings.samples, seed=settings.seed)
+    result = summarize(output, scoring=scoring, samples=settings.samples, seed=settings.seed)
     if as_json:
         print_json(result.table(), indent=1)
         return

@@ -16,12 +16,19 @@ from regard.cli.terminal import is_live, print_json
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from regard.experiments import Experiment, Result
     from regard.experiments.experiment import Row
+    from regard.experiments.text_models import TextRuns
 
 
 def experiment(
     name: Annotated[str | None, typer.Argument(help="Which; --list shows them.", show_default=False)] = None,
+    recipe: Annotated[
+        Path | None,
+        typer.Argument(help="A recipe whose text four-curves and luong-table train on.", show_default=False),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List what each shows and which idea it belongs to.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Run them all, one after the other.")] = False,
     out: Annotated[Path, typer.Option(help="Tables and figures go to a folder of the name in here.")] = Path(
@@ -29,6 +36,11 @@ def experiment(
     ),
     seed: Annotated[int, typer.Option(min=0, help="Where the random numbers start.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="Reduced size, a few seconds.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="With a recipe: models trained at a time; they share a GPU.")] = 1,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="With a recipe: one setting, such as train.minutes=2."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
     """Run an experiment of the lectures: a table, a figure, and three sentences computed from the numbers.
@@ -37,6 +49,9 @@ def experiment(
     measured, whichever way it falls.
 
     Example: `regard experiment vanishing-gradients`
+
+    On a text of your own: `regard experiment luong-table recipes/europarl-de-en-papers.toml --jobs 8`. Models that are
+    finished are not trained again, and one that was stopped goes on.
     """
     if sum((name is not None, listed, everything)) != 1:
         raise ArgumentError(
@@ -51,12 +66,38 @@ def experiment(
         _list(EXPERIMENTS, as_json=as_json)
         return
     chosen = EXPERIMENTS if name is None else (find(name),)
+    if recipe is None and (assignments or jobs > 1):
+        raise ArgumentError(
+            "`--jobs` and `--set` must go with a recipe, whose text models are trained on; received none."
+        )
+    if recipe is not None and not (name and chosen[0].on_text):
+        names = " or ".join(item.name for item in EXPERIMENTS if item.on_text)
+        raise ArgumentError(f"`RECIPE` must go with {names}; received {recipe} with {name or '--all'}.")
     import torch
 
     torch.set_num_threads(1)
-    result = [_run(item, out / item.name, seed=seed, quick=quick, as_json=as_json) for item in chosen]
+    text = None
+    if recipe is not None:
+        text = find_text(recipe, assignments or [], out / chosen[0].name, jobs=jobs, quick=quick)
+    result = [_run(item, out / item.name, text, seed=seed, quick=quick, as_json=as_json) for item in chosen]
     if as_json:
         print_json(result if name is None else result[0], indent=1)
+
+
+def find_text(recipe: Path, assignments: "Sequence[str]", folder: Path, *, jobs: int, quick: bool) -> "TextRuns":
+    """Read a recipe for an experiment, with settings of the command line over it; those of `experiment` are its own."""
+    from dataclasses import asdict
+
+    from regard.config.read import merge, parse_assignments, read_settings
+    from regard.experiments.text_models import TextRuns
+    from regard.tasks.recipe import OnText, read_recipe
+
+    read = read_recipe(recipe, task="translate")
+    assigned = parse_assignments(assignments)
+    small = {"pairs": 200, "tested": 20, "size": 16} if quick else {}
+    on_text = read_settings(OnText, asdict(read.on_text), small, assigned.pop("experiment", {}), at="experiment")
+    settings = read.prepare(merge({"train": {"steps": 4, "validate_every": 4}} if quick else {}, assigned))
+    return TextRuns(folder=folder, settings=settings, on_text=on_text, jobs=jobs, recipe=read)
 
 
 def _list(experiments: "tuple[Experiment, ...]", *, as_json: bool) -> None:
@@ -73,7 +114,9 @@ def _list(experiments: "tuple[Experiment, ...]", *, as_json: bool) -> None:
     print_table(["experiment", "idea", "shows"], rows, words=(0, 1, 2))
 
 
-def _run(experiment: "Experiment", folder: Path, *, seed: int, quick: bool, as_json: bool) -> dict[str, object]:
+def _run(
+    experiment: "Experiment", folder: Path, text: "TextRuns | None", *, seed: int, quick: bool, as_json: bool
+) -> dict[str, object]:
     """Run one with a line of progress, write what it found and, unless for machines, show it."""
     from regard import __version__
     from regard.experiments import Settings, write
@@ -90,13 +133,14 @@ def _run(experiment: "Experiment", folder: Path, *, seed: int, quick: bool, as_j
         def watch(share: float, doing: str) -> None:
             bar.update(task, completed=share, description=doing)
 
-        result = experiment.run(Settings(seed=seed, quick=quick, watch=watch))
+        result = experiment.run(Settings(seed=seed, quick=quick, watch=watch, text=text))
     write(result, folder)
     seconds = time.monotonic() - begun
     console.print(Text(f"{experiment.name}: done in {seconds:.0f} s; table and figure in {folder}"))
     if not as_json:
         _show(experiment, result)
-    signature = f"experiment:{experiment.name}|seed:{seed}|quick:{'yes' if quick else 'no'}|version:{__version__}"
+    on = f"|recipe:{text.recipe.path.name}" if text is not None and text.recipe is not None else ""
+    signature = f"experiment:{experiment.name}{on}|seed:{seed}|quick:{'yes' if quick else 'no'}|version:{__version__}"
     return {"name": experiment.name, "signature": signature, "folder": str(folder), **as_values(result)}
 
 

@@ -5,6 +5,7 @@
 | bad input: any `RegardError` but those below | 2 | what was expected, what was received, what to do |
 | a file or stream that the system refuses (`OSError`) | 2 | its name, and what the system reports |
 | training cannot go on, a model of NaN, a full disk, no memory | 1 | what to do |
+| `regard doctor` with findings | 1 | the findings, as output |
 | Ctrl-C | 130 | |
 | the reader of our output has closed the pipe | 0 | |
 | anything else is a bug in regard | 1 | Python's traceback, to be reported |

@@ -40,9 +40,6 @@ def _show_translator(result: "Evaluation") -> None:
         [name, f"{score.value:.2f}", f"{score.low:.1f}–{score.high:.1f}", result.measures[name].signature]
         for name, score in result.scores.items()
     ]
-    rows += [
-        [f"{name}, lower-cased tokens", f"{value:.2f}", "", how] for name, (value, how) in result.tokenized.items()
-    ]
     print_table(["", "score", "95 %", "signature"], rows, words=(0, 3))
     _show_model(result)
     rows = [

@@ -14,6 +14,9 @@ _NAMES = (
 
 
 def train(
+    recipe: Annotated[
+        Path | None, typer.Argument(help="A TOML file of settings, such as recipes/multi30k-en-de.toml.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="The run folder; a run that was stopped there goes on, by this option alone.")
     ] = None,
@@ -31,7 +34,7 @@ def train(
     start: Annotated[
         Path | None, typer.Option("--from", help="A model or run folder to start from: fine-tuning on new data.")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
+    config: Annotated[Path | None, typer.Option(hidden=True)] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting; may be repeated.")
     ] = None,
@@ -47,6 +50,9 @@ def train(
 
     By `--task`: translate reads sentence pairs, language reads text, classify labeled texts, images labeled pictures,
     questions and captions pictures with them. The presets of a task: `regard train --task classify --preset list`
+
+    A recipe holds all of a run: `regard train recipes/multi30k-en-de.toml`. RESULTS.md lists what each gives. Its
+    settings may be overridden by all other options.
 
     Example: `regard train --source a.es --target a.en --out runs/b`
 
@@ -74,14 +80,20 @@ def train(
     if "list" in (data or []):
         _print_builtins()
         return
-    from regard.config.read import current_names, load_toml, merge, parse_assignments
+    from regard.config.read import merge, parse_assignments
 
+    if recipe is not None and config is not None:
+        raise ArgumentError(f"`recipe` must be named once; received {recipe} and --config {config}.")
     flags = data_settings(data or [], source, target)
-    written = current_names(find_task(task or DEFAULT).settings, load_toml(config)) if config else {}
-    chosen = merge(written, {"data": flags} if flags else {})
+    from regard.tasks.recipe import read_recipe
     from regard.tasks.training import settings_of_run, start_run_from
 
-    if out is not None and not (flags or preset or config or start):
+    chosen = {"data": flags} if flags else {}
+    file = recipe or config
+    read = read_recipe(file, task=task) if file is not None else None
+    if read is not None:
+        task, preset, out = read.task, preset or read.preset, out or (read.out if recipe else None)
+    elif out is not None and not (flags or preset or start):
         known, chosen = settings_of_run(out)
         if task and known and find_task(task).name != known:
             raise ArgumentError(
@@ -91,6 +103,8 @@ def train(
         task = task or known
     task = task or DEFAULT
     chosen = merge(chosen, parse_assignments(assignments or []))
+    if read is not None:
+        chosen = read.prepare(chosen)
     chosen = start_run_from(start or "", task, chosen, preset)
     if print_config:
         _print_config(task, chosen, preset)

@@ -81,6 +81,8 @@ def report_run(task: "Task[Any, Any, Any]", trained: "Trained", *, as_json: bool
         facts = {name: str(path) for name, path in files.items() if path.exists()}
         if trained.tokenization:
             facts["tokenization"] = trained.tokenization
+        if trained.scored:
+            facts["bleu"] = trained.scored
         print_json({**figures, **facts, "signature": trained.signature})
         return
     side = "test" if any(name.startswith("test_") for name in figures) else "valid"

@@ -62,6 +62,13 @@ def take_names(before: Settings, after: Settings, *, same_content: bool) -> Sett
     return _with_names(before, changed)
 
 
+def data_keys(settings: type) -> list[str]:
+    """Name the settings of `data` that name data, of the settings of a task."""
+    data = get_type_hints(settings).get("data")
+    hints = get_type_hints(data, include_extras=True) if isinstance(data, type) else {}
+    return [name for name, hint in hints.items() if _DATA in getattr(hint, "__metadata__", ())]
+
+
 def _named(settings: object) -> list[_Named]:
     """List the settings of the parts `data` and `train` that name files."""
     result = []

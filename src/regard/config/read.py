@@ -114,8 +114,8 @@ def load_toml(path: Path) -> dict[str, Any]:
         return read_toml(path)
     except OSError as error:
         raise ArgumentError(
-            f"`--config` must be a TOML file; {path} cannot be read ({error.strerror}). "
-            "Write one with --print-config > my.toml."
+            f"`recipe` must be a TOML file of settings; {path} cannot be read ({error.strerror}). Write one with "
+            "--print-config > my.toml."
         ) from error
 
 
@@ -138,6 +138,29 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, Any]:
                 raise ArgumentError(f"{key.strip()}: {name} is a value, set by an earlier --set, and has no keys.")
         table[names[-1]] = Written(value.strip())
     return tables
+
+
+def plain_values(settings: type[Any], table: Table) -> dict[str, Any]:
+    """Give a table whose values of the command line have the types of their keys, as a file has them.
+
+    >>> from regard.config.train import Train
+    >>> plain_values(Train, parse_assignments(["steps=500", "device=3", "schedule.rate=1e-3", "graphs=false"]))
+    {'steps': 500, 'device': '3', 'schedule': {'rate': 0.001}, 'graphs': False}
+    """
+    return _typed([settings], table)
+
+
+def _typed(kinds: Sequence[type[Any]], table: Table) -> dict[str, Any]:
+    result = {}
+    for name, value in table.items():
+        hints = [choice for kind in kinds for choice in _choices(typing.get_type_hints(kind).get(name, str))]
+        inner = [hint for hint in hints if is_dataclass(hint)]
+        if isinstance(value, Mapping):
+            result[name] = _typed(typing.cast(list[type[Any]], inner), value)
+        else:
+            is_text = str in hints or any(get_origin(hint) is Literal for hint in hints)
+            result[name] = _parse(value, str if is_text else int)
+    return result
 
 
 def check_tables(settings: type[Any], table: Table) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.evaluation.bootstrap import SAMPLES, SEED, Interval, interval
-from regard.evaluation.measure import Measure, Name
+from regard.evaluation.measure import Measure
+from regard.evaluation.scoring import Name
 
 EDGES = (10, 20, 30, 40, 50)
 FEW = 10

@@ -2,20 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 from sacrebleu.metrics.base import Metric
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.metrics.ter import TER
 
-from regard.evaluation.bleu import check_sides
-
-Name: TypeAlias = Literal["BLEU", "chrF", "TER"]
-NAMES: tuple[Name, ...] = ("BLEU", "chrF", "TER")
+from regard.errors import ArgumentError
+from regard.evaluation.scoring import NAMES, PLAIN, Name, Scoring
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,12 +47,11 @@ def measure(
     references: Sequence[str],
     *,
     names: Sequence[Name] = NAMES,
-    tokenized: str = "",
+    scoring: Scoring = PLAIN,
 ) -> dict[Name, Measure]:
-    """Count what the metrics count, on plain text as it is written.
+    """Count what the metrics count, on texts divided and compared as `scoring` says.
 
-    With `tokenized`, on text that is divided by spaces, without case; its value says in the signatures of BLEU and TER
-    who divided it. (chrF leaves spaces out, so only case concerns it.)
+    chrF leaves spaces out, so only case concerns it.
 
     Reference: Papineni et al. (2002), BLEU; Popović (2015), chrF; Snover et al. (2006), TER; Post (2018),
     arXiv:1804.08771.
@@ -70,25 +63,16 @@ def measure(
     >>> found["TER"].signature
     'nrefs:1|case:mixed|tok:tercom|norm:no|punct:yes|asian:no|version:...'
     """
-    check_sides(hypotheses, references)
-    return {name: _measure(name, hypotheses, references, tokenized) for name in names}
+    if len(hypotheses) != len(references) or not references:
+        raise ArgumentError(
+            f"`hypotheses` must have one entry for each reference, at least one; received {len(hypotheses)} for "
+            f"{len(references)}."
+        )
+    sides = scoring.prepare(hypotheses), scoring.prepare(references)
+    return {name: _measure(name, *sides, scoring) for name in names}
 
 
-def _measure(name: Name, hypotheses: Sequence[str], references: Sequence[str], tokenized: str) -> Measure:
-    metric = _metric(name, tokenized=bool(tokenized))
-    counts = np.array(metric._extract_corpus_statistics(list(hypotheses), [list(references)]), dtype=np.float64)
-    signature = metric.get_signature()
-    if tokenized and name != "chrF":
-        signature.update("tok", tokenized)
-    return Measure(name=name, metric=metric, counts=counts, signature=str(signature))
-
-
-def _metric(name: Name, *, tokenized: bool) -> Metric:
-    match name:
-        case "BLEU":
-            # force: no warning on the log about text that looks tokenized; evaluation says so itself.
-            return BLEU(lowercase=tokenized, tokenize="none" if tokenized else None, force=True)
-        case "chrF":
-            return CHRF(lowercase=tokenized)
-        case "TER":
-            return TER(case_sensitive=not tokenized)
+def _measure(name: Name, hypotheses: list[str], references: list[str], scoring: Scoring) -> Measure:
+    metric = scoring.metric(name)
+    counts = np.array(metric._extract_corpus_statistics(hypotheses, [references]), dtype=np.float64)
+    return Measure(name=name, metric=metric, counts=counts, signature=scoring.sign(name, metric))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from matplotlib import rc_context
@@ -14,6 +14,9 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    from regard.experiments.text_models import TextRuns
 
 Row = dict[str, str | int | float]
 """One line of a table, by column. A column that another row lacks is left empty there."""
@@ -34,6 +37,8 @@ class Settings:
     quick: bool = False
     """Reduced size, a few seconds: the direction shows, the figures are rougher."""
     watch: Watch = nobody
+    text: "TextRuns | None" = None
+    """A text of the user's to train on, and where the models go; None is what is built in."""
 
     def choose(self, *, full: Choice, quick: Choice) -> Choice:
         """Give the size for this run.
@@ -63,6 +68,8 @@ class Experiment:
     shows: str
     idea: str
     measure: Callable[[Settings], Result]
+    on_text: bool = False
+    """Whether it can be run on a text of the user's, by a recipe."""
 
     def run(self, settings: Settings) -> Result:
         """Run it from the seed; the caller's random numbers go on as if nothing had been drawn."""

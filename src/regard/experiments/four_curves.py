@@ -4,6 +4,8 @@ The figure of the paper has models trained on sentences of up to 30 and of up to
 sentences come from the built-in grammar and training takes a minute, so everything is halved: models trained on up to
 15 and on up to 25 words, tests on up to 40. The statistical translator is beside them, counted on the longer ones.
 
+On a text of the user's, by a recipe, lengths are the paper's, and a Transformer is beside them: `length_curves`.
+
 Reference: Bahdanau, Cho and Bengio (2015), figure 2 and section 5.1, arXiv:1409.0473; Cho et al. (2014), section 4,
 arXiv:1409.1259.
 """
@@ -17,6 +19,7 @@ from regard.data.corpora.pair import Pair
 from regard.decoding.search import Search
 from regard.experiments.drawing import draw_lines
 from regard.experiments.experiment import Experiment, Result, Row, Settings
+from regard.experiments.length_curves import measure_on_text
 from regard.experiments.translators import CORPUS, bleu, count_preset, draw_pairs, learn_words, telling, train_preset
 from regard.inspection.drawing.panels import PALETTE, panels
 
@@ -36,7 +39,9 @@ def draw_test(edges: tuple[int, ...], each: int, *, seed: int) -> dict[int, list
 
 
 def measure(settings: Settings) -> Result:
-    """Train four models, count a fifth, and score all by length."""
+    """Train four models, count a fifth, and score all by length; on a text of the user's, five."""
+    if settings.text is not None:
+        return measure_on_text(settings, settings.text)
     trained_on, size, steps = settings.choose(full=((15, 25), 4_000, 400), quick=((5, 8), 60, 4))
     edges, each = settings.choose(full=((2, 5, 10, 15, 20, 25, 30, 35, 40), 25), quick=((2, 5, 10), 5))
     test, curves = draw_test(edges, each, seed=settings.seed), Curves()
@@ -123,4 +128,5 @@ EXPERIMENT = Experiment(
     shows="BLEU by length of a fixed vector and of attention, each trained on short and on longer sentences",
     idea="why attention",
     measure=measure,
+    on_text=True,
 )

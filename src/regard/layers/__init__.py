@@ -48,6 +48,7 @@ from regard.layers.recurrent.readout import Readout
 from regard.layers.transformer.decoder_block import DecoderBlockOutput, DecoderBlockStep, TransformerDecoderBlock
 from regard.layers.transformer.encoder_block import EncoderBlockOutput, EncoderBlockStep, TransformerEncoderBlock
 from regard.layers.transformer.feed_forward import FeedForward
+from regard.layers.transformer.memory_block import MemoryBlockOutput, TransformerMemoryBlock
 from regard.layers.vision.channel import ChannelAttention, Gated
 from regard.layers.vision.convolutional_block import BlockGated, ConvolutionalBlockAttention
 from regard.layers.vision.patches import PatchEmbedding, Patches
@@ -89,6 +90,7 @@ __all__ = [
     "LocalAttention",
     "LuongAttention",
     "Memory",
+    "MemoryBlockOutput",
     "MultiHeadAttention",
     "PatchEmbedding",
     "Patches",
@@ -109,6 +111,7 @@ __all__ = [
     "TokenWeights",
     "TransformerDecoderBlock",
     "TransformerEncoderBlock",
+    "TransformerMemoryBlock",
     "sinusoids",
     "tree_depths",
     "tree_distances",

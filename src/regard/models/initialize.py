@@ -10,6 +10,7 @@ from regard.layers.mechanisms.additive import AdditiveAttention
 from regard.layers.mechanisms.luong import LuongAttention
 from regard.layers.recurrent.conditional_gru import ConditionalGRU
 from regard.layers.recurrent.readout import Features
+from regard.models.alignment.mask_align import MaskedPredictor
 from regard.models.embedding import TokenEmbedding
 from regard.models.sequence.conditional import ConditionalRNN
 from regard.models.sequence.recurrent import RecurrentModel
@@ -43,7 +44,7 @@ def initialize_recurrent(model: RecurrentModel, how: Initialization) -> None:
         model.apply(_start_as_bahdanau)
 
 
-def initialize_transformer(model: TransformerModel) -> None:
+def initialize_transformer(model: TransformerModel | MaskedPredictor) -> None:
     """Draw embeddings from N(0, 1/size), so that times √size they have unit variance; maps as Glorot and Bengio do.
 
     The paper states nothing; this is what its authors' code, tensor2tensor, does.

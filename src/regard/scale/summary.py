@@ -9,7 +9,8 @@ import numpy as np
 
 from regard.errors import DataError
 from regard.evaluation.bootstrap import SAMPLES, SEED, Interval, interval
-from regard.evaluation.measure import NAMES, Measure, Name, measure
+from regard.evaluation.measure import Measure, measure
+from regard.evaluation.scoring import NAMES, PLAIN, Name, Scoring
 from regard.files import Entry, parse_json
 
 _LONGEST = 1 << 26
@@ -34,8 +35,8 @@ class Summary(NamedTuple):
         return self._asdict() | {"scores": scores, "signatures": None}
 
 
-def summarize(path: Path, *, samples: int = SAMPLES, seed: int = SEED) -> Summary:
-    """Read what was counted, and score it; intervals are by resampling, as `regard evaluate` does it."""
+def summarize(path: Path, *, scoring: Scoring = PLAIN, samples: int = SAMPLES, seed: int = SEED) -> Summary:
+    """Read what was counted by that `scoring`, and score it; intervals are by resampling, as `regard evaluate` does."""
     counts: dict[Name, list[list[float]]] = {name: [] for name in NAMES}
     sums, empty = np.zeros(3), 0
     for row in _rows(path):
@@ -47,7 +48,7 @@ def summarize(path: Path, *, samples: int = SAMPLES, seed: int = SEED) -> Summar
         sums += [_number(row[name]) for name in ("log_probability", "tokens", "characters")]
     if not counts["BLEU"]:
         raise DataError(f"{path} must hold at least one pair with text on both sides; received {empty:,} without.")
-    like = measure(["a"], ["a"])
+    like = measure(["a"], ["a"], scoring=scoring)
     measures = {
         name: Measure(name=name, metric=like[name].metric, counts=np.array(rows), signature=like[name].signature)
         for name, rows in counts.items()

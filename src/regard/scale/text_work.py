@@ -13,7 +13,8 @@ from regard.data.text.tokenizer import Tokenizer, TokenizerPair
 from regard.data.text.word_spans import Division
 from regard.decoding.search import Search
 from regard.errors import DataError
-from regard.evaluation.measure import NAMES, measure
+from regard.evaluation.measure import measure
+from regard.evaluation.scoring import NAMES, PLAIN, Scoring
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.readings.symmetrize import Join
 from regard.scale.work import Compute, Done
@@ -205,6 +206,7 @@ class EvaluateLines:
     source: Path
     target: Path
     search: Search = field(default_factory=Search)
+    scoring: Scoring = PLAIN
 
     @property
     def inputs(self) -> tuple[Path, Path]:
@@ -213,7 +215,7 @@ class EvaluateLines:
 
     def settings(self) -> dict[str, str]:
         """Name all that decides the output."""
-        named = {name: str(value) for name, value in asdict(self.search).items()}
+        named = {name: str(value) for name, value in (asdict(self.search) | asdict(self.scoring)).items()}
         return {"work": "evaluate", "model": self.models.digest, **named}
 
     def start(self) -> Compute:
@@ -222,13 +224,13 @@ class EvaluateLines:
         translator = load(self.models.paths, device=self.models.device)
 
         def compute(sides: list[list[RawLine]], first: int) -> Done:
-            rows = _count(translator, _pairs(sides, first), self.search)
+            rows = _count(translator, _pairs(sides, first), self.search, self.scoring)
             return Done("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode(), {})
 
         return compute
 
 
-def _count(translator: Translator, pairs: Sequence[Pair], search: Search) -> list[dict[str, object]]:
+def _count(translator: Translator, pairs: Sequence[Pair], search: Search, scoring: Scoring) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = [{"text": ""} for _ in pairs]
     used = [index for index, pair in enumerate(pairs) if pair.source.strip() and pair.target.strip()]
     if not used:
@@ -236,7 +238,7 @@ def _count(translator: Translator, pairs: Sequence[Pair], search: Search) -> lis
     sources, references = [pairs[index].source for index in used], [pairs[index].target for index in used]
     outputs = [item[0] for item in translator.search(sources, search)]
     forced = translator.force(sources, references)
-    measures = measure([item.text for item in outputs], references)
+    measures = measure([item.text for item in outputs], references, scoring=scoring)
     spelled = [translator.tokenizers.target.normalize(text) for text in references]
     for number, index in enumerate(used):
         counts: dict[str, object] = {name: measures[name].counts[number].tolist() for name in NAMES}

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple
 
 from starlette.exceptions import HTTPException
 
-import regard
 from regard.data.corpora.pair import Pair
 from regard.data.text.word_spans import Division
 from regard.decoding.search import Sampling, Search
@@ -19,6 +18,7 @@ from regard.serving.limits import Limits
 from regard.studio.tensors import pack_weights
 from regard.studio.views.ask_picture import read_file
 from regard.tasks.alignment.align import shorten
+from regard.tasks.alignment.model import WordAligner
 from regard.tasks.captions.model import Captioner
 from regard.tasks.classification.model import Classifier
 from regard.tasks.images.model import ImageClassifier
@@ -69,8 +69,8 @@ class Align:
     batches: ClassVar[bool] = True
     words: Division
 
-    def __call__(self, model: Translator, pairs: Sequence[tuple[str, str]], /) -> list[Plain]:
-        """Give the words of each pair, and their links."""
+    def __call__(self, model: Translator | WordAligner, pairs: Sequence[tuple[str, str]], /) -> list[Plain]:
+        """Give the words of each pair, and their links: the same whatever pairs are computed together."""
         plain, cut = shorten([Pair(source=source, target=target) for source, target in pairs], model, words=self.words)
         return [
             {
@@ -80,7 +80,7 @@ class Align:
                 "read_as": dict(item.read_as),
                 "cut": number in cut,
             }
-            for number, item in enumerate(regard.align(model, plain, words=self.words))
+            for number, item in enumerate(model.align(plain, words=self.words))
         ]
 
 

@@ -13,6 +13,7 @@ from regard.serving.job import Call, Job
 from regard.serving.limits import Limits
 from regard.serving.metrics import Metrics
 from regard.serving.worker import Worker
+from regard.tasks.alignment.model import WordAligner
 from regard.tasks.captions.model import Captioner
 from regard.tasks.classification.model import Classifier
 from regard.tasks.images.model import ImageClassifier
@@ -28,6 +29,7 @@ ENDPOINTS: Mapping[type, tuple[str, ...]] = {
     ImageClassifier: ("classify",),
     QuestionAnswerer: ("ask",),
     Captioner: ("ask",),
+    WordAligner: ("align",),
 }
 """What each kind of model answers."""
 FIRST: Mapping[type, Call] = {Translator: Translate(Search(beam=1, max_length=2), False), Classifier: Classify()}

@@ -18,6 +18,7 @@ from regard.studio.preparing import SYSTEM, Preparation, cache_folder
 from regard.studio.schema.overview import Example, Kind, ModelInfo, Overview
 from regard.studio.text_models import TextModel, open_hugging_face
 from regard.studio.turns import Answer, Turns
+from regard.tasks.alignment.model import WordAligner
 from regard.tasks.captions.model import Captioner
 from regard.tasks.classification.model import Classifier
 from regard.tasks.images.model import ImageClassifier
@@ -231,6 +232,8 @@ def kind_of(thing: object) -> Kind:
     match thing:
         case Translator():
             return "translator"
+        case WordAligner():
+            return "aligner"
         case LanguageModel() | TextModel():
             return "language"
         case Classifier():

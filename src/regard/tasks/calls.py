@@ -12,8 +12,10 @@ from regard.errors import ArgumentError, ArgumentTypeError, brief, near_miss, wi
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.readings.symmetrize import Join
 from regard.tasks.alignment.aligner import Aligner, check_choosing
+from regard.tasks.alignment.model import WordAligner, load_aligner
 from regard.tasks.alignment.result import Alignment
 from regard.tasks.classification.model import Classifier
+from regard.tasks.evaluation.aligned import evaluate_aligner
 from regard.tasks.evaluation.comparison import Comparison, evaluate_system, evaluate_systems, system_names
 from regard.tasks.evaluation.comparison import compare as compare_evaluations
 from regard.tasks.evaluation.evaluate import Evaluation, Watch, watch_nothing
@@ -54,17 +56,18 @@ def evaluate(
     | language | perplexity of a text | `TextEvaluation` |
     | classify, images | accuracy, F1, calibration | `SideEvaluation` |
     | questions, captions | right answers by kind; captions right word for word | `SideEvaluation` |
+    | align | alignment error against gold links, agreement of both directions | `SideEvaluation` |
 
     - `model`: a run folder, a model folder, or a model that was loaded; for a translation also a file of the output of
       any system, a line for each pair.
     - `data`: what to measure on: for a translator a file, folder, hf:NAME or builtin:NAME, or two plain files, `source`
-      and `target`; for a language model a text, or several; for a classifier labeled texts or images. Without them, and
-      always for the others, what the run in the folder held out.
+      and `target`; the same for an aligner; for a language model a text, or several; for a classifier labeled texts or
+      images. Without them, and always for the others, what the run in the folder held out.
     - `split`: a part of the data, such as valid, or test,long of a built-in corpus.
     - `trust`: open what config.toml of a run names that was not made here.
-    - `settings`: others under dotted keys: of a translator search.beam, bins, tokenized, samples, seed, device; of a
-      language model stride and device; of the others device, and of a text classifier with `data` its columns, text
-      and label.
+    - `settings`: others under dotted keys: of a translator search.beam, bins, tokenize, case, samples, seed, device; of
+      a language model stride and device; of the others device, of a text classifier with `data` its columns, text and
+      label, and of an aligner with pairs links, a file of gold ones, words, base and threshold.
     - `on_progress`: called with what is done, how much of it, and of how much.
 
     `str()` of the result is for people, `table()` gives all figures as plain values. Nothing is written; `regard
@@ -88,6 +91,10 @@ def evaluate(
             measuring, texts = request.for_text(path)
             loaded = load_language(path, device=measuring.device)
             return evaluate_texts(loaded, texts, name=name, stride=measuring.stride, watch=watch)
+    if task == "align" and (request.data or request.source or request.target):
+        choice, links = request.for_links()
+        aligner = load_aligner(path, device=links.device)
+        return evaluate_aligner(aligner, find_held_out(choice), links, name=name, watch=watch)
     side = request.for_side(task)
     if not request.data:
         return evaluate_side(path, side, split=split, trust=trust, watch=watch)
@@ -130,7 +137,7 @@ def compare(
 
 
 def align(
-    model: str | Path | Translator,
+    model: str | Path | Translator | WordAligner,
     pairs: Sequence[Pair | tuple[str, str]],
     *,
     reverse: str | Path | Translator | None = None,
@@ -140,17 +147,19 @@ def align(
     train: Sequence[Pair | tuple[str, str]] = (),
     settings: Mapping[str, Any] | None = None,
 ) -> list[Alignment]:
-    """Link the words of sentence pairs by the attention of a translator that is made to output the target.
+    """Link the words of sentence pairs by an aligner, by the attention of a translator that is forced to the target, or
+    by counts.
 
-    - `model`: a run folder, a model folder, a translator; or "ibm-1", which counts, or "diagonal".
+    - `model`: a run folder, a model folder, a translator, an aligner; or "hmm" or "ibm-1", which count, or "diagonal".
     - `pairs`: (source, target) texts, or the pairs of a corpus.
-    - `reverse`: a model of the other direction, whose links are joined as `join` says: intersection, union, grow-diag
-      or grow-diag-final.
+    - `reverse`: a model of the other direction, whose links are joined as `join` says: intersection, union, grow-diag,
+      grow-diag-final, or agreement, where both weights are large. An aligner has both directions itself.
     - `words`: what links count: "marks" counts punctuation apart, "whitespace" what stands between spaces.
     - `develop`: pairs with gold links (`Pair.links`), by which the layer, head and step are chosen.
-    - `train`: more pairs for "ibm-1" to learn from, beside those it aligns.
-    - `settings`: which weights are read: step, layer, head, norms, threshold. Without them and `develop`, two
-      directions are read where they agree most, and one by its last layers.
+    - `train`: more pairs for "hmm" and "ibm-1" to learn from, beside those they align.
+    - `settings`: which weights are read: step, layer, head, norms, threshold; of an aligner threshold alone. Without
+      them and `develop`, two directions are read where they agree most, one of four layers or more where it agrees
+      most with the links of "hmm", given 100 pairs, and any other by its last layer but one.
 
     A pair of more tokens than a model reads is cut there, with a warning.
 
@@ -198,12 +207,15 @@ def _evaluate_loaded(model: Model, request: Request, watch: Watch) -> Evaluation
         case LanguageModel():
             measuring, texts = request.for_text(None)
             return evaluate_texts(model, texts, name="model", stride=measuring.stride, watch=watch)
+        case WordAligner():
+            choice, links = request.for_links()
+            return evaluate_aligner(model, find_held_out(choice), links, watch=watch)
         case Classifier() | ImageClassifier():
             task = "classify" if isinstance(model, Classifier) else "images"
             return evaluate_labels(model, request.one_corpus(), request.for_side(task), watch=watch)
     raise ArgumentTypeError(
-        "`model` must be a run folder, or a translator, a language model or a classifier that was loaded; received "
-        f"{with_article(type(model).__name__)}. Give the run folder, whose data is measured on."
+        "`model` must be a run folder, or a translator, a language model, an aligner or a classifier that was loaded; "
+        f"received {with_article(type(model).__name__)}. Give the run folder, whose data is measured on."
     )
 
 

@@ -17,7 +17,8 @@ from regard.decoding.search import Search
 from regard.evaluation.alignment_error import AlignmentScores, alignment_error
 from regard.files import write_text
 from regard.inspection.readings.alignment import Reading
-from regard.tasks.alignment.align import align, align_by_counting, align_diagonally
+from regard.tasks.alignment.align import align
+from regard.tasks.alignment.counted import align_by_counting, align_diagonally
 from regard.tasks.alignment.reading_choice import choose_by_gold
 from regard.tasks.evaluation.evaluate import Evaluating, Evaluation, Watch, evaluate
 from regard.tasks.evaluation.held_out import HeldOut

@@ -26,8 +26,8 @@ def load(
 ) -> Any:
     """Load the model in a model folder, or of the run in a run folder, whatever it is for.
 
-    It is a `Translator`, a `LanguageModel`, a `Classifier` of texts, an `ImageClassifier`, a `QuestionAnswerer` or a
-    `Captioner`: which, the folder alone tells.
+    It is a `Translator`, a `LanguageModel`, a `Classifier` of texts, an `ImageClassifier`, a `QuestionAnswerer`, a
+    `Captioner` or a `WordAligner`: which, the folder alone tells.
 
     `device` may be "auto", for a GPU where there is one. The other settings are those of `Translator`; several folders,
     of translators that share a vocabulary, give one that asks them all.

@@ -12,6 +12,7 @@ from regard.errors import DataError, nearest
 from regard.models.folder import CONFIG, PARAMETERS, read_table
 from regard.pretrained.hub import fetch, is_hub_name
 from regard.pretrained.marian_tokenizers import TOKENIZER_FILES
+from regard.pretrained.shipped import shipped_folder, shipped_names
 from regard.tasks.task import TASKS
 from regard.training.run_folder import RunFolder
 
@@ -30,9 +31,12 @@ def open_model(path: str | Path) -> Path:
 def find_model(path: str | Path) -> Path:
     """Give the model folder: `path` itself, or that of the run in `path`: the best so far while it trains.
 
-    A name of a hub, `hf:owner/name@revision`, gives the folder in the hub's cache, fetched where it is not there.
+    A name of a hub, `hf:owner/name@revision`, gives the folder in the hub's cache, fetched where it is not there. The
+    name of a model that comes with the package gives that one, unless there is a folder of that name.
     """
     folder = fetch(str(path)) if is_hub_name(path) else Path(path)
+    if not folder.exists():
+        folder = shipped_folder(path) or folder
     if (folder / CONFIG).is_file():
         return folder
     run = RunFolder(folder)
@@ -101,7 +105,8 @@ def _instead(run: RunFolder) -> str:
         return f"a file. Name the folder it is in: {path.parent}."
     if not path.exists():
         beside = [entry.name for entry in path.parent.iterdir() if entry.is_dir()] if path.parent.is_dir() else []
-        close = nearest(path.name, beside[:50]) if beside else ""
+        beside = [*(shipped_names() if path.name == str(path) else []), *beside[:50]]
+        close = nearest(path.name, beside) if beside else ""
         return f"which is not there. {close if close.startswith('Did') else 'Check the path.'}"
     if run.config.is_file():
         steps = run.checkpoints.steps()

@@ -14,7 +14,7 @@ from regard.config.show import to_table
 from regard.data.text.tokenizer import FILE, Tokenizer, TokenizerPair
 from regard.errors import ArgumentError, DataError
 from regard.files import read_json, write_text, write_whole
-from regard.models.folder import CONFIG, PARAMETERS, Built, build_filled
+from regard.models.folder import CONFIG, PARAMETERS, Built, build_filled, saved_tensors
 from regard.tasks.model_folder import read_config
 from regard.tasks.task import TASKS
 
@@ -24,7 +24,7 @@ Saved = TypeVar("Saved")
 def write_saved(folder: Path, model: nn.Module, config: Any, texts: Mapping[str, str]) -> None:
     """Write model.safetensors, `texts`, such as tokenizer.json, by the names of their files, and config.json, last."""
     folder.mkdir(parents=True, exist_ok=True)
-    tensors = {name: item.detach().cpu().contiguous() for name, item in model.state_dict().items()}
+    tensors = {name: item.detach().cpu().contiguous() for name, item in saved_tensors(model).items()}
     write_whole(folder / PARAMETERS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
     for name, text in texts.items():
         write_text(folder / name, text)

@@ -136,6 +136,7 @@ TASKS: Mapping[str, Task[Any, Any, Any]] = _Tasks(
         "images": "images",
         "questions": "questions",
         "captions": "captions",
+        "align": "alignment",
     }
 )
 """Every task, by its name: the folder that it lies in."""

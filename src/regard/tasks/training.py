@@ -17,6 +17,7 @@ from regard.config.show import to_table
 from regard.errors import ArgumentError, ArgumentTypeError, RegardError
 from regard.tasks.load import load
 from regard.tasks.progress import Display, Progress, ProgressLine, Reporting
+from regard.tasks.recipe import read_recipe
 from regard.tasks.start import start_settings
 from regard.tasks.task import Gathered, Table, Task, all_settings, data_settings, find_task
 from regard.training.group import check_shared, joined_group
@@ -33,6 +34,7 @@ def train(
     task: str = "",
     *,
     out: str | Path,
+    recipe: str | Path = "",
     data: str | Path | Sequence[str | Path] = "",
     source: str | Path = "",
     target: str | Path = "",
@@ -44,8 +46,9 @@ def train(
 ) -> Any:
     """Train a model of a task, or go on with a run that was stopped, and load it: what `regard.load(out)` gives.
 
-    - `task`: translate, language, classify, images, questions or captions; nothing for the run that `out` holds, with
-      its own settings.
+    - `task`: translate, language, classify, images, questions, captions or align; nothing for the run that `out`
+      holds, with its own settings.
+    - `recipe`: a TOML file that holds all of a run, such as recipes/multi30k-en-de.toml; all else goes over it.
     - `out`: the run folder. A run that is finished there is loaded; one that was stopped goes on.
     - `data`: a corpus: file, folder, pattern, hf:NAME or builtin:NAME, or several files. A translator may take two
       plain files instead, `source` and `target`.
@@ -70,9 +73,19 @@ def train(
     named = data_settings([str(file) for file in files if str(file)], str(source or ""), str(target or ""))
     chosen = _join_settings({"data": named} if named else {}, {} if steps is None else {"train": {"steps": steps}})
     chosen = _join_settings(chosen, read_keys(settings or {}))
-    call: dict[str, Any] = {"data": data, "source": source, "target": target, "out": out, "preset": preset}
+    call: dict[str, Any] = {
+        "recipe": recipe,
+        "data": data,
+        "source": source,
+        "target": target,
+        "out": out,
+        "preset": preset,
+    }
     call |= {"start": start, "steps": steps}
-    if not task:
+    if recipe:
+        read = read_recipe(recipe, task=task)
+        task, preset, chosen = read.task, preset or read.preset, read.prepare(chosen)
+    elif not task:
         task, before = _continued_run(Path(out), [name for name in _OF_NEW_RUNS if call[name]])
         chosen = merge(before, chosen)
     chosen = start_run_from(start, task, chosen, preset)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
@@ -41,6 +41,48 @@ def smoothed_cross_entropy(
         return Loss(cross_entropy, cross_entropy.detach())
     spread = -log_probabilities.mean(-1).where(real, 0).sum()
     return Loss((1 - smoothing) * cross_entropy + smoothing * spread, cross_entropy.detach())
+
+
+def gold_weights(links: Bool[Tensor, "batch target source"]) -> Float[Tensor, "batch target source"]:
+    """Spread each target token's weight evenly over the source tokens it is linked to; rows without links are zero.
+
+    >>> gold_weights(torch.tensor([[[True, True, False], [False, False, False]]]))
+    tensor([[[0.5000, 0.5000, 0.0000],
+             [0.0000, 0.0000, 0.0000]]])
+    """
+    gold = links.float()
+    return gold / gold.sum(-1, keepdim=True).clamp_min(1.0)
+
+
+def agreement_loss(
+    forward: Float[Tensor, "batch target source"],
+    backward: Float[Tensor, "batch source target"],
+    real: Bool[Tensor, "batch target source"],
+) -> Float[Tensor, ""]:
+    r"""Sum the squared differences between the attention of two directions, over the pairs of tokens that are `real`.
+
+    $$\sum_{ts} (\alpha_{ts} - \beta_{st})^2$$
+
+    Reference: Chen, Sun and Liu (2021), section 3, arXiv:2012.07162.
+    """
+    return (forward.float() - backward.mT.float()).square().where(real, 0).sum()
+
+
+def even_entropy(
+    weights: Float[Tensor, "batch query key"], real: Bool[Tensor, "batch query key"], *, even: float
+) -> Float[Tensor, ""]:
+    r"""Sum the entropy of attention weights over the pairs of tokens that are `real`, all made more alike before.
+
+    $$-\sum_{ij} \tilde\alpha_{ij} \log \tilde\alpha_{ij}, \qquad
+    \tilde\alpha_{ij} = \frac{\alpha_{ij} + \lambda}{\sum_{j'} (\alpha_{ij'} + \lambda)}$$
+
+    where $\lambda$ is `even`: a row whose weight is nearly all on nothing has little to decide.
+
+    Reference: Chen, Sun and Liu (2021), section 3, arXiv:2012.07162.
+    """
+    raised = (weights.float() + even).where(real, 0)
+    shares = raised / raised.sum(-1, keepdim=True).clamp_min(1e-9)
+    return -(shares * shares.clamp_min(1e-9).log()).sum()
 
 
 def alignment_loss(

@@ -46,6 +46,8 @@ class Trained(NamedTuple):
     signature: str
     tokenization: str = ""
     """What the tokens are that figures are counted in, where the task has several kinds."""
+    scored: str = ""
+    """How translations were scored: the signature of BLEU."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -169,7 +169,7 @@ def test_differences_name_what_changed():
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path):
-    with pytest.raises(ArgumentError, match=r"`--config` must be a TOML file; .*absent.toml cannot be read"):
+    with pytest.raises(ArgumentError, match=r"`recipe` must be a TOML file of settings; .*absent.toml cannot be read"):
         load_toml(tmp_path / "absent.toml")
     (tmp_path / "bad.toml").write_text("a = ")
     with pytest.raises(ArgumentError, match=r"bad.toml must be TOML; received: Invalid value"):

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -7,7 +8,7 @@ import torch
 
 from regard.data.batches.pairs import Batches, Examples, make_batch
 from regard.data.batches.ragged import Ragged
-from regard.data.corpora.pair import Link
+from regard.data.batches.word_links import WordLinks
 from regard.data.text.special import END, PAD, START
 from regard.errors import ArgumentError, DataError
 from regard.training.job import TrainingBatch
@@ -15,12 +16,12 @@ from regard.training.job import TrainingBatch
 torch.set_num_threads(1)
 
 
-def make_examples(count=200, seed=0, links=None):
+def make_examples(count=200, seed=0):
     draw = np.random.default_rng(seed)
     source, target = (
         Ragged.from_lists(draw.integers(4, 99, draw.integers(1, 20)).tolist() for _ in range(count)) for _ in range(2)
     )
-    return Examples(source=source, target=target, links=links)
+    return Examples(source=source, target=target)
 
 
 EXAMPLES = make_examples()
@@ -51,10 +52,22 @@ def test_empty_sequences_are_their_end_alone():
     assert batch.target_input.tolist() == [[START]]
 
 
+def word_links(examples, links):
+    """Every token is a word of its own."""
+    source, target = (
+        Ragged.from_lists(range(int(count)) for count in side.lengths) for side in (examples.source, examples.target)
+    )
+    return replace(examples, links=WordLinks(source_words=source, target_words=target, links=Ragged.from_lists(links)))
+
+
 def test_links_travel_with_their_sentences():
-    links = [(Link(source=number, target=0, sure=True),) for number in range(200)]
-    for batch in Batches(make_examples(links=links), tokens=100):
-        assert batch.links == tuple(links[index] for index in batch.indices)
+    examples = make_examples()
+    links = [[0, 0] if number % 2 else [] for number in range(200)]
+    for few_shapes in (False, True):
+        for batch in Batches(word_links(examples, links), tokens=100, few_shapes=few_shapes):
+            assert batch.links.shape == (*batch.target_output.shape, batch.source.size(1))
+            assert batch.links[:, 0, 0].tolist() == [index >= 0 and index % 2 == 1 for index in batch.indices.tolist()]
+            assert int(batch.links.sum()) == int(batch.links[:, 0, 0].sum())
 
 
 def test_a_batch_moves_to_a_device():
@@ -151,14 +164,15 @@ def test_a_position_that_does_not_exist_is_refused():
 
 def test_a_batch_is_divided_into_halves_without_the_padding_of_the_other():
     corpus = Ragged.from_lists([[5, 6, 7, 8], [9], [5, 6]])
-    links = [(Link(0, 0, True),), (), (Link(1, 1, True),)]
-    batch = make_batch(Examples(source=corpus, target=corpus, links=links), np.array([0, 1, 2]))
+    links = [[0, 0], [], [1, 1]]
+    batch = make_batch(word_links(Examples(source=corpus, target=corpus), links), np.array([0, 1, 2]))
     first, second = batch.halve()
     assert (batch.cells, first.cells, second.cells) == (30, 20, 6)
     assert (first.indices.tolist(), second.indices.tolist()) == ([0, 1], [2])
     assert second.source.tolist() == [[5, 6, END]]
     assert second.target_input.tolist() == [[START, 5, 6]]
-    assert (first.links, second.links) == (tuple(links[:2]), tuple(links[2:]))
+    assert (first.links.nonzero().tolist(), second.links.nonzero().tolist()) == ([[0, 0, 0]], [[0, 1, 1]])
+    assert second.links.shape == (1, 3, 3)
     assert first.num_tokens + second.num_tokens == batch.num_tokens
     (same,) = second.halve()
     assert same.source.tolist() == second.source.tolist()
@@ -170,7 +184,7 @@ def test_sides_of_unequal_number_are_refused():
     with pytest.raises(ArgumentError, match="`target` must have one entry for each of the 1 sources; received 2"):
         Examples(source=one, target=two)
     with pytest.raises(ArgumentError, match="`links` must have one entry for each of the 2 sources; received 1"):
-        Examples(source=two, target=two, links=[()])
+        Examples(source=two, target=two, links=WordLinks(source_words=two, target_words=two, links=one))
 
 
 def test_few_shapes_hold_the_same_sentences_in_few_shapes():

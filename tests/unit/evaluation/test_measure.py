@@ -6,6 +6,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 
 from regard.errors import ArgumentError
 from regard.evaluation.measure import measure
+from regard.evaluation.scoring import Scoring
 
 HYPOTHESES = ["The cat sat on a mat .", "It is raining today.", "a dog", "", "Nothing alike here"]
 REFERENCES = ["The cat sat on the mat .", "It rains today.", "A dog", "Silence.", "Quite different words, these"]
@@ -23,13 +24,13 @@ def test_any_subset_scores_as_sacrebleu_scores_it(chosen):
 
 
 def test_tokens_without_case_say_so_in_the_signature():
-    found = measure(["THE CAT , sat"], ["the cat , sat"], tokenized="regard-words")
+    found = measure(["THE CAT , sat"], ["the cat , sat"], scoring=Scoring(tokenize="words", lowercase=True))
     assert [one.score() for one in found.values()] == pytest.approx([100, 100, 0])
     assert "case:lc" in found["BLEU"].signature
     assert "tok:regard-words" in found["BLEU"].signature
     assert "tok:regard-words" in found["TER"].signature
     # The tokens are taken as they are: sacrebleu's own tokenizer would part them.
-    assert measure(["a-b."], ["a-b ."], tokenized="none")["BLEU"].score() == 0.0
+    assert measure(["a-b."], ["a-b ."], scoring=Scoring(tokenize="none"))["BLEU"].score() == 0.0
 
 
 def test_case_counts_in_plain_text():

@@ -257,10 +257,11 @@ def test_the_gradient_is_that_of_each_target_word_alone():
 def test_links_are_scored_beside_what_was_learned_from():
     [rows] = run("word-links").tables.values()
     found = by(rows, "links by", "learned from")
-    assert len(found) == 6
+    assert len(found) == 8
     both = found["IBM Model 1", "300 training pairs and the test pairs"]["error"]
     assert both < found["IBM Model 1", "the test pairs"]["error"] < found["diagonal", "nothing"]["error"]
     assert found["IBM Model 1, both directions", "300 training pairs and the test pairs"]["error"] < both
+    assert found["hidden Markov model", "300 training pairs and the test pairs"]["error"] < both
 
 
 def test_four_curves_and_counting_are_scored_at_every_length():

@@ -25,7 +25,7 @@ def result() -> Result:
 
 def test_names_are_told_apart_and_explained():
     names = [one.name for one in EXPERIMENTS]
-    assert len(set(names)) == len(names) == 16
+    assert len(set(names)) == len(names) == 17
     assert all(one.shows and one.idea and len(one.shows) < 120 for one in EXPERIMENTS)
     assert find("scaling").name == "scaling"
 

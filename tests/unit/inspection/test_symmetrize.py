@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.data.corpora.pair import Link
-from regard.inspection.readings.symmetrize import Join, symmetrize
+from regard.inspection.readings.symmetrize import LinkJoin, symmetrize
 
 NEIGHBORS = [(-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)]
 SIZE = 4
@@ -57,14 +57,14 @@ def test_it_is_the_textbook(forward, backward):
 
 @given(PLACES, PLACES)
 def test_each_join_holds_the_one_before(forward, backward):
-    found = [places(symmetrize(links(forward), links(backward), join)) for join in get_args(Join)]
-    by_name = dict(zip(get_args(Join), found, strict=True))
+    found = [places(symmetrize(links(forward), links(backward), join)) for join in get_args(LinkJoin)]
+    by_name = dict(zip(get_args(LinkJoin), found, strict=True))
     assert by_name["intersection"] <= by_name["grow-diag"] <= by_name["grow-diag-final"] <= by_name["union"]
 
 
 @given(PLACES)
 def test_joined_with_itself_nothing_changes(forward):
-    for join in get_args(Join):
+    for join in get_args(LinkJoin):
         assert symmetrize(links(forward), links(forward), join) == tuple(sorted(links(forward)))
 
 

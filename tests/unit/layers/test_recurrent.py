@@ -198,3 +198,17 @@ def test_on_a_gpu_padding_changes_nothing(cell):
     for item, right in zip(result, expected, strict=True):
         if right is not None:
             torch.testing.assert_close(item.cpu(), right, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_on_a_gpu_it_trains_in_bfloat16(cell):
+    """cuDNN must be called as for training, whatever the precision and the mode of the module."""
+    encoder = RecurrentEncoder(cell, 64, 128, bidirectional=True).cuda().eval()
+    words = torch.randn(16, 23, 64, device="cuda", requires_grad=True)
+    lengths = torch.randint(1, 24, (16,), device="cuda")
+    with torch.autocast("cuda", torch.bfloat16):
+        memory = encoder(words, lengths).memory
+    memory.float().square().sum().backward()
+    expected = torch.arange(23, device="cuda") < lengths[:, None]
+    assert torch.equal(words.grad.abs().sum(-1) > 0, expected)

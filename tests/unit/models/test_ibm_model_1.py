@@ -1,14 +1,13 @@
 """IBM Model 1 against expectation-maximization written from the paper."""
 
 import itertools
-import weakref
 from collections import defaultdict
 
 import numpy as np
 import pytest
 
 from regard.errors import ArgumentError
-from regard.models.statistical import ibm_model_1
+from regard.models.statistical import word_pairs
 from regard.models.statistical.ibm_model_1 import IbmModel1
 
 SOURCES = [text.split() for text in ("das Haus", "das Buch ist ein Buch", "ein Buch", "das alte Haus", "das")]
@@ -42,26 +41,23 @@ def test_it_learns_what_the_loops_learn(iterations):
 
 def test_it_does_not_matter_how_many_pairs_are_looked_at_together(monkeypatch):
     whole = IbmModel1.train(SOURCES, TARGETS, iterations=3)
-    monkeypatch.setattr(ibm_model_1, "_AT_ONCE", 10)
+    monkeypatch.setattr(word_pairs, "_AT_ONCE", 10)
     parts = IbmModel1.train(SOURCES, TARGETS, iterations=3)
     np.testing.assert_array_equal(whole.entries, parts.entries)
     np.testing.assert_allclose(whole.probabilities, parts.probabilities)
     assert parts.log_likelihoods == pytest.approx(whole.log_likelihoods)
 
 
-def test_the_pairs_of_the_corpus_are_not_kept(monkeypatch):
-    monkeypatch.setattr(ibm_model_1, "_AT_ONCE", 10)
-    made, located = [], ibm_model_1._located
-
-    def watched(*given):
-        found = located(*given)
-        made.append(weakref.ref(found.entries))
-        assert sum(one() is not None for one in made) <= 2
-        return found
-
-    monkeypatch.setattr(ibm_model_1, "_located", watched)
-    IbmModel1.train(SOURCES * 3, TARGETS * 3, iterations=2)
-    assert len(made) > 8
+def test_the_pairs_of_a_large_corpus_are_found_anew_in_each_iteration(monkeypatch):
+    kept = word_pairs.WordPairs.of(SOURCES, TARGETS)
+    monkeypatch.setattr(word_pairs, "_KEPT", 5)
+    anew = word_pairs.WordPairs.of(SOURCES, TARGETS)
+    assert kept._kept
+    assert not anew._kept
+    for first, second in zip(kept.rectangles(), anew.rectangles(), strict=True):
+        assert first.steps == second.steps
+        assert first.entries.equal(second.entries)
+    np.testing.assert_allclose(IbmModel1.count(anew).probabilities, IbmModel1.count(kept).probabilities)
 
 
 def test_probabilities_sum_to_one_for_each_source_word():

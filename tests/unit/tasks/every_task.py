@@ -9,6 +9,9 @@ from tempfile import mkdtemp
 from unittest import mock
 
 from regard.config.read import merge
+from regard.tasks.alignment.data import gather_aligned
+from regard.tasks.alignment.settings import compose_aligner
+from regard.tasks.alignment.train import train_aligner
 from regard.tasks.captions.data import gather_captions
 from regard.tasks.captions.settings import compose_captions
 from regard.tasks.captions.train import train_captions
@@ -43,6 +46,7 @@ TASKS = {
     "images": "images",
     "questions": "questions",
     "captions": "captions",
+    "align": "alignment",
 }
 SHORT = {
     "steps": 4,
@@ -59,6 +63,7 @@ SHORTER = {
     "images": {"batch_size": 64},
     "questions": {"batch_size": 64},
     "captions": {"batch_size": 64, "valid_sentences": 2},
+    "align": {"batch_tokens": 64, "valid_sentences": 2},
 }
 RESIDUAL = {"widths": [4, 4], "num_blocks": 1, "reduction": 2}
 
@@ -102,6 +107,11 @@ def _task(task, chosen):
         case "captions":
             config = compose_captions(merge(TINY, merge(chosen, {"data": {"max_length": 4}})), SIZE)
             return config, gather_captions(config.data), train_captions
+        case "align":
+            corpus = _aligned()
+            small = {"size": 8, "num_heads": 2, "feed_forward_size": 8}
+            table = merge({"model": small, "data": corpus.data}, chosen)
+            return compose_aligner(table, corpus.size), corpus, train_aligner
     raise AssertionError(task)
 
 
@@ -119,3 +129,8 @@ def _folder():
 @cache
 def _pairs():
     return gather_pairs({"corpus": "builtin:hi-en", "size": 40})
+
+
+@cache
+def _aligned():
+    return gather_aligned({"corpus": "builtin:hi-en", "size": 40})

@@ -13,12 +13,11 @@ from regard.models import build_model
 from regard.models.statistical.ibm_model_1 import IbmModel1
 from regard.tasks.alignment.align import (
     align,
-    align_by_counting,
-    align_diagonally,
     join_directions,
     shorten,
     turned_pairs,
 )
+from regard.tasks.alignment.counted import align_by_counting, align_diagonally
 from regard.tasks.translation.model import Translator
 from regard.tasks.translation.presets import preset
 from unit.tasks.looking import looking_translator

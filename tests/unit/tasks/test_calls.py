@@ -126,9 +126,8 @@ def test_a_classifier_is_measured_on_other_texts(folder, tmp_path):
 
 
 def test_models_without_their_run_are_refused(folder):
-    message = (
-        "`model` must be a run folder, or a translator, a language model or a classifier that was loaded; received"
-    )
+    message = "`model` must be a run folder, or a translator, a language model, an aligner or a classifier that was "
+    message += "loaded; received"
     with pytest.raises(ArgumentTypeError, match=f"^{message} a QuestionAnswerer"):
         regard.evaluate(regard.load(folder / "q"))
     with pytest.raises(ArgumentError, match="`data` must name one corpus; received nothing"):
@@ -222,7 +221,7 @@ def test_gold_links_choose_and_more_pairs_teach(folder):
     [
         (
             {"join": "unoin"},
-            "`join` must be one of intersection, union, grow-diag, grow-diag-final; received unoin. Did you",
+            "`join` must be one of intersection, union, grow-diag, grow-diag-final, agreement; received unoin. Did you",
         ),
         ({"words": "mark"}, "`words` must be one of "),
         ({"settings": {"lyer": 1}}, "lyer: unknown key. Did you mean layer?"),
@@ -234,7 +233,7 @@ def test_gold_links_choose_and_more_pairs_teach(folder):
             {"settings": {"layer": 99}, "reverse": "ibm-1"},
             "`develop` and `settings` must come with a model that attends; received diagonal, where there is nothing",
         ),
-        ({"train": PAIRS}, "`train` must come with ibm-1, which counts; received diagonal. Leave it out."),
+        ({"train": PAIRS}, "`train` must come with ibm-1 or hmm, which count; received diagonal. Leave it out."),
     ],
 )
 def test_mistakes_in_aligning(unchecked, changes, message):

@@ -40,7 +40,7 @@ def test_a_model_is_scored_on_its_own_translations(runs):
     found = evaluate(translator, held_out, GREEDY, name="a", watch=lambda *told: seen.append(told))
     hypotheses = translator.translate(held_out.sources, Search(beam=1))
     assert list(found.outputs.hypotheses) == hypotheses
-    assert found.scores["BLEU"].value == pytest.approx(score(hypotheses, held_out.references).bleu)
+    assert found.scores["BLEU"].value == pytest.approx(score(hypotheses, held_out.references, found.scoring).bleu)
     assert found.scores["BLEU"].low <= found.scores["BLEU"].value <= found.scores["BLEU"].high
     assert {"translating", "perplexity", "scoring"} == {what for what, _, _ in seen}
     assert all(0 <= done <= total for _, done, total in seen)
@@ -70,29 +70,56 @@ def test_attention_is_told_where_there_is_some(evaluations):
 def test_every_figure_can_be_told_as_json(evaluations):
     table = json.loads(json.dumps(evaluations[1].table(), allow_nan=False))
     assert table["sentences"] == len(evaluations[1].held_out.pairs)
-    assert table["scores"]["TER"]["signature"].startswith("nrefs:1|case:mixed|tok:tercom")
+    assert table["scores"]["TER"]["signature"].startswith("nrefs:1|case:lc|tok:tercom")  # the text has no upper case
     assert sum(one["sentences"] for one in table["by_length"]) == table["sentences"]
     assert set(table["by_length"][0]) >= {"low", "high", "mean_length", "few", "BLEU", "chrF"}
     assert table["attention"][0]["layer"] == 0
 
 
-def test_lower_cased_tokens_are_scored_on_request():
+def test_words_and_case_are_scored_as_chosen():
     held_out = make_held_out(("x y", "The Cat, asleep, sees."), ("y", "And so do I now."))
     said = Outputs(hypotheses=["the cat , asleep , sees .", "And so do I now."])
-    found = assess(said, held_out, Evaluating(tokenized="words", samples=40))
-    assert found.tokenized["BLEU"][0] == pytest.approx(100)
-    assert "case:lc|eff:no|tok:regard-words" in found.tokenized["BLEU"][1]
-    given = assess(said, held_out, Evaluating(tokenized="given", samples=40))
-    assert given.tokenized["BLEU"][0] < 100
-    assert "tok:none" in given.tokenized["BLEU"][1]
-    assert assess(said, held_out).tokenized == {}
+    found = assess(said, held_out, Evaluating(tokenize="words", case="lower", samples=40))
+    assert found.scores["BLEU"].value == pytest.approx(100)
+    assert "case:lc|eff:no|tok:regard-words" in found.measures["BLEU"].signature
+    given = assess(said, held_out, Evaluating(tokenize="none", samples=40))
+    assert given.scores["BLEU"].value < 100
+    assert "case:mixed|eff:no|tok:none" in given.measures["BLEU"].signature
+    assert "case:mixed|eff:no|tok:13a" in assess(said, held_out).measures["BLEU"].signature
     assert (found.outputs.perplexity, found.table()["parameters"]) == (None, None)
+
+
+def test_a_model_without_upper_case_is_scored_without_case():
+    held_out = make_held_out(("x y", "The cat sees a dog."), ("y", "And so do I."))
+    lower = ["the cat sees a dog.", "and so do i."]
+    model = assess(Outputs(hypotheses=lower, lower=True), held_out, GREEDY)
+    assert model.scores["BLEU"].value == pytest.approx(100)
+    assert "case:lc" in model.measures["BLEU"].signature
+    assert "outputs no upper case" in model.notes[0]
+    file = assess(Outputs(hypotheses=lower), held_out, GREEDY)
+    assert file.scores["BLEU"].value < 80
+    assert "No hypothesis has upper case" in file.notes[0]
+    assert "`case=lower`" in file.notes[0]
+    counted = assess(Outputs(hypotheses=lower, lower=True), held_out, Evaluating(case="mixed", samples=40))
+    assert (counted.scores["BLEU"], counted.notes) == (file.scores["BLEU"], ())
+
+
+def test_systems_are_compared_without_case_where_one_has_none(runs, tmp_path):
+    held_out = find_held_out(Choice(), runs[0])
+    (tmp_path / "loud.txt").write_text("\n".join(held_out.references).upper(), encoding="utf-8")
+    found = evaluate_systems([runs[0], tmp_path / "loud.txt"], GREEDY, watch=lambda name: lambda *told: None)
+    assert [item.scoring.lowercase for item in found] == [True, True]
+    assert found[1].scores["BLEU"].value == pytest.approx(100)
+    assert "another system outputs no upper case" in found[1].notes[0]
 
 
 def test_what_a_reader_should_know_is_noted():
     held_out = make_held_out(("x", "a ."), ("y", "b ."))
-    assert "look tokenized" in assess(Outputs(hypotheses=["a .", "b ."]), held_out).notes[0]
-    notes = assess(Outputs(hypotheses=["a.", "b."], unfinished=2, cut=1), held_out).notes
+    [note] = assess(Outputs(hypotheses=["a .", "b ."]), held_out).notes
+    assert "references are tokenized" in note
+    assert "(tok:none)" in note
+    chosen = Evaluating(tokenize="13a")
+    notes = assess(Outputs(hypotheses=["a.", "b."], unfinished=2, cut=1), held_out, chosen).notes
     assert "Of 2 translations, 2 reached the longest length" in notes[0]
     assert "Of 2 sources, 1 had more tokens than the model reads" in notes[1]
 

@@ -43,7 +43,7 @@ ROWS = {
     "average": [{"result": "average", "average": 1}, {"result": "average", "average": 99}],
     "metric": [{"metric": name} for name in ("loss", "accuracy", "macro_f1")]
     + [{"task": "translate", "metric": name} for name in ("bleu", "chrf")]
-    + [{"task": "captions", "metric": "exact"}],
+    + [{"task": "captions", "metric": "exact"}, {"task": "align", "metric": "agreement"}],
     "patience": [{"patience": 1, "validate_every": 1, "steps": 6}],
     "validate_every": [{"validate_every": 1}, {"validate_every": 100}],
     "valid_sentences": [{"task": "translate", "valid_sentences": 1}],
@@ -52,11 +52,25 @@ ROWS = {
     "r_drop": [{"task": "translate", "r_drop": 1.0}],
     "bpe_dropout": [
         {"task": "translate", "bpe_dropout": 0.2, "tokenizer": {"kind": "bpe", "vocabulary_size": 300}},
+        {"task": "align", "bpe_dropout": 0.2, "tokenizer": {"kind": "bpe", "vocabulary_size": 300}},
     ],
     "guided_alignment": [
         {"task": "translate", "guided_alignment": 0.5},
         {"task": "translate", "guided_alignment": 0.5, "r_drop": 1.0, "accumulate": 2},
+        {
+            "task": "translate",
+            "guided_alignment": 0.5,
+            "bpe_dropout": 0.2,
+            "tokenizer": {"kind": "bpe", "vocabulary_size": 300},
+        },
     ],
+    "tokenize": [
+        {"task": "translate", "tokenize": name} for name in ("auto", "13a", "none", "words", "intl", "char", "zh")
+    ],
+    "case": [{"task": "translate", "case": name} for name in ("auto", "mixed", "lower")],
+    "agreement": [{"task": "align", "agreement": 0.0}],
+    "entropy": [{"task": "align", "entropy": 0.0}],
+    "even": [{"task": "align", "even": 0.0}],
     "log_every": [{"log_every": 3}],
     "samples": [{"task": "translate", "samples": 0}, {"task": "language", "samples": 2}],
     "device": [{}],

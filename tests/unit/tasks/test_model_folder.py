@@ -6,6 +6,7 @@ import re
 import pytest
 
 from regard.errors import DataError
+from regard.tasks.alignment.model import load_aligner
 from regard.tasks.captions.model import load_captioner
 from regard.tasks.classification.model import load_classifier
 from regard.tasks.images.model import load_image_classifier
@@ -23,6 +24,7 @@ LOADERS = {
     "images": load_image_classifier,
     "questions": load_question_answerer,
     "captions": load_captioner,
+    "align": load_aligner,
 }
 
 

@@ -11,6 +11,7 @@ import regard.tasks
 from regard.data.corpora.catalogue import BUILTINS
 from regard.errors import ArgumentError
 from regard.studio.models import kind_of
+from regard.tasks.alignment.settings import ALIGNERS
 from regard.tasks.captions.settings import CAPTION_MODELS
 from regard.tasks.classification.settings import CLASSIFIERS
 from regard.tasks.evaluation.sides import _EVALUATE, UNITS
@@ -30,6 +31,7 @@ NAMED = {
     "images": [*IMAGE_ENCODERS],
     "questions": [*QUESTION_MODELS],
     "captions": [*CAPTION_MODELS],
+    "align": [*ALIGNERS],
 }
 
 
@@ -70,8 +72,8 @@ def test_every_task_is_measured_and_its_models_have_a_kind_in_the_studio():
 
 def test_an_unknown_task_is_refused_with_a_near_miss():
     message = (
-        "`task` must be translate, language, classify, images, questions or captions; received captoins. Did you mean "
-        "captions?"
+        "`task` must be translate, language, classify, images, questions, captions or align; received captoins. Did "
+        "you mean captions?"
     )
     with pytest.raises(ArgumentError) as caught:
         find_task("captoins")

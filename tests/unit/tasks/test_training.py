@@ -37,6 +37,7 @@ QUICK = {
     "images": ("builtin:simple-shapes", "resnet-small", {"data.size": 24, "model.widths": [4, 4]}, "ImageClassifier"),
     "questions": ("builtin:shapes", "", TINY_PICTURES, "QuestionAnswerer"),
     "captions": ("builtin:shapes", "", {**TINY_PICTURES, "data.max_length": 4}, "Captioner"),
+    "align": ("builtin:hi-en", "", {"data.size": 40, "model.size": 8, "model.feed_forward_size": 8}, "WordAligner"),
 }
 
 

@@ -10,7 +10,6 @@ import torch
 
 import regard
 from regard.config.read import parse_assignments
-from regard.data.corpora.pair import Link, Pair
 from regard.data.corpora.streamed import StreamedPairs
 from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizers
 from regard.errors import ArgumentError, DataError, Interrupted, TrainingError
@@ -20,13 +19,13 @@ from regard.tasks.translation.data import gather_pairs
 from regard.tasks.translation.encoding import TrainingFiles, encode_training
 from regard.tasks.translation.job import TranslationJob
 from regard.tasks.translation.lengths import check_lengths
-from regard.tasks.translation.links import gold_weights, token_links
 from regard.tasks.translation.samples import make_samples
 from regard.tasks.translation.settings import compose
 from regard.tasks.translation.tokenizers import sample
 from regard.tasks.translation.train import train_translator
 from regard.training.group import Group
 from regard.training.interruption import Interruption
+from regard.training.loss import gold_weights
 from regard.training.run import Run
 from regard.training.run_folder import RunFolder
 from unit.training.copying import Silent
@@ -241,7 +240,7 @@ def test_guided_alignment_draws_the_attention_to_the_links(corpus):
     assert before.total > before.cross_entropy
     torch.testing.assert_close(plain.loss(model, batch).total, before.cross_entropy)
     optimizer = torch.optim.Adam(model.parameters(), 0.01)
-    gold = gold_weights(batch)
+    gold = gold_weights(batch.links)
 
     @torch.no_grad()
     def agreement():
@@ -256,22 +255,10 @@ def test_guided_alignment_draws_the_attention_to_the_links(corpus):
     assert agreement() > 2 * first
 
 
-def test_links_of_words_become_links_of_tokens():
-    pairs = [Pair(source="ab c", target="x yz", links=(Link(0, 1, True), Link(1, 1, False), Link(1, 0, False)))]
-    tokenizers = train_tokenizers(
-        pairs, TokenizerConfig(kind="character", joint=True, min_frequency=1, byte_fallback=False)
-    )
-    assert tokenizers.source.pieces(tokenizers.source.encode("ab c").ids) == ["▁", "a", "b", "▁", "c"]
-    found = token_links(pairs, tokenizers)[0]
-    # x has a possible link alone and keeps it; yz has a sure one, so the possible one is left out.
-    assert {(link.source, link.target) for link in found if link.sure} == {(s, t) for s in (0, 1, 2) for t in (2, 3, 4)}
-    assert {(link.source, link.target) for link in found if not link.sure} == {(s, t) for s in (3, 4) for t in (0, 1)}
-
-
 def test_gold_weights_are_even_over_the_links(corpus):
     job, _ = make_job(corpus, make_config(corpus, "train.guided_alignment=1"))
     batch = next(iter(job.batches))
-    gold = gold_weights(batch)
+    gold = gold_weights(batch.links)
     assert gold.shape == (*batch.target_output.shape, batch.source.size(1))
     sums = gold.sum(-1)
     assert torch.all((sums == 0) | (sums - 1).abs().lt(1e-6))

@@ -78,10 +78,6 @@ def test_mistakes_are_found_before_anything_is_chosen():
         compose({}, SMALL, name="bahdano")
     with pytest.raises(ArgumentError, match=r'train.bpe_dropout: must be 0 for tokenizer.kind = "word"'):
         compose(parse_assignments(["train.bpe_dropout=0.1"]), SMALL)
-    with pytest.raises(
-        ArgumentError, match=r"train.guided_alignment: must be 0 with train.bpe_dropout, .* received 1."
-    ):
-        compose(parse_assignments(["train.bpe_dropout=0.1", "train.guided_alignment=1"]), LARGE)
 
 
 def test_composing_needs_no_torch():

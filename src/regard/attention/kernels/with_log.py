@@ -179,7 +179,7 @@ def _backward_with_log(
 
     The gradient of a score is its weight times what its value contributes, the sum over features of gradient times
     value, less the same sum for the context. One more feature, whose value is one, puts the gradient of the log
-    normalizer into the first sum; its context is said to be zero, so that it is not in the second.
+    normalizer into the first sum; its context is set to zero, so that it is not in the second.
     """
     kernel, causal, scale = settings
     query, key, value, bias, context, log = saved

@@ -1,12 +1,12 @@
 """Padded tensors for training and scoring, in an order that can be taken up where it stopped."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from regard.data.batches.bucketing import make_index_batches, round_length, share_batches
 from regard.data.batches.epochs import Epochs
 from regard.data.batches.ragged import Ragged
-from regard.data.corpora.pair import Link
+from regard.data.batches.word_links import WordLinks
 from regard.data.text.special import END, PAD, START
 from regard.errors import ArgumentError
 
@@ -33,8 +33,8 @@ class Batch(NamedTuple):
     target_lengths: Int[Tensor, " batch"]
     indices: Int[Tensor, " batch"]
     """Which sentences of the corpus these are."""
-    links: tuple[tuple[Link, ...], ...] | None = None
-    """The gold alignment of each sentence, in words, where the corpus has one."""
+    links: Bool[Tensor, "batch target source"] | None = None
+    """Which tokens are linked, where the corpus has links and they are wanted."""
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "Batch":
         """Move every tensor to `device`."""
@@ -45,6 +45,7 @@ class Batch(NamedTuple):
             target_output=self.target_output.to(device, non_blocking=non_blocking),
             target_lengths=self.target_lengths.to(device, non_blocking=non_blocking),
             indices=self.indices.to(device, non_blocking=non_blocking),
+            links=None if self.links is None else self.links.to(device, non_blocking=non_blocking),
         )
 
     @property
@@ -76,7 +77,7 @@ class Batch(NamedTuple):
             source_lengths=F.pad(self.source_lengths, (0, empty), value=1),  # no attention over nothing
             target_lengths=F.pad(self.target_lengths, (0, empty)),
             indices=F.pad(self.indices, (0, empty), value=-1),
-            links=None if self.links is None else (*self.links, *((),) * empty),
+            links=None if self.links is None else _fill_up(self.links, rows, target, source),
         )
 
     def _part(self, rows: slice) -> "Batch":
@@ -88,7 +89,7 @@ class Batch(NamedTuple):
             self.target_output[rows, :longest_target],
             self.target_lengths[rows],
             self.indices[rows],
-            None if self.links is None else self.links[rows],
+            None if self.links is None else self.links[rows, :longest_target, :longest_source],
         )
 
 
@@ -98,7 +99,7 @@ class Examples:
 
     source: Ragged
     target: Ragged
-    links: Sequence[tuple[Link, ...]] | None = None
+    links: WordLinks | None = None
 
     def __post_init__(self) -> None:
         for name, side in (("target", self.target), ("links", self.links)):
@@ -204,6 +205,7 @@ def make_batch(examples: Examples, indices: NDArray[np.int64]) -> Batch:
     tensor([[2, 5, 6],
             [2, 7, 0]])
     """
+    links = examples.links
     source, source_lengths = _pad(examples.source, indices)
     target, target_lengths = _pad(examples.target, indices)
     opened = np.full_like(target, PAD)
@@ -216,8 +218,19 @@ def make_batch(examples: Examples, indices: NDArray[np.int64]) -> Batch:
         torch.from_numpy(target),
         torch.from_numpy(target_lengths),
         torch.from_numpy(np.array(indices, dtype=np.int64)),
-        None if examples.links is None else tuple(tuple(examples.links[index]) for index in indices),
+        None if links is None else _linked(links, indices, target, source),
     )
+
+
+def _linked(
+    links: WordLinks, indices: NDArray[np.int64], target: NDArray[np.int64], source: NDArray[np.int64]
+) -> Bool[Tensor, "batch target source"]:
+    return torch.from_numpy(links.matrix(indices, target=target.shape[1], source=source.shape[1]))
+
+
+def _fill_up(links: Tensor, rows: int, target: int, source: int) -> Tensor:
+    sizes = (source - links.size(2), target - links.size(1), rows - links.size(0))
+    return F.pad(links, [width for size in sizes for width in (0, size)])
 
 
 def _pad(sequences: Ragged, indices: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

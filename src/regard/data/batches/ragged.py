@@ -38,6 +38,14 @@ class Ragged:
             offsets=np.concatenate([np.zeros(1, dtype=np.int64), *offsets]),
         )
 
+    def cut(self, most: int) -> "Ragged":
+        """Give each sequence, of which at most so many are kept.
+
+        >>> Ragged.from_lists([[5, 6, 7], [8]]).cut(2).values.tolist()
+        [5, 6, 8]
+        """
+        return Ragged.from_lists(self[index][:most].tolist() for index in range(len(self)))
+
     @property
     def lengths(self) -> NDArray[np.int64]:
         """How long each sequence is."""

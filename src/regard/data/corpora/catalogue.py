@@ -21,13 +21,13 @@ _PICTURES = ("questions", "captions", "images")
 BUILTINS: tuple[Builtin, ...] = (
     Builtin(
         "builtin:es-en",
-        ("translate",),
+        ("translate", "align"),
         "Spanish to English, with gold word links",
         ("train", "valid", "test", "long", "lectures"),
     ),
     Builtin(
         "builtin:hi-en",
-        ("translate",),
+        ("translate", "align"),
         "transliterated Hindi to English, with gold word links",
         ("train", "valid", "test", "long", "lectures"),
     ),

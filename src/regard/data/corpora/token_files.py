@@ -13,31 +13,42 @@ from numpy.typing import NDArray
 
 from regard.data.batches.pairs import Examples
 from regard.data.batches.ragged import Ragged
+from regard.data.batches.word_links import WordLinks
 from regard.files import write_text
 
 _SIDES = ("source", "target")
+_LINKED = (*_SIDES, "source_words", "target_words", "links")
 
 
 @dataclass(frozen=True)
 class TokenFiles:
     """A folder with the tokens of both sides (int32), where each sentence ends (int64), and a note of what they are.
 
-    The note is written last: without it, the files are half or none.
+    Where they are `linked`, the words of the tokens and the links of the words are there too, in files of the same
+    form. The note is written last: without it, the files are half or none.
     """
 
     folder: Path
+    linked: bool = False
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return _LINKED if self.linked else _SIDES
 
     @property
     def note(self) -> Path:
         """What the files hold."""
         return self.folder / "tokens.json"
 
-    def write(self, portions: Iterable[tuple[Ragged, Ragged]], *, mark: str) -> None:
-        """Write the sentences of both sides, portion by portion; `mark` says what they were made from."""
+    def write(self, portions: Iterable[tuple[Ragged, ...]], *, mark: str) -> None:
+        """Write the sentences of both sides, portion by portion; `mark` says what they were made from.
+
+        A portion is source and target; where they are linked, the three parts of `WordLinks` follow.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         self.note.unlink(missing_ok=True)
         with ExitStack() as stack:
-            sides = [_Side.begin(self.folder / name, stack) for name in _SIDES]
+            sides = [_Side.begin(self.folder / name, stack) for name in self._names]
             for portion in portions:
                 for side, sequences in zip(sides, portion, strict=True):
                     side.append(sequences)
@@ -53,19 +64,26 @@ class TokenFiles:
                 return None
         except (OSError, ValueError):
             return None
-        source, target = (
+        source, target, *links = (
             Ragged(
                 values=_map(self.folder / f"{name}.tokens", np.int32), offsets=_map(_ends(self.folder, name), np.int64)
             )
-            for name in _SIDES
+            for name in self._names
         )
-        return Examples(source=source, target=target)
+        if not links:
+            return Examples(source=source, target=target)
+        source_words, target_words, pairs = links
+        return Examples(
+            source=source,
+            target=target,
+            links=WordLinks(source_words=source_words, target_words=target_words, links=pairs),
+        )
 
     def _sizes(self) -> dict[str, int]:
         return {path.name: path.stat().st_size for path in self._paths()}
 
     def _paths(self) -> Iterator[Path]:
-        for name in _SIDES:
+        for name in self._names:
             yield self.folder / f"{name}.tokens"
             yield _ends(self.folder, name)
 

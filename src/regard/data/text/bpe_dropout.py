@@ -15,7 +15,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from regard.data.batches.ragged import Ragged
-from regard.data.text.tokenizer import Tokenizer
+from regard.data.text.tokenizer import Tokenizer, normalize_text, word_numbers
 from regard.errors import ArgumentError
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -33,6 +33,8 @@ class Spelled(NamedTuple):
     """The word it is in, counted over all texts."""
     lengths: Integers
     """How many characters each text has."""
+    counted: NDArray[np.int32] | None = None
+    """The word it is in as links count words, from 0 in each text; None where that was not asked for."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,15 +74,15 @@ class BpeDropout:
     def encode_batch(
         self, texts: Sequence[str], *, probability: float, seed: int, epoch: int, indices: Sequence[int] | None = None
     ) -> Ragged:
-        """Divide `texts`, each merge left out with `probability`; `indices` number the sentences, from 0 by default.
-
-        With probability 0 the result is that of the tokenizer itself, with 1 it is single characters.
-        """
+        """Divide `texts`: `spell` and `encode` in one."""
         return self.encode(self.spell(texts), probability=probability, seed=seed, epoch=epoch, indices=indices)
 
-    def spell(self, texts: Sequence[str]) -> "list[Spelled]":
-        """Divide `texts` into characters, some thousand at a time: what `encode` starts from in every epoch."""
-        return [self._spell(texts[start : start + _AT_ONCE]) for start in range(0, len(texts), _AT_ONCE)]
+    def spell(self, texts: Sequence[str], *, words: bool = False) -> "list[Spelled]":
+        """Divide `texts` into characters, some thousand at a time: what `encode` starts from in every epoch.
+
+        With `words` each character is known by the word it is in too, as `encode_with_words` needs it.
+        """
+        return [self._spell(texts[start : start + _AT_ONCE], words) for start in range(0, len(texts), _AT_ONCE)]
 
     def encode(
         self,
@@ -91,7 +93,43 @@ class BpeDropout:
         epoch: int,
         indices: Sequence[int] | None = None,
     ) -> Ragged:
-        """Join the characters of texts as `encode_batch` does."""
+        """Join characters, each merge left out with `probability`; `indices` number the texts, from 0 by default.
+
+        With probability 0 the result is that of the tokenizer itself, with 1 it is single characters.
+        """
+        return self.encode_with_words(spelled, probability=probability, seed=seed, epoch=epoch, indices=indices)[0]
+
+    def encode_with_words(
+        self,
+        spelled: "Sequence[Spelled]",
+        *,
+        probability: float,
+        seed: int,
+        epoch: int,
+        indices: Sequence[int] | None = None,
+    ) -> tuple[Ragged, Ragged | None]:
+        """Do the same, and give for each token the position of its word too, where `spell` was asked for `words`."""
+        joined = self._join(spelled, probability=probability, seed=seed, epoch=epoch, indices=indices)
+        tokens = Ragged.concatenate([part for part, _ in joined])
+        if any(part.counted is None for part in spelled):
+            return tokens, None
+        numbers = [
+            np.zeros(0, dtype=np.int32) if part.counted is None else part.counted[starts]
+            for part, (_, starts) in zip(spelled, joined, strict=True)
+        ]
+        words = np.concatenate([np.zeros(0, dtype=np.int32), *numbers])
+        return tokens, Ragged(values=words, offsets=tokens.offsets)
+
+    def _join(
+        self,
+        spelled: "Sequence[Spelled]",
+        *,
+        probability: float,
+        seed: int,
+        epoch: int,
+        indices: Sequence[int] | None,
+    ) -> list[tuple[Ragged, Integers]]:
+        """Give the tokens of each part, and at which character each begins."""
         if not 0 <= probability <= 1:
             raise ArgumentError(f"`probability` must be from 0 to 1; received {probability}.")
         count = sum(len(part.lengths) for part in spelled)
@@ -101,29 +139,36 @@ class BpeDropout:
         keys = _mix(np.array([seed % 2**64], dtype=np.uint64))
         keys = _mix(_mix(keys + np.uint64(epoch)) + numbers.astype(np.uint64))
         starts = np.cumsum([0, *(len(part.lengths) for part in spelled)])
-        return Ragged.concatenate(
-            [
-                self._encode(part, keys[start : start + len(part.lengths)], probability)
-                for part, start in zip(spelled, starts[:-1], strict=True)
-            ]
-        )
+        return [
+            self._encode(part, keys[start : start + len(part.lengths)], probability)
+            for part, start in zip(spelled, starts[:-1], strict=True)
+        ]
 
-    def _spell(self, texts: Sequence[str]) -> "Spelled":
+    def _spell(self, texts: Sequence[str], words: bool) -> "Spelled":
         encodings = self.characters.encode_batch(list(texts))
         ids = Ragged.from_lists(item.ids for item in encodings)
         word_ids = Ragged.from_lists([number or 0 for number in item.word_ids] for item in encodings)
         sentence = np.repeat(np.arange(len(texts)), ids.lengths)
         border = (np.diff(sentence, prepend=-1) != 0) | (np.diff(word_ids.values, prepend=-1) != 0)
-        return Spelled(ids.values.astype(np.int32), np.cumsum(border, dtype=np.int32) - 1, ids.lengths)
+        counted = None
+        if words:
+            counted = Ragged.from_lists(map(self._count, texts)).values
+        return Spelled(ids.values.astype(np.int32), np.cumsum(border, dtype=np.int32) - 1, ids.lengths, counted)
 
-    def _encode(self, spelled: "Spelled", keys: Hashes, probability: float) -> Ragged:
-        ids, word, counts = spelled
+    def _count(self, text: str) -> list[int]:
+        """Give the word of each character, as links count them."""
+        text = normalize_text(self.characters, text)
+        return word_numbers(self.characters.encode(text), text)
+
+    def _encode(self, spelled: "Spelled", keys: Hashes, probability: float) -> tuple[Ragged, Integers]:
+        ids, word, counts, _ = spelled
         sentence = np.repeat(np.arange(len(counts)), counts)
         index = np.arange(len(sentence)) - (np.cumsum(counts) - counts)[sentence]
         key = _mix(keys[sentence] + index.astype(np.uint64))
         symbols, indices = self._merge(ids.astype(np.int64), word.astype(np.int64), key, probability)
         lengths = np.bincount(sentence[indices], minlength=len(counts))
-        return Ragged(values=symbols.astype(np.int32), offsets=np.concatenate([[0], np.cumsum(lengths)]))
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        return Ragged(values=symbols.astype(np.int32), offsets=offsets), indices
 
     def _merge(self, symbols: Integers, word: Integers, key: Hashes, probability: float) -> tuple[Integers, Integers]:
         """Merge one pair of every word at each step until none is left; give the symbols and where each began."""

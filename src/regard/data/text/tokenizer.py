@@ -81,17 +81,27 @@ class Tokenizer:
         """The tokenizer of the package `tokenizers` beneath."""
         return self._backend
 
+    @property
+    def lowercases(self) -> bool:
+        """Whether nothing that a model decodes by these tokens has upper case: the text is made lower case, or was."""
+        if self.normalize("A") == "a":
+            return True
+        unused = {*SPECIAL_TOKENS, *BYTES, *(self.pieces(sorted(self.untrained)))}
+        pieces = "".join(piece for piece in self._backend.get_vocab() if piece not in unused)
+        return pieces == pieces.lower() != pieces.upper()
+
     def encode(self, text: str) -> Encoded:
         """Divide one text into tokens, and say which word each belongs to."""
         text = self.normalize(text)
         encoding = self._backend.encode(text)
-        numbers = [number or 0 for number in encoding.word_ids]
-        words = divide_words(text)
-        if numbers and numbers[-1] + 1 != len(words):
-            # for scripts in which `words` and `tokenizers` see other borders
-            numbers = words_at([max(start, end - 1) for start, end in encoding.offsets], spans_of(text, words))
+        numbers = word_numbers(encoding, text)
         ids: list[int] = encoding.ids if self._readable is None else self._readable[encoding.ids].tolist()
         return Encoded(ids, numbers)
+
+    def encode_with_words(self, texts: Iterable[str]) -> tuple[Ragged, Ragged]:
+        """Divide many texts, and give for each token the position of its word too."""
+        encoded = [self.encode(text) for text in texts]
+        return Ragged.from_lists(item.ids for item in encoded), Ragged.from_lists(item.words for item in encoded)
 
     def encode_batch(self, texts: Iterable[str]) -> Ragged:
         """Divide many texts, without the words: quicker."""
@@ -130,9 +140,7 @@ class Tokenizer:
 
     def normalize(self, text: str) -> str:
         """Bring text to the form that comes back from `decode`."""
-        normalizer = self._backend.normalizer
-        plain: str = text if normalizer is None else normalizer.normalize_str(text)
-        return plain.removeprefix(SPACE).replace(SPACE, " ")
+        return normalize_text(self._backend, text)
 
     def to_json(self) -> str:
         """Write the whole tokenizer as JSON that `tokenizers` reads too."""
@@ -167,6 +175,23 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         return f"Tokenizer(kind={self.kind!r}, size={self.size})"
+
+
+def normalize_text(backend: tokenizers.Tokenizer, text: str) -> str:
+    """Bring text to the form that a tokenizer divides: that which comes back when its tokens are decoded."""
+    normalizer = backend.normalizer
+    plain: str = text if normalizer is None else normalizer.normalize_str(text)
+    return plain.removeprefix(SPACE).replace(SPACE, " ")
+
+
+def word_numbers(encoding: tokenizers.Encoding, text: str) -> list[int]:
+    """Give for each token the position in `words(text)` of the word it is part of; `text` is normalized."""
+    numbers = [number or 0 for number in encoding.word_ids]
+    words = divide_words(text)
+    if numbers and numbers[-1] + 1 != len(words):
+        # for scripts in which `words` and `tokenizers` see other borders
+        numbers = words_at([max(start, end - 1) for start, end in encoding.offsets], spans_of(text, words))
+    return numbers
 
 
 def _unpickle(text: str, untrained: frozenset[int]) -> Tokenizer:

@@ -3,15 +3,24 @@
 from collections.abc import Collection
 from typing import Literal, TypeAlias, assert_never
 
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
 from regard.data.corpora.pair import Link
 
-Join: TypeAlias = Literal["intersection", "union", "grow-diag", "grow-diag-final"]
+LinkJoin: TypeAlias = Literal["intersection", "union", "grow-diag", "grow-diag-final"]
+Join: TypeAlias = Literal["intersection", "union", "grow-diag", "grow-diag-final", "agreement"]
 Cell: TypeAlias = tuple[int, int]
+
+AGREED = 0.2
+"""How large `mutual_weights` must be for a link, unless something else is chosen: that of the code of Chen, Sun and
+Liu (2021)."""
 
 _NEIGHBORS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
-def symmetrize(forward: Collection[Link], backward: Collection[Link], join: Join) -> tuple[Link, ...]:
+def symmetrize(forward: Collection[Link], backward: Collection[Link], join: LinkJoin) -> tuple[Link, ...]:
     """Join two alignments, both written source before target; every link of the result is sure.
 
     - `intersection`: links that both have; few, and nearly all right.
@@ -44,6 +53,22 @@ def symmetrize(forward: Collection[Link], backward: Collection[Link], join: Join
         case _:
             assert_never(join)
     return tuple(Link(source, target, sure=True) for source, target in sorted(result))
+
+
+def mutual_weights(
+    forward: Float[Tensor, "target source"], backward: Float[Tensor, "source target"]
+) -> Float[Tensor, "target source"]:
+    r"""Give the harmonic mean of the weights of both directions: large where each attends to the other.
+
+    $$\frac{2\, \alpha_{ts}\, \beta_{st}}{\alpha_{ts} + \beta_{st}}$$
+
+    Reference: Chen, Sun and Liu (2021), section 3, arXiv:2012.07162.
+
+    >>> mutual_weights(torch.tensor([[0.9, 0.1]]), torch.tensor([[0.6], [0.0]]))
+    tensor([[0.7200, 0.0000]])
+    """
+    turned = backward.mT
+    return 2 * forward * turned / (forward + turned).clamp_min(torch.finfo(forward.dtype).tiny)
 
 
 def _cells(links: Collection[Link]) -> set[Cell]:

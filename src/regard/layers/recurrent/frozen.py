@@ -95,7 +95,8 @@ def _run(
     """Call torch's fused layer with these matrices, which are no module's own."""
     if inputs.is_cuda:  # these matrices are made anew at each call, so that they never lie one behind the other
         warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
-    if inputs.is_cuda and torch.backends.cudnn.is_acceptable(inputs):
+    # Not `is_acceptable`, which knows nothing of bfloat16; torch.gru would call cuDNN too, but as for evaluation.
+    if inputs.is_cuda and torch.backends.cudnn.enabled and torch.backends.cudnn.is_available():
         mode, size, cell = (2, start.size(-1), start) if lstm else (3, start.size(-1), None)
         states, hidden, last, *_ = torch._cudnn_rnn(
             inputs, weights, 4, None, start, cell, mode, size, 0, 1, True, 0.0, torch.is_grad_enabled(), both, [], None

@@ -203,7 +203,7 @@ class TransformerModel(TransformerDecoder):
         self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"] | None = None
     ) -> TransformerMemory:
         """Read the source, of which `lengths` tokens count in each row, and project it for each block."""
-        padding = None if lengths is None else _padding(lengths, source)
+        padding = None if lengths is None else padding_mask(lengths, source)
         states = self.source(source)
         for block in self.encoder:
             states = block(states, mask=padding)
@@ -245,7 +245,7 @@ class TransformerModel(TransformerDecoder):
         return Predicted(logits, read.weights) if weights else logits
 
 
-def _padding(lengths: Tensor, source: Tensor) -> Padding | None:
+def padding_mask(lengths: Int[Tensor, " batch"], source: Int[Tensor, "batch source"]) -> Padding | None:
     """Give the mask, or none where no row has padding, which leaves the kernels their quicker paths."""
     check_lengths(lengths, source)
     if source.device.type == "cpu" and not torch.compiler.is_compiling() and bool((lengths == source.size(1)).all()):

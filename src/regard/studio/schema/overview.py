@@ -4,7 +4,7 @@ from typing import Literal
 
 from regard.studio.schema.parts import Answer
 
-Kind = Literal["translator", "classifier", "language", "vision"]
+Kind = Literal["translator", "aligner", "classifier", "language", "vision"]
 
 
 class Example(Answer):

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.data.batches.pairs import Examples, make_batch
 from regard.data.corpora.pair import Link, Pair
 from regard.data.respelling import Respelled
-from regard.data.text.tokenizer import Tokenizer
+from regard.data.text.tokenizer import Tokenizer, TokenizerPair
 from regard.data.text.word_spans import Division, compose, divide, token_words, word_spans
 from regard.decoding.forced import force
 from regard.errors import ArgumentError
@@ -21,26 +21,20 @@ from regard.inspection.readings.alignment import (
     Reading,
     Step,
     choose_weights,
-    diagonal_links,
     link_matrix,
     links_of,
     word_weights,
 )
-from regard.inspection.readings.symmetrize import Join, symmetrize
+from regard.inspection.readings.symmetrize import AGREED, Join, mutual_weights, symmetrize
 from regard.inspection.readings.value_norms import value_norms
-from regard.models.statistical.ibm_model_1 import IbmModel1, likeliest
 from regard.tasks.alignment.result import Alignment
 from regard.tasks.translation.model import Translator
-from regard.tasks.translation.search_batches import plan_by_cells
+from regard.tasks.translation.search_batches import Reach, plan_by_cells
 
 __all__ = [
     "Alignment",
     "align",
-    "align_by_counting",
-    "align_counted",
-    "align_diagonally",
     "attend_to_sources",
-    "count_words",
     "join_directions",
     "shorten",
     "turned_pairs",
@@ -56,6 +50,19 @@ class _Reader(NamedTuple):
     tokenizer: Tokenizer
     most: int
     """Tokens, without `</s>`."""
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A model that reads so many tokens of a side at most: a translator, or an aligner."""
+
+    @property
+    def tokenizers(self) -> TokenizerPair:
+        """What divides the sides."""
+
+    @property
+    def reach(self) -> Reach:
+        """How many tokens of each are read."""
 
 
 class PairAttention(NamedTuple):
@@ -114,7 +121,7 @@ def describe_cut(count: int, total: int, first: int, *, reach: int) -> str:
 
 
 def shorten(
-    pairs: Sequence[Pair], forward: Translator | None, backward: Translator | None = None, *, words: Division = "marks"
+    pairs: Sequence[Pair], forward: Bounded | None, backward: Bounded | None = None, *, words: Division = "marks"
 ) -> tuple[list[Pair], list[int]]:
     """Cut both sides of pairs at as many tokens as the translators read, and give the numbers of those that were cut.
 
@@ -211,49 +218,6 @@ def _by_words(
     return {step: word_weights(weights, source, target, num_words=counts, step=step, norms=norms) for step in steps}
 
 
-def align_by_counting(
-    pairs: Sequence[Pair],
-    *,
-    train_on: Sequence[Pair] = (),
-    iterations: int = 5,
-    words: Division = "marks",
-) -> list[Alignment]:
-    """Align with IBM Model 1, trained on the pairs themselves and on those of `train_on`."""
-    return align_counted(count_words([*train_on, *pairs], iterations=iterations, words=words), pairs, words=words)
-
-
-def count_words(pairs: Sequence[Pair], *, iterations: int = 5, words: Division = "marks") -> IbmModel1:
-    """Train IBM Model 1 on pairs."""
-    sources, targets = ([divide(getattr(pair, side), words) for pair in pairs] for side in ("source", "target"))
-    return IbmModel1.train(sources, targets, iterations=iterations)
-
-
-def align_counted(model: IbmModel1, pairs: Sequence[Pair], *, words: Division = "marks") -> list[Alignment]:
-    """Align with what was counted."""
-    outcome = []
-    for pair in pairs:
-        source, target = divide(pair.source, words), divide(pair.target, words)
-        shares = model.posterior(source, target)
-        causes = enumerate(likeliest(shares))
-        links = sorted(Link(cause, index, sure=True) for index, cause in causes if cause is not None)
-        weights = torch.from_numpy(shares).float()
-        outcome.append(Alignment(source=tuple(source), target=tuple(target), links=tuple(links), weights=weights))
-    return outcome
-
-
-def align_diagonally(pairs: Sequence[Pair], *, words: Division = "marks") -> list[Alignment]:
-    """Align each target word with the source word as far along its sentence."""
-    outcome = []
-    for pair in pairs:
-        source, target = divide(pair.source, words), divide(pair.target, words)
-        links = diagonal_links(len(source), len(target))
-        weights = torch.zeros(len(target), len(source) + 1)
-        for link in links:
-            weights[link.target, link.source] = 1.0
-        outcome.append(Alignment(source=tuple(source), target=tuple(target), links=links, weights=weights))
-    return outcome
-
-
 def turned_pairs(pairs: Sequence[Pair]) -> list[Pair]:
     """Exchange the sides of pairs, for a model of the other direction."""
     return [
@@ -266,12 +230,21 @@ def turned_pairs(pairs: Sequence[Pair]) -> list[Pair]:
     ]
 
 
-def join_directions(forward: Sequence[Alignment], backward: Sequence[Alignment], join: Join) -> list[Alignment]:
-    """Join the alignments of a model with those that a model of the other direction gave for `turned_pairs`."""
+def join_directions(
+    forward: Sequence[Alignment], backward: Sequence[Alignment], join: Join, *, threshold: float = AGREED
+) -> list[Alignment]:
+    """Join the alignments of a model with those that a model of the other direction gave for `turned_pairs`.
+
+    `threshold` is how large the weights of both must be for `join` "agreement".
+    """
     joined = []
     for forward_alignment, backward_alignment in zip(forward, backward, strict=True):
         turned = backward_alignment.turned()
-        links = symmetrize(forward_alignment.links, turned.links, join)
+        if join == "agreement":
+            agreed = mutual_weights(forward_alignment.weights[:, :-1], backward_alignment.weights[:, :-1])
+            links = links_of(agreed >= threshold)
+        else:
+            links = symmetrize(forward_alignment.links, turned.links, join)
         read_as = {**forward_alignment.read_as, **turned.read_as}
         joined.append(replace(forward_alignment, links=links, reverse_weights=turned.reverse_weights, read_as=read_as))
     return joined

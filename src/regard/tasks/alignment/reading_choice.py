@@ -11,9 +11,19 @@ from torch import Tensor
 from regard.data.corpora.pair import Link, Pair
 from regard.data.text.word_spans import Division
 from regard.errors import ArgumentError
-from regard.evaluation.alignment_error import AlignmentScores
+from regard.evaluation.alignment_error import AlignmentScores, alignment_error
 from regard.inspection.readings.alignment import Reading, Step, choose_weights, link_matrix
-from regard.tasks.alignment.align import PLAIN, PairAttention, attend_to_sources, shorten, turned_pairs
+from regard.models.sequence.transformer import TransformerModel
+from regard.tasks.alignment.align import (
+    PLAIN,
+    PairAttention,
+    attend_to_sources,
+    join_directions,
+    shorten,
+    turned_pairs,
+)
+from regard.tasks.alignment.counted import align_counted, count_words
+from regard.tasks.alignment.model import WordAligner
 from regard.tasks.translation.model import Translator
 
 STEPS: tuple[Step, ...] = ("produced", "read")
@@ -41,8 +51,7 @@ def choose_by_gold(
 
     Each head and the mean over heads are tried, in every layer. `like` says what is not chosen: norms and threshold.
     """
-    if not any(pair.links for pair in pairs):
-        raise ArgumentError("`pairs` must have gold links to choose a reading by; received none with links.")
+    _check_gold(pairs)
     pairs, _ = shorten(pairs, translator, words=words)
     readings: list[Reading] = []
     counts = torch.zeros((), dtype=torch.long)
@@ -59,6 +68,97 @@ def choose_by_gold(
     }
     best = min(scored, key=lambda reading: scored[reading].error)
     return Choice(best, scored[best], scored)
+
+
+DEEP = 4
+"""Decoder layers from which on the reading of a translator alone is chosen by counts."""
+LEAST = 100
+"""Pairs that are enough for that."""
+_SILVER = 0.3
+"""How likely a link must be to the counts of both directions."""
+
+
+def choose_by_counts(translator: Translator, pairs: Sequence[Pair], *, words: Division = "marks") -> Choice:
+    """Choose the step, layer and head whose links come nearest to those of a hidden Markov aligner; no gold needed.
+
+    It counts the words of the pairs themselves, both ways. Its links are wrong often, but as often for every reading.
+    """
+    if not pairs:
+        raise ArgumentError("`pairs` must hold at least one pair to choose a reading by; received none.")
+    forward, backward = (
+        align_counted(count_words(some, model="hmm"), some, words=words) for some in (pairs, turned_pairs(pairs))
+    )
+    silver = join_directions(forward, backward, "agreement", threshold=_SILVER)
+    linked = [replace(pair, links=item.links) for pair, item in zip(pairs, silver, strict=True)]
+    return choose_by_gold(translator, linked, words=words)
+
+
+def count_layers(translator: Translator) -> int:
+    """Count the layers of a translator's decoder that attend to the source."""
+    model = translator.model
+    return len(model.decoder) if isinstance(model, TransformerModel) else 1
+
+
+class ErrorTable(NamedTuple):
+    """The alignment error of every layer, step and head of a translator, against gold links."""
+
+    choice: Choice
+    usual: Reading
+    """Layer and step that are read where nothing chooses."""
+
+    def rows(self) -> tuple[list[str], list[list[str]]]:
+        """Give a heading and a row for each layer and step: the error of the mean over heads, and of each head."""
+        tried = self.choice.tried
+        heads = sorted({reading.head for reading in tried if reading.head is not None})
+        rows = []
+        for layer in sorted({reading.layer or 0 for reading in tried}):
+            for step in STEPS:
+                own = {item.head: tried[item].error for item in tried if (item.layer or 0, item.step) == (layer, step)}
+                rows.append([str(layer), step, *(f"{100 * own[head]:.1f}" for head in [None, *heads])])
+        return ["layer", "step", "mean of heads", *(f"head {head}" for head in heads)], rows
+
+
+def error_table(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    *,
+    words: Division = "marks",
+    watch: Callable[[int], None] | None = None,
+) -> ErrorTable:
+    """Measure every layer, step and head of a translator on pairs with gold links.
+
+    Reference: Chen et al. (2020), table 1, arXiv:2004.14837, who compare layers and steps.
+    """
+    choice = choose_by_gold(translator, pairs, words=words, watch=watch)
+    layers = 1 + max(reading.layer or 0 for reading in choice.tried)
+    return ErrorTable(choice, replace(PLAIN, layer=max(layers - 2, 0) if layers > 1 else None))
+
+
+THRESHOLDS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
+"""What is tried of an aligner."""
+
+
+def choose_threshold(
+    aligner: WordAligner,
+    pairs: Sequence[Pair],
+    *,
+    words: Division = "marks",
+    watch: Callable[[int], None] | None = None,
+) -> Choice:
+    """Choose how much both directions of an aligner must attend to each other, by the error against gold links."""
+    _check_gold(pairs)
+    gold = [pair.links for pair in pairs]
+    tried: dict[Reading, AlignmentScores] = {}
+    for threshold in THRESHOLDS:
+        aligned = aligner.align(pairs, threshold=threshold, words=words, watch=watch)
+        tried[Reading(threshold=threshold)] = alignment_error([item.links for item in aligned], gold)
+    best = min(tried, key=lambda reading: tried[reading].error)
+    return Choice(best, tried[best], tried)
+
+
+def _check_gold(pairs: Sequence[Pair]) -> None:
+    if not any(pair.links for pair in pairs):
+        raise ArgumentError("`pairs` must have gold links to choose a reading by; received none with links.")
 
 
 def choose_by_agreement(

@@ -1,13 +1,13 @@
 """Compare systems on the same pairs: runs, or files of their output."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from regard.errors import ArgumentError, DataError
 from regard.evaluation.bootstrap import SAMPLES, SEED, Difference, paired_difference
-from regard.evaluation.measure import Name
+from regard.evaluation.scoring import Name
 from regard.tasks.evaluation.evaluate import Evaluating, Evaluation, Outputs, Watch, assess, evaluate
 from regard.tasks.evaluation.held_out import Choice, HeldOut, find_held_out, read_hypotheses
 from regard.tasks.model_folder import check_kind, find_model
@@ -87,10 +87,20 @@ def evaluate_systems(
         if path.is_dir():
             check_kind(find_model(path), "translate")
     held_out = common_held_out(systems, settings.data)
-    return [
+    evaluations = [
         evaluate_system(path, held_out, settings, name=name, watch=watch(name))
         for path, name in zip(systems, system_names(systems), strict=True)
     ]
+    if not any(item.scoring.lowercase for item in evaluations):
+        return evaluations
+    return [item if item.scoring.lowercase else _without_case(item) for item in evaluations]
+
+
+def _without_case(item: Evaluation) -> Evaluation:
+    """Score a system once more without case, since another outputs lower case alone."""
+    again = assess(item.outputs, item.held_out, replace(item.settings, case="lower"), name=item.name)
+    note = "Scored without case (case:lc), since another system outputs no upper case."
+    return replace(again, notes=(note, *again.notes))
 
 
 def evaluate_system(path: Path, held_out: HeldOut, settings: Evaluating, *, name: str, watch: Watch) -> Evaluation:

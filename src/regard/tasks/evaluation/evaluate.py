@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from regard import __version__
 from regard.data.corpora.pair import words
@@ -12,8 +12,9 @@ from regard.errors import plural
 from regard.evaluation.attention_tally import AttentionTally, HeadAttention
 from regard.evaluation.bootstrap import SAMPLES, SEED, Interval, interval
 from regard.evaluation.by_length import EDGES, LengthScores, by_length, make_bins
-from regard.evaluation.measure import Measure, Name, measure
+from regard.evaluation.measure import Measure, measure
 from regard.evaluation.perplexity import Perplexity, perplexity
+from regard.evaluation.scoring import ChosenCase, ChosenTokenize, Name, Scoring, has_upper_case, suited_scoring
 from regard.models.precision import Precision
 from regard.tasks.evaluation.held_out import Choice, HeldOut
 from regard.tasks.translation.model import Translation, Translator
@@ -39,8 +40,11 @@ class Evaluating:
     """How to search for translations."""
     bins: tuple[int, ...] = EDGES
     """Source lengths at which a bin begins, in words."""
-    tokenized: Literal["no", "words", "given"] = "no"
-    """Also score without case on tokens: our `words`, or the text as given, divided at spaces."""
+    tokenize: ChosenTokenize = "auto"
+    """What BLEU's words are: 13a of plain text, none where it is tokenized already, words as regard divides it, or
+    another of sacrebleu's; auto is none for tokenized references and 13a for others."""
+    case: ChosenCase = "auto"
+    """Whether case counts: mixed, or lower, without it; auto is lower for a model that outputs no upper case."""
     samples: int = SAMPLES
     """Resamples for confidence intervals and significance."""
     seed: int = SEED
@@ -68,6 +72,8 @@ class Outputs(NamedTuple):
     sentences_per_second: float | None = None
     unfinished: int = 0
     cut: int = 0
+    lower: bool = False
+    """Whether the model outputs no upper case."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,10 +84,9 @@ class Evaluation:
     held_out: HeldOut
     outputs: Outputs
     measures: dict[Name, Measure]
-    """On plain text, cased."""
     scores: dict[Name, Interval]
-    tokenized: dict[str, tuple[float, str]]
-    """On lower-cased tokens, where asked for: scores and signatures."""
+    scoring: Scoring
+    """What the words are, and whether case counts."""
     lengths: list[LengthScores]
     notes: tuple[str, ...]
     signature: str
@@ -113,7 +118,6 @@ class Evaluation:
                 name: result._asdict() | {"signature": self.measures[name].signature}
                 for name, result in self.scores.items()
             },
-            "tokenized": {name: {"value": value, "signature": how} for name, (value, how) in self.tokenized.items()},
             "perplexity": None if outputs.perplexity is None else asdict(outputs.perplexity) | {"token": outputs.token},
             "by_length": [_length_table(item) for item in self.lengths],
             "attention": [asdict(item) for item in outputs.attention],
@@ -159,6 +163,7 @@ def evaluate(
         sentences_per_second=len(output) / seconds,
         unfinished=sum(not item.finished for item in output.values()),
         cut=sum(item.cut > 0 for item in output.values()),
+        lower=translator.tokenizers.target.lowercases,
     )
     return assess(outputs, held_out, settings, name=name, watch=watch)
 
@@ -175,21 +180,22 @@ def assess(
     settings = settings or Evaluating()
     watch("scoring", 0, 1)
     hypotheses, references = outputs.hypotheses, held_out.references
-    measures = measure(hypotheses, references)
+    scoring = suited_scoring(references, tokenize=settings.tokenize, case=settings.case, lower=outputs.lower)
+    measures = measure(hypotheses, references, scoring=scoring)
     again = {"samples": settings.samples, "seed": settings.seed}
-    already_tokenized = settings.tokenized == "given"
-    lengths = [len(source.split() if already_tokenized else words(source)) for source in held_out.sources]
+    divide = str.split if scoring.tokenize == "none" else words
+    lengths = [len(divide(source)) for source in held_out.sources]
     result = Evaluation(
         name=name,
         held_out=held_out,
         outputs=outputs,
         measures=measures,
         scores={metric: interval(item, **again) for metric, item in measures.items()},
-        tokenized=_tokenized(hypotheses, references, settings.tokenized),
+        scoring=scoring,
         lengths=by_length(
             {metric: measures[metric] for metric in ("BLEU", "chrF")}, lengths, edges=settings.bins, **again
         ),
-        notes=tuple(_notes(outputs, held_out)),
+        notes=(*_scoring_notes(scoring, outputs, held_out, settings), *_notes(outputs, held_out)),
         signature=_signature(outputs, held_out, settings),
         settings=settings,
     )
@@ -230,16 +236,20 @@ def surprise(translator: Translator, held_out: HeldOut, *, watch: Watch = watch_
     )
 
 
-def _tokenized(
-    hypotheses: Sequence[str], references: Sequence[str], kind: Literal["no", "words", "given"]
-) -> dict[str, tuple[float, str]]:
-    if kind == "no":
-        return {}
-    if kind == "words":
-        hypotheses, references = ([" ".join(words(text)) for text in side] for side in (hypotheses, references))
-    how = "regard-words" if kind == "words" else "none"
-    result = measure(hypotheses, references, tokenized=how)
-    return {name: (item.score(), item.signature) for name, item in result.items()}
+def _scoring_notes(scoring: Scoring, outputs: Outputs, held_out: HeldOut, settings: Evaluating) -> Iterator[str]:
+    """Describe what was chosen for the user, and what the user should choose."""
+    if settings.tokenize == "auto" and scoring.tokenize == "none":
+        yield (
+            "The references are tokenized, with a space before the final period: BLEU takes them as they are "
+            "(tok:none), and compares with figures on the same tokens alone. Score plain text by `tokenize=13a`."
+        )
+    if settings.case == "auto" and scoring.lowercase:
+        yield "The model outputs no upper case: case does not count (case:lc). To count it, `case=mixed`."
+    elif settings.case == "auto" and not has_upper_case(outputs.hypotheses) and has_upper_case(held_out.references):
+        yield (
+            "No hypothesis has upper case, and references have: where the system outputs lower case alone, score it by "
+            "`case=lower`."
+        )
 
 
 def _notes(outputs: Outputs, held_out: HeldOut) -> Iterator[str]:
@@ -247,8 +257,6 @@ def _notes(outputs: Outputs, held_out: HeldOut) -> Iterator[str]:
     total = f"{len(outputs.hypotheses):,}"
     if held_out.report is not None:
         yield f"Of {held_out.report.total:,} lines, {held_out.report.kept:,} are of use. {held_out.report}"
-    if 2 * sum(text.endswith(" .") for text in outputs.hypotheses) > len(outputs.hypotheses):
-        yield "The hypotheses look tokenized, with a space before the final period; BLEU is meant for plain text."
     if outputs.unfinished:
         yield f"Of {total} translations, {outputs.unfinished:,} reached the longest length without an end."
     if outputs.cut:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from regard.errors import ArgumentError, DataError
 from regard.evaluation.by_length import FEW
-from regard.evaluation.measure import Name
+from regard.evaluation.scoring import Name
 from regard.inspection.drawing.quality_by_length import Curve, quality_by_length
 from regard.tasks.evaluation.evaluate import Evaluation
 

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from regard.config.read import read_settings
 from regard.errors import ArgumentError
+from regard.tasks.evaluation.aligned import MeasuringLinks
 from regard.tasks.evaluation.evaluate import Evaluating
+from regard.tasks.evaluation.held_out import Choice
 from regard.tasks.evaluation.sides import MeasuringSide
 from regard.tasks.evaluation.text_comparison import find_common_text
 from regard.tasks.evaluation.texts import MeasuringText, NamedText, find_run_text, find_text
@@ -34,6 +36,12 @@ class Request(NamedTuple):
         chosen: dict[str, Any] = {name: item for name, item in named.items() if item}
         return read_settings(Evaluating, {"data": chosen | ({"trust": True} if self.trust else {})}, self.settings)
 
+    def for_links(self) -> tuple[Choice, MeasuringLinks]:
+        """Read it for an aligner, on pairs that are named."""
+        named = {"corpus": self.one_corpus() if self.data else "", "source": self.source, "target": self.target}
+        chosen = {name: item for name, item in {**named, "split": self.split}.items() if item}
+        return read_settings(Choice, chosen), read_settings(MeasuringLinks, self.settings)
+
     def for_text(self, run: Path | None) -> tuple[MeasuringText, dict[str, Text]]:
         """Read it for a language model: the texts that are named, or the one that `run` held out."""
         settings = self._read_measuring()
@@ -55,7 +63,8 @@ class Request(NamedTuple):
 
     def for_side(self, task: str) -> MeasuringSide:
         """Read it for a model that is measured on what its run held out; a classifier takes data of its own too."""
-        self._leave_out(("source", "target"), f"{TASKS[task].model}, which is measured on one corpus")
+        if task != "align":
+            self._leave_out(("source", "target"), f"{TASKS[task].model}, which is measured on one corpus")
         if task not in ("classify", "images"):
             self._leave_out(("data",), f"{TASKS[task].model}, which is measured on what its run held out")
         if self.data and self.split:

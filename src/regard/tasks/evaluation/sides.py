@@ -1,14 +1,20 @@
-"""Evaluate a classifier, a question answerer or a captioner on what its run held out, as training measures it."""
+"""Evaluate a classifier, a question answerer, a captioner or an aligner on what its run held out, as training does."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from regard import __version__
+from regard.config.show import to_table
 from regard.data.corpora.catalogue import is_builtin
 from regard.errors import ArgumentError, DataError, brief, near_miss, plural
 from regard.evaluation.classification import ClassificationScores
+from regard.tasks.alignment.data import gather_aligned
+from regard.tasks.alignment.job import AlignmentJob
+from regard.tasks.alignment.model import load_aligner
+from regard.tasks.alignment.settings import AlignConfig
+from regard.tasks.alignment.train import aligner_figures, describe_aligner
 from regard.tasks.captions.data import gather_captions
 from regard.tasks.captions.job import CaptionJob, EncodedCaptions
 from regard.tasks.captions.model import load_captioner
@@ -21,7 +27,7 @@ from regard.tasks.classification.settings import ClassifyConfig, LabeledData
 from regard.tasks.classification.train import describe_classifier, label_figures
 from regard.tasks.evaluation.comparison import system_names
 from regard.tasks.evaluation.evaluate import Watch, watch_nothing
-from regard.tasks.evaluation.held_out import check_trusted, run_of
+from regard.tasks.evaluation.held_out import check_trusted, named_data, run_of
 from regard.tasks.evaluation.labels import describe_scores, score_against
 from regard.tasks.images.data import gather_images, read_measured
 from regard.tasks.images.job import ImageJob
@@ -39,9 +45,18 @@ from regard.training.group import Group, pick_device
 from regard.training.run_folder import RunFolder
 
 _SIDES = ("test", "valid")
-_INSTEAD = "A classifier can be measured on other data, `data`."
-UNITS = {"classify": "text", "images": "image", "questions": "question", "captions": "caption"}
+_INSTEAD = "A classifier can be measured on other data, `data`; an aligner on `source` and `target` too."
+UNITS = {"classify": "text", "images": "image", "questions": "question", "captions": "caption", "align": "pair"}
 """The tasks whose models are measured here, and what they read."""
+
+
+_ALIGNED = {
+    "error": "alignment error",
+    "precision": "precision",
+    "recall": "recall",
+    "agreement": "agreement of both directions",
+}
+"""The figures of an aligner, and what they are called."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +113,13 @@ class SideEvaluation:
             return describe_scores(self.scores, count=self.items, unit=UNITS[self.task])
         if self.task == "questions":
             return f"accuracy {100 * figures[f'{side}_accuracy']:.2f} % ({side_name(side)})"
+        if self.task == "align":
+            shown = [
+                f"{called} {100 * figures[f'{side}_{name}']:.2f} %"
+                for name, called in _ALIGNED.items()
+                if f"{side}_{name}" in figures
+            ]
+            return f"{', '.join(shown)} ({side_name(side)})"
         return (
             f"right word for word {100 * figures[f'{side}_exact']:.2f} %, BLEU {figures[f'{side}_bleu']:.2f}; always "
             f"the commonest caption {100 * figures[f'{side}_majority']:.2f} % ({side_name(side)})"
@@ -193,12 +215,14 @@ def evaluate_labels(
     )
 
 
-def _gather(request: _Request, data: Any, gather: Callable[[Any], Corpus]) -> Corpus:
-    """Read the data of a run again, which must be what it was."""
-    names = [getattr(data, name, "") for name in ("corpus", "valid", "test")]
-    check_trusted(
-        request.folder, [name for name in names if name and not is_builtin(name)], trust=request.trust, instead=_INSTEAD
-    )
+def _gather(
+    request: _Request, data: Any, gather: Callable[[Any], Corpus], *, names: Sequence[str] | None = None
+) -> Corpus:
+    """Read the data of a run again, which must be what it was; `names` are the files that it opens."""
+    if names is None:
+        named = [getattr(data, name, "") for name in ("corpus", "valid", "test")]
+        names = [name for name in named if name and not is_builtin(name)]
+    check_trusted(request.folder, names, trust=request.trust, instead=_INSTEAD)
     path = request.folder.path
     request.watch("reading the data", 0, 1)
     try:
@@ -284,10 +308,21 @@ def _evaluate_captions(request: _Request) -> SideEvaluation:
     return _result(request, "captions", side, len(captions), figures, describe_captions(config))
 
 
+def _evaluate_aligner(request: _Request) -> SideEvaluation:
+    config = request.folder.read_settings(AlignConfig)
+    corpus = _gather(request, config.data, lambda data: gather_aligned(to_table(data)), names=named_data(config.data))
+    side, pairs = _choose(request, corpus)
+    aligner = load_aligner(request.model, device=request.group.device)
+    job = AlignmentJob([], [], aligner.tokenizers, config.train, group=request.group)
+    figures = aligner_figures(side, job.score(aligner.model, pairs))
+    return _result(request, "align", side, len(pairs), figures, describe_aligner(config))
+
+
 _Evaluate: TypeAlias = Callable[[_Request], SideEvaluation]
 _EVALUATE: dict[str, _Evaluate] = {
     "classify": _evaluate_texts,
     "images": _evaluate_images,
     "questions": _evaluate_questions,
     "captions": _evaluate_captions,
+    "align": _evaluate_aligner,
 }

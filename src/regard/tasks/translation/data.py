@@ -1,11 +1,11 @@
 """The sentence pairs of a run: read, cleaned, divided, and counted."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,21 +65,28 @@ class Corpus(NamedTuple):
 
 
 def gather_pairs(
-    table: Mapping[str, Any], *, in_memory: int = IN_MEMORY, count: Callable[[int], None] | None = None
+    table: Mapping[str, Any],
+    *,
+    in_memory: int = IN_MEMORY,
+    count: Callable[[int], None] | None = None,
+    change: Callable[[Pair], Pair] | None = None,
 ) -> Corpus:
-    """Read what the settings of `data` name, telling `count` now and then how many pairs there are so far."""
+    """Read what the settings of `data` name, telling `count` now and then how many pairs there are so far.
+
+    Every pair that is read is what `change` makes of it.
+    """
     data = read_settings(Data, table, at="data")
     if is_builtin(data.corpus):
-        return _draw(data)
+        return _draw(data, change)
     if not data.corpus and not data.source:
         raise ArgumentError(
             "The data must be named; received nothing. Give two plain files, "
             '`source="a.es"` and `target="a.en"`, or one corpus: `data="pairs.tsv"`, `data="builtin:es-en"`.'
         )
-    valid, test = _read_held_out(data)
+    valid, test = _read_held_out(data, change)
     intake = Intake(data.clean, salt=data.hold_out.salt, held_out=[*valid, *test], in_memory=in_memory)
     reading = Report(title="reading")
-    intake.read(_read(data, reading), count=count)
+    intake.read(_read(data, reading, change), count=count)
     reports = (reading, *intake.reports)
     if not len(intake.hashes):
         problems = ", ".join(report.summary() for report in reports if report.dropped) or "nothing was read"
@@ -96,18 +103,21 @@ def gather_pairs(
         data = read_settings(Data, table, {"hold_out": fractions}, at="data")
         sides = choose_sides(intake.hashes, fractions)
         check_sides(sides, fractions)
-    result = intake.divide(sides, lambda: _read(data, Report()))
+    result = intake.divide(sides, lambda: _read(data, Report(), change))
     return Corpus(result.train, valid or result.valid, test or result.test, data, reports)
 
 
-def _draw(data: Data) -> Corpus:
+def _draw(data: Data, change: Callable[[Pair], Pair] | None) -> Corpus:
     """Draw from a built-in corpus."""
     check_builtin(data.corpus, "translate")
     held_out = held_out_size(data.size)
-    train = builtin_corpus(data.corpus, split="train", size=data.size, seed=data.seed)
-    valid = builtin_corpus(data.corpus, split="valid", size=held_out, seed=data.seed)
-    test = builtin_corpus(data.corpus, split="test", size=held_out, seed=data.seed)
-    named = _read_held_out(data)
+    drawn = (
+        builtin_corpus(data.corpus, split="train", size=data.size, seed=data.seed),
+        builtin_corpus(data.corpus, split="valid", size=held_out, seed=data.seed),
+        builtin_corpus(data.corpus, split="test", size=held_out, seed=data.seed),
+    )
+    train, valid, test = (list(_changed(pairs, change)) for pairs in drawn)
+    named = _read_held_out(data, change)
     if any(named):
         named_pairs = HeldOut([*named[0], *named[1]])
         train = [pair for pair in train if not named_pairs.shares(pair)]
@@ -115,9 +125,9 @@ def _draw(data: Data) -> Corpus:
     return Corpus(train, named[0] or valid, named[1] or test, data, ())
 
 
-def _read_held_out(data: Data) -> tuple[list[Pair], list[Pair]]:
+def _read_held_out(data: Data, change: Callable[[Pair], Pair] | None = None) -> tuple[list[Pair], list[Pair]]:
     """Read the pairs to validate on and to test with, as far as files are named; no sentence is among both."""
-    valid, test = _read_side(data, "valid"), _read_side(data, "test")
+    valid, test = (list(_changed(_read_side(data, side), change)) for side in ("valid", "test"))
     known = HeldOut(test)
     apart = [pair for pair in valid if not known.shares(pair)]
     if valid and not apart:
@@ -128,7 +138,7 @@ def _read_held_out(data: Data) -> tuple[list[Pair], list[Pair]]:
     return apart, test
 
 
-def _read_side(data: Data, side: Literal["valid", "test"]) -> list[Pair]:
+def _read_side(data: Data, side: str) -> list[Pair]:
     """Read the pairs to validate on or to test with, where the settings name some."""
     named = (data.valid, data.valid_source, data.valid_target)
     if side == "test":
@@ -145,11 +155,15 @@ def _read_side(data: Data, side: Literal["valid", "test"]) -> list[Pair]:
     return pairs
 
 
-def _read(data: Data, report: Report) -> Iterator[Pair]:
+def _changed(pairs: Iterable[Pair], change: Callable[[Pair], Pair] | None) -> Iterable[Pair]:
+    return pairs if change is None else map(change, pairs)
+
+
+def _read(data: Data, report: Report, change: Callable[[Pair], Pair] | None) -> Iterator[Pair]:
     corpus = _find(data.corpus, data.source, data.target, data, split="train", more=data.more)
     if not data.links:
-        return read_pairs(corpus, bad=data.bad, report=report)
-    return _with_links(read_pairs(corpus, bad="refuse", report=report), data.links)
+        return iter(_changed(read_pairs(corpus, bad=data.bad, report=report), change))
+    return iter(_changed(_with_links(read_pairs(corpus, bad="refuse", report=report), data.links), change))
 
 
 def _find(corpus: str, source: str, target: str, data: Data, *, split: str, more: Sequence[str] = ()) -> AnyCorpus:

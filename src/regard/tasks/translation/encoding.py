@@ -3,21 +3,22 @@
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from regard.data.batches.pairs import Examples
 from regard.data.batches.ragged import Ragged
-from regard.data.corpora.pair import Link, Pair
+from regard.data.batches.word_links import WordLinks, kept_links
+from regard.data.corpora.pair import Pair
 from regard.data.corpora.streamed import Pairs, StreamedPairs
 from regard.data.corpora.token_files import TokenFiles
 from regard.data.text.bpe_dropout import BpeDropout
 from regard.data.text.tokenizer import TokenizerPair
 from regard.errors import ArgumentError
-from regard.tasks.translation.links import token_links
-from regard.tasks.translation.settings import TranslationTrain
 from regard.training.group import Group
 
 _AT_ONCE = 8192
@@ -47,71 +48,147 @@ def encode_portions(pairs: Pairs, tokenizers: TokenizerPair) -> Iterator[Example
         yield encode_pairs(portion, tokenizers)
 
 
+@runtime_checkable
+class EncodingSettings(Protocol):
+    """What the settings of a run decide about its tokens."""
+
+    @property
+    def seed(self) -> int:
+        """Fixes which merges are left out."""
+
+    @property
+    def bpe_dropout(self) -> float:
+        """Share of merges left out at random, anew in each epoch."""
+
+    @property
+    def guided_alignment(self) -> float:
+        """Above 0 where the links of the pairs are wanted."""
+
+
 def encode_training(
-    pairs: Pairs, tokenizers: TokenizerPair, settings: TranslationTrain, *, files: TrainingFiles | None, group: Group
+    pairs: Pairs, tokenizers: TokenizerPair, settings: EncodingSettings, *, files: TrainingFiles | None, group: Group
 ) -> Examples | Callable[[int], Examples]:
     """Encode the pairs to train on: once, or by a function anew for each epoch where merges are dropped at random."""
-    encode = _dropping(tokenizers, settings) if settings.bpe_dropout else _plain(tokenizers)
+    if settings.guided_alignment:
+        _check_linked(pairs)
+    encode = _dropping(tokenizers, settings) if settings.bpe_dropout else _plain(tokenizers, settings)
     of_epoch: Callable[[int], Examples]
     if not isinstance(pairs, StreamedPairs):
-        held = list(pairs)
-        of_epoch = partial(_in_memory, held, encode)
+        if settings.bpe_dropout:
+            again = _dropping_again(list(pairs), tokenizers, settings)
+            return _Ahead(again) if group.device.type == "cuda" else again
+        of_epoch = partial(_in_memory, list(pairs), encode)
     elif files is None:
         raise ArgumentError("`files` must say where the tokens of streamed pairs go; received None.")
     else:
-        mark = f"{pairs.digest} {tokenizers.to_json()} {settings.bpe_dropout:g} {settings.seed}"
-        of_epoch = partial(_in_files, pairs, encode, files=files, group=group, mark=mark)
-    if settings.bpe_dropout:
-        return of_epoch
-    links = _links(pairs, tokenizers) if settings.guided_alignment else None
-    return replace(of_epoch(0), links=links)
+        linked = settings.guided_alignment > 0
+        mark = f"{pairs.digest} {tokenizers.to_json()} {settings.bpe_dropout:g} {settings.seed} {linked}"
+        of_epoch = partial(_in_files, pairs, encode, files=files, group=group, mark=mark, linked=linked)
+    return of_epoch if settings.bpe_dropout else of_epoch(0)
 
 
-#: The tokens of both sides of some pairs, in an epoch, given the number of the first pair.
-_Encode = Callable[[Sequence[Pair], int, int], tuple[Ragged, Ragged]]
+#: The tokens of some pairs, and their links where they are wanted, in an epoch, given the number of the first pair.
+_Encode = Callable[[Sequence[Pair], int, int], Examples]
 
 
-def _plain(tokenizers: TokenizerPair) -> _Encode:
-    def encode(pairs: Sequence[Pair], epoch: int, first: int) -> tuple[Ragged, Ragged]:
+def _plain(tokenizers: TokenizerPair, settings: EncodingSettings) -> _Encode:
+    def encode(pairs: Sequence[Pair], epoch: int, first: int) -> Examples:
         del epoch, first
-        examples = encode_pairs(pairs, tokenizers)
-        return examples.source, examples.target
+        if not settings.guided_alignment:
+            return encode_pairs(pairs, tokenizers)
+        source, target = _texts(pairs)
+        words = tokenizers.source.encode_with_words(source), tokenizers.target.encode_with_words(target)
+        return _with_links(_links(pairs), *words)
 
     return encode
 
 
-def _dropping(tokenizers: TokenizerPair, settings: TranslationTrain) -> _Encode:
+def _dropping(tokenizers: TokenizerPair, settings: EncodingSettings) -> _Encode:
     merges = BpeDropout.of(tokenizers.source), BpeDropout.of(tokenizers.target)
+    linked = settings.guided_alignment > 0
 
-    def encode(pairs: Sequence[Pair], epoch: int, first: int) -> tuple[Ragged, Ragged]:
+    def encode(pairs: Sequence[Pair], epoch: int, first: int) -> Examples:
+        spelled = [merge.spell(texts, words=linked) for merge, texts in zip(merges, _texts(pairs), strict=True)]
         source, target = (
-            merge.encode_batch(
+            merge.encode_with_words(
                 texts,
                 probability=settings.bpe_dropout,
                 seed=2 * settings.seed + side,
                 epoch=epoch,
                 indices=range(first, first + len(pairs)),
             )
-            for side, (merge, texts) in enumerate(
-                zip(merges, ([pair.source for pair in pairs], [pair.target for pair in pairs]), strict=True)
-            )
+            for side, (merge, texts) in enumerate(zip(merges, spelled, strict=True))
         )
-        return source, target
+        links = _links(pairs) if linked else None
+        return _with_links(links, source, target)
 
     return encode
 
 
+def _dropping_again(
+    pairs: Sequence[Pair], tokenizers: TokenizerPair, settings: EncodingSettings
+) -> Callable[[int], Examples]:
+    """Do the same for pairs that are held in memory, which are divided into characters once."""
+    merges = BpeDropout.of(tokenizers.source), BpeDropout.of(tokenizers.target)
+    linked = settings.guided_alignment > 0
+    spelled = [merge.spell(texts, words=linked) for merge, texts in zip(merges, _texts(pairs), strict=True)]
+    links = _links(pairs) if linked else None
+
+    def encode(epoch: int) -> Examples:
+        source, target = (
+            merge.encode_with_words(texts, probability=settings.bpe_dropout, seed=2 * settings.seed + side, epoch=epoch)
+            for side, (merge, texts) in enumerate(zip(merges, spelled, strict=True))
+        )
+        return _with_links(links, source, target)
+
+    return encode
+
+
+class _Ahead:
+    """Encodes the next epoch in a thread of its own while a GPU trains on this one."""
+
+    def __init__(self, encode: Callable[[int], Examples]) -> None:
+        self._encode = encode
+        self._thread = ThreadPoolExecutor(1, "encoding")
+        self._next: tuple[int, Future[Examples]] | None = None
+
+    def __call__(self, epoch: int) -> Examples:
+        ahead, self._next = self._next, None
+        examples = ahead[1].result() if ahead is not None and ahead[0] == epoch else self._encode(epoch)
+        self._next = epoch + 1, self._thread.submit(self._encode, epoch + 1)
+        return examples
+
+
 def _in_memory(pairs: list[Pair], encode: _Encode, epoch: int) -> Examples:
-    source, target = encode(pairs, epoch, 0)
-    return Examples(source=source, target=target)
+    return encode(pairs, epoch, 0)
+
+
+def _texts(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
+    return [pair.source for pair in pairs], [pair.target for pair in pairs]
+
+
+def _links(pairs: Sequence[Pair]) -> Ragged:
+    return Ragged.from_lists(kept_links(pair) for pair in pairs)
+
+
+def _with_links(
+    links: Ragged | None, source: tuple[Ragged, Ragged | None], target: tuple[Ragged, Ragged | None]
+) -> Examples:
+    """Put tokens, the words of the tokens and the links of the words, if they are wanted, together."""
+    if links is None:
+        return Examples(source=source[0], target=target[0])
+    assert source[1] is not None
+    assert target[1] is not None
+    words = WordLinks(source_words=source[1], target_words=target[1], links=links)
+    return Examples(source=source[0], target=target[0], links=words)
 
 
 def _in_files(
-    pairs: StreamedPairs, encode: _Encode, epoch: int, *, files: TrainingFiles, group: Group, mark: str
+    pairs: StreamedPairs, encode: _Encode, epoch: int, *, files: TrainingFiles, group: Group, mark: str, linked: bool
 ) -> Examples:
     """Let the first process write the tokens of an epoch, unless they are there, and map them into memory."""
     mark = hashlib.sha256(f"{mark} {epoch}".encode()).hexdigest()
-    written = TokenFiles(files.folder / f"epoch-{epoch}")
+    written = TokenFiles(files.folder / f"epoch-{epoch}", linked)
     if group.leads and written.open(mark=mark) is None:
         for old in files.folder.glob("epoch-*"):  # of the epoch before
             shutil.rmtree(old)
@@ -125,20 +202,22 @@ def _in_files(
 
 def _portions(
     pairs: Pairs, encode: _Encode, epoch: int, count: Callable[[int], None] | None
-) -> Iterator[tuple[Ragged, Ragged]]:
+) -> Iterator[tuple[Ragged, ...]]:
     remaining, first = iter(pairs), 0
     while portion := list(islice(remaining, _AT_ONCE)):
-        yield encode(portion, epoch, first)
+        made = encode(portion, epoch, first)
+        links = made.links
+        words = () if links is None else (links.source_words, links.target_words, links.links)
+        yield made.source, made.target, *words
         first += len(portion)
         if count is not None:
             count(first)
 
 
-def _links(pairs: Pairs, tokenizers: TokenizerPair) -> list[tuple[Link, ...]]:
+def _check_linked(pairs: Pairs) -> None:
     linked = pairs.linked if isinstance(pairs, StreamedPairs) else any(pair.links for pair in pairs)
     if not linked:
         raise ArgumentError(
             "`train.guided_alignment` must be 0 for data without word links; name a file of links (data.links), or "
             "train on a built-in corpus."
         )
-    return token_links(pairs, tokenizers)

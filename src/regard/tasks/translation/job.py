@@ -14,15 +14,15 @@ from regard.data.untrained import Untrained
 from regard.decoding.search import Search
 from regard.errors import ArgumentError
 from regard.evaluation.bleu import score
+from regard.evaluation.scoring import Scoring, suited_scoring
 from regard.models.sequence.build import Model
 from regard.models.word_loss import word_loss
 from regard.tasks.translation.encoding import TrainingFiles, encode_pairs, encode_portions, encode_training
-from regard.tasks.translation.links import gold_weights
 from regard.tasks.translation.model import Translator
 from regard.tasks.translation.samples import make_samples
 from regard.tasks.translation.settings import TranslationTrain
 from regard.training.group import Group
-from regard.training.loss import Loss, alignment_loss
+from regard.training.loss import Loss, alignment_loss, gold_weights
 from regard.training.watch import Validated
 
 
@@ -41,8 +41,8 @@ class TranslationJob:
     ) -> None:
         self.settings, self.tokenizers, self.group = settings, tokenizers, group
         self.valid = list(valid)
-        self.uncaptured = "train.guided_alignment reads links from the CPU" if settings.guided_alignment else ""
-        captures = settings.graphs and settings.accumulate == 1 and not self.uncaptured
+        captures = settings.graphs and settings.accumulate == 1
+        self.scoring = scoring_for(self.valid, tokenizers, settings)
         self.batches = Batches(
             encode_training(train, tokenizers, settings, files=files, group=group),
             tokens=settings.batch_tokens,
@@ -75,30 +75,7 @@ class TranslationJob:
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Sum smoothed cross-entropy, and what the switches add, over the target tokens."""
         assert isinstance(model, Model)
-        settings = self.settings
-        if settings.r_drop:
-            batch = _twice(batch)
-        read = model.read(batch.source, batch.source_lengths, batch.target_input, weights=settings.guided_alignment > 0)
-        words = word_loss(
-            read.features,
-            model.output,
-            batch.target_output,
-            smoothing=settings.label_smoothing,
-            r_drop=settings.r_drop,
-        )
-        share = 0.5 if settings.r_drop else 1.0  # the batch is there twice
-        result = Loss(share * words.total, share * words.cross_entropy)
-        if settings.guided_alignment:
-            # One head of the last layer but one: Garg et al. (2019), section 4.2, arXiv:1909.02074.
-            if read.weights is None:
-                raise ArgumentError(
-                    "`train.guided_alignment` must be 0 for a model without attention; received "
-                    f"{settings.guided_alignment:g}."
-                )
-            attended = read.weights[:, max(0, read.weights.size(1) - 2), 0]
-            guided = alignment_loss(attended, gold_weights(batch)) * share
-            result = result._replace(total=result.total + settings.guided_alignment * guided)
-        return result
+        return translation_loss(model, batch, self.settings)
 
     def validate(self, model: nn.Module) -> Validated:
         """Measure cross-entropy on all held-out pairs, BLEU and chrF on the first of them."""
@@ -106,7 +83,7 @@ class TranslationJob:
         loss = self.cross_entropy(model)
         pairs = self.valid[: self.settings.valid_sentences]
         hypotheses = self.translate(model, [pair.source for pair in pairs])
-        figures = score(hypotheses, [pair.target for pair in pairs])
+        figures = score(hypotheses, [pair.target for pair in pairs], self.scoring)
         samples = make_samples(model, self.tokenizers, pairs[: self.settings.samples], device=self.group.device)
         return Validated(loss=loss, figures={"bleu": figures.bleu, "chrf": figures.chrf}, samples=samples)
 
@@ -132,6 +109,44 @@ class TranslationJob:
         return Batches(self._held_out, tokens=self.at_once, shuffle=False)
 
 
+def translation_loss(model: Model, batch: Batch, settings: TranslationTrain) -> Loss:
+    """Sum smoothed cross-entropy, and what the switches add, over the target tokens."""
+    if settings.r_drop:
+        batch = _twice(batch)
+    read = model.read(batch.source, batch.source_lengths, batch.target_input, weights=settings.guided_alignment > 0)
+    words = word_loss(
+        read.features,
+        model.output,
+        batch.target_output,
+        smoothing=settings.label_smoothing,
+        r_drop=settings.r_drop,
+    )
+    share = 0.5 if settings.r_drop else 1.0  # the batch is there twice
+    result = Loss(share * words.total, share * words.cross_entropy)
+    if settings.guided_alignment:
+        # One head of the last layer but one: Garg et al. (2019), section 4.2, arXiv:1909.02074.
+        if read.weights is None:
+            raise ArgumentError(
+                "`train.guided_alignment` must be 0 for a model without attention; received "
+                f"{settings.guided_alignment:g}."
+            )
+        attended = read.weights[:, max(0, read.weights.size(1) - 2), 0]
+        assert batch.links is not None
+        guided = alignment_loss(attended, gold_weights(batch.links)) * share
+        result = result._replace(total=result.total + settings.guided_alignment * guided)
+    return result
+
+
+def scoring_for(valid: Sequence[Pair], tokenizers: TokenizerPair, settings: TranslationTrain) -> Scoring:
+    """Give how the translations of a run are scored: as chosen, or as suits the validation pairs and the vocabulary."""
+    return suited_scoring(
+        [pair.target for pair in valid],
+        tokenize=settings.tokenize,
+        case=settings.case,
+        lower=tokenizers.target.lowercases,
+    )
+
+
 def _twice(batch: Batch) -> Batch:
     """Repeat a batch, so that one pass sees it under two draws of dropout."""
     rows = torch.arange(len(batch.indices), device=batch.indices.device).repeat(2)
@@ -142,5 +157,5 @@ def _twice(batch: Batch) -> Batch:
         batch.target_output[rows],
         batch.target_lengths[rows],
         batch.indices[rows],
-        None if batch.links is None else batch.links + batch.links,
+        None if batch.links is None else batch.links[rows],
     )

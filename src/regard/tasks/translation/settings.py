@@ -15,6 +15,7 @@ from regard.data.corpora.cleaning import Cleaning
 from regard.data.corpora.split import Fractions
 from regard.data.text.tokenizer_training import TokenizerConfig
 from regard.errors import ArgumentError
+from regard.evaluation.scoring import ChosenCase, ChosenTokenize
 from regard.tasks.translation.presets import named_model
 
 FEW_PAIRS = 200_000
@@ -94,6 +95,11 @@ class TranslationTrain(TokenTrain):
     metric: Literal["bleu", "chrf", "loss"] = "bleu"
     valid_sentences: int = 500
     """Sentences translated at a validation, at most; the loss is always that of all."""
+    tokenize: ChosenTokenize = "auto"
+    """What BLEU's words are: 13a of plain text, none of tokenized text, which auto finds out; or words, intl, char,
+    zh."""
+    case: ChosenCase = "auto"
+    """Whether case counts in BLEU and chrF: mixed, or lower, without it; auto is lower for lower-cased vocabularies."""
     samples: int = 3
     """Sentences whose translation is shown at each validation."""
     r_drop: float = 0.0
@@ -128,11 +134,6 @@ class Config:
             raise ArgumentError(
                 f'train.bpe_dropout: must be 0 for tokenizer.kind = "{self.tokenizer.kind}", which has no merges to '
                 f'drop; received {self.train.bpe_dropout:g}. Set tokenizer.kind = "bpe".'
-            )
-        if self.train.bpe_dropout and self.train.guided_alignment:
-            raise ArgumentError(
-                "train.guided_alignment: must be 0 with train.bpe_dropout, under which tokens change in every epoch "
-                f"and links with them; received {self.train.guided_alignment:g}."
             )
 
 

@@ -78,7 +78,8 @@ def _train(config: Config, corpus: "Corpus", run: "Run", count: Count) -> "Train
 
 def _conclude(trained: "Trained", side: str) -> str:
     bleu, chrf = (trained.figures[f"{side}_{name}"] for name in ("bleu", "chrf"))
-    return f"BLEU {bleu:.2f}, chrF {chrf:.2f} ({side_name(side)}); {time_spent(trained.figures)}"
+    how = f"; {trained.scored}" if trained.scored else ""
+    return f"BLEU {bleu:.2f}, chrF {chrf:.2f} ({side_name(side)}{how}); {time_spent(trained.figures)}"
 
 
 def _load(path: str | Path, *, device: Any = "cpu") -> "Translator":

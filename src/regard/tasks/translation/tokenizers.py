@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from regard.data.text.tokenizer import Tokenizer, TokenizerPair
 from regard.data.text.tokenizer_training import train_tokenizers
 from regard.errors import ArgumentError, DataError
 from regard.files import write_text
+from regard.tasks.alignment.settings import AlignConfig
 from regard.tasks.translation.data import Corpus
 from regard.tasks.translation.settings import Config
 
@@ -27,7 +29,9 @@ _COUNTED = 20_000
 """Pairs whose tokens are counted."""
 
 
-def find_tokenizers(config: Config, corpus: Corpus, *, kept: Path, start: Path | None = None) -> TokenizerPair:
+def find_tokenizers(
+    config: Config | AlignConfig, corpus: Corpus, *, kept: Path, start: Path | None = None
+) -> TokenizerPair:
     """Read the tokenizers of the model folder `start`, or those that `data.tokenizer` names, or learn them.
 
     Those of a corpus that is not held in memory are kept in the file `kept`, so that a run goes on without delay.
@@ -57,15 +61,17 @@ def sample(pairs: StreamedPairs, most: int = _SAMPLE) -> Iterable[Pair]:
     return islice(pairs, 0, None, max(1, -(-len(pairs) // most)))
 
 
-def count_tokens(pairs: Pairs, tokenizer: Tokenizer) -> Int[Tensor, " vocabulary"]:
-    """Count how often each token, and the end, occurs in the targets of the first pairs."""
-    targets = tokenizer.encode_batch(pair.target for pair in islice(pairs, _COUNTED))
-    counts = np.bincount(targets.values, minlength=tokenizer.size)
-    counts[END] += len(targets)
+def count_tokens(
+    pairs: Pairs, tokenizer: Tokenizer, *, side: Literal["source", "target"] = "target"
+) -> Int[Tensor, " vocabulary"]:
+    """Count how often each token, and the end, occurs in the targets, or the sources, of the first pairs."""
+    texts = tokenizer.encode_batch(getattr(pair, side) for pair in islice(pairs, _COUNTED))
+    counts = np.bincount(texts.values, minlength=tokenizer.size)
+    counts[END] += len(texts)
     return torch.from_numpy(counts)
 
 
-def _read_named(config: Config) -> TokenizerPair:
+def _read_named(config: Config | AlignConfig) -> TokenizerPair:
     path = config.data.tokenizer
     try:
         with open(path, encoding="utf-8") as file:

@@ -18,7 +18,8 @@ from regard.data.text.special import END
 from regard.data.text.tokenizer import TokenizerPair
 from regard.data.untrained import Untrained
 from regard.errors import with_article
-from regard.evaluation.bleu import score
+from regard.evaluation.bleu import bleu_signature, score
+from regard.evaluation.scoring import Scoring
 from regard.models.folder import save_model
 from regard.models.initialize import start_from_counts
 from regard.models.sequence.build import Model, TranslationModel, build_model, count_parameters
@@ -28,11 +29,11 @@ from regard.tasks.page import Report
 from regard.tasks.start import fill_from, find_start
 from regard.tasks.translation.data import Corpus
 from regard.tasks.translation.encoding import TrainingFiles
-from regard.tasks.translation.job import TranslationJob
+from regard.tasks.translation.job import TranslationJob, scoring_for
 from regard.tasks.translation.lengths import check_lengths
 from regard.tasks.translation.model import Translator
 from regard.tasks.translation.page import make_page
-from regard.tasks.translation.settings import Config
+from regard.tasks.translation.settings import Config, TranslationTrain
 from regard.tasks.translation.tokenizers import count_tokens, find_tokenizers
 from regard.training.metrics import read_metrics
 from regard.training.run import Run, Trained
@@ -49,9 +50,12 @@ def train_translator(config: Config, corpus: Corpus, run: Run, *, count: Count |
     """
     signature = describe(config)
     if (result := run.figures_again()) is not None:
-        return Trained(run.folder, result, signature)
+        scoring = scoring_for(corpus.valid, TokenizerPair.load(run.folder.model), config.train)
+        return Trained(run.folder, result, signature, scored=bleu_signature(scoring))
     start = find_start(config, "translate", run)
     tokenizers = find_tokenizers(config, corpus, kept=run.folder.data / "tokenizers.json", start=start)
+    scoring = scoring_for(corpus.valid, tokenizers, config.train)
+    _note_scoring(scoring, config.train, run)
     if isinstance(config.model, StatisticalSpec):
         fitted = _count(config.model, corpus, tokenizers, run)
     else:
@@ -59,14 +63,26 @@ def train_translator(config: Config, corpus: Corpus, run: Run, *, count: Count |
     if not run.group.leads:
         return Trained(run.folder, {}, signature)
     run.put_model(partial(_save, config, fitted.model, tokenizers, lambda: fitted.untrained))
+    scored = bleu_signature(scoring)
     figures = run.finish(
-        lambda: _measure(fitted, corpus, tokenizers),
+        lambda: _measure(fitted, corpus, tokenizers, scoring),
         figures=dict,
-        page=lambda figures: _page(config, corpus, run, figures),
-        card=lambda figures: _card(config, corpus, run, figures),
+        page=lambda figures: _page(config, corpus, run, figures, scored),
+        card=lambda figures: _card(config, corpus, run, figures, scored),
         job=fitted.job,
     )
-    return Trained(run.folder, figures, signature)
+    return Trained(run.folder, figures, signature, scored=scored)
+
+
+def _note_scoring(scoring: Scoring, settings: TranslationTrain, run: Run) -> None:
+    """Note once how translations are scored, where that is not sacrebleu's own way and was not chosen."""
+    if settings.tokenize == "auto" and scoring.tokenize == "none":
+        run.watcher.noted(
+            "The references are tokenized: BLEU takes them as they are (tok:none). For plain text, "
+            'train.tokenize = "13a".'
+        )
+    if settings.case == "auto" and scoring.lowercase:
+        run.watcher.noted("The vocabulary has no upper case: BLEU and chrF are scored without case (case:lc).")
 
 
 def _save(
@@ -159,11 +175,11 @@ def describe(config: Config) -> str:
 
 
 @torch.no_grad()
-def _measure(fitted: _Fitted, corpus: Corpus, tokenizers: TokenizerPair) -> dict[str, float]:
+def _measure(fitted: _Fitted, corpus: Corpus, tokenizers: TokenizerPair, scoring: Scoring) -> dict[str, float]:
     """Measure the result once more on the validation pairs, and on the test pairs where there are any."""
     job, model = fitted.job, fitted.model
     if job is None:
-        figures = _measure_counted(Translator(model, tokenizers, unknown="keep"), corpus)
+        figures = _measure_counted(Translator(model, tokenizers, unknown="keep"), corpus, scoring)
     else:
         result = job.validate(model)
         figures = {
@@ -173,18 +189,18 @@ def _measure(fitted: _Fitted, corpus: Corpus, tokenizers: TokenizerPair) -> dict
         }
         if corpus.test:
             assert isinstance(model, Model)
-            figures |= _score("test", job.translate(model, _sources(corpus.test)), corpus.test)
+            figures |= _score("test", job.translate(model, _sources(corpus.test)), corpus.test, scoring)
     return figures | fitted.spent
 
 
-def _measure_counted(translator: Translator, corpus: Corpus) -> dict[str, float]:
+def _measure_counted(translator: Translator, corpus: Corpus, scoring: Scoring) -> dict[str, float]:
     """Measure a model that counts, by beam search: greedily, it commits to a word before it knows the next."""
     result = translator.force(_sources(corpus.valid), [pair.target for pair in corpus.valid])
     log_probabilities = [value for item in result for value in item.hypothesis.log_probabilities]
     figures = {"valid_perplexity": math.exp(min(-math.fsum(log_probabilities) / len(log_probabilities), 50.0))}
     for side, pairs in (("valid", corpus.valid), ("test", corpus.test)):
         if pairs:
-            figures |= _score(side, translator.translate(_sources(pairs)), pairs)
+            figures |= _score(side, translator.translate(_sources(pairs)), pairs, scoring)
     return figures
 
 
@@ -192,8 +208,8 @@ def _sources(pairs: Sequence[Pair]) -> list[str]:
     return [pair.source for pair in pairs]
 
 
-def _score(side: str, hypotheses: Sequence[str], pairs: Sequence[Pair]) -> dict[str, float]:
-    scores = score(hypotheses, [pair.target for pair in pairs])
+def _score(side: str, hypotheses: Sequence[str], pairs: Sequence[Pair], scoring: Scoring) -> dict[str, float]:
+    scores = score(hypotheses, [pair.target for pair in pairs], scoring)
     return {f"{side}_bleu": scores.bleu, f"{side}_chrf": scores.chrf}
 
 
@@ -204,24 +220,24 @@ def _data(config: Config, corpus: Corpus) -> str:
     )
 
 
-def _page(config: Config, corpus: Corpus, run: Run, figures: dict[str, float]) -> str:
+def _page(config: Config, corpus: Corpus, run: Run, figures: dict[str, float], scored: str) -> str:
     report = Report(
         title=f"Translator trained on {config.data.name}",
         signature=describe(config),
-        figures={"data": _data(config, corpus), **_describe_figures(figures)},
+        figures={"data": _data(config, corpus), **_describe_figures(figures, scored)},
         command=run.command,
         config=show_settings(config, help=False),
     )
     return make_page(report, read_metrics(run.folder.metrics))
 
 
-def _card(config: Config, corpus: Corpus, run: Run, figures: dict[str, float]) -> str:
+def _card(config: Config, corpus: Corpus, run: Run, figures: dict[str, float], scored: str) -> str:
     card = Card(
         title=f"Translator trained on {config.data.name}",
         summary=_summary(config, figures),
         data=_data(config, corpus),
         license=config.data.license,
-        figures=_describe_figures(figures),
+        figures=_describe_figures(figures, scored),
         command=run.command,
         signature=describe(config),
         folder=str(run.folder.model),
@@ -237,8 +253,8 @@ def _summary(config: Config, figures: dict[str, float]) -> str:
     return f"{model} of {size:,} parameters, trained with regard {__version__} for {figures['steps']:,} steps."
 
 
-def _describe_figures(figures: dict[str, float]) -> dict[str, str]:
-    """Name the figures for people."""
+def _describe_figures(figures: dict[str, float], scored: str) -> dict[str, str]:
+    """Name the figures for people, and how BLEU was computed."""
     names = {
         "test_bleu": "BLEU, test",
         "test_chrf": "chrF, test",
@@ -254,4 +270,4 @@ def _describe_figures(figures: dict[str, float]) -> dict[str, str]:
         for name, label in names.items()
         if name in figures
     }
-    return shown | {"time": time.strftime("%H:%M:%S", time.gmtime(figures["seconds"]))}
+    return shown | {"BLEU is": scored, "time": time.strftime("%H:%M:%S", time.gmtime(figures["seconds"]))}
