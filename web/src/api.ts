@@ -1,38 +1,135 @@
 // What page and studio send each other, made by `npm run types` from src/regard/studio/schema.
-// schema d4baa1bedc048d80b44efe750789f72d789ab191fdddd4aa2a959c26376bd360
+// schema 0087e5b914dc1f5a1c28e393a5514819110d596b20fe5f97e09f506863baca2e
 
 export interface Verbs {
-  overview: { request: {}; answer: Overview };
-  "translate/search": { request: SearchRequest; answer: SearchAnswer };
-  "translate/attention": { request: OutputRequest; answer: AttentionAnswer };
-  "translate/row": { request: RowRequest; answer: RowAnswer };
-  "translate/checks": { request: OutputRequest; answer: ChecksAnswer };
-  "steps/read": { request: ReadRequest; answer: Reading };
-  "steps/apart": { request: QueryRequest; answer: ApartAnswer };
-  "steps/maps": { request: HeadRequest; answer: HeadMaps };
-  "whatif/begin": { request: Sentence; answer: BeginAnswer };
-  "whatif/change": { request: ChangeRequest; answer: ChangeAnswer };
-  "whatif/another": { request: WeightsRequest; answer: WeightsAnswer };
-  "whatif/tokens": { request: Sentence; answer: TokensAnswer };
-  "whatif/label": { request: LabelRequest; answer: LabelAnswer };
-  "mechanisms/attend": { request: AttendRequest; answer: AttendAnswer };
-  "mechanisms/waves": { request: WavesRequest; answer: WavesAnswer };
-  "mechanisms/lookup": { request: LookupRequest; answer: LookupAnswer };
-  "compare/attention": { request: PairRequest; answer: PairAnswer };
-  "compare/measure": { request: NamesRequest; answer: LengthsAnswer };
-  "compare/lengths": { request: NamesRequest; answer: LengthsAnswer };
-  "compare/runs": { request: EmptyRequest; answer: RunsAnswer };
-  "compare/curve": { request: CurveRequest; answer: CurveAnswer };
-  "ask/picture": { request: PictureRequest; answer: PictureAnswer };
-  "ask/answer": { request: QuestionRequest; answer: VisionAnswer };
-  "ask/checks": { request: QuestionRequest; answer: PictureChecks };
-  "classify/read": { request: Sentence; answer: DecisionAnswer };
-  "classify/maps": { request: Sentence; answer: MapsAnswer };
-  "passage/attention": { request: Sentence; answer: PassageAnswer };
-  "keep/likely": { request: KeepRequest; answer: KeepAnswer };
-  "read/text": { request: TextRequest; answer: ReadAnswer };
-  "learn/frames": { request: CurveRequest; answer: FramesAnswer };
-  "learn/train": { request: EmptyRequest; answer: TrainAnswer };
+  overview: {
+    request: {};
+    answer: Overview;
+  };
+  "translate/search": {
+    request: SearchRequest;
+    answer: SearchAnswer;
+  };
+  "translate/attention": {
+    request: OutputRequest;
+    answer: AttentionAnswer;
+  };
+  "translate/row": {
+    request: RowRequest;
+    answer: RowAnswer;
+  };
+  "translate/checks": {
+    request: OutputRequest;
+    answer: ChecksAnswer;
+  };
+  "steps/read": {
+    request: ReadRequest;
+    answer: Reading;
+  };
+  "steps/apart": {
+    request: QueryRequest;
+    answer: ApartAnswer;
+  };
+  "steps/maps": {
+    request: HeadRequest;
+    answer: HeadMaps;
+  };
+  "whatif/begin": {
+    request: Sentence;
+    answer: BeginAnswer;
+  };
+  "whatif/change": {
+    request: ChangeRequest;
+    answer: ChangeAnswer;
+  };
+  "whatif/another": {
+    request: WeightsRequest;
+    answer: WeightsAnswer;
+  };
+  "whatif/tokens": {
+    request: Sentence;
+    answer: TokensAnswer;
+  };
+  "whatif/label": {
+    request: LabelRequest;
+    answer: LabelAnswer;
+  };
+  "mechanisms/attend": {
+    request: AttendRequest;
+    answer: AttendAnswer;
+  };
+  "mechanisms/waves": {
+    request: WavesRequest;
+    answer: WavesAnswer;
+  };
+  "mechanisms/lookup": {
+    request: LookupRequest;
+    answer: LookupAnswer;
+  };
+  "compare/attention": {
+    request: PairRequest;
+    answer: PairAnswer;
+  };
+  "compare/measure": {
+    request: NamesRequest;
+    answer: LengthsAnswer;
+  };
+  "compare/lengths": {
+    request: NamesRequest;
+    answer: LengthsAnswer;
+  };
+  "compare/runs": {
+    request: EmptyRequest;
+    answer: RunsAnswer;
+  };
+  "compare/curve": {
+    request: CurveRequest;
+    answer: CurveAnswer;
+  };
+  "ask/picture": {
+    request: PictureRequest;
+    answer: PictureAnswer;
+  };
+  "ask/answer": {
+    request: QuestionRequest;
+    answer: VisionAnswer;
+  };
+  "ask/checks": {
+    request: QuestionRequest;
+    answer: PictureChecks;
+  };
+  "classify/read": {
+    request: Sentence;
+    answer: DecisionAnswer;
+  };
+  "classify/maps": {
+    request: Sentence;
+    answer: MapsAnswer;
+  };
+  "passage/attention": {
+    request: Sentence;
+    answer: PassageAnswer;
+  };
+  "keep/likely": {
+    request: KeepRequest;
+    answer: KeepAnswer;
+  };
+  "read/text": {
+    request: TextRequest;
+    answer: ReadAnswer;
+  };
+  "share/pdf": {
+    request: PictureFile;
+    answer: PaperAnswer;
+  };
+  "learn/frames": {
+    request: CurveRequest;
+    answer: FramesAnswer;
+  };
+  "learn/train": {
+    request: EmptyRequest;
+    answer: TrainAnswer;
+  };
 }
 /**
  * What a page shows before anything is asked.
@@ -51,7 +148,7 @@ export interface Overview {
  */
 export interface ModelInfo {
   name: string;
-  kind: "translator" | "classifier" | "language" | "vision";
+  kind: "translator" | "aligner" | "classifier" | "language" | "vision";
   about: string;
   examples: Example[];
 }
@@ -111,7 +208,9 @@ export interface Side {
   /**
    * Words that were typed without their accents or case, and how they are read.
    */
-  read_as: { [k: string]: string };
+  read_as: {
+    [k: string]: string;
+  };
   /**
    * Words that the model does not know: it reads one and the same token instead of each.
    */
@@ -270,7 +369,9 @@ export interface Reading {
    */
   generates: boolean;
   text: string;
-  read_as: { [k: string]: string };
+  read_as: {
+    [k: string]: string;
+  };
   target: string | null;
   /**
    * The one that is shown first.
@@ -910,7 +1011,9 @@ export interface NamesRequest {
  * What is known of some models on the same sentences.
  */
 export interface LengthsAnswer {
-  results: { [k: string]: Measured };
+  results: {
+    [k: string]: Measured;
+  };
   progress: Measuring | null;
   error: string | null;
 }
@@ -925,7 +1028,9 @@ export interface Measured {
    * Where the figures come from.
    */
   source: string;
-  scores: { [k: string]: number };
+  scores: {
+    [k: string]: number;
+  };
   bins: Bin[];
 }
 /**
@@ -940,7 +1045,9 @@ export interface Bin {
   /**
    * By the name of the measure: BLEU, chrF.
    */
-  scores: { [k: string]: Interval };
+  scores: {
+    [k: string]: Interval;
+  };
 }
 /**
  * A figure with its 95 % interval.
@@ -992,7 +1099,9 @@ export interface CurveAnswer {
   run: string;
   state: "finished" | "going" | "stopped" | "begun";
   steps: number | null;
-  lines: { [k: string]: number | boolean | string | null }[];
+  lines: {
+    [k: string]: number | boolean | string | null;
+  }[];
   offset: number;
   file: string;
   /**
@@ -1219,7 +1328,9 @@ export interface KeepRequest {
  */
 export interface Question {
   verb: string;
-  body: { [k: string]: unknown };
+  body: {
+    [k: string]: unknown;
+  };
 }
 /**
  * What a file of it holds besides, most wanted first, as far as `max_bytes` reach.
@@ -1283,6 +1394,62 @@ export interface ReadAnswer {
   labels: Probability[];
 }
 /**
+ * A picture of the page.
+ */
+export interface PictureFile {
+  title: string;
+  width: number;
+  height: number;
+  marks: Mark[];
+}
+/**
+ * A shape, a text or an image, in pixels of its own that `matrix` carries to those of the picture.
+ */
+export interface Mark {
+  /**
+   * a, b, c, d, e, f of x′ = a x + c y + e, y′ = b x + d y + f, as in SVG.
+   */
+  matrix: number[];
+  /**
+   * A shape: commands of an SVG path.
+   */
+  path?: string;
+  /**
+   * A text that begins, is centered or ends at the origin, on its baseline.
+   */
+  text?: string;
+  /**
+   * A PNG file in base64, as large as `width` and `height`.
+   */
+  image?: string;
+  /**
+   * Of an image, or of a text as the page draws it.
+   */
+  width?: number;
+  height?: number;
+  /**
+   * Of the letters.
+   */
+  size?: number;
+  bold?: boolean;
+  anchor?: "start" | "middle" | "end";
+  fill?: string | null;
+  stroke?: string | null;
+  stroke_width?: number;
+  dashes?: number[];
+  opacity?: number;
+  /**
+   * Whether it is drawn as masked.
+   */
+  hatched?: boolean;
+}
+/**
+ * A PDF file, in base64.
+ */
+export interface PaperAnswer {
+  pdf: string;
+}
+/**
  * The validations of a run that were not known yet.
  */
 export interface FramesAnswer {
@@ -1333,7 +1500,9 @@ export interface TrainAnswer {
  */
 export interface RecordedAnswer {
   verb: string;
-  body: { [k: string]: unknown };
+  body: {
+    [k: string]: unknown;
+  };
   answer?: unknown;
   refusal?: string | null;
 }

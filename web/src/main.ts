@@ -23,7 +23,7 @@ let damaged = false;
 const recorded = held();
 if (recorded && !location.hash) history.replaceState(null, "", `#${recorded.address}`);
 const host: Host = recorded ? new FrozenHost(recorded) : new LiveHost();
-const saving = host instanceof LiveHost ? new Saving(host) : null;
+const saving = new Saving(host);
 const state = new State();
 const views = recorded ? VIEWS.filter((view) => view.id === recorded.view) : VIEWS;
 const main = h("main", { id: "main", tabindex: -1 });
@@ -58,7 +58,7 @@ fill(
     ),
     opener,
     menu,
-    h("div", { class: "top-buttons" }, saving ? share(saving) : null, themeButton()),
+    h("div", { class: "top-buttons" }, share(saving), themeButton()),
   ),
   main,
 );
@@ -127,7 +127,7 @@ function mount(): void {
   fill(main, h("h1", { class: "hidden-caption" }, view.title), body);
   if (missing(view)) fill(body, absent(view));
   else shown = view.render(body, host, state);
-  saving?.show(view.id, shown ?? null);
+  saving.show(view.id, shown ?? null);
 }
 
 /** Where a visitor begins: Translate, unless only models of other kinds are open. */
@@ -179,7 +179,7 @@ function missing(view: View): boolean {
   return !view.always && view.kinds.length > 0 && !modelOf(view);
 }
 
-const COMMANDS: Record<ModelInfo["kind"], { needs: string; command: string; time: string }> = {
+const COMMANDS: Record<Exclude<ModelInfo["kind"], "aligner">, { needs: string; command: string; time: string }> = {
   translator: {
     needs: "a translator",
     command: "regard train --data builtin:es-en --out runs/es-en\nregard studio runs/es-en",
@@ -207,7 +207,7 @@ const COMMANDS: Record<ModelInfo["kind"], { needs: string; command: string; time
 
 function absent(view: View): HTMLElement {
   const { preparing: busy, waiting } = host.overview,
-    { needs, command, time } = COMMANDS[view.kinds[0]!];
+    { needs, command, time } = COMMANDS[view.kinds[0] as keyof typeof COMMANDS];
   if (busy && view.kinds.includes("translator")) {
     learning = new Learning(host, state, "bahdanau");
     return h(
@@ -244,7 +244,7 @@ function held(): Recording | null {
 }
 
 function share(saving: Saving): HTMLElement {
-  return popover("Share", () => saving.element, { class: "button" }).element;
+  return popover("Share", () => saving.open(), { class: "button" }).element;
 }
 
 /** The mark: an eye whose iris is a small map of attention. */

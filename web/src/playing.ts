@@ -17,13 +17,45 @@ export interface Player {
   pace?: number;
 }
 
+const players = new WeakMap<Element, Steps>();
+
+/** The steps that are played in a part of the page, if there are any. */
+export function stepsIn(element: Element): Steps | null {
+  const button = element.querySelector("button.play");
+  return (button && players.get(button)) ?? null;
+}
+
 export class Steps {
   readonly button = h("button", { type: "button", class: "button play", onclick: () => this.press() });
   playing = false;
   private timer = 0;
 
   constructor(private player: Player) {
+    players.set(this.button, this);
     this.name();
+  }
+
+  get count(): number {
+    return this.player.count();
+  }
+
+  /** Milliseconds that a step stays. */
+  get pace(): number {
+    return this.player.pace ?? 1100;
+  }
+
+  /** Show each step as it is while it is played, without waiting, and then again what was shown before. */
+  each(take: () => void): void {
+    this.stop();
+    const { count, at, go } = this.player,
+      before = at();
+    this.playing = true;
+    for (let step = 0; step < count(); step++) {
+      go(step);
+      take();
+    }
+    this.playing = false;
+    go(before);
   }
 
   private press(): void {
@@ -43,7 +75,7 @@ export class Steps {
       if (at() >= count() - 1) return this.stop();
       go(at() + 1);
       this.later();
-    }, this.player.pace ?? 1100);
+    }, this.pace);
   }
 
   /** End it; what is shown then is whole. */

@@ -2,9 +2,11 @@
 
 import type { Overview, RecordedAnswer, Recording as Recorded, Verbs } from "./api.ts";
 import type { Host, Outcome, Question, Verb } from "./host.ts";
+import type { About } from "./share/files.ts";
 
-/** Where the answers go in the empty file that the server gives. */
-const SLOT = '<script type="application/json" id="recorded">null</script>';
+/** Where the answers go in the empty file that the server gives, and its title. */
+const SLOT = '<script type="application/json" id="recorded">null</script>',
+  TITLE = "<title>regard studio</title>";
 
 /** What goes into one file: questions, each once, with what came of them. */
 export class Recording {
@@ -28,9 +30,9 @@ export class Recording {
     this.size += entry.length;
   }
 
-  /** Put the answers into the empty file `page`. */
-  page(page: string, { overview, view, address, left_out }: Omit<Recorded, "answers">): string {
-    const [before, after, ...more] = page.split(SLOT);
+  /** Put the answers into the empty file `page`, and into its head what a link to it shows. */
+  page(page: string, { overview, view, address, left_out }: Omit<Recorded, "answers">, about: About): string {
+    const [before, after, ...more] = page.replace(TITLE, () => head(about)).split(SLOT);
     if (after === undefined || more.length)
       throw new Error(
         "The studio gave no file to put the answers into. Is it of the same version as this page? Reload it.",
@@ -40,6 +42,20 @@ export class Recording {
     // In JSON, `<` occurs within strings alone: so written, no sentence can end the element it stands in.
     return [before, SLOT.replace("null<", () => `${data.replaceAll("<", "\\u003c")}<`), after].join("");
   }
+}
+
+/** Title, description and preview picture, as pages have them that are linked to. */
+function head({ title, description, picture }: About): string {
+  const safe = (text: string) =>
+    text.replace(/[&<>"]/g, (letter) => `&${{ "&": "amp", "<": "lt", ">": "gt", '"': "quot" }[letter]};`);
+  const meta = (name: string, content: string) => `<meta property="og:${name}" content="${safe(content)}">`;
+  return (
+    `<title>${safe(title)}</title><meta name="description" content="${safe(description)}">` +
+    meta("type", "article") +
+    meta("title", title) +
+    meta("description", description) +
+    (picture ? meta("image", picture) : "")
+  );
 }
 
 /** Read what a file holds: null where the page is no file. What cannot be read is an Error. */

@@ -22,6 +22,7 @@ from regard.studio.views import (
     mechanisms,
     passage,
     read,
+    share,
     steps,
     translate,
     whatif,
@@ -40,6 +41,7 @@ ROUTERS: tuple[Callable[[Models], APIRouter], ...] = (
     passage.router,
     keep.router,
     read.router,
+    share.router,
     learn.router,
 )
 """What each view adds: a function from the open models to its verbs."""
