@@ -1,5 +1,5 @@
 // What page and studio send each other, made by `npm run types` from src/regard/studio/schema.
-// schema 0087e5b914dc1f5a1c28e393a5514819110d596b20fe5f97e09f506863baca2e
+// schema b3b6fbf58a2d51f4a63b36c9a0ff2c652ea47f1e9abb7fb43b030b754773e235
 
 export interface Verbs {
   overview: {
@@ -1518,4 +1518,10 @@ export interface Recording {
    * Questions of a reader that are not answered, because the file would be too large.
    */
   left_out?: number;
+  /**
+   * Of a site: for each view that is in it, the file.
+   */
+  pages?: {
+    [k: string]: string;
+  };
 }

@@ -24,7 +24,7 @@ const recorded = held();
 if (recorded && !location.hash) history.replaceState(null, "", `#${recorded.address}`);
 const host: Host = recorded ? new FrozenHost(recorded) : new LiveHost();
 const saving = new Saving(host);
-const state = new State();
+const state = new State(recorded?.pages);
 const views = recorded ? VIEWS.filter((view) => view.id === recorded.view) : VIEWS;
 const main = h("main", { id: "main", tabindex: -1 });
 const menu = h("nav", { "aria-label": "Views", id: "views" });
@@ -119,7 +119,7 @@ function mount(): void {
   document.title = `${view.title} · ${recorded ? "saved from " : ""}regard studio`;
   fill(
     menu,
-    views.map((one) => link(one, view)),
+    VIEWS.filter((one) => views.includes(one) || recorded?.pages?.[one.id]).map((one) => link(one, view)),
   );
   opener.textContent = view.title;
   openMenu(false);

@@ -10,7 +10,8 @@ export class State {
   private values = new URLSearchParams();
   private listeners = new Set<() => void>();
 
-  constructor() {
+  /** `pages`: of a site, the file of each view. */
+  constructor(private pages: Record<string, string> = {}) {
     this.read();
     addEventListener("hashchange", () => {
       const before = this.address();
@@ -73,7 +74,7 @@ export class State {
     for (const [name, value] of Object.entries(values)) {
       if (value !== null && value !== undefined && value !== "") named.set(name, String(value));
     }
-    return `#${view}${named.size ? `?${named}` : ""}`;
+    return `${this.pages[view] ?? ""}#${view}${named.size ? `?${named}` : ""}`;
   }
 
   private address(): string {

@@ -51,6 +51,13 @@ READING = {
     Classifier: (Example("A good book, though too long.", "two minds", ""),),
     LanguageModel: (Example("The cat sat on the", "short", ""),),
 }
+LABELED = (
+    Example("The film was not dull but pleasant.", "the order decides", ""),
+    Example("I thought the food would be good, and it was bad.", "another opinion first", ""),
+    Example("Nobody calls the waiter rude.", "denied", ""),
+    Example("My aunt was thinking of the violin and the choir.", "by its topic", ""),
+)
+"""In the manner of builtin:opinions and builtin:topics, for classifiers that know few words."""
 _ABOUT = "a sandwich or a restaurant: what are it and their?"
 
 
@@ -63,6 +70,8 @@ def examples_for(thing: object) -> tuple[Example, ...]:
             spaced = isinstance(thing, LanguageModel) and thing.tokenizer.kind == "space"
             passage = " ".join(words(PASSAGE)) if spaced else PASSAGE  # its words stand between spaces
             return (*READING[type(thing)], Example(passage, _ABOUT, ""))
+        case Classifier():
+            return tuple(item for item in LABELED if UNKNOWN not in thing.tokenizer.encode(item.text).ids)
         case _:
             return ()
 

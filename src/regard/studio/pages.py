@@ -14,10 +14,12 @@ from regard.errors import ArgumentError
 from regard.inspection.trace.attention_layers import layers_with
 from regard.studio.direct import direct, write_address
 from regard.studio.models import Models, open_one
+from regard.studio.preview import linked_page
 from regard.studio.schema.keep import Question, RecordedAnswer, Recording
 from regard.studio.schema.parts import MAX_LETTERS
-from regard.studio.single_file import Watch, make_page, watch_nothing
-from regard.studio.views.ask import size_of
+from regard.studio.single_file import Watch, watch_nothing
+from regard.studio.text_models import TextModel
+from regard.studio.views.ask import offered_questions, size_of
 from regard.studio.views.steps import MAX_TOKENS, count_tokens
 from regard.tasks.captions.model import Captioner
 from regard.tasks.classification.model import Classifier
@@ -29,17 +31,21 @@ from regard.tasks.translation.model import Translator
 
 Reader = Translator | LanguageModel | Classifier
 Seer = QuestionAnswerer | Captioner | ImageClassifier
+NAME = "model"
+"""Of a model that lies in no folder."""
 
 
 def translation_page(translator: Translator, text: str, *, beam: int = 5, watch: Watch = watch_nothing) -> str:
     """Give a page that shows one translation from every side, as the view Translate does."""
-    return make_page(record_translation(translator, text, beam=beam, watch=watch))
+    return linked_page(record_translation(translator, text, beam=beam, watch=watch))
 
 
-def record_translation(translator: Translator, text: str, *, beam: int = 5, watch: Watch = watch_nothing) -> Recording:
+def record_translation(
+    translator: Translator, text: str, *, beam: int = 5, name: str = NAME, watch: Watch = watch_nothing
+) -> Recording:
     """Record a search: its outputs with their checks, and the hypotheses on the way."""
-    body = _sentence(text)
-    with direct(_one(translator)) as studio:
+    body = _sentence(text, name)
+    with direct(_one(translator, name)) as studio:
         search = Question(verb="translate/search", body={**body, "beam": beam})
         result = studio.ask(search.verb, search.body)
         tokens = result["outputs"][0]["tokens"] if result["outputs"] else []
@@ -51,7 +57,7 @@ def record_translation(translator: Translator, text: str, *, beam: int = 5, watc
 
 def steps_page(model: Reader, text: str, *, target: str | None = None, watch: Watch = watch_nothing) -> str:
     """Give a page that takes every query of a layer apart, as the view Step by step does."""
-    return make_page(record_steps(model, text, target=target, watch=watch))
+    return linked_page(record_steps(model, text, target=target, watch=watch))
 
 
 def can_take_apart(model: Reader, text: str, target: str | None = None) -> bool:
@@ -62,10 +68,12 @@ def can_take_apart(model: Reader, text: str, target: str | None = None) -> bool:
     return longest <= MAX_TOKENS
 
 
-def record_steps(model: Reader, text: str, *, target: str | None = None, watch: Watch = watch_nothing) -> Recording:
+def record_steps(
+    model: Reader, text: str, *, target: str | None = None, name: str = NAME, watch: Watch = watch_nothing
+) -> Recording:
     """Record every query of the layer that is shown first."""
-    body = _sentence(text) | {"target": _checked("target", target)}
-    with direct(_one(model)) as studio:
+    body = _sentence(text, name) | {"target": _checked("target", target)}
+    with direct(_one(model, name)) as studio:
         read = Question(verb="steps/read", body=body)
         reading = studio.ask(read.verb, read.body)
         layer = next(item for item in reading["layers"] if item["name"] == reading["layer"])
@@ -78,13 +86,15 @@ def record_steps(model: Reader, text: str, *, target: str | None = None, watch: 
 
 def what_if_page(translator: Translator, text: str, *, step: int = 0, watch: Watch = watch_nothing) -> str:
     """Give a page on which a step of a translation can be changed, as in the view What if."""
-    return make_page(record_what_if(translator, text, step=step, watch=watch))
+    return linked_page(record_what_if(translator, text, step=step, watch=watch))
 
 
-def record_what_if(translator: Translator, text: str, *, step: int = 0, watch: Watch = watch_nothing) -> Recording:
+def record_what_if(
+    translator: Translator, text: str, *, step: int = 0, name: str = NAME, watch: Watch = watch_nothing
+) -> Recording:
     """Record all that can be done at the step `step`, one thing at a time; the other steps stay undisturbed."""
-    body = _sentence(text)
-    with direct(_one(translator)) as studio:
+    body = _sentence(text, name)
+    with direct(_one(translator, name)) as studio:
         begin = Question(verb="whatif/begin", body=body)
         tokens = studio.ask(begin.verb, begin.body)["tokens"]
         if not 0 <= step < len(tokens):
@@ -97,34 +107,68 @@ def record_what_if(translator: Translator, text: str, *, step: int = 0, watch: W
 
 def relabeling_page(classifier: Classifier, text: str, *, watch: Watch = watch_nothing) -> str:
     """Give a page on which the weights that sum a text up can be changed, as in the view What if."""
-    return make_page(record_relabeling(classifier, text, watch=watch))
+    return linked_page(record_relabeling(classifier, text, watch=watch))
 
 
-def record_relabeling(classifier: Classifier, text: str, *, watch: Watch = watch_nothing) -> Recording:
+def record_relabeling(
+    classifier: Classifier, text: str, *, name: str = NAME, watch: Watch = watch_nothing
+) -> Recording:
     """Record each token masked, and each weight forced to zero and to one, one at a time."""
-    shown = [Question(verb="whatif/label", body={**_sentence(text), "hidden": [], "pinned": []})]
-    with direct(_one(classifier)) as studio:
+    shown = [Question(verb="whatif/label", body={**_sentence(text, name), "hidden": [], "pinned": []})]
+    with direct(_one(classifier, name)) as studio:
         return studio.record("whatif", {"text": text}, shown, watch=watch)
 
 
 def classification_page(classifier: Classifier, texts: Sequence[str], *, watch: Watch = watch_nothing) -> str:
     """Give a page that shows how texts were labeled, as the view Classify does; it opens at the first."""
-    return make_page(record_classification(classifier, texts, watch=watch))
+    return linked_page(record_classification(classifier, texts, watch=watch))
 
 
-def record_classification(classifier: Classifier, texts: Sequence[str], *, watch: Watch = watch_nothing) -> Recording:
+def record_classification(
+    classifier: Classifier, texts: Sequence[str], *, name: str = NAME, watch: Watch = watch_nothing
+) -> Recording:
     """Record the labels, the words that were weighed, and the maps of some texts."""
     if isinstance(texts, str) or not texts:
         raise ArgumentError("`texts` must be one text or more in a list; received none. Give a list of texts.")
     verbs = ("classify/read", "classify/maps", "passage/attention")
-    shown = [Question(verb=verb, body=_sentence(text)) for text in texts for verb in verbs]
-    with direct(_one(classifier)) as studio:
+    shown = [Question(verb=verb, body=_sentence(text, name)) for text in texts for verb in verbs]
+    with direct(_one(classifier, name)) as studio:
         return studio.record("classify", {"text": texts[0]}, shown, watch=watch)
+
+
+def reading_page(model: LanguageModel | TextModel, text: str, *, watch: Watch = watch_nothing) -> str:
+    """Give a page of what a language model attends to and predicts, as the view Read does."""
+    return linked_page(record_reading(model, text, watch=watch))
+
+
+def record_reading(
+    model: LanguageModel | TextModel, text: str, *, name: str = NAME, watch: Watch = watch_nothing
+) -> Recording:
+    """Record a text, and what follows it word by word."""
+    shown = [Question(verb="read/text", body={**_sentence(text, name), "output": []})]
+    with direct(_one(model, name)) as studio:
+        return studio.record("read", {"text": text}, shown, watch=watch)
+
+
+def scene_page(model: Seer, seed: int = 1, *, watch: Watch = watch_nothing) -> str:
+    """Give a page of a drawn scene and what a model answers, as the view Ask an image does."""
+    return linked_page(record_scene(model, seed, watch=watch))
+
+
+def record_scene(model: Seer, seed: int = 1, *, name: str = NAME, watch: Watch = watch_nothing) -> Recording:
+    """Record the scene of a seed: its first question with its checks, and the others that are offered."""
+    questions = offered_questions(model, seed)
+    body = {"model": name, "seed": seed}
+    asked = {**body, "question": questions[0] if questions else ""}
+    shown = [Question(verb="ask/picture", body=body)]
+    shown += [Question(verb=verb, body=asked) for verb in ("ask/answer", "ask/checks")]
+    with direct(_one(model, name)) as studio:
+        return studio.record("ask", {"seed": seed, "question": asked["question"] or None}, shown, watch=watch)
 
 
 def picture_page(model: Seer, picture: Path, questions: Sequence[str] = (), *, watch: Watch = watch_nothing) -> str:
     """Give a page of a picture and what a model answers, as the view Ask an image does."""
-    return make_page(record_picture(model, picture, questions, watch=watch))
+    return linked_page(record_picture(model, picture, questions, watch=watch))
 
 
 def record_picture(
@@ -153,15 +197,12 @@ def record_picture(
     return Recording(overview=empty, view="ask", address=write_address("ask", state), answers=answers)
 
 
-NAME = "model"
+def _one(model: object, name: str = NAME) -> Models:
+    return Models.of(open_one(model, name))
 
 
-def _one(model: object) -> Models:
-    return Models.of(open_one(model, NAME))
-
-
-def _sentence(text: str) -> dict[str, Any]:
-    return {"model": NAME, "text": _checked("text", text)}
+def _sentence(text: str, name: str) -> dict[str, Any]:
+    return {"model": name, "text": _checked("text", text)}
 
 
 def _checked(name: str, text: str | None) -> str | None:

@@ -7,10 +7,10 @@ import math
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 from matplotlib import rc_context
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.image import AxesImage
@@ -31,6 +31,7 @@ PIXELS = 96
 """Of the page to an inch."""
 MAX_PIXELS = 40_000_000
 """Of an image within a picture."""
+_ALIGNED: dict[str, Literal["left", "center", "right"]] = {"start": "left", "middle": "center", "end": "right"}
 _GROUND, _HATCH = "#eceef1", "#9aa1ab"
 
 
@@ -62,7 +63,7 @@ def paper(picture: PictureFile) -> bytes:
                 alpha=mark.opacity,
                 rotation=angle,
                 rotation_mode="anchor",
-                horizontalalignment={"start": "left", "middle": "center", "end": "right"}[mark.anchor],
+                horizontalalignment=_ALIGNED[mark.anchor],
                 verticalalignment="baseline",
                 fontproperties=_font(mark, points),
                 zorder=order,
@@ -80,7 +81,7 @@ def paper(picture: PictureFile) -> bytes:
     with rc_context({"pdf.fonttype": 42, "hatch.linewidth": 0.4}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
         metadata = {"Title": picture.title, "Creator": "regard studio", "CreationDate": None}
-        FigureCanvasPdf(figure).print_pdf(written, metadata=metadata)
+        figure.savefig(written, format="pdf", metadata=metadata)
     return written.getvalue()
 
 
@@ -99,9 +100,7 @@ def _width(mark: Mark) -> float:
 
 
 def _font(mark: Mark, points: float) -> FontProperties:
-    return FontProperties(
-        family=families([mark.text]), size=max(points, 0.1), weight="bold" if mark.bold else "normal"
-    )
+    return FontProperties(family=families([mark.text]), size=max(points, 0.1), weight="bold" if mark.bold else "normal")
 
 
 def _shape(mark: Mark, placed: object, *, scale: float, order: int) -> PathPatch:
@@ -159,9 +158,7 @@ def read_path(commands: str) -> Path:
     return Path(np.array(points), codes)
 
 
-def _arc(
-    begin: tuple[float, float], end: tuple[float, float], numbers: Sequence[float]
-) -> list[tuple[float, float]]:
+def _arc(begin: tuple[float, float], end: tuple[float, float], numbers: Sequence[float]) -> list[tuple[float, float]]:
     """Draw half an ellipse as two cubic curves, with handles at 0.5523 of its radii."""
     (x0, y0), (x1, y1) = begin, end
     (middle_x, middle_y), way = ((x0 + x1) / 2, (y0 + y1) / 2), 1.0 if numbers[4] else -1.0

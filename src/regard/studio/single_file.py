@@ -3,29 +3,79 @@
 import base64
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
+from html import escape
 from importlib.resources import files
+from typing import NamedTuple
 
 from regard.files import finite
 from regard.studio.schema.keep import Recording
 
 PARTS = ("index.html", "studio.css", "studio.js")
 """What is built from web/."""
+TITLE = "<title>regard studio</title>"
 Watch = Callable[[str, int, int], None]
 """Receives what is being recorded, how many are, and of how many."""
 
 
-def make_page(recording: Recording) -> str:
+class About(NamedTuple):
+    """What a link to a page shows: its title, a sentence, and a picture."""
+
+    title: str
+    description: str
+    picture: str = ""
+    """The address of a PNG: a file beside the page, or `data:image/png;base64,…`; nothing where there is none."""
+
+
+def make_page(recording: Recording, about: About | None = None) -> str:
     """Put script, style and answers into one file, which loads nothing and may load nothing."""
-    baked = finite(recording.model_dump(exclude_none=True))
-    baked["overview"]["preparing"] = None
-    return _fill(json.dumps(baked, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+    return _fill(bake(recording), about)
 
 
 def empty_page() -> str:
     """Give the file without answers; the button "Save as one file" puts its own in place of `null`."""
     return _fill("null")
+
+
+def site_page(recording: Recording, about: About, *, before: str = "") -> str:
+    """Give a page of a site, whose script and style lie beside it; `before` is HTML that stands above the view.
+
+    The script is loaded as a plain one, since browsers load no module from a file, and by its checksum alone.
+    """
+    style, script = (_integrity(read_static(name)) for name in PARTS[1:])
+    policy = (
+        f"default-src 'none'; script-src '{script}'; style-src '{style}' 'self' file:; img-src 'self' file: data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    data = f'<script type="application/json" id="recorded">{_unclosed(bake(recording))}</script>'
+    return _replace(
+        {
+            '<script type="module" src="studio.js"></script>': (
+                f'{data}<script defer src="studio.js" integrity="{script}"></script>'
+            ),
+            TITLE: f'<meta http-equiv="Content-Security-Policy" content="{policy}">{head(about)}',
+            '<div id="studio">': f'{before}<div id="studio">',
+        }
+    )
+
+
+def bake(recording: Recording) -> str:
+    """Write what a page holds as JSON."""
+    baked = finite(recording.model_dump(exclude_none=True))
+    baked["overview"]["preparing"] = None
+    return json.dumps(baked, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def head(about: About) -> str:
+    """Write title, description and preview picture, as pages have them that are linked to."""
+    title, description = escape(about.title), escape(about.description)
+    image = f'<meta property="og:image" content="{escape(about.picture)}">' if about.picture else ""
+    return (
+        f'<title>{title}</title><meta name="description" content="{description}">'
+        f'<meta property="og:type" content="article"><meta property="og:title" content="{title}">'
+        f'<meta property="og:description" content="{description}">{image}'
+    )
 
 
 @cache
@@ -38,27 +88,43 @@ def watch_nothing(what: str, done: int, total: int) -> None:
     """Show no progress."""
 
 
-def _fill(data: str) -> str:
-    # In JSON, `<` occurs within strings alone: so written, no sentence can end the element it stands in.
-    data = data.replace("<", "\\u003c")
-    page, style, script = (read_static(name).decode() for name in PARTS)
+def _fill(data: str, about: About | None = None) -> str:
+    style, script = (read_static(name).decode() for name in PARTS[1:])
     script, style = script.replace("</script", "<\\/script"), style.replace("</style", "<\\/style")
     policy = (
         f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    parts = {
-        '<link rel="stylesheet" href="studio.css">': f"<style>{style}</style>",
-        '<script type="module" src="studio.js"></script>': (
-            f'<script type="application/json" id="recorded">{data}</script><script type="module">{script}</script>'
-        ),
-        "<title>": f'<meta http-equiv="Content-Security-Policy" content="{policy}"><title>',
-    }
+    title = TITLE if about is None else head(about)
+    return _replace(
+        {
+            '<link rel="stylesheet" href="studio.css">': f"<style>{style}</style>",
+            '<script type="module" src="studio.js"></script>': (
+                f'<script type="application/json" id="recorded">{_unclosed(data)}</script>'
+                f'<script type="module">{script}</script>'
+            ),
+            TITLE: f'<meta http-equiv="Content-Security-Policy" content="{policy}">{title}',
+        }
+    )
+
+
+def _replace(parts: Mapping[str, str]) -> str:
+    page = read_static("index.html").decode()
     for marker, part in parts.items():
         page = page.replace(marker, part, 1)
     return page
 
 
+def _unclosed(data: str) -> str:
+    """Write JSON so that no sentence can end the element it stands in: `<` occurs within strings alone."""
+    return data.replace("<", "\\u003c")
+
+
+def _integrity(content: bytes) -> str:
+    """Name a file by its checksum, as a page does that loads it."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}"
+
+
 def _digest(text: str) -> str:
     """Name an inline part as a content security policy does."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return f"'{_integrity(text.encode())}'"

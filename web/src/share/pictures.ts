@@ -10,10 +10,8 @@ import { gifOf, pngOf, svgText, type About } from "./files.ts";
 import { draw, type Drawing } from "./marks.ts";
 
 /** What counts as a picture: drawings, and what is made of HTML but is read as one. */
-const PICTURES =
-  ".picture-box, .stage, .lines-stage, .picture-stage, .scatter, .heads, .grid-scroll, .shaded, .bars, .passage, " +
-  ".beam-tree, svg, canvas";
-const LEAST = 60;
+const PICTURES = ".picture-stage, .heads, .grid-scroll, .shaded, .bars, .passage, svg, canvas",
+  LEAST = 60;
 
 interface Picture {
   name: string;
@@ -22,8 +20,8 @@ interface Picture {
 
 /** The pictures of a view, that of the view itself first, all of it last. */
 export function picturesIn(main: HTMLElement, shown: Shown | null): Picture[] {
-  const own = shown?.picture?.()?.closest(PICTURES.split(", svg")[0]!) ?? null;
-  const kept: Element[] = own ? [own] : [];
+  const own = shown?.picture?.(),
+    kept: Element[] = own ? [own.closest(".picture-stage") ?? own] : [];
   for (const one of main.querySelectorAll(PICTURES)) {
     const { width, height } = one.getBoundingClientRect();
     if (width >= LEAST && height >= LEAST / 2 && !kept.some((other) => other.contains(one))) kept.push(one);
@@ -43,7 +41,7 @@ function nameOf(element: Element): string {
   const labelled = element.closest("[aria-label]") ?? element.querySelector("[aria-label]"),
     heading = element.closest(".panel, section, figure")?.querySelector("h2, h3");
   const label = labelled && labelled.tagName !== "SECTION" ? labelled.getAttribute("aria-label")! : heading?.textContent;
-  const short = (label || "Picture").split(/[;.] /)[0]!.split(" by ")[0]!;
+  const short = (label || "Picture").split(/[;.:] |, :/)[0]!;
   return short.length > 46 ? `${short.slice(0, 45)}…` : short;
 }
 

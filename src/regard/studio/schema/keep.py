@@ -55,3 +55,5 @@ class Recording(Answer):
     answers: list[RecordedAnswer]
     left_out: int = 0
     """Questions of a reader that are not answered, because the file would be too large."""
+    pages: dict[str, str] = Field(default_factory=dict)
+    """Of a site: for each view that is in it, the file."""
