@@ -23,6 +23,7 @@ from regard.studio.views import (
     passage,
     read,
     share,
+    states,
     steps,
     translate,
     whatif,
@@ -42,6 +43,7 @@ ROUTERS: tuple[Callable[[Models], APIRouter], ...] = (
     keep.router,
     read.router,
     share.router,
+    states.router,
     learn.router,
 )
 """What each view adds: a function from the open models to its verbs."""
