@@ -1,5 +1,5 @@
 // What page and studio send each other, made by `npm run types` from src/regard/studio/schema.
-// schema b3b6fbf58a2d51f4a63b36c9a0ff2c652ea47f1e9abb7fb43b030b754773e235
+// schema e705ce70aa1f32885e7b27ec3bc63f54a559b740b4b2b9f4b70ad4f809212a45
 
 export interface Verbs {
   overview: {
@@ -121,6 +121,10 @@ export interface Verbs {
   "share/pdf": {
     request: PictureFile;
     answer: PaperAnswer;
+  };
+  "states/near": {
+    request: StatesRequest;
+    answer: StatesAnswer;
   };
   "learn/frames": {
     request: CurveRequest;
@@ -337,6 +341,10 @@ export interface RowAnswer {
 export interface ChecksAnswer {
   occlusion: Packed | null;
   gradient: Packed | null;
+  /**
+   * Gradient × input with its sign: above zero where a source token speaks for the output, below where against.
+   */
+  signed: Packed | null;
   /**
    * The log-probability of each token if all attention to the source were uniform.
    */
@@ -1448,6 +1456,61 @@ export interface Mark {
  */
 export interface PaperAnswer {
   pdf: string;
+}
+/**
+ * A text, and the layer whose states are shown, by its index; the last where none is named.
+ */
+export interface StatesRequest {
+  model?: string;
+  text: string;
+  layer?: number | null;
+}
+/**
+ * The states of a text among those of others, and what is near to each of its own.
+ */
+export interface StatesAnswer {
+  layers: string[];
+  layer: number;
+  texts: string[];
+  /**
+   * Those of the text that was asked for first.
+   */
+  points: StatePoint[];
+  /**
+   * Of the variance, along each axis.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  shares: [number, number];
+  /**
+   * For each token of the text, nearest first; none of the text itself.
+   */
+  nearest: Neighbor[][];
+  /**
+   * Why there is nothing to show, where there is nothing.
+   */
+  skipped: string;
+}
+/**
+ * The state of a token, on the plane of the first two principal components.
+ */
+export interface StatePoint {
+  token: string;
+  /**
+   * The index of its text; 0 is the text that was asked for.
+   */
+  text: number;
+  position: number;
+  x: number;
+  y: number;
+}
+/**
+ * A state that is near, and the cosine of the angle.
+ */
+export interface Neighbor {
+  point: number;
+  cosine: number;
 }
 /**
  * The validations of a run that were not known yet.

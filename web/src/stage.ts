@@ -46,6 +46,8 @@ export interface StageOptions {
   actions?: (map: AttentionMap) => { text: string; href: string; title: string }[];
   /** What is chosen has changed: another map, layer, head, measure, row. */
   changed: () => void;
+  /** The hidden states of what is shown, in a panel. */
+  states?: () => HTMLElement;
   /** Rows are steps that can be played. */
   steps?: Steps | null;
   /** Of rounded maps, a row as it is; asks for it where it is not there yet, and calls `then`. */
@@ -92,6 +94,7 @@ export class AttentionStage {
   /** Show other maps; what the address has of them is chosen. */
   show(maps: AttentionMap[]): void {
     this.maps = maps;
+    fill(this.drawer);
     this.draw();
   }
 
@@ -279,6 +282,18 @@ export class AttentionStage {
         },
         "Numbers as a table",
       ),
+      this.options.states
+        ? h(
+            "button",
+            {
+              type: "button",
+              class: "button small",
+              "aria-pressed": String(state.get("open") === "states"),
+              onclick: () => this.set({ open: state.get("open") === "states" ? null : "states" }),
+            },
+            "Hidden states and what is near",
+          )
+        : null,
     );
   }
 
@@ -394,6 +409,11 @@ export class AttentionStage {
 
   private drawDrawer(): void {
     this.listed = null;
+    const { states } = this.options;
+    if (states && this.options.state.get("open") === "states") {
+      if (!this.drawer.querySelector(".scatter, [role=status]")) fill(this.drawer, states());
+      return;
+    }
     if (this.options.state.get("open") !== "table") return fill(this.drawer);
     const drawing = this.drawing(),
       large = Math.max(drawing.rows.length, drawing.columns.length) > 64;

@@ -46,6 +46,8 @@ class Attribution(NamedTuple):
     uniform: list[float] | None
     """Log-probability of each output with uniform weights; None where no layer attends from the outputs to the input,
     as in a Vision Transformer, which attends within the image."""
+    signed: Float[Tensor, "outputs ..."] | None = None
+    """The gradient with its sign, of translations: above zero where the token speaks for the output."""
 
 
 def attribute_translation(translator: Translator, source: Sequence[int], tokens: Sequence[int]) -> Attribution:
@@ -68,10 +70,12 @@ def attribute_translation(translator: Translator, source: Sequence[int], tokens:
     uniform = predict_with_uniform_weights(
         translator.network, lambda: predict(source_input[None])[0], layers=source_layers(translator.model)
     )
+    signed = _gradient_of_tokens(translator, source_input, target_input, torch.tensor(list(tokens), device=device))
     return Attribution(
         torch.cat([changes, torch.zeros_like(changes[:, :1])], dim=1).cpu(),
-        _gradient_of_tokens(translator, source_input, target_input, torch.tensor(list(tokens), device=device)),
+        signed.abs(),
         _chosen(uniform, tokens),
+        signed,
     )
 
 
@@ -91,7 +95,7 @@ def _gradient_of_tokens(
 
     with torch.no_grad():
         embedding = model.source(sources)
-    return gradient_times_input(predict, embedding).sum(-1).abs().cpu()
+    return gradient_times_input(predict, embedding).sum(-1).cpu()
 
 
 def attribute_answer(answerer: QuestionAnswerer, pixels: UInt8[Tensor, "3 height width"], question: str) -> Attribution:

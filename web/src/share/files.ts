@@ -73,7 +73,10 @@ export function svgText({ width, height, marks, background }: Drawing, { title, 
           s("path", { d: "M-1 7L7 -1", stroke: "#9aa1ab" }),
         )
       : null,
-    s("path", { d: `M${-margin} ${-margin}h${width + 2 * margin}v${height + 2 * margin}H${-margin}z`, fill: background }),
+    s("path", {
+      d: `M${-margin} ${-margin}h${width + 2 * margin}v${height + 2 * margin}H${-margin}z`,
+      fill: background,
+    }),
     drawn,
   );
   return new XMLSerializer().serializeToString(svg);

@@ -179,7 +179,9 @@ let pen: CanvasRenderingContext2D | null = null;
 function color(text: string): Color | null {
   const known = colors.get(text);
   if (known !== undefined) return known;
-  pen ??= new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true }) as unknown as CanvasRenderingContext2D;
+  pen ??= new OffscreenCanvas(1, 1).getContext("2d", {
+    willReadFrequently: true,
+  }) as unknown as CanvasRenderingContext2D;
   pen.clearRect(0, 0, 1, 1);
   pen.fillStyle = text;
   pen.fillRect(0, 0, 1, 1);

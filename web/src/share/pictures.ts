@@ -28,19 +28,21 @@ export function picturesIn(main: HTMLElement, shown: Shown | null): Picture[] {
   }
   const whole = main.querySelector(".card, .view") ?? main,
     names = new Map<string, number>();
-  return [...kept.map((element) => ({ name: nameOf(element), element })), { name: "The whole view", element: whole }].map(
-    ({ name, element }) => {
-      const count = (names.get(name) ?? 0) + 1;
-      names.set(name, count);
-      return { name: count > 1 ? `${name} (${count})` : name, element };
-    },
-  );
+  return [
+    ...kept.map((element) => ({ name: nameOf(element), element })),
+    { name: "The whole view", element: whole },
+  ].map(({ name, element }) => {
+    const count = (names.get(name) ?? 0) + 1;
+    names.set(name, count);
+    return { name: count > 1 ? `${name} (${count})` : name, element };
+  });
 }
 
 function nameOf(element: Element): string {
   const labelled = element.closest("[aria-label]") ?? element.querySelector("[aria-label]"),
     heading = element.closest(".panel, section, figure")?.querySelector("h2, h3");
-  const label = labelled && labelled.tagName !== "SECTION" ? labelled.getAttribute("aria-label")! : heading?.textContent;
+  const label =
+    labelled && labelled.tagName !== "SECTION" ? labelled.getAttribute("aria-label")! : heading?.textContent;
   const short = (label || "Picture").split(/[;.:] |, :/)[0]!;
   return short.length > 46 ? `${short.slice(0, 45)}…` : short;
 }
@@ -114,7 +116,9 @@ export class PicturePanel {
         this.host.live ? button("PDF", "For a paper: light colors, fonts embedded", () => this.pdf()) : null,
         steps && steps.count > 1 ? button("GIF", "All steps, one after another", () => this.gif()) : null,
       ),
-      this.host.live ? null : h("p", { class: "small dim" }, "A PDF is made by `regard studio`, not by a saved file."),
+      this.host.live
+        ? null
+        : h("p", { class: "small dim" }, "A PDF is made by `regard studio`, not by a saved file."),
       this.status,
     );
     this.showPreview();
@@ -174,7 +178,10 @@ export class PicturePanel {
     const svg = svgText(this.drawn(), this.about());
     fill(
       this.preview,
-      h("img", { src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`, alt: `Preview: ${this.chosen}` }),
+      h("img", {
+        src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`,
+        alt: `Preview: ${this.chosen}`,
+      }),
     );
   }
 

@@ -1,14 +1,17 @@
 // What the weights of a row are checked against.
 
 import type { ChecksAnswer, Packed } from "../api.ts";
-import { isExact, isMasked, shiftOf, stepMatrix, type AttentionMap, type Choice } from "../attention.ts";
+import { isExact, isMasked, namesOf, shiftOf, stepMatrix, type AttentionMap, type Choice } from "../attention.ts";
 import { h, visible } from "../dom.ts";
+import { legend, MatrixView } from "../draw/matrix.ts";
 import { uniformFacts, type Badge, type Fact } from "../facts.ts";
-import { at, kendall, number, rowOf, slice, unpack, unpackExact, type Matrix, type Tensor } from "../tensor.ts";
+import { at, kendall, largest, number, rowOf, slice, unpack, unpackExact, type Matrix, type Tensor } from "../tensor.ts";
+import { term } from "../terms.ts";
 
-export interface Checks extends Omit<ChecksAnswer, "occlusion" | "gradient" | "others"> {
+export interface Checks extends Omit<ChecksAnswer, "occlusion" | "gradient" | "signed" | "others"> {
   occlusion: Matrix | null;
   gradient: Matrix | null;
+  signed: Matrix | null;
   others: { name: string; weights: Tensor }[];
 }
 
@@ -18,6 +21,7 @@ export async function readChecks(answer: ChecksAnswer): Promise<Checks> {
     ...answer,
     occlusion: matrix(answer.occlusion),
     gradient: matrix(answer.gradient),
+    signed: matrix(answer.signed),
     others: await Promise.all(
       answer.others.map(async (one) => ({ name: one.name, weights: await unpack(one.weights) })),
     ),
@@ -181,5 +185,35 @@ export function comparison({ map, choice, query, checks }: Checked): HTMLElement
         ),
       ),
     ),
+  );
+}
+
+/** For and against: gradient × input with its sign, a row for each output token. */
+export function signedMap({ map, checks }: Pick<Checked, "map" | "checks">): HTMLElement | null {
+  if (!checks?.signed || map.id !== "cross") return null;
+  const view = new MatrixView({ height: () => 300 }),
+    maximum = largest(checks.signed.data);
+  const picture = {
+    matrix: checks.signed,
+    rows: namesOf(map.rows, false),
+    columns: namesOf(map.columns, false),
+    rowTitle: "output",
+    columnTitle: "source",
+    label: "Signed saliency",
+    signed: true,
+    maximum,
+  };
+  view.show(picture);
+  return h(
+    "div",
+    { class: "stack" },
+    h("h3", null, "Signed saliency ", term("saliency")),
+    h(
+      "p",
+      { class: "dim small" },
+      "Gradient × input with its sign: source tokens that speak for an output token (ember) and against it (teal).",
+    ),
+    view.element,
+    legend(picture),
   );
 }

@@ -13,6 +13,7 @@ import type { Host, Question, Verb } from "../host.ts";
 import { askPassage, hasPronoun } from "../passage.ts";
 import { AttentionStage } from "../stage.ts";
 import type { State } from "../state.ts";
+import { statesPanel } from "../states.ts";
 import { kendall, number } from "../tensor.ts";
 import { term, type TermName } from "../terms.ts";
 import { type View, type Wanted } from "../view.ts";
@@ -77,6 +78,7 @@ class Classify {
     this.text = state.get("text") || this.model.examples[0]?.text || "A good book, though too long.";
     this.stage = new AttentionStage({
       state,
+      states: () => statesPanel(host, { model: this.model.name, text: this.text }),
       height: () => Math.max(320, innerHeight - 260),
       changed: () => {},
       actions: () => [

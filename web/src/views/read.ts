@@ -12,6 +12,7 @@ import { askPassage, hasPronoun } from "../passage.ts";
 import { Steps } from "../playing.ts";
 import { AttentionStage, meaning } from "../stage.ts";
 import type { State } from "../state.ts";
+import { statesPanel } from "../states.ts";
 import { number, rowOf, slice, unpack, unpackExact } from "../tensor.ts";
 import { roomBelow, type View, type Wanted } from "../view.ts";
 
@@ -64,6 +65,7 @@ class Read {
     });
     this.stage = new AttentionStage({
       state,
+      states: () => statesPanel(host, { model: this.model.name, text: this.text }),
       height: () => roomBelow(this.stage.element.querySelector(".picture-box")!, 118),
       changed: () => this.drawRest(),
       steps: this.steps,

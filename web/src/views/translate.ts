@@ -11,9 +11,10 @@ import type { Host, Question } from "../host.ts";
 import { Steps } from "../playing.ts";
 import { AttentionStage, meaning } from "../stage.ts";
 import type { State } from "../state.ts";
+import { statesPanel } from "../states.ts";
 import { number, unpackExact } from "../tensor.ts";
 import { term } from "../terms.ts";
-import { checksOf, comparison, readChecks, type Checks } from "../translate/checks.ts";
+import { checksOf, comparison, readChecks, signedMap, type Checks } from "../translate/checks.ts";
 import { ExactRows } from "../translate/exact.ts";
 import { StepPanel } from "../translate/steps.ts";
 import { roomBelow, type View, type Wanted } from "../view.ts";
@@ -72,6 +73,7 @@ class Translate {
       changed: () => this.drawRest(),
       steps: this.steps,
       actions: (map) => this.actions(map),
+      states: () => statesPanel(host, this.sentence),
       exact: (map, choice, rows, then) => {
         const known = this.exact.get(map.id)!,
           result = known.read(rows, choice.layer, choice.head);
@@ -433,6 +435,7 @@ class Translate {
         map.id === "cross"
           ? comparison(checked)
           : h("p", { class: "dim small" }, "Leave-one-out and gradients are measured for cross-attention."),
+        signedMap(checked),
         isExact(map, choice)
           ? null
           : h(

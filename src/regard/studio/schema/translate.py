@@ -131,6 +131,8 @@ class ChecksAnswer(Answer):
 
     occlusion: Packed | None
     gradient: Packed | None
+    signed: Packed | None
+    """Gradient × input with its sign: above zero where a source token speaks for the output, below where against."""
     uniform: list[float] | None
     """The log-probability of each token if all attention to the source were uniform."""
     skipped: str

@@ -128,6 +128,7 @@ def _translate(opened: Opened, shown: Shown) -> Likely:
                 yield Question(verb="translate/row", body={**sentence, "tokens": tokens, "map": item.id, "row": row})
     for path in kept_paths(result.tree):
         yield Question(verb="translate/attention", body={**sentence, "tokens": path})
+    yield Question(verb="states/near", body=sentence)
 
 
 def kept_paths(tree: Sequence[Sequence[Node]]) -> list[list[int]]:
@@ -194,6 +195,7 @@ def _classify(opened: Opened, shown: Shown) -> Likely:
     for example in opened.about.examples:
         for verb in ("classify/read", "classify/maps", "passage/attention"):
             yield Question(verb=verb, body={**body, "text": example.text})
+    yield Question(verb="states/near", body=body)
 
 
 def _ask(opened: Opened, shown: Shown) -> Likely:

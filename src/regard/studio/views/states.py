@@ -97,7 +97,7 @@ def _write(
         layer=at,
         texts=texts,
         points=[
-            StatePoint(token=token, text=text, position=position, x=round(x, 5), y=round(y, 5))
+            StatePoint(token=token, text=text, position=position, x=round(x, 3), y=round(y, 3))
             for (text, position), token, (x, y) in zip(points, tokens, plane.coordinates.tolist(), strict=True)
         ],
         shares=plane.shares,

@@ -189,11 +189,16 @@ def check_output(translator: Translator, text: str, tokens: list[int]) -> Checks
     if longest > MAX_CHECKED or len(source.ids) < 3 or not tokens:
         reason = f"more than {MAX_CHECKED} tokens" if longest > MAX_CHECKED else "a single word"
         return ChecksAnswer(
-            occlusion=None, gradient=None, uniform=None, skipped=f"Not measured for {reason}.", others=[]
+            occlusion=None, gradient=None, signed=None, uniform=None, skipped=f"Not measured for {reason}.", others=[]
         )
     result = attribute_translation(translator, source.ids, tokens)
     return ChecksAnswer(
-        occlusion=pack(result.occlusion), gradient=pack(result.gradient), uniform=result.uniform, skipped="", others=[]
+        occlusion=pack(result.occlusion),
+        gradient=pack(result.gradient),
+        signed=None if result.signed is None else pack(result.signed),
+        uniform=result.uniform,
+        skipped="",
+        others=[],
     )
 
 
