@@ -10,12 +10,24 @@ export class State {
   private values = new URLSearchParams();
   private listeners = new Set<() => void>();
 
-  /** `pages`: of a site, the file of each view. */
-  constructor(private pages: Record<string, string> = {}) {
-    this.read();
+  /** `pages`: of a site, the file of each view; `begin`: the address of a file that is opened without one. */
+  constructor(
+    private pages: Record<string, string> = {},
+    begin = "",
+  ) {
+    this.read(location.hash.slice(1) || begin);
+    // A frame of a notebook has no address: what a link within it names is kept here alone.
+    if (location.protocol === "about:")
+      addEventListener("click", (event) => {
+        const address = (event.target as Element).closest?.("a[href^='#']")?.getAttribute("href");
+        if (!address || event.defaultPrevented) return;
+        event.preventDefault();
+        this.read(address.slice(1));
+        this.notify();
+      });
     addEventListener("hashchange", () => {
       const before = this.address();
-      this.read();
+      this.read(location.hash.slice(1));
       if (this.address() !== before) this.notify();
     });
   }
@@ -81,8 +93,8 @@ export class State {
     return `#${this.view}${this.values.size ? `?${this.values}` : ""}`;
   }
 
-  private read(): void {
-    const [view = "", values = ""] = location.hash.slice(1).split(/\?(.*)/s);
+  private read(address: string): void {
+    const [view = "", values = ""] = address.split(/\?(.*)/s);
     this.view = view;
     this.values = new URLSearchParams(values);
   }
