@@ -1,38 +1,131 @@
 // What page and studio send each other, made by `npm run types` from src/regard/studio/schema.
-// schema d4baa1bedc048d80b44efe750789f72d789ab191fdddd4aa2a959c26376bd360
+// schema d316cded30b17d712386e9766238e9b1046a330909c297b6e83b54bd6b1c18b6
 
 export interface Verbs {
-  overview: { request: {}; answer: Overview };
-  "translate/search": { request: SearchRequest; answer: SearchAnswer };
-  "translate/attention": { request: OutputRequest; answer: AttentionAnswer };
-  "translate/row": { request: RowRequest; answer: RowAnswer };
-  "translate/checks": { request: OutputRequest; answer: ChecksAnswer };
-  "steps/read": { request: ReadRequest; answer: Reading };
-  "steps/apart": { request: QueryRequest; answer: ApartAnswer };
-  "steps/maps": { request: HeadRequest; answer: HeadMaps };
-  "whatif/begin": { request: Sentence; answer: BeginAnswer };
-  "whatif/change": { request: ChangeRequest; answer: ChangeAnswer };
-  "whatif/another": { request: WeightsRequest; answer: WeightsAnswer };
-  "whatif/tokens": { request: Sentence; answer: TokensAnswer };
-  "whatif/label": { request: LabelRequest; answer: LabelAnswer };
-  "mechanisms/attend": { request: AttendRequest; answer: AttendAnswer };
-  "mechanisms/waves": { request: WavesRequest; answer: WavesAnswer };
-  "mechanisms/lookup": { request: LookupRequest; answer: LookupAnswer };
-  "compare/attention": { request: PairRequest; answer: PairAnswer };
-  "compare/measure": { request: NamesRequest; answer: LengthsAnswer };
-  "compare/lengths": { request: NamesRequest; answer: LengthsAnswer };
-  "compare/runs": { request: EmptyRequest; answer: RunsAnswer };
-  "compare/curve": { request: CurveRequest; answer: CurveAnswer };
-  "ask/picture": { request: PictureRequest; answer: PictureAnswer };
-  "ask/answer": { request: QuestionRequest; answer: VisionAnswer };
-  "ask/checks": { request: QuestionRequest; answer: PictureChecks };
-  "classify/read": { request: Sentence; answer: DecisionAnswer };
-  "classify/maps": { request: Sentence; answer: MapsAnswer };
-  "passage/attention": { request: Sentence; answer: PassageAnswer };
-  "keep/likely": { request: KeepRequest; answer: KeepAnswer };
-  "read/text": { request: TextRequest; answer: ReadAnswer };
-  "learn/frames": { request: CurveRequest; answer: FramesAnswer };
-  "learn/train": { request: EmptyRequest; answer: TrainAnswer };
+  overview: {
+    request: {};
+    answer: Overview;
+  };
+  "translate/search": {
+    request: SearchRequest;
+    answer: SearchAnswer;
+  };
+  "translate/attention": {
+    request: OutputRequest;
+    answer: AttentionAnswer;
+  };
+  "translate/row": {
+    request: RowRequest;
+    answer: RowAnswer;
+  };
+  "translate/checks": {
+    request: OutputRequest;
+    answer: ChecksAnswer;
+  };
+  "steps/read": {
+    request: ReadRequest;
+    answer: Reading;
+  };
+  "steps/apart": {
+    request: QueryRequest;
+    answer: ApartAnswer;
+  };
+  "steps/maps": {
+    request: HeadRequest;
+    answer: HeadMaps;
+  };
+  "whatif/begin": {
+    request: Sentence;
+    answer: BeginAnswer;
+  };
+  "whatif/change": {
+    request: ChangeRequest;
+    answer: ChangeAnswer;
+  };
+  "whatif/another": {
+    request: WeightsRequest;
+    answer: WeightsAnswer;
+  };
+  "whatif/tokens": {
+    request: Sentence;
+    answer: TokensAnswer;
+  };
+  "whatif/label": {
+    request: LabelRequest;
+    answer: LabelAnswer;
+  };
+  "mechanisms/attend": {
+    request: AttendRequest;
+    answer: AttendAnswer;
+  };
+  "mechanisms/waves": {
+    request: WavesRequest;
+    answer: WavesAnswer;
+  };
+  "mechanisms/lookup": {
+    request: LookupRequest;
+    answer: LookupAnswer;
+  };
+  "compare/attention": {
+    request: PairRequest;
+    answer: PairAnswer;
+  };
+  "compare/measure": {
+    request: NamesRequest;
+    answer: LengthsAnswer;
+  };
+  "compare/lengths": {
+    request: NamesRequest;
+    answer: LengthsAnswer;
+  };
+  "compare/runs": {
+    request: EmptyRequest;
+    answer: RunsAnswer;
+  };
+  "compare/curve": {
+    request: CurveRequest;
+    answer: CurveAnswer;
+  };
+  "ask/picture": {
+    request: PictureRequest;
+    answer: PictureAnswer;
+  };
+  "ask/answer": {
+    request: QuestionRequest;
+    answer: VisionAnswer;
+  };
+  "ask/checks": {
+    request: QuestionRequest;
+    answer: PictureChecks;
+  };
+  "classify/read": {
+    request: Sentence;
+    answer: DecisionAnswer;
+  };
+  "classify/maps": {
+    request: Sentence;
+    answer: MapsAnswer;
+  };
+  "passage/attention": {
+    request: Sentence;
+    answer: PassageAnswer;
+  };
+  "keep/likely": {
+    request: KeepRequest;
+    answer: KeepAnswer;
+  };
+  "read/text": {
+    request: TextRequest;
+    answer: ReadAnswer;
+  };
+  "learn/frames": {
+    request: CurveRequest;
+    answer: FramesAnswer;
+  };
+  "learn/train": {
+    request: EmptyRequest;
+    answer: TrainAnswer;
+  };
 }
 /**
  * What a page shows before anything is asked.
@@ -51,7 +144,7 @@ export interface Overview {
  */
 export interface ModelInfo {
   name: string;
-  kind: "translator" | "classifier" | "language" | "vision";
+  kind: "translator" | "aligner" | "classifier" | "language" | "vision";
   about: string;
   examples: Example[];
 }
@@ -111,7 +204,9 @@ export interface Side {
   /**
    * Words that were typed without their accents or case, and how they are read.
    */
-  read_as: { [k: string]: string };
+  read_as: {
+    [k: string]: string;
+  };
   /**
    * Words that the model does not know: it reads one and the same token instead of each.
    */
@@ -270,7 +365,9 @@ export interface Reading {
    */
   generates: boolean;
   text: string;
-  read_as: { [k: string]: string };
+  read_as: {
+    [k: string]: string;
+  };
   target: string | null;
   /**
    * The one that is shown first.
@@ -910,7 +1007,9 @@ export interface NamesRequest {
  * What is known of some models on the same sentences.
  */
 export interface LengthsAnswer {
-  results: { [k: string]: Measured };
+  results: {
+    [k: string]: Measured;
+  };
   progress: Measuring | null;
   error: string | null;
 }
@@ -925,7 +1024,9 @@ export interface Measured {
    * Where the figures come from.
    */
   source: string;
-  scores: { [k: string]: number };
+  scores: {
+    [k: string]: number;
+  };
   bins: Bin[];
 }
 /**
@@ -940,7 +1041,9 @@ export interface Bin {
   /**
    * By the name of the measure: BLEU, chrF.
    */
-  scores: { [k: string]: Interval };
+  scores: {
+    [k: string]: Interval;
+  };
 }
 /**
  * A figure with its 95 % interval.
@@ -992,7 +1095,9 @@ export interface CurveAnswer {
   run: string;
   state: "finished" | "going" | "stopped" | "begun";
   steps: number | null;
-  lines: { [k: string]: number | boolean | string | null }[];
+  lines: {
+    [k: string]: number | boolean | string | null;
+  }[];
   offset: number;
   file: string;
   /**
@@ -1219,7 +1324,9 @@ export interface KeepRequest {
  */
 export interface Question {
   verb: string;
-  body: { [k: string]: unknown };
+  body: {
+    [k: string]: unknown;
+  };
 }
 /**
  * What a file of it holds besides, most wanted first, as far as `max_bytes` reach.
@@ -1333,7 +1440,9 @@ export interface TrainAnswer {
  */
 export interface RecordedAnswer {
   verb: string;
-  body: { [k: string]: unknown };
+  body: {
+    [k: string]: unknown;
+  };
   answer?: unknown;
   refusal?: string | null;
 }

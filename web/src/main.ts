@@ -179,7 +179,7 @@ function missing(view: View): boolean {
   return !view.always && view.kinds.length > 0 && !modelOf(view);
 }
 
-const COMMANDS: Record<ModelInfo["kind"], { needs: string; command: string; time: string }> = {
+const COMMANDS: Record<Exclude<ModelInfo["kind"], "aligner">, { needs: string; command: string; time: string }> = {
   translator: {
     needs: "a translator",
     command: "regard train --data builtin:es-en --out runs/es-en\nregard studio runs/es-en",
@@ -207,7 +207,7 @@ const COMMANDS: Record<ModelInfo["kind"], { needs: string; command: string; time
 
 function absent(view: View): HTMLElement {
   const { preparing: busy, waiting } = host.overview,
-    { needs, command, time } = COMMANDS[view.kinds[0]!];
+    { needs, command, time } = COMMANDS[view.kinds[0] as keyof typeof COMMANDS];
   if (busy && view.kinds.includes("translator")) {
     learning = new Learning(host, state, "bahdanau");
     return h(
