@@ -1,5 +1,5 @@
 // What page and studio send each other, made by `npm run types` from src/regard/studio/schema.
-// schema d316cded30b17d712386e9766238e9b1046a330909c297b6e83b54bd6b1c18b6
+// schema 4dd3face64a3a299cf1c3e909460eb846ce1d837d62286cdc3f0b7a8c729eaba
 
 export interface Verbs {
   overview: {
@@ -138,6 +138,10 @@ export interface Overview {
    */
   waiting: string[];
   preparing: Preparing | null;
+  /**
+   * Whether a run that is open goes on: its model will be another one.
+   */
+  training?: boolean;
 }
 /**
  * A model that is open.

@@ -24,7 +24,7 @@ _TRIES = 20
 
 def studio(
     folders: Annotated[
-        list[Path] | None, typer.Argument(metavar="MODEL", help="Model or run folders; else a small one is trained.")
+        list[Path] | None, typer.Argument(metavar="MODEL", help="Model or run folders, or names of shipped models; else all of those.")
     ] = None,
     port: Annotated[int | None, typer.Option(help="The port; else 8765 or the next that is free.")] = None,
     as_typed: AsTyped = False,
@@ -35,7 +35,8 @@ def studio(
 
     Example: `regard studio runs/demo/bahdanau`
 
-    Without a model the studio trains a small translator in under a minute, and keeps it for the next time. Ctrl-C ends.
+    Without a model the studio opens those that come with the package; where none does, it trains a small translator in
+    under a minute, and keeps it for the next time. Ctrl-C ends.
     """
     from regard.studio.connections import make_server
     from regard.studio.server import create_app
@@ -82,15 +83,24 @@ def _has_screen() -> bool:
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
+def _folder(path: Path) -> Path:
+    """Give a folder as it was named, or that of the shipped model of that name."""
+    from regard.pretrained.shipped import shipped_folder
+
+    return path if path.exists() else shipped_folder(path) or path
+
+
 def _open(folders: list[Path], device: str, *, respell: bool) -> "Models":
+    from regard.pretrained.shipped import MODELS, shipped_names
     from regard.studio.models import Models
     from regard.studio.preparing import Preparation, cache_folder
     from regard.tasks.load import load
     from regard.training.group import pick_device
 
     load_there = partial(load, device=pick_device(device, argument="device"), respell=respell)
-    if folders:
-        return Models(folders, load=load_there)
+    shipped = [MODELS / name for name in shipped_names()]
+    if folders or shipped:
+        return Models([_folder(path) for path in folders] or shipped, load=load_there)
     models = Models(preparation=Preparation(cache_folder()).start(), load=load_there)
     models.refresh()
     if models.preparation is not None:
