@@ -10,6 +10,7 @@ import { preparing } from "./preparing.ts";
 import { FrozenHost, readRecorded } from "./recording.ts";
 import { Saving } from "./saving.ts";
 import { State } from "./state.ts";
+import { Tour } from "./tour.ts";
 import type { Shown, View } from "./view.ts";
 import { VIEWS } from "./views.ts";
 
@@ -36,6 +37,8 @@ const opener = h("button", {
   onclick: () => openMenu(!menu.classList.contains("open")),
 });
 let shown: Shown | void;
+let tour: Tour | null = null;
+const tourLink = h("span", { class: "drop-box" });
 /** Whether models that are being trained are asked about. */
 let asking = false;
 /** The map that forms while a first model is trained. */
@@ -60,7 +63,7 @@ fill(
     ),
     opener,
     menu,
-    h("div", { class: "top-buttons" }, saving ? share(saving) : null, themeButton()),
+    h("div", { class: "top-buttons" }, tourLink, saving ? share(saving) : null, themeButton()),
   ),
   main,
 );
@@ -151,6 +154,16 @@ function mount(): void {
   if (missing(view)) fill(body, absent(view));
   else shown = view.render(body, host, state);
   saving?.show(view.id, shown ?? null);
+  void guide();
+}
+
+/** Show the step of the tour that the address names. */
+async function guide(): Promise<void> {
+  if (!tour || (!tourLink.firstChild && host.live)) fill(tourLink, (tour = new Tour(host, state)).link());
+  const element = state.get("tour") ? await tour.show() : null;
+  document.body.classList.toggle("touring", element !== null);
+  root.querySelector(".guide")?.remove();
+  if (element) root.append(element);
 }
 
 /** Where a visitor begins: Translate, unless only models of other kinds are open. */
