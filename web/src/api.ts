@@ -1,5 +1,5 @@
 // What page and studio send each other, made by `npm run types` from src/regard/studio/schema.
-// schema e705ce70aa1f32885e7b27ec3bc63f54a559b740b4b2b9f4b70ad4f809212a45
+// schema 15a9f5ae3b2fda99f59a2408ef83c6512ad34e3be12e74f3e24a5e6f5d8a28af
 
 export interface Verbs {
   overview: {
@@ -146,6 +146,10 @@ export interface Overview {
    */
   waiting: string[];
   preparing: Preparing | null;
+  /**
+   * Whether a run that is open goes on: its model will be another one.
+   */
+  training?: boolean;
 }
 /**
  * A model that is open.

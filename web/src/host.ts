@@ -28,7 +28,7 @@ export interface Host {
   requests<V extends Verb>(verb: V): Verbs[V]["request"][];
 }
 
-const NOTHING: Overview = { version: "", models: [], waiting: [], preparing: null };
+const NOTHING: Overview = { version: "", models: [], waiting: [], preparing: null, training: false };
 
 export class LiveHost implements Host {
   readonly live = true;

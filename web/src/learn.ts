@@ -2,8 +2,8 @@
 // run goes, new ones come by themselves.
 
 import type { AlignedSample, Frame, FramesAnswer, RunState } from "./api.ts";
-import { setSlider, slider } from "./controls.ts";
-import { fill, h, visible } from "./dom.ts";
+import { keepingFocus, setSlider, slider } from "./controls.ts";
+import { fill, h, visible, type Child } from "./dom.ts";
 import { describeCell, legend, MatrixView, type MatrixPicture } from "./draw/matrix.ts";
 import { factList } from "./facts.ts";
 import type { Host, Question } from "./host.ts";
@@ -42,6 +42,8 @@ export class Learning {
     private host: Host,
     private state: State,
     run: string,
+    /** Where another run is chosen. */
+    private chooser: Child = null,
   ) {
     this.run = { run, state: "begun", steps: null };
     this.matrix = new MatrixView({
@@ -56,7 +58,7 @@ export class Learning {
     });
     this.parts.picture.append(this.matrix.element);
     this.parts.told.append(this.readout);
-    this.element.append(h("p", { class: "dim", role: "status" }, "Waiting for the first validation…"));
+    fill(this.element, chooser, h("p", { class: "dim", role: "status" }, "Waiting for the first validation…"));
     void this.ask();
   }
 
@@ -88,7 +90,19 @@ export class Learning {
     this.run = { run, state, steps };
     this.frames = (answer.anew ? [] : this.frames).concat(answer.frames.filter((one) => one.samples.length));
     this.known = { offset: answer.offset, file: answer.file };
-    if (this.frames.length && (this.frames.length !== before || answer.anew)) this.draw();
+    if (this.frames.length && (this.frames.length !== before || answer.anew))
+      keepingFocus(this.element, () => this.draw());
+    else if (!this.frames.length && !answer.more && (state === "finished" || state === "stopped"))
+      fill(
+        this.element,
+        this.chooser,
+        h(
+          "p",
+          { class: "panel" },
+          `${visible(run)} has kept no attention weights: its task has no cross-attention, or it ended before its ` +
+            "first validation. Its curves are below.",
+        ),
+      );
     const next = { run: this.run.run, ...this.known };
     if (answer.more && this.host.knows("learn/frames", next)) return void this.ask();
     if (this.host.live && (state === "going" || state === "begun"))
@@ -139,7 +153,7 @@ export class Learning {
     );
     fill(
       this.parts.bar,
-      h("div", { class: "map-title" }, h("h2", null, "Cross-attention, as it forms"), term("cross")),
+      h("div", { class: "map-title" }, this.chooser, h("h2", null, "Cross-attention, as it forms"), term("cross")),
       h(
         "div",
         { class: "map-buttons" },

@@ -10,13 +10,14 @@ import { preparing } from "./preparing.ts";
 import { FrozenHost, readRecorded } from "./recording.ts";
 import { Saving } from "./saving.ts";
 import { State } from "./state.ts";
+import { Tour } from "./tour.ts";
 import type { Shown, View } from "./view.ts";
 import { VIEWS } from "./views.ts";
 
 /** Milliseconds between two questions whether a model is there by now. */
 const OFTEN = 500,
   SELDOM = 2500;
-const NOTHING = { version: "", models: [], waiting: [], preparing: null };
+const NOTHING = { version: "", models: [], waiting: [], preparing: null, training: false };
 
 const root = document.getElementById("studio")!;
 let damaged = false;
@@ -35,6 +36,10 @@ const opener = h("button", {
   onclick: () => openMenu(!menu.classList.contains("open")),
 });
 let shown: Shown | void;
+let tour: Tour | null = null;
+const tourLink = h("span", { class: "drop-box" });
+/** Whether models that are being trained are asked about. */
+let asking = false;
 /** The map that forms while a first model is trained. */
 let learning: Learning | null = null;
 
@@ -57,7 +62,7 @@ fill(
     ),
     opener,
     menu,
-    h("div", { class: "top-buttons" }, share(saving), themeButton()),
+    h("div", { class: "top-buttons" }, tourLink, share(saving), themeButton()),
   ),
   main,
 );
@@ -84,16 +89,20 @@ async function begin(): Promise<void> {
       fill(main, h("p", { class: "alert", role: "alert" }, (error as Error).message));
       return;
     }
-    if (host.overview.preparing || host.overview.waiting.length) void wait();
+    addEventListener("training", () => void wait());
+    void wait();
   }
   mount();
 }
 
-/** Ask again while a model is being trained, and draw the view once it is there. */
+/** Ask again while a model is being trained, and draw the view once it is there; any other is offered. */
 async function wait(): Promise<void> {
-  while (host.overview.preparing || host.overview.waiting.length) {
+  if (asking) return;
+  const names = () => host.overview.models.map((one) => one.name);
+  const busy = ({ preparing, waiting, training } = host.overview) => preparing || waiting.length || training;
+  for (asking = true; busy();) {
     await new Promise((resolve) => setTimeout(resolve, host.overview.preparing ? OFTEN : SELDOM));
-    const before = host.overview.models.map((one) => one.name + one.about).join("\n");
+    const before = names();
     try {
       host.overview = await host.ask("overview", {});
     } catch (error) {
@@ -101,11 +110,28 @@ async function wait(): Promise<void> {
     }
     const waiting = main.querySelector<HTMLElement>("[data-preparing]"),
       absent = main.querySelector("[data-absent]");
-    if (host.overview.preparing?.error && !waiting) return;
-    if (host.overview.models.map((one) => one.name + one.about).join("\n") !== before && (waiting || absent)) mount();
+    const fresh = host.overview.models.find((one) => !before.includes(one.name));
+    if (fresh && (waiting || absent)) mount();
+    else if (fresh) offer(fresh);
     else if (waiting && host.overview.preparing) fill(waiting, preparing(host.overview.preparing));
-    if (host.overview.preparing?.error) return;
+    if (host.overview.preparing?.error) break;
   }
+  asking = false;
+}
+
+/** A model that training has made: it is opened only when the visitor wants. */
+function offer(model: ModelInfo): void {
+  const view = views.find((one) => one.kinds.includes(model.kind));
+  if (!view) return;
+  const close = () => box.remove();
+  const box = h(
+    "p",
+    { class: "offer", role: "status" },
+    `${model.name} is trained. `,
+    h("a", { href: state.link(view.id, { model: model.name }), onclick: close }, `Open it in ${view.title}`),
+    h("button", { type: "button", class: "button small", "aria-label": "Close", onclick: close }, "×"),
+  );
+  root.append(box);
 }
 
 function mount(): void {
@@ -127,6 +153,16 @@ function mount(): void {
   if (missing(view)) fill(body, absent(view));
   else shown = view.render(body, host, state);
   saving.show(view.id, shown ?? null);
+  void guide();
+}
+
+/** Show the step of the tour that the address names. */
+async function guide(): Promise<void> {
+  if (!tour || (!tourLink.firstChild && host.live)) fill(tourLink, (tour = new Tour(host, state)).link());
+  const element = state.get("tour") ? await tour.show() : null;
+  document.body.classList.toggle("touring", element !== null);
+  root.querySelector(".guide")?.remove();
+  if (element) root.append(element);
 }
 
 /** Where a visitor begins: Translate, unless only models of other kinds are open. */

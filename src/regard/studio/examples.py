@@ -20,6 +20,11 @@ class Example(NamedTuple):
 
 EXAMPLES: dict[str, tuple[Example, ...]] = {
     "builtin:es-en": (
+        Example(
+            "Mi hermana compró una casa pequeña en la ciudad",
+            "adjective and noun change places",
+            "My sister bought a small house in the city",
+        ),
         Example("Yo soy de Canadá", "from the lectures", "I am from Canada"),
         Example("¿Me puedes traer un tenedor?", "from the lectures", "Can you bring me a fork?"),
         Example("A Elena le gustan las playas", "many to one", "Elena likes beaches"),

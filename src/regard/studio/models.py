@@ -1,6 +1,7 @@
 """The models that a studio has open: each loaded once, used by one visitor at a time."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -31,6 +32,8 @@ from regard.tasks.translation.model import Translator
 from regard.training.run_folder import RunFolder
 
 Thing = TypeVar("Thing")
+QUIET = 180.0
+"""Seconds without a line after which a run counts as stopped."""
 
 
 class Opened(NamedTuple):
@@ -181,6 +184,7 @@ class Models:
             models=[item.about for item in self.all()],
             waiting=[name for name in list(self.folders) if name not in self._opened],
             preparing=self.preparation.progress() if self.preparation else None,
+            training=any(item.step is not None and goes_on(item.folder) for item in self.all()),
         )
 
 
@@ -220,6 +224,14 @@ def unfinished_step(path: Path) -> int | None:
     """Give the step of the best model so far, where that is what a run's folder holds; `open_model` loads it, too."""
     run = RunFolder(path)
     return run.best_step() if not (path / CONFIG).is_file() and (run.best / CONFIG).is_file() else None
+
+
+def goes_on(path: Path) -> bool:
+    """Return whether a run has written figures within the last minutes."""
+    try:
+        return time.time() - RunFolder(path).metrics.stat().st_mtime < QUIET
+    except OSError:
+        return False
 
 
 def _models_of(path: Path) -> tuple[Path, Path]:

@@ -1,6 +1,5 @@
 """The models a studio has open."""
 
-import json
 import re
 import shutil
 import threading
@@ -16,6 +15,7 @@ from regard.tasks.classification.model import Classifier
 from regard.tasks.images.model import ImageClassifier
 from regard.tasks.translation.model import Translator
 from regard.training.run_folder import STEP, RunFolder
+from unit.studio.strangers import make_strangers
 from unit.studio.visiting import ask, visitor
 
 
@@ -42,25 +42,31 @@ def test_a_name_finds_its_model_and_no_other(models):
         models.find("", ImageClassifier)
 
 
-KINDS = "a translator, a language model, a text classifier, an image classifier, a question answerer or a captioner"
-
-
-@pytest.mark.parametrize(
-    ("config", "holds", "advice"),
-    [
-        (
-            {"model_type": "gpt2"},
-            "a Hugging Face model",
-            'Inspect it in a page of its own: regard inspect {path} "text" --out page.html.',
-        ),
-        ({"a": 1}, "a config.json that does not say what it is for", "Train one: regard train."),
-    ],
+KINDS = (
+    "a translator, a language model, a text classifier, an image classifier, a question answerer, a captioner or an "
+    "aligner"
 )
-def test_a_folder_that_regard_did_not_write_is_told_what_opens_it(tmp_path, config, holds, advice):
-    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    message = f"The studio opens folders that regard wrote, of {KINDS}; {tmp_path} holds {holds}. {advice}"
-    with pytest.raises(DataError, match=f"^{re.escape(message.format(path=tmp_path))}$"):
+
+
+def test_a_folder_that_holds_no_known_model_is_refused_with_what_is_opened(tmp_path):
+    (tmp_path / "config.json").write_text('{"a": 1}', encoding="utf-8")
+    message = (
+        f"The studio opens folders that regard wrote, of {KINDS}, and those of Hugging Face; {tmp_path} holds a "
+        "config.json that does not say what it is for. Train one: regard train."
+    )
+    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         Models([tmp_path])
+
+
+def test_folders_of_hugging_face_open_as_what_they_are(tmp_path):
+    made = make_strangers(tmp_path)
+    models = Models(list(made.values()))
+    assert {one.name: one.kind for one in models.all()} == {
+        "bert": "language",
+        "gpt2": "language",
+        "bart": "language",
+        "vit": "vision",
+    }
 
 
 def test_one_visitor_at_a_time_has_a_model(models):

@@ -23,7 +23,6 @@ export const view: View = {
 
 class Learn {
   readonly element = h("div", { class: "stack" });
-  private top = h("div");
   private map = h("div");
   private curves = h("div");
   private learning: Learning | null = null;
@@ -34,7 +33,7 @@ class Learn {
     private host: Host,
     private state: State,
   ) {
-    this.element.append(this.top, this.map, this.curves);
+    this.element.append(this.map, this.curves);
   }
 
   end(): void {
@@ -70,13 +69,17 @@ class Learn {
   }
 
   private show(runs: RunState[]): void {
+    const translates = (name: string) =>
+      this.host.overview.models.some((one) => one.name === name && one.kind === "translator");
     const run =
-      runs.find((one) => one.run === this.state.get("run")) ?? runs.find((one) => one.state === "going") ?? runs[0]!;
+      runs.find((one) => one.run === this.state.get("run")) ??
+      runs.find((one) => one.state === "going") ??
+      runs.find((one) => translates(one.run)) ??
+      runs[0]!;
     const known = runs.filter(
       (one) => this.host.live || this.host.requests("learn/frames").some((body) => body.run === one.run),
     );
-    fill(
-      this.top,
+    const chooser =
       known.length > 1
         ? select(
             "Run",
@@ -85,12 +88,13 @@ class Learn {
             (name) => {
               this.state.set({ run: name, step: null, sentence: null });
               this.show(runs);
+              this.map.querySelector("select")?.focus();
             },
+            { quiet: true },
           )
-        : null,
-    );
+        : null;
     this.learning?.end();
-    this.learning = new Learning(this.host, this.state, run.run);
+    this.learning = new Learning(this.host, this.state, run.run, chooser);
     fill(this.map, this.learning.element);
   }
 
@@ -105,6 +109,8 @@ class Learn {
         onclick: async () => {
           button.disabled = true;
           await this.host.ask("learn/train", {}).catch(() => null);
+          this.host.overview = await this.host.ask("overview", {});
+          dispatchEvent(new Event("training"));
           if (!this.ended) void this.begin();
         },
       },

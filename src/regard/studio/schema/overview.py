@@ -43,3 +43,5 @@ class Overview(Answer):
     waiting: list[str]
     """Runs that have no model yet: each is opened once it is there."""
     preparing: Preparing | None
+    training: bool = False
+    """Whether a run that is open goes on: its model will be another one."""

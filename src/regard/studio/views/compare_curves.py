@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 from regard.errors import DataError
 from regard.files import read_toml
 from regard.models.folder import CONFIG
-from regard.studio.models import Models
+from regard.studio.models import QUIET, Models
 from regard.studio.preparing import SYSTEM
 from regard.studio.schema.compare import CurveAnswer, RunState
 from regard.tasks.evaluation.held_out import run_of
@@ -18,8 +18,6 @@ from regard.training.run_folder import RunFolder
 
 PORTION = 256 * 2**10
 """Bytes read at once."""
-QUIET = 180.0
-"""Seconds without a line after which a run counts as stopped."""
 
 
 def run_folders(models: Models) -> dict[str, RunFolder]:
