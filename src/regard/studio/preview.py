@@ -144,9 +144,12 @@ def _draw(figure: Figure, drawn: Drawn) -> None:
 def _maps(recording: Recording) -> Iterator[Drawn]:
     """Give the maps of what is shown, in the order of the answers."""
     picture: Image.Image | None = None
+    keys: dict[str, list[str]] = {}
     for item in recording.answers:
         answer = item.answer if isinstance(item.answer, dict) else {}
         match item.verb:
+            case "steps/read":
+                keys = {layer["name"]: layer["keys"] for layer in answer.get("layers", [])}
             case "ask/picture" if "," in str(answer.get("picture", "")):
                 picture = Image.open(io.BytesIO(base64.b64decode(answer["picture"].partition(",")[2]))).convert("RGB")
             case "ask/answer" if picture is not None and (answer.get("weights") or answer.get("maps")):
@@ -156,7 +159,7 @@ def _maps(recording: Recording) -> Iterator[Drawn]:
                 for one in answer.get("maps", []):
                     yield _named(unpacked(one["weights"]).mean(0), one["queries"], one["keys"])
             case "steps/apart" if "weights" in answer:
-                yield _named(unpacked(answer["weights"]).reshape(1, -1), [""], answer.get("keys_named", []))
+                yield _named(unpacked(answer["weights"]).reshape(1, -1), [""], keys.get(item.body.get("layer", ""), []))
             case _:
                 held = answer.get("attention", answer)
                 if isinstance(held, dict) and held.get("maps") and "source" in held:

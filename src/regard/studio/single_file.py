@@ -54,6 +54,7 @@ def site_page(recording: Recording, about: About, *, before: str = "") -> str:
         {
             '<script type="module" src="studio.js"></script>': (f'{data}<script defer src="studio.js"></script>'),
             TITLE: f'<meta http-equiv="Content-Security-Policy" content="{policy}">{head(about)}',
+            "</head>": '<link rel="stylesheet" href="site.css"></head>',
             '<div id="studio">': f'{before}<div id="studio">',
         }
     )

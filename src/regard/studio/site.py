@@ -39,6 +39,40 @@ STOPS = {
 """What a visitor of the tour is asked to do at each stop."""
 
 
+STYLE = """\
+.tour {
+  display: flex;
+  flex-wrap: wrap;
+  gap: 0.3rem 0.8rem;
+  padding: 0.5rem 1.6rem;
+  background: var(--accent-soft);
+  font-size: 0.9rem;
+}
+.tour span {
+  flex: 1 1 20rem;
+}
+.site {
+  max-width: 70rem;
+  margin: 0 auto;
+  padding: 2rem 1.2rem;
+}
+.site ol {
+  list-style: none;
+  display: grid;
+  grid-template-columns: repeat(auto-fill, minmax(19rem, 1fr));
+  gap: 1.4rem;
+  margin: 1.4rem 0;
+}
+.site img {
+  width: 100%;
+  height: auto;
+  border: 1px solid var(--line);
+  border-radius: 10px;
+}
+"""
+"""Of what a site has beside the views."""
+
+
 class Stop(NamedTuple):
     """A page of the site."""
 
@@ -86,8 +120,9 @@ def export_site(
         (folder / name).write_bytes(read_static(name))
         written.append(folder / name)
     write_text(folder / "index.html", _index(stops))
+    write_text(folder / "site.css", STYLE)
     shutil.copyfile(folder / f"{names[0]}.png", folder / "preview.png")
-    return [*written, folder / "index.html", folder / "preview.png"]
+    return [*written, *(folder / name for name in ("index.html", "site.css", "preview.png"))]
 
 
 def _recorders(models: Models, text: str, watch: Watch) -> Iterator[tuple[str, Callable[[], Recording]]]:
@@ -153,8 +188,9 @@ def _index(stops: Sequence[Stop]) -> str:
         '<meta name="color-scheme" content="light dark">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'self' file:; "
         "img-src 'self' file: data:\">"
-        f'{head(about)}<link rel="icon" href="data:,"><link rel="stylesheet" href="studio.css"></head>'
-        f'<body><main class="site"><h1>{escape(first.title)}</h1>'
+        f'{head(about)}<link rel="icon" href="data:,"><link rel="stylesheet" href="studio.css">'
+        '<link rel="stylesheet" href="site.css"></head>'
+        f'<body><main class="site"><h1>What the model attends to</h1>'
         f"<p>Every number on these pages is the model's own. Begin the tour, or open any view.</p>"
         f'<ol>{cards}</ol><p class="dim small">Made by regard studio {version}.</p></main></body></html>\n'
     )
