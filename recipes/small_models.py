@@ -46,7 +46,7 @@ SMALL = {
         task="questions",
         arguments=(
             *("--preset", "small", "--data", "builtin:simple-shapes"),
-            *("--set", "data.scenes=8000", "--set", "train.steps=1900"),
+            *("--set", "data.scenes=8000", "--set", "train.steps=1900", "--set", "train.minutes=30"),
         ),
         description="questions about drawn shapes: color, shape, count, position",
         note=(
@@ -97,7 +97,7 @@ def ship(name: str, work: Path) -> None:
         description=small.description,
         license=LICENSE,
         credit=CREDIT,
-        figures={"accuracy": f"{100 * figures[small.figure]:.1f} %"},
+        figures={"accuracy": f"{100 * figures[small.figure]:.2f} %"},
     )
     print(f"{name}: {model.num_bytes / 1e6:.2f} MB, {model.figures}")
 
