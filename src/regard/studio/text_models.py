@@ -251,12 +251,17 @@ class HuggingFaceModel(TextModel):
         return sorted(((str(names.get(index, index)), chance) for index, chance in enumerate(chances)), key=_second)
 
     def side(self, ids: Sequence[int], text: str = "") -> tuple[Spelling, list[int]]:
-        """Give tokens as they are spelled."""
+        """Give tokens as they are spelled; those that are not known as they were typed."""
         special = set(self.tokenizer.all_special_ids)
         decode = partial(self.tokenizer.decode, clean_up_tokenization_spaces=False)
         tokens = [self.piece(item) for item in ids]
         unknown = self.tokenizer.unk_token_id
         missing = [index for index, token in enumerate(ids) if token == unknown and unknown not in self.ends]
+        if missing and text and self.tokenizer.is_fast:
+            spans = self.tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
+            for index in missing:
+                start, end = spans[index] if index < len(spans) else (0, 0)
+                tokens[index] = text[start:end] or tokens[index]
         return Spelling(ids=list(ids), tokens=tokens, special=special, decode=decode), missing
 
     def piece(self, token: int) -> str:

@@ -1,6 +1,5 @@
-// Weights over the positions of a picture: the picture in pale gray, ink where it is attended to. Pointing or the
-// arrow keys
-// give the number of a position.
+// Weights over the positions of a picture: the picture in pale gray, or on a dark page in dark gray with light and dark
+// exchanged; ink where it is attended to. Pointing or the arrow keys give the number of a position.
 
 import { h, s, unique } from "../dom.ts";
 import { at, number, type Matrix } from "../tensor.ts";
@@ -168,7 +167,7 @@ export function paintOver(
       const position = 4 * (y * canvas.width + x),
         data = pixels.data;
       const light = (data[position]! + data[position + 1]! + data[position + 2]!) / 3;
-      const gray = dark ? 14 + 0.38 * light : 102 + 0.6 * light;
+      const gray = dark ? 22 + 0.4 * (255 - light) : 102 + 0.6 * light;
       const value = at(matrix, row, Math.floor((x * matrix.columns) / canvas.width)) / maximum;
       const share = Math.min(Math.abs(value), 1),
         ink = signed && value < 0 ? OTHER : INK;
@@ -195,7 +194,7 @@ function sheet(
 }
 
 function legend({ maximum, meaning, signed }: Overlay): HTMLElement {
-  const gray = isDark() ? [70, 70, 70] : [220, 220, 220];
+  const gray = isDark() ? [22, 22, 22] : [220, 220, 220];
   const steps = Array.from({ length: 24 }, (_, i) => {
     const value = signed ? (i / 23) * 2 - 1 : i / 23,
       share = Math.abs(value),

@@ -312,7 +312,7 @@ class Ask {
         },
         asks
           ? [h("label", { for: id, class: "hidden-caption" }, "Question"), input]
-          : h("p", { class: "result" }, this.model.about.split("(")[0]!.replace(/([a-z])([A-Z])/g, "$1 $2")),
+          : h("p", { class: "result" }, visible(this.model.name)),
         h(
           "div",
           { class: "ask-buttons" },
@@ -467,7 +467,10 @@ class Ask {
     if (answer.weights) {
       const matrix = wordMap(answer.weights, this.choice),
         count = matrix.rows * matrix.columns;
-      const word = this.choice.word < 0 ? "the mean of all words" : `“${visible(answer.words[this.choice.word]!)}”`;
+      const word =
+        this.choice.word < 0 && answer.words.length > 1
+          ? "the mean of all words"
+          : `“${visible(answer.words[Math.max(this.choice.word, 0)]!)}”`;
       const meaning = whole
         ? "up to the largest weight of this map"
         : count > FULL
@@ -574,10 +577,16 @@ class Ask {
       h(
         "div",
         { class: "map-bar" },
-        h("h2", null, named("cross", weights ? "Cross-attention over the picture" : "Over the picture")),
+        h(
+          "h2",
+          null,
+          weights && answer.task === "labels"
+            ? named("self", "Self-attention: what the label is read from")
+            : named("cross", weights ? "Cross-attention over the picture" : "Over the picture"),
+        ),
         h("div", { class: "map-buttons" }, controls),
       ),
-      weights ? this.words(weights, shown.maximum) : null,
+      weights && answer.words.length > 1 ? this.words(weights, shown.maximum) : null,
       overlay({
         picture: this.image,
         ...shown,

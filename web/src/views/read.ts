@@ -17,6 +17,8 @@ import { number, rowOf, slice, unpack, unpackExact } from "../tensor.ts";
 import { roomBelow, type View, type Wanted } from "../view.ts";
 
 const FIRST_TEXT = "The cat sat on the mat and";
+/** Words that an encoder-decoder outputs before anything is asked of it. */
+const FIRST_WORDS = 12;
 
 export const view: View = {
   id: "read",
@@ -175,7 +177,8 @@ class Read {
     );
   }
 
-  async read(text: string, output: number[]): Promise<void> {
+  /** Read, and where `grows`, let an encoder-decoder output its first words one after another. */
+  async read(text: string, output: number[], grows = !output.length && this.host.live): Promise<void> {
     if (!text.trim()) return;
     const number = ++this.requests;
     this.alert.show("");
@@ -195,6 +198,11 @@ class Read {
     [this.answer, this.maps] = [answer, maps];
     this.element.querySelector<HTMLElement>(".card")!.hidden = false;
     this.draw();
+    if (grows && answer.reads === "both" && !answer.finished && output.length < FIRST_WORDS) {
+      const longer = [...output, answer.candidates.at(-1)![0]!.id];
+      this.state.set({ output: longer.join("."), query: null });
+      return this.read(text, longer, true);
+    }
     const passage = output.length ? null : await askPassage(this.host, { model: this.model.name, text });
     if (number === this.requests) fill(this.passage, passage);
   }
@@ -229,7 +237,7 @@ class Read {
 
   private change(output: number[]): void {
     this.state.set({ output: output.join(".") || null, query: null, key: null });
-    void this.read(this.text, output);
+    void this.read(this.text, output, false);
   }
 
   private drawRest(): void {
