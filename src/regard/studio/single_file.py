@@ -38,8 +38,8 @@ def empty_page() -> str:
     return _fill("null")
 
 
-def site_page(recording: Recording, about: About, *, before: str = "") -> str:
-    """Give a page of a site, whose script and style lie beside it; `before` is HTML that stands above the view.
+def site_page(recording: Recording, about: About, *, beside: str = "") -> str:
+    """Give a page of a site, whose script and style lie beside it; `beside` is HTML that stands behind the view.
 
     The script is loaded as a plain one: browsers load no module, and check no checksum, of a file that lies beside a
     page on disk. There `'self'` is nothing, so that files are named, which a page of a server cannot load.
@@ -55,7 +55,7 @@ def site_page(recording: Recording, about: About, *, before: str = "") -> str:
             '<script type="module" src="studio.js"></script>': (f'{data}<script defer src="studio.js"></script>'),
             TITLE: f'<meta http-equiv="Content-Security-Policy" content="{policy}">{head(about)}',
             "</head>": '<link rel="stylesheet" href="site.css"></head>',
-            '<div id="studio">': f'{before}<div id="studio">',
+            "</body>": f"{beside}</body>",
         }
     )
 

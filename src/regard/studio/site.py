@@ -40,7 +40,12 @@ STOPS = {
 
 
 STYLE = """\
+body {
+  display: flex;
+  flex-direction: column;
+}
 .tour {
+  order: -1;
   display: flex;
   flex-wrap: wrap;
   gap: 0.3rem 0.8rem;
@@ -114,7 +119,7 @@ def export_site(
         written.append(folder / f"{view}.png")
     for index, stop in enumerate(stops):
         page = folder / f"{stop.view}.html"
-        write_text(page, site_page(stop.recording, stop.about, before=_guide(stops, index)))
+        write_text(page, site_page(stop.recording, stop.about, beside=_guide(stops, index)))
         written.append(page)
     for name in PARTS[1:]:
         (folder / name).write_bytes(read_static(name))
