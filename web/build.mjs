@@ -49,6 +49,7 @@ await build({
   absWorkingDir: here,
   entryPoints: { studio: "style.css" },
   outdir: to,
+  bundle: true,
   minify: true,
   target: "es2022",
   charset: "utf8",

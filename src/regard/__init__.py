@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         summarize_weights as summarize_weights,
     )
     from regard.client import Client as Client
-    from regard.inspection.trace.inspected import inspect as inspect
+    from regard.studio.notebook import inspect as inspect, studio as studio
     from regard.pretrained.shipped import list_models as list_models
     from regard.tasks.calls import (
         align as align,
@@ -106,7 +106,7 @@ _HOMES = {
         "summarize_weights",
     ],
     "regard.client": ["Client"],
-    "regard.inspection.trace.inspected": ["inspect"],
+    "regard.studio.notebook": ["inspect", "studio"],
     "regard.pretrained.shipped": ["list_models"],
     "regard.tasks.calls": ["align", "compare", "evaluate"],
     "regard.tasks.doctor.doctor": ["doctor"],
@@ -132,10 +132,10 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps `regard.attention` the function, also after the folder of that name has been imported."""
+    """Keeps `regard.attention` and `regard.studio` functions, also after the folders of these names were imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (name == "attention" and isinstance(value, ModuleType)):
+        if not (name in ("attention", "studio") and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
 

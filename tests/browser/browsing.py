@@ -45,6 +45,7 @@ def check_accessible(page) -> None:
     """Check what is shown with axe, in light and in dark, and that it fits the window: one page for all of it."""
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(150)  # pictures are drawn anew in other colors
         assert violations(page) == [], scheme
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
@@ -58,20 +59,38 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def read_table(page) -> list[list[str]]:
-    """Open the table of numbers under a matrix and give its cells."""
-    page.locator(".matrix details summary").click()
-    page.locator(".matrix table tbody tr").first.wait_for()
-    rows = page.locator(".matrix table tbody tr").all()
+    """Give the numbers of the table that is open: under a matrix, or of the address `open=table`."""
+    details = page.locator(".matrix details summary")
+    if details.count():
+        details.first.click()
+    table = ".matrix .numbers table tbody tr" if details.count() else ".drawer .numbers table tbody tr"
+    page.locator(table).first.wait_for()
+    rows = page.locator(table).all()
     return [row.locator("td").all_inner_texts() for row in rows]
 
 
 def save(page, folder, *, timeout=60_000) -> str:
     """Press "Save as one file", and give the address of the file that the browser gets."""
     with page.expect_download(timeout=timeout) as begun:
-        page.get_by_role("button", name="Save as one file").click()
+        share(page, "Save as one file")
     file = folder / begun.value.suggested_filename
     begun.value.save_as(file)
     return file.as_uri()
+
+
+def share(page, name: str) -> None:
+    """Press a button of the menu Share, which stays open."""
+    button = page.get_by_role("button", name=name, exact=True)
+    if not button.is_visible():
+        page.get_by_role("button", name="Share", exact=True).click()
+    button.click()
+
+
+def choose_option(page, act) -> None:
+    """Open the options of the picture, do something there, and close them."""
+    page.get_by_role("button", name="Options", exact=True).click()
+    act(page.locator(".popover:popover-open"))
+    page.keyboard.press("Escape")
 
 
 def held(address: str) -> dict:

@@ -3,15 +3,15 @@
 import pytest
 from PIL import Image
 from playwright.sync_api import expect
+from regard.studio.views.ask_page import picture_page
+from regard.studio.views.classify_page import classification_page
+from regard.studio.views.translate_page import translation_page
+from regard.studio.views.whatif_page import record_what_if, relabeling_page
 
 from browser.browsing import number, read_table, violations
 from regard.studio.examples import PASSAGE
 from regard.studio.single_file import make_page
 from regard.studio.views import whatif as what_if
-from regard.studio.views.ask_page import picture_page
-from regard.studio.views.classify_page import classification_page
-from regard.studio.views.translate_page import translation_page
-from regard.studio.views.whatif_page import record_what_if, relabeling_page
 from regard.tasks.translation.model import Translator
 from unit.studio.seers import REVIEW, make_english, make_seers
 

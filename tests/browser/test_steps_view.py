@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 import pytest
 import torch
 from playwright.sync_api import expect
+from regard.studio.views.steps_page import steps_page
 
 from browser.browsing import check_accessible, number, violations
 from regard.inspection import computation
-from regard.studio.views.steps_page import steps_page
 
 TEXT, TARGET = "El libro está en la mesa.", "the book"
 

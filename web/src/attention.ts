@@ -1,52 +1,58 @@
-// What `translate/attention` answers, and which matrix of it the visitor has chosen.
+// Maps of attention: weights over layers, heads, rows and columns, and which matrix of them the visitor has chosen.
 
+import type { AttentionAnswer, MapAnswer, Side } from "./api.ts";
 import { visible } from "./dom.ts";
-import type { ReadAs } from "./respelled.ts";
-import { at, build, mean, normalized, slice, unpack, unpackExact, type Matrix, type Packed, type Tensor } from "./tensor.ts";
+import {
+  at,
+  build,
+  entropy,
+  mean,
+  normalized,
+  rowOf,
+  slice,
+  unpack,
+  unpackExact,
+  type Matrix,
+  type Tensor,
+} from "./tensor.ts";
 
-export interface Side {
-  ids: number[];
+export type MapName = MapAnswer["id"];
+
+/** What the rows or the columns of a map are. */
+export interface Axis {
+  title: string;
   tokens: string[];
   words: string[];
-  /** For each token the index of its word; `</s>` is a word of its own. */
-  word_of: number[];
-  /** Words typed without their accents or case, and how they are read. */
-  read_as?: ReadAs;
+  /** For each token the index of its word. */
+  wordOf: number[];
+  /** Words that the model does not know. */
+  unknown: Set<number>;
+  /** Whether the last is `</s>`, which is no word. */
+  end: boolean;
 }
 
-export interface AttentionAnswer {
-  source: Side;
-  target: Side;
-  finished: boolean;
-  log_probabilities: number[];
-  candidates: { token: string; id: number; probability: number }[][];
-  maps: { id: MapName; layers: string[]; weights: Packed; mask: Packed | null }[];
-  norms: Packed | null;
-  rollout: Packed | null;
-}
-
-export type MapName = "cross" | "source" | "target";
-
-export interface Weights {
+/** All layers and heads of one kind of attention. */
+export interface AttentionMap {
   id: MapName;
   layers: string[];
   weights: Tensor;
+  /** 1 where a row could attend to a column; null where all could. */
   mask: Matrix | null;
-}
-
-export interface Attention extends Omit<AttentionAnswer, "maps" | "norms" | "rollout"> {
-  maps: Weights[];
+  rows: Axis;
+  columns: Axis;
+  /** The rows when a word is the model's newest input, one step after it was output; only of cross-attention. */
+  inputs: Axis | null;
   norms: Tensor | null;
   rollout: Matrix | null;
 }
 
 export interface Choice {
-  map: MapName;
   layer: number;
   /** −1: the mean over heads. */
   head: number;
   measure: "weights" | "norms" | "rollout";
-  when: "produced" | "read";
+  /** Which word a row is of: the one that is output, or the one that is input. */
+  when: "output" | "input";
   unit: "words" | "tokens";
   hideEnd: boolean;
 }
@@ -59,7 +65,7 @@ export interface Chosen {
   masked?: (row: number, column: number) => boolean;
   /** The column of `</s>`, if it is shown. */
   end: number | null;
-  /** Of each row of tokens, the row it became. */
+  /** Of each token, the row it became. */
   rowOfToken: number[];
   /** Of each row and each column, the positions in the model's own tensor. */
   rowPositions: number[][];
@@ -68,99 +74,212 @@ export interface Chosen {
   columnTitle: string;
 }
 
-export async function readAttention(answer: AttentionAnswer): Promise<Attention> {
-  const maps = await Promise.all(answer.maps.map(async (one) => ({
-    id: one.id, layers: one.layers, weights: await unpack(one.weights), mask: one.mask ? slice(unpackExact(one.mask)) : null,
-  })));
+export const MAP_TITLES: Record<MapName, { title: string; about: string }> = {
+  cross: { title: "Cross-attention", about: "which source words each output word attends to" },
+  source: { title: "Self-attention of the source", about: "which source words each source word attends to" },
+  target: { title: "Self-attention of the output", about: "which earlier output words each word attends to" },
+  text: { title: "Self-attention", about: "which words each word attends to" },
+  pooling: { title: "Pooling attention", about: "which words the summary of the text attends to" },
+};
+
+export function axisOf(
+  side: Pick<Side, "tokens" | "words" | "word_of" | "unknown">,
+  title: string,
+  end = false,
+): Axis {
+  return { title, tokens: side.tokens, words: side.words, wordOf: side.word_of, unknown: new Set(side.unknown), end };
+}
+
+/** What the decoder has read, a token for each row: `<s>`, then the output but for what no row follows. */
+function inputsOf({ target, candidates }: AttentionAnswer): Axis {
+  const count = candidates.length - 1,
+    wordOf = target.word_of.slice(0, count);
   return {
-    ...answer, maps, norms: answer.norms ? unpackExact(answer.norms) : null,
-    rollout: answer.rollout ? slice(unpackExact(answer.rollout)) : null,
+    title: "output so far",
+    tokens: ["<s>", ...target.tokens.slice(0, count)],
+    words: ["<s>", ...target.words.slice(0, Math.max(-1, ...wordOf) + 1)],
+    wordOf: [0, ...wordOf.map((word) => word + 1)],
+    unknown: new Set(),
+    end: false,
   };
 }
 
-/** The layer an alignment is read from: the only one, or the last but one (`inspection/alignment.py`). */
-export function usualLayer(weights: Weights): number {
-  return Math.max(weights.layers.length - 2, 0);
+/** The maps of a translation. */
+export async function readMaps(answer: AttentionAnswer): Promise<AttentionMap[]> {
+  const source = axisOf(answer.source, "source", true),
+    inputs = inputsOf(answer),
+    target = axisOf(answer.target, "output");
+  const axes: Partial<Record<MapName, [Axis, Axis]>> = {
+    cross: [target, source],
+    source: [source, source],
+    target: [inputs, inputs],
+  };
+  return Promise.all(
+    answer.maps.map(async (one) => {
+      const [rows, columns] = axes[one.id]!,
+        cross = one.id === "cross";
+      return {
+        id: one.id,
+        layers: one.layers,
+        weights: await unpack(one.weights),
+        mask: one.mask ? slice(unpackExact(one.mask)) : null,
+        rows,
+        columns,
+        inputs: cross ? after(inputs) : null,
+        norms: cross && answer.norms ? unpackExact(answer.norms) : null,
+        rollout: cross && answer.rollout ? slice(unpackExact(answer.rollout)) : null,
+      };
+    }),
+  );
 }
 
-/** The chosen weights over tokens as the model has them: a row for each step. */
-export function stepMatrix(attention: Attention, choice: Choice): Matrix {
-  const own = attention.maps.find((one) => one.id === choice.map)!;
-  if (choice.measure === "rollout" && choice.map === "cross" && attention.rollout) return attention.rollout;
-  const heads = own.weights.shape[1]!;
-  const layer = Math.min(choice.layer, own.layers.length - 1);
-  const scale = choice.measure === "norms" && choice.map === "cross" ? attention.norms : null;
-  const wanted = choice.head < 0 ? Array.from({ length: heads }, (_, head) => head) : [Math.min(choice.head, heads - 1)];
+/** The inputs but the first, of which each row is one step later. */
+function after(inputs: Axis): Axis {
+  return {
+    ...inputs,
+    title: "input",
+    tokens: inputs.tokens.slice(1),
+    words: inputs.words.slice(1),
+    wordOf: inputs.wordOf.slice(1).map((word) => word - 1),
+  };
+}
+
+/**
+ * The layer an alignment is read from: the only one, or the last but one (`inspection/alignment.py`); else the last.
+ */
+export function usualLayer(map: AttentionMap): number {
+  return Math.max(map.layers.length - (map.id === "cross" ? 2 : 1), 0);
+}
+
+export function measuresOf(map: AttentionMap): { value: Choice["measure"]; text: string }[] {
+  return [
+    { value: "weights", text: "weights" },
+    ...(map.norms ? [{ value: "norms" as const, text: "weight × value norm" }] : []),
+    ...(map.rollout ? [{ value: "rollout" as const, text: "rollout of all layers" }] : []),
+  ];
+}
+
+/** The chosen weights over tokens as the model has them: a row for each query. */
+export function stepMatrix(map: AttentionMap, choice: Choice): Matrix {
+  if (choice.measure === "rollout" && map.rollout) return map.rollout;
+  const heads = map.weights.shape[1]!,
+    layer = Math.min(choice.layer, map.layers.length - 1);
+  const wanted =
+    choice.head < 0 ? Array.from({ length: heads }, (_, head) => head) : [Math.min(choice.head, heads - 1)];
+  const scale = choice.measure === "norms" ? map.norms : null;
   const matrices = wanted.map((head) => {
-    const plain = slice(own.weights, layer, head);
+    const plain = slice(map.weights, layer, head);
     if (!scale) return plain;
-    const [, , length] = scale.shape as [number, number, number];
-    const offset = (layer * heads + head) * length;
+    const offset = (layer * heads + head) * scale.shape[2]!;
     return build(plain.rows, plain.columns, (row, column) => at(plain, row, column) * scale.data[offset + column]!);
   });
   return scale ? normalized(mean(matrices)) : mean(matrices);
 }
 
+/** Whether the mean over several heads is shown. */
+export function isMean(map: AttentionMap, choice: Choice): boolean {
+  return choice.head < 0 && map.weights.shape[1]! > 1 && choice.measure !== "rollout";
+}
+
 /** False where the numbers shown were rounded on the way; a rollout never is. */
-export function isExact(attention: Attention, choice: Choice): boolean {
-  return choice.measure === "rollout" || attention.maps.find((one) => one.id === choice.map)!.weights.exact;
+export function isExact(map: AttentionMap, choice: Choice): boolean {
+  return choice.measure === "rollout" || map.weights.exact;
 }
 
-/** Whether a step could not attend to a position. A rollout goes through all layers, so that no single mask holds for it. */
-export function isMasked(attention: Attention, choice: Choice, row: number, position: number): boolean {
-  const { mask } = attention.maps.find((one) => one.id === choice.map)!;
-  return mask !== null && choice.measure !== "rollout" && at(mask, row, position) === 0;
+/** Whether a query could not attend to a position. A rollout goes through all layers, so that no single mask holds. */
+export function isMasked(map: AttentionMap, choice: Choice, row: number, position: number): boolean {
+  return map.mask !== null && choice.measure !== "rollout" && at(map.mask, row, position) === 0;
 }
 
-/** What is to be drawn: rows for tokens or words, at the chosen moment. */
-export function choose(attention: Attention, choice: Choice): Chosen {
-  const own = attention.maps.find((one) => one.id === choice.map)!;
-  const steps = stepMatrix(attention, choice);
-  const inputs = inputsOf(attention);
-  const read = choice.when === "read";
-  const target: Side = read
-    ? { ids: [], tokens: inputs.tokens.slice(1), words: inputs.words.slice(1), word_of: inputs.word_of.slice(1).map((word) => word - 1) }
-    : attention.target;
-  const rows = choice.map === "cross" ? target : choice.map === "source" ? attention.source : inputs;
-  const columns = choice.map === "target" ? inputs : attention.source;
-  const shift = choice.map === "cross" && read ? 1 : 0;
-  const tokens = build(rows.tokens.length, columns.tokens.length, (row, column) => at(steps, row + shift, column));
-  const hidden = (row: number, column: number) => own.mask !== null && at(own.mask, row + shift, column) === 0;
-  const byWords = choice.unit === "words";
-  const groups = (side: Side) => byWords ? side.words.map((_, word) => positions(side.word_of, word)) : side.tokens.map((_, token) => [token]);
-  const rowGroups = groups(rows), columnGroups = groups(columns);
-  let matrix = build(rowGroups.length, columnGroups.length, (row, column) => {
-    let sum = 0;
-    for (const token of rowGroups[row]!) for (const other of columnGroups[column]!) sum += at(tokens, token, other);
-    return sum / Math.max(1, rowGroups[row]!.length);
-  });
-  const hasEnd = choice.map !== "target";
-  if (choice.hideEnd && hasEnd) {
-    const whole = matrix;
-    matrix = normalized(build(whole.rows, whole.columns - 1, (row, column) => at(whole, row, column)));
-    columnGroups.pop();
+/** The shift between the rows that are shown and the model's queries. */
+export function shiftOf(map: AttentionMap, choice: Choice): number {
+  return map.inputs && choice.when === "input" ? 1 : 0;
+}
+
+/** What is to be drawn: rows for tokens or words, of the word that is output or input. */
+export function choose(map: AttentionMap, choice: Choice): Chosen {
+  const steps = stepMatrix(map, choice),
+    shift = shiftOf(map, choice),
+    byWords = choice.unit === "words";
+  const rows = shift ? map.inputs! : map.rows,
+    columns = map.columns;
+  const rowGroups = groups(rows, byWords),
+    columnGroups = groups(columns, byWords);
+  const hidesEnd = choice.hideEnd && columns.end;
+  if (hidesEnd) columnGroups.pop();
+  let matrix = grouped(
+    steps,
+    rowGroups.map((tokens) => tokens.map((token) => token + shift)),
+    columnGroups,
+  );
+  if (hidesEnd) matrix = normalized(matrix);
+  const { mask } = map,
+    hidden = mask && choice.measure !== "rollout" ? mask : null;
+  return {
+    matrix,
+    rows: namesOf(rows, byWords),
+    columns: namesOf(columns, byWords).slice(0, columnGroups.length),
+    masked: hidden
+      ? (row, column) =>
+          rowGroups[row]!.every((token) =>
+            columnGroups[column]!.every((other) => at(hidden, token + shift, other) === 0),
+          )
+      : undefined,
+    end: columns.end && !choice.hideEnd ? columnGroups.length - 1 : null,
+    rowOfToken: byWords ? rows.wordOf : rows.tokens.map((_, token) => token),
+    rowPositions: rowGroups.map((tokens) => tokens.map((token) => token + shift)),
+    columnPositions: columnGroups,
+    rowTitle: rows.title,
+    columnTitle: columns.title,
+  };
+}
+
+function groups(axis: Axis, byWords: boolean): number[][] {
+  if (!byWords) return axis.tokens.map((_, token) => [token]);
+  const made: number[][] = axis.words.map(() => []);
+  axis.wordOf.forEach((word, token) => made[word]?.push(token));
+  return made;
+}
+
+/** Names as they are shown: a word that the model does not know stands in ⟨ ⟩, as an unknown token does. */
+export function namesOf(axis: Axis, byWords: boolean): string[] {
+  if (!byWords) return axis.tokens.map(visible);
+  return axis.words.map((word, index) => (axis.unknown.has(index) ? `⟨${visible(word)}⟩` : visible(word)));
+}
+
+/** Means over the tokens of a row, sums over those of a column. */
+function grouped(matrix: Matrix, rows: number[][], columns: number[][]): Matrix {
+  const plain = rows.length === matrix.rows && columns.length === matrix.columns;
+  if (
+    plain &&
+    rows.every((one, i) => one[0] === i && one.length === 1) &&
+    columns.every((one, i) => one[0] === i && one.length === 1)
+  ) {
+    return matrix;
   }
-  const names = (side: Side, count: number) => (byWords ? side.words : side.tokens).slice(0, count).map(visible);
-  const titles = { cross: ["translation", "source"], source: ["source", "source"], target: ["translation so far", "translation so far"] }[choice.map];
-  return {
-    matrix, rows: names(rows, rowGroups.length), columns: names(columns, columnGroups.length),
-    masked: own.mask ? (row, column) => rowGroups[row]!.every((token) => columnGroups[column]!.every((other) => hidden(token, other))) : undefined,
-    end: hasEnd && !choice.hideEnd ? columnGroups.length - 1 : null,
-    rowOfToken: rows.tokens.map((_, token) => (byWords ? rows.word_of[token]! : token)),
-    rowPositions: rowGroups.map((tokens) => tokens.map((token) => token + shift)), columnPositions: columnGroups, rowTitle: titles[0]!, columnTitle: titles[1]!,
-  };
+  const data = new Float64Array(rows.length * columns.length);
+  rows.forEach((tokens, row) =>
+    columns.forEach((others, column) => {
+      let sum = 0;
+      for (const token of tokens) for (const other of others) sum += matrix.data[token * matrix.columns + other]!;
+      data[row * columns.length + column] = sum / Math.max(1, tokens.length);
+    }),
+  );
+  return { rows: rows.length, columns: columns.length, data };
 }
 
-/** What the decoder has read, a token for each row: `<s>`, then the output but for what no row follows. */
-function inputsOf(attention: Attention): Side {
-  const count = attention.candidates.length - 1;
-  const wordOf = attention.target.word_of.slice(0, count);
-  return {
-    ids: [], tokens: ["<s>", ...attention.target.tokens.slice(0, count)],
-    words: ["<s>", ...attention.target.words.slice(0, Math.max(-1, ...wordOf) + 1)], word_of: [0, ...wordOf.map((word) => word + 1)],
-  };
+/** The mean over rows of their entropy, in nats. */
+export function meanEntropy(matrix: Matrix): number {
+  let sum = 0;
+  for (let row = 0; row < matrix.rows; row++) sum += entropy(rowOf(matrix, row));
+  return sum / Math.max(1, matrix.rows);
 }
 
-function positions(list: number[], wanted: number): number[] {
-  return list.flatMap((one, position) => (one === wanted ? [position] : []));
+/** "layer 2 of 4, head 3 of 8": as layers and heads are counted everywhere. */
+export function placeOf(map: AttentionMap, choice: Choice): string {
+  if (choice.measure === "rollout") return "all layers";
+  const [layers, heads] = map.weights.shape as [number, number];
+  const layer = layers > 1 ? `layer ${choice.layer + 1} of ${layers}` : "";
+  const head = heads < 2 ? "" : choice.head < 0 ? `mean of ${heads} heads` : `head ${choice.head + 1} of ${heads}`;
+  return [layer, head].filter(Boolean).join(", ");
 }

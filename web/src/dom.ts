@@ -2,21 +2,30 @@
 
 export type Child = Node | string | number | null | undefined | false | readonly Child[];
 type Listener = (event: any) => void;
-export type Properties = Record<string, string | number | boolean | null | undefined | Listener | Record<string, string>>;
+export type Properties = Record<
+  string,
+  string | number | boolean | null | undefined | Listener | Record<string, string>
+>;
 
 const SVG = "http://www.w3.org/2000/svg";
 const MATH = "http://www.w3.org/1998/Math/MathML";
 
-/** Make an HTML element: `h("button", { class: "quiet", onclick: go }, "Go")`. `style` takes an object of properties. */
+/**
+ * Make an HTML element: `h("button", { class: "quiet", onclick: go }, "Go")`. `style` takes an object of properties.
+ */
 export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K, properties?: Properties | null, ...children: Child[]
+  tag: K,
+  properties?: Properties | null,
+  ...children: Child[]
 ): HTMLElementTagNameMap[K] {
   return furnish(document.createElement(tag), properties, children);
 }
 
 /** Make an SVG element. */
 export function s<K extends keyof SVGElementTagNameMap>(
-  tag: K, properties?: Properties | null, ...children: Child[]
+  tag: K,
+  properties?: Properties | null,
+  ...children: Child[]
 ): SVGElementTagNameMap[K] {
   return furnish(document.createElementNS(SVG, tag) as SVGElementTagNameMap[K], properties, children);
 }
@@ -72,8 +81,11 @@ function append(element: Element, children: readonly Child[]): void {
 
 /** Make letters visible that a screen hides or that turn the writing around: control and direction marks. */
 export function visible(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (letter) => {
-    const code = letter.charCodeAt(0);
-    return code < 32 ? String.fromCharCode(0x2400 + code) : `⟨${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
-  });
+  return text.replace(
+    /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+    (letter) => {
+      const code = letter.charCodeAt(0);
+      return code < 32 ? String.fromCharCode(0x2400 + code) : `⟨${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+    },
+  );
 }

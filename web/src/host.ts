@@ -1,30 +1,12 @@
 // Where answers come from: the studio's server here, or a single file that holds some (recording.ts).
 
-export interface ModelInfo {
-  name: string;
-  kind: "translator" | "classifier" | "language" | "vision";
-  about: string;
-  examples: { text: string; about: string; reference: string }[];
-}
-
-export interface Preparing {
-  stage: string;
-  step: number;
-  steps: number;
-  seconds: number;
-  loss: number | null;
-  error: string | null;
-}
-
-export interface Overview {
-  version: string;
-  models: ModelInfo[];
-  preparing: Preparing | null;
-}
+import type { Overview, Verbs } from "./api.ts";
+/** What can be asked. */
+export type Verb = keyof Verbs;
 
 /** Something that can be asked: a verb, such as "translate/search", and what goes with it. */
 export interface Question {
-  verb: string;
+  verb: Verb;
   body: object;
   /** What a file has instead of the body, where that is large. */
   as?: object;
@@ -39,26 +21,31 @@ export interface Host {
   /** What the server has loaded; the shell sees to it before a view is drawn. */
   overview: Overview;
   /** Ask `verb`, such as "translate/search"; a refusal is an Error whose message is meant for the visitor. */
-  ask<T>(verb: string, body?: object): Promise<T>;
+  ask<V extends Verb>(verb: V, body: Verbs[V]["request"]): Promise<Verbs[V]["answer"]>;
   /** Whether `ask` has an answer to exactly this. */
-  knows(verb: string, body?: object): boolean;
+  knows(verb: Verb, body: object): boolean;
   /** What a single file has of a verb: the bodies of what was asked, in that order; of the server, nothing. */
-  requests(verb: string): object[];
+  requests<V extends Verb>(verb: V): Verbs[V]["request"][];
 }
 
-const NOTHING: Overview = { version: "", models: [], preparing: null };
+const NOTHING: Overview = { version: "", models: [], waiting: [], preparing: null, training: false };
 
 export class LiveHost implements Host {
   readonly live = true;
   overview = NOTHING;
   private pending = new Set<Promise<unknown>>();
 
-  ask<T>(verb: string, body: object = {}): Promise<T> {
+  ask<V extends Verb>(verb: V, body: Verbs[V]["request"]): Promise<Verbs[V]["answer"]> {
     const answer = this.send(verb, body).then((outcome) => {
       if ("refusal" in outcome) throw new Error(outcome.refusal);
-      return JSON.parse(outcome.answer) as T;
+      return JSON.parse(outcome.answer) as Verbs[V]["answer"];
     });
-    const settled: Promise<unknown> = answer.then(() => {}, () => {}).then((): boolean => this.pending.delete(settled));
+    const settled: Promise<unknown> = answer
+      .then(
+        () => {},
+        () => {},
+      )
+      .then((): boolean => this.pending.delete(settled));
     this.pending.add(settled);
     return answer;
   }
@@ -68,7 +55,9 @@ export class LiveHost implements Host {
     let response: Response, text: string;
     try {
       response = await fetch(`api/${verb}`, {
-        method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
       });
       text = await response.text();
     } catch {
@@ -97,7 +86,7 @@ export class LiveHost implements Host {
     return true;
   }
 
-  requests(): object[] {
+  requests(): [] {
     return [];
   }
 }

@@ -98,7 +98,7 @@ def check_page(path: Path | None) -> None:
 def write_picture_page(path: Path, model: "QuestionAnswerer | Captioner", picture: Path, questions: list[str]) -> None:
     """Write the studio's view of a picture and what the model outputs, in one file."""
     from regard.cli.progress import Watching
-    from regard.studio.views.ask_page import picture_page
+    from regard.studio.pages import picture_page
 
     with Watching() as watching:
         page = picture_page(model, picture, questions, watch=watching)

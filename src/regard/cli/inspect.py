@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from regard.inspection.drawing.map import Map
     from regard.inspection.drawing.picture import Picture
     from regard.inspection.trace.inspected import Inspection
-    from regard.studio.single_file import Recorded
+    from regard.studio.schema.keep import Recording
 
 TRACE, PAGE, FIGURES = ".trace", ".html", (".png", ".svg", ".pdf")
 SHOWN = 5
@@ -182,7 +182,7 @@ def _check_view(view: str | None, out: list[Path], choice: Choice) -> None:
         )
 
 
-def _write(path: Path, result: "Inspection | None", choice: Choice, recorded: "Recorded | None") -> None:
+def _write(path: Path, result: "Inspection | None", choice: Choice, recorded: "Recording | None") -> None:
     from regard.studio.single_file import make_page
 
     if _ending(path) == PAGE and recorded is not None:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from regard.studio.single_file import Recorded, Watch
+    from regard.studio.schema.keep import Recording
+    from regard.studio.single_file import Watch
 
 View: TypeAlias = Literal["translate", "steps", "what-if", "classify"]
 """Views of the studio that a page can show."""
@@ -17,7 +18,7 @@ def usual_view(loaded: object, text: str, target: str | None) -> View | None:
     It is Translate for a translation that the model finds, Classify for a classifier, and Step by step for a language
     model that attends.
     """
-    from regard.studio.views.steps_page import can_take_apart
+    from regard.studio.pages import can_take_apart
     from regard.tasks.classification.model import Classifier
     from regard.tasks.language.model import LanguageModel
     from regard.tasks.translation.model import Translator
@@ -51,12 +52,15 @@ def check_view(view: str, loaded: object, target: str | None) -> None:
         raise ArgumentError(f"`--view` must be {expected} for {name}{made}; received {view}.")
 
 
-def record_view(view: View, loaded: Any, text: str, *, target: str | None = None, watch: "Watch") -> "Recorded":
+def record_view(view: View, loaded: Any, text: str, *, target: str | None = None, watch: "Watch") -> "Recording":
     """Ask a model whatever a visitor of the view may ask of this text."""
-    from regard.studio.views.classify_page import record_classification
-    from regard.studio.views.steps_page import record_steps
-    from regard.studio.views.translate_page import record_translation
-    from regard.studio.views.whatif_page import record_relabeling, record_what_if
+    from regard.studio.pages import (
+        record_classification,
+        record_relabeling,
+        record_steps,
+        record_translation,
+        record_what_if,
+    )
     from regard.tasks.classification.model import Classifier
 
     match view:

@@ -24,19 +24,29 @@ _TRIES = 20
 
 def studio(
     folders: Annotated[
-        list[Path] | None, typer.Argument(metavar="MODEL", help="Model or run folders; else a small one is trained.")
+        list[Path] | None,
+        typer.Argument(metavar="MODEL", help="Model or run folders, or names of shipped models; else all of those."),
     ] = None,
     port: Annotated[int | None, typer.Option(help="The port; else 8765 or the next that is free.")] = None,
     as_typed: AsTyped = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    export: Annotated[Path | None, typer.Option(help="Write the views into this folder as a site, and end.")] = None,
+    text: Annotated[str, typer.Option(help="The text of the site; else an example.")] = "",
+    view: Annotated[list[str] | None, typer.Option(help="A view of the site, once for each; else all.")] = None,
 ) -> None:
     """Open a page that shows what models attend to, with their real numbers. It is served to this machine alone.
 
     Example: `regard studio runs/demo/bahdanau`
 
-    Without a model the studio trains a small translator in under a minute, and keeps it for the next time. Ctrl-C ends.
+    Without a model the studio opens those that come with regard; where no translator does, it trains a small one in
+    under a minute, and keeps it for the next time. Ctrl-C ends.
     """
+    if export is not None:
+        _export(folders or [], export, device, text=text, views=view or [], respell=not as_typed)
+        return
+    if text or view:
+        raise ArgumentError("`--text` and `--view` must go with --export FOLDER; received none.")
     from regard.studio.connections import make_server
     from regard.studio.server import create_app
 
@@ -82,7 +92,15 @@ def _has_screen() -> bool:
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _open(folders: list[Path], device: str, *, respell: bool) -> "Models":
+def _folder(path: Path) -> Path:
+    """Give a folder as it was named, or that of the shipped model of that name."""
+    from regard.pretrained.shipped import shipped_folder
+
+    return path if path.exists() else shipped_folder(path) or path
+
+
+def _open(folders: list[Path], device: str, *, respell: bool, train: bool = True) -> "Models":
+    from regard.pretrained.shipped import MODELS, shipped_names
     from regard.studio.models import Models
     from regard.studio.preparing import Preparation, cache_folder
     from regard.tasks.load import load
@@ -90,9 +108,24 @@ def _open(folders: list[Path], device: str, *, respell: bool) -> "Models":
 
     load_there = partial(load, device=pick_device(device, argument="device"), respell=respell)
     if folders:
-        return Models(folders, load=load_there)
-    models = Models(preparation=Preparation(cache_folder()).start(), load=load_there)
-    models.refresh()
+        return Models([_folder(path) for path in folders], load=load_there)
+    models = Models([MODELS / name for name in shipped_names()], load=load_there)
+    if train and not models.all("translator"):
+        models.preparation = Preparation(cache_folder()).start()
+        models.refresh()
     if models.preparation is not None:
         print("regard: no model was named, so a small one is trained; the page shows how far it is.", file=sys.stderr)
     return models
+
+
+def _export(folders: list[Path], folder: Path, device: str, *, text: str, views: list[str], respell: bool) -> None:
+    from regard.studio.site import export_site
+
+    models = _open(folders, device, respell=respell, train=False)
+    written = export_site(models, folder, views=views, text=text)
+    size = sum(path.stat().st_size for path in written)
+    print(folder / "index.html")
+    print(
+        f"regard: {len(written)} files, {size / 1e6:.1f} MB; open index.html, or put the folder on any static host.",
+        file=sys.stderr,
+    )

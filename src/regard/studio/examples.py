@@ -20,6 +20,11 @@ class Example(NamedTuple):
 
 EXAMPLES: dict[str, tuple[Example, ...]] = {
     "builtin:es-en": (
+        Example(
+            "Mi hermana compró una casa pequeña en la ciudad",
+            "adjective and noun change places",
+            "My sister bought a small house in the city",
+        ),
         Example("Yo soy de Canadá", "from the lectures", "I am from Canada"),
         Example("¿Me puedes traer un tenedor?", "from the lectures", "Can you bring me a fork?"),
         Example("A Elena le gustan las playas", "many to one", "Elena likes beaches"),
@@ -51,6 +56,13 @@ READING = {
     Classifier: (Example("A good book, though too long.", "two minds", ""),),
     LanguageModel: (Example("The cat sat on the", "short", ""),),
 }
+LABELED = (
+    Example("The film was not dull but pleasant.", "the order decides", ""),
+    Example("I thought the food would be good, and it was bad.", "another opinion first", ""),
+    Example("Nobody calls the waiter rude.", "denied", ""),
+    Example("My aunt was thinking of the violin and the choir.", "by its topic", ""),
+)
+"""In the manner of builtin:opinions and builtin:topics, for classifiers that know few words."""
 _ABOUT = "a sandwich or a restaurant: what are it and their?"
 
 
@@ -63,6 +75,8 @@ def examples_for(thing: object) -> tuple[Example, ...]:
             spaced = isinstance(thing, LanguageModel) and thing.tokenizer.kind == "space"
             passage = " ".join(words(PASSAGE)) if spaced else PASSAGE  # its words stand between spaces
             return (*READING[type(thing)], Example(passage, _ABOUT, ""))
+        case Classifier():
+            return tuple(item for item in LABELED if UNKNOWN not in thing.tokenizer.encode(item.text).ids)
         case _:
             return ()
 

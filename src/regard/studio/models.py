@@ -1,6 +1,7 @@
 """The models that a studio has open: each loaded once, used by one visitor at a time."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -13,7 +14,10 @@ from regard.errors import ArgumentError, ArgumentTypeError, DataError, RegardErr
 from regard.inspection.hugging_face.folder import is_hugging_face
 from regard.models.folder import CONFIG
 from regard.studio.examples import examples_for
-from regard.studio.preparing import Preparation
+from regard.studio.picture_models import PatchClassifier, open_patch_classifier, sees_pictures
+from regard.studio.preparing import SYSTEM, Preparation, cache_folder
+from regard.studio.schema.overview import Example, Kind, ModelInfo, Overview
+from regard.studio.text_models import TextModel, open_hugging_face
 from regard.studio.turns import Answer, Turns
 from regard.tasks.alignment.model import WordAligner
 from regard.tasks.captions.model import Captioner
@@ -28,16 +32,17 @@ from regard.tasks.translation.model import Translator
 from regard.training.run_folder import RunFolder
 
 Thing = TypeVar("Thing")
+QUIET = 180.0
+"""Seconds without a line after which a run counts as stopped."""
 
 
 class Opened(NamedTuple):
     """A model under the name the page knows it by."""
 
     name: str
-    kind: str
-    """translator, classifier, language or vision."""
+    kind: Kind
     thing: Any
-    about: dict[str, Any]
+    about: ModelInfo
     """What the page shows of it."""
     folder: Path
     """Where it came from, as named at the start."""
@@ -78,11 +83,18 @@ class Models:
             else:
                 self.open(path)
 
+    @classmethod
+    def of(cls, *opened: Opened) -> "Models":
+        """Hold models that lie in no folder."""
+        result = cls()
+        result._opened = {item.name: item for item in opened}
+        return result
+
     def open(self, path: Path, *, again: str = "") -> Opened:
         """Load the model of a folder under a name: the folder's, numbered where it is taken, or `again`, its own."""
         check_folder(path)
         step = unfinished_step(path)
-        thing = self._load(path)
+        thing = self._load(path) if not is_foreign(path) else open_foreign(path)
         with self._lock:
             name = again or self._name(path)
             self.folders[name] = path
@@ -128,6 +140,15 @@ class Models:
         else:
             self.preparation = None
 
+    def train_one(self) -> bool:
+        """Begin to train a small translator, unless one is there already or on its way; give whether it is there."""
+        with self._lock:
+            if SYSTEM in self.folders or self.preparation is not None:
+                return SYSTEM in self.folders
+            self.preparation = Preparation(cache_folder()).start()
+        self.refresh()
+        return self.preparation is None
+
     def all(self, kind: str | None = None) -> list[Opened]:
         """Give those of one kind, or all, in the order they were named."""
         return [item for item in list(self._opened.values()) if kind in (None, item.kind)]
@@ -153,16 +174,18 @@ class Models:
             raise ArgumentError(f'`model` must be one that is open; received "{name[:80]}". {nearest(name, fitting)}')
         return fitting[name]
 
-    def overview(self) -> dict[str, Any]:
+    def overview(self) -> Overview:
         """List for the page what is open and what is being made."""
         from regard import __version__
 
         self.refresh()
-        return {
-            "version": __version__,
-            "models": [item.about for item in self.all()],
-            "preparing": self.preparation.progress() if self.preparation else None,
-        }
+        return Overview(
+            version=__version__,
+            models=[item.about for item in self.all()],
+            waiting=[name for name in list(self.folders) if name not in self._opened],
+            preparing=self.preparation.progress() if self.preparation else None,
+            training=any(item.step is not None and goes_on(item.folder) for item in self.all()),
+        )
 
 
 def open_one(thing: object, name: str = "model") -> Opened:
@@ -171,21 +194,25 @@ def open_one(thing: object, name: str = "model") -> Opened:
 
 
 def check_folder(path: Path) -> None:
-    """Raise where a folder holds a model that is not regard's own; of any other, loading says what is wrong."""
+    """Raise where a folder holds a model that nobody can open; of any other, loading says what is wrong."""
     result = next((item for item in (path, *_models_of(path)) if (item / CONFIG).is_file()), None)
-    if result is None or saved_task(result) is not None:
+    if result is None or saved_task(result) is not None or is_hugging_face(result):
         return
-    holds, advice = f"a {CONFIG} that does not say what it is for", "Train one: regard train."
-    if is_hugging_face(result):
-        holds, advice = (
-            "a Hugging Face model",
-            f'Inspect it in a page of its own: regard inspect {path} "text" --out page.html.',
-        )
     names = [task.model for task in TASKS.values()]
     raise DataError(
-        f"The studio opens folders that regard wrote, of {', '.join(names[:-1])} or {names[-1]}; {path} holds {holds}. "
-        f"{advice}"
+        f"The studio opens folders that regard wrote, of {', '.join(names[:-1])} or {names[-1]}, and those of Hugging "
+        f"Face; {path} holds a {CONFIG} that does not say what it is for. Train one: regard train."
     )
+
+
+def is_foreign(path: Path) -> bool:
+    """Return whether a folder holds a model of Hugging Face that is not read into one of ours, as Marian's are."""
+    return (path / CONFIG).is_file() and saved_task(path) is None and is_hugging_face(path)
+
+
+def open_foreign(path: Path) -> Any:
+    """Open a folder of Hugging Face: a model of text, or one that labels pictures."""
+    return open_patch_classifier(path) if sees_pictures(path) else open_hugging_face(path)
 
 
 def is_under_way(path: Path) -> bool:
@@ -199,33 +226,41 @@ def unfinished_step(path: Path) -> int | None:
     return run.best_step() if not (path / CONFIG).is_file() and (run.best / CONFIG).is_file() else None
 
 
+def goes_on(path: Path) -> bool:
+    """Return whether a run has written figures within the last minutes."""
+    try:
+        return time.time() - RunFolder(path).metrics.stat().st_mtime < QUIET
+    except OSError:
+        return False
+
+
 def _models_of(path: Path) -> tuple[Path, Path]:
     run = RunFolder(path)
     return run.best, run.model
 
 
-def kind_of(thing: object) -> str:
+def kind_of(thing: object) -> Kind:
     """Name the kind of model that was loaded."""
     match thing:
         case Translator():
             return "translator"
         case WordAligner():
             return "aligner"
-        case LanguageModel():
+        case LanguageModel() | TextModel():
             return "language"
         case Classifier():
             return "classifier"
-        case ImageClassifier() | QuestionAnswerer() | Captioner():
+        case ImageClassifier() | QuestionAnswerer() | Captioner() | PatchClassifier():
             return "vision"
     name = with_article(type(thing).__name__)
     raise ArgumentTypeError(f"`thing` must be a model that the studio has a view for; received {name}.")
 
 
-def describe(name: str, thing: object, *, step: int | None = None) -> dict[str, Any]:
+def describe(name: str, thing: object, *, step: int | None = None) -> ModelInfo:
     """Describe a model for the page; `step` is its own where its run has not made all its steps."""
-    return {
-        "name": name,
-        "kind": kind_of(thing),
-        "about": str(thing) if step is None else f"{thing}, the best so far of an unfinished run: step {step:,}",
-        "examples": [item._asdict() for item in examples_for(thing)],
-    }
+    return ModelInfo(
+        name=name,
+        kind=kind_of(thing),
+        about=str(thing) if step is None else f"{thing}, the best so far of an unfinished run: step {step:,}",
+        examples=[Example(**item._asdict()) for item in examples_for(thing)],
+    )

@@ -4,17 +4,20 @@ import os
 import subprocess
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from regard import __version__
 from regard.errors import RegardError
 from regard.models.folder import CONFIG
+from regard.studio.schema.overview import Preparing
 from regard.tasks.demo import FAST, draw_pairs, training_command, write_pairs
 from regard.training.metrics import last_report
 from regard.training.run_folder import RunFolder
 
 SYSTEM = "bahdanau"
+VALIDATIONS, SAMPLES, LENGTH = 17, 3, 8
+"""How often the run keeps its attention, of how many sentences, and of about how many words."""
 
 
 def cache_folder() -> Path:
@@ -48,17 +51,17 @@ class Preparation:
     def _has_model(self) -> bool:
         return (RunFolder(self.folder / SYSTEM).model / CONFIG).is_file()
 
-    def progress(self) -> dict[str, Any]:
+    def progress(self) -> Preparing:
         """Return how far it is."""
         line = last_report(RunFolder(self.folder / SYSTEM).metrics) if self._process else None
-        return {
-            "stage": self._stage,
-            "step": line["step"] if line else 0,
-            "steps": _steps(),
-            "loss": line.get("loss") if line else None,
-            "seconds": time.monotonic() - self._begun,
-            "error": self._error or None,
-        }
+        return Preparing(
+            stage=self._stage,
+            step=line["step"] if line else 0,
+            steps=_steps(),
+            loss=line.get("loss") if line else None,
+            seconds=time.monotonic() - self._begun,
+            error=self._error or None,
+        )
 
     def fail(self, reason: str) -> None:
         """Keep in mind why the model that was made cannot be used; it is no result then."""
@@ -75,7 +78,8 @@ class Preparation:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             data = draw_pairs(FAST)
-            write_pairs(data, self.folder / "pairs")
+            nearest = sorted(data.valid, key=lambda pair: abs(len(pair.source.split()) - LENGTH))
+            write_pairs(replace(data, valid=nearest), self.folder / "pairs")
             if not self._stopped.is_set():
                 self._train()
         except (OSError, RegardError) as error:
@@ -85,7 +89,7 @@ class Preparation:
         self._stage = "training"
         log = self.folder / f"{SYSTEM}.log"
         with log.open("wb") as file:
-            command = training_command(SYSTEM, FAST, self.folder)
+            command = training_command(SYSTEM, FAST, self.folder, validations=VALIDATIONS, samples=SAMPLES)
             environment = os.environ | {"OMP_NUM_THREADS": "1"}
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment, start_new_session=True

@@ -1,7 +1,6 @@
 """The studio's server: one page, and a POST for each request of a view."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -11,14 +10,20 @@ from starlette.exceptions import HTTPException
 from regard.errors import RegardError
 from regard.studio.guard import LOOPBACK, Guard
 from regard.studio.models import Models
+from regard.studio.schema.overview import Overview
 from regard.studio.single_file import empty_page, read_static
 from regard.studio.turns import VisitorGone
 from regard.studio.views import (
     ask,
     classify,
     compare,
+    keep,
+    learn,
     mechanisms,
     passage,
+    read,
+    share,
+    states,
     steps,
     translate,
     whatif,
@@ -35,6 +40,11 @@ ROUTERS: tuple[Callable[[Models], APIRouter], ...] = (
     ask.router,
     classify.router,
     passage.router,
+    keep.router,
+    read.router,
+    share.router,
+    states.router,
+    learn.router,
 )
 """What each view adds: a function from the open models to its verbs."""
 _TYPES = {"index.html": "text/html", "studio.js": "text/javascript", "studio.css": "text/css"}
@@ -64,7 +74,7 @@ def create_app(models: Models, *, hosts: Iterable[str] = LOOPBACK) -> FastAPI:
         return static(name)
 
     @app.post("/api/overview")
-    def overview() -> dict[str, Any]:
+    def overview() -> Overview:
         return models.overview()
 
     for make in ROUTERS:
@@ -83,10 +93,43 @@ def _refused(request: Request, error: Exception) -> JSONResponse:
 
 
 def _malformed(request: Request, error: Exception) -> JSONResponse:
+    """Say what is wrong with a request: which part of it, and what it may be."""
     assert isinstance(error, RequestValidationError)
     wrong = error.errors()[0]
-    key = ".".join(str(part) for part in wrong["loc"][1:]) or "the request"
-    return JSONResponse({"error": f"`{key}` is not as it must be: {wrong['msg']}."}, 422)
+    limits, name = wrong.get("ctx", {}), _part(wrong["loc"][1:])
+    for limit, sentence in _LIMITS.items():
+        if limit in limits:
+            return JSONResponse({"error": f"{name}: {sentence.format(_plain(limits[limit]))}."}, 422)
+    return JSONResponse({"error": f"{name}: {_WRONG.get(wrong['type'], wrong['msg'])}."}, 422)
+
+
+_LIMITS = {
+    "max_length": "at most {:,}, of letters or entries",
+    "min_length": "at least {:,}, of letters or entries",
+    "le": "at most {:,}",
+    "lt": "less than {:,}",
+    "ge": "at least {:,}",
+    "gt": "more than {:,}",
+}
+_WRONG = {"missing": "it is missing", "extra_forbidden": "there is no such setting"}
+
+
+def _plain(limit: float) -> float:
+    """Write a whole number as one."""
+    return int(limit) if float(limit).is_integer() else limit
+
+
+def _part(location: tuple[int | str, ...]) -> str:
+    """Name a part of a request as the page does.
+
+    >>> _part(("query", 0, 1)), _part(("tokens", 3)), _part(())
+    ('q1, feature 2', 'tokens 4', 'the request')
+    """
+    match location:
+        case ("query" | "key" | "value" as table, int(row), int(column)):
+            return f"{table[0]}{row + 1}, feature {column + 1}"
+        case _:
+            return " ".join(str(item + 1 if isinstance(item, int) else item) for item in location) or "the request"
 
 
 def _sendable(text: str) -> str:

@@ -18,7 +18,9 @@ from regard.decoding import Search, decode
 from regard.inspection.readings.gradient_times_input import gradient_times_input, replaced_output
 from regard.inspection.readings.occlusion import cells_of, cover_each, occlusion, without_each
 from regard.inspection.readings.uniform import predict_with_uniform_weights
+from regard.inspection.readings.word_shares import gradient_shares
 from regard.inspection.trace.attention_layers import layers_with
+from regard.models.classification.network import Network
 from regard.models.sequence.protocol import AnyModel
 from regard.models.vision.captions import as_source
 from regard.tasks.captions.model import Captioner
@@ -44,6 +46,8 @@ class Attribution(NamedTuple):
     uniform: list[float] | None
     """Log-probability of each output with uniform weights; None where no layer attends from the outputs to the input,
     as in a Vision Transformer, which attends within the image."""
+    signed: Float[Tensor, "outputs ..."] | None = None
+    """The gradient with its sign, of translations: above zero where the token speaks for the output."""
 
 
 def attribute_translation(translator: Translator, source: Sequence[int], tokens: Sequence[int]) -> Attribution:
@@ -66,10 +70,12 @@ def attribute_translation(translator: Translator, source: Sequence[int], tokens:
     uniform = predict_with_uniform_weights(
         translator.network, lambda: predict(source_input[None])[0], layers=source_layers(translator.model)
     )
+    signed = _gradient_of_tokens(translator, source_input, target_input, torch.tensor(list(tokens), device=device))
     return Attribution(
         torch.cat([changes, torch.zeros_like(changes[:, :1])], dim=1).cpu(),
-        _gradient_of_tokens(translator, source_input, target_input, torch.tensor(list(tokens), device=device)),
+        signed.abs(),
         _chosen(uniform, tokens),
+        signed,
     )
 
 
@@ -89,7 +95,7 @@ def _gradient_of_tokens(
 
     with torch.no_grad():
         embedding = model.source(sources)
-    return gradient_times_input(predict, embedding).sum(-1).abs().cpu()
+    return gradient_times_input(predict, embedding).sum(-1).cpu()
 
 
 def attribute_answer(answerer: QuestionAnswerer, pixels: UInt8[Tensor, "3 height width"], question: str) -> Attribution:
@@ -201,3 +207,20 @@ def _grid(weights: Tensor) -> tuple[int, int]:
     """Give the positions of a map, or the usual cells where all positions were averaged into one."""
     rows, columns = weights.shape[-2:]
     return (rows, columns) if rows * columns > 1 else GRID
+
+
+def signed_shares(classifier: Classifier, text: str) -> list[float] | None:
+    """Give each word its share of gradient times input with its sign: for the label, or against it.
+
+    None for a model that is no network. See `gradient_shares`.
+    """
+    if not isinstance(classifier.model, Network):
+        return None
+    encoded = classifier.tokenizer.encode(text)
+    ids, words = encoded.ids[: classifier.max_length], encoded.words[: classifier.max_length]
+    tokens = torch.tensor([ids], device=classifier.device)
+    of_tokens = gradient_shares(classifier.model, tokens, torch.tensor([len(ids)]), signed=True)[0].double().tolist()
+    shares = [0.0] * (max(words, default=-1) + 1)
+    for word, share in zip(words, of_tokens, strict=True):
+        shares[word] += share
+    return shares

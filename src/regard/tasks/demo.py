@@ -150,7 +150,7 @@ def write_pairs(data: Data, folder: Path) -> None:
         write_text(folder / f"{name}.links", "".join(f"{' '.join(map(str, pair.links))}\n" for pair in pairs))
 
 
-def training_command(system: str, plan: Plan, folder: Path) -> list[str]:
+def training_command(system: str, plan: Plan, folder: Path, *, validations: int = 1, samples: int = 2) -> list[str]:
     """Give the command that trains one of the models: the one a user would type."""
     data = folder / "pairs"
     steps = next(item.partition("=")[2] for item in plan.settings[system] if item.startswith("train.steps"))
@@ -160,10 +160,10 @@ def training_command(system: str, plan: Plan, folder: Path) -> list[str]:
         "tokenizer.kind=word",
         "train.schedule.kind=cosine",
         f"train.schedule.warm_up={int(steps) // 10}",
-        f"train.validate_every={steps}",
+        f"train.validate_every={int(steps) // validations}",
         f"train.checkpoint_every={max(50, int(steps) // 4)}",
         "train.log_every=10",
-        "train.samples=2",
+        f"train.samples={samples}",
         "train.threads=1",
         "train.device=cpu",
         f"data.valid_source={data / 'valid.es'}",

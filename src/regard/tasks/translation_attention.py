@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -28,6 +28,9 @@ MAX_TOKENS = 512
 _END = SPECIAL_TOKENS[END]
 
 
+MapName = Literal["cross", "source", "target"]
+
+
 class Side(NamedTuple):
     """The tokens of one side, and the words they are parts of; `</s>` counts as a word of its own."""
 
@@ -42,7 +45,7 @@ class Side(NamedTuple):
 class AttentionMaps(NamedTuple):
     """The weights of one kind of attention, all layers of it."""
 
-    id: str
+    id: MapName
     """cross: the translation attends to the source; source, target: a side attends to itself."""
     layers: list[str]
     """Their names in the model."""
@@ -69,13 +72,13 @@ class TranslationAttention(NamedTuple):
 def read_source(translator: Translator, text: str) -> tuple[Side, int]:
     """Give the tokens of a sentence as far as they are read, `</s>` last, and how many are not."""
     if not text.strip():
-        raise ArgumentError("`text` must be a sentence; received nothing to translate. Type one.")
+        raise ArgumentError("Type a sentence first.")
     tokenizer, (text, respelled) = translator.tokenizers.source, translator.read([text])[0]
     encoded = tokenizer.encode(text)
     most = min(MAX_TOKENS, translator.reach.source) - 1
     ids, word_of = encoded.ids[:most], list(encoded.words[:most])
     if not ids:
-        raise ArgumentError("`text` must hold something that the model reads; received no token of it. Type words.")
+        raise ArgumentError("The model reads no token of this text. Type words of its language.")
     named = words(tokenizer.normalize(text))[: max(word_of) + 1]
     side = Side(
         [*ids, END], name_tokens(tokenizer, text, [*ids, END]), [*named, _END], [*word_of, len(named)], respelled
@@ -150,7 +153,7 @@ def _cross(weights: Float[Tensor, "layers heads query key"], trace: Trace) -> At
     return AttentionMaps("cross", across, weights.cpu(), None if mask is None or bool(mask.all()) else mask)
 
 
-def _stacked(name: str, trace: Trace) -> AttentionMaps:
+def _stacked(name: MapName, trace: Trace) -> AttentionMaps:
     weights = torch.stack([call.weights[0] for call in trace]).cpu()
     mask = trace[0].mask
     dense = None if mask is None else mask[0].any(0).cpu()

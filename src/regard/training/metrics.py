@@ -64,7 +64,7 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     """
     if not path.is_file():
         return []
-    lines = map(_report, path.read_text(encoding="utf-8", errors="replace").split("\n"))
+    lines = map(read_report, path.read_text(encoding="utf-8", errors="replace").split("\n"))
     return [line for line in lines if line]
 
 
@@ -74,11 +74,11 @@ def last_report(path: Path) -> dict[str, Any] | None:
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
         return None
-    reports = map(_report, reversed(lines))
+    reports = map(read_report, reversed(lines))
     return next((line for line in reports if line.get("event") == "train" and "step" in line), None)
 
 
-def _report(text: str) -> dict[str, Any]:
+def read_report(text: str) -> dict[str, Any]:
     """Read one line; nothing where it is not what `MetricsFile` writes."""
     try:
         line = json.loads(text)
@@ -111,7 +111,8 @@ def _sample_table(sample: Sample) -> dict[str, Any]:
     """Give what a line holds of a sample; its weights are under the key `looks`, as in every version."""
     weights = None if sample.weights is None else sample.weights._asdict()
     texts = {"source": sample.source, "hypothesis": sample.hypothesis, "reference": sample.reference}
-    return {**texts, "looks": weights}
+    alignment = None if sample.alignment is None else sample.alignment._asdict()
+    return {**texts, "looks": weights} | ({} if alignment is None else {"alignment": alignment})
 
 
 def _is_sample(sample: object) -> bool:
@@ -121,10 +122,11 @@ def _is_sample(sample: object) -> bool:
 
 def _with_weights(sample: dict[str, Any]) -> dict[str, Any]:
     """Leave out weights that are none."""
-    return sample if _are_weights(sample.get("looks")) else {**sample, "looks": None}
+    kept = {name: table for name, table in sample.items() if name != "alignment" or are_weights(table)}
+    return kept if are_weights(sample.get("looks")) else {**kept, "looks": None}
 
 
-def _are_weights(table: object) -> bool:
+def are_weights(table: object) -> bool:
     """Return whether these are weights: a row for each target token, a column for each source token."""
     if not isinstance(table, dict) or not all(isinstance(table.get(name), list) for name in _WEIGHTS):
         return False

@@ -29,6 +29,8 @@ class Sample(NamedTuple):
     reference: str
     weights: SampleWeights | None = None
     """What the model attended to, where it attends."""
+    alignment: SampleWeights | None = None
+    """What it attends to while it is forced to output the reference: the same rows at every validation."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -66,7 +66,7 @@ def test_maps_are_those_of_every_layer(client, things, name, layers):
         assert one["layer"] == call.layer
         assert torch.equal(unpacked(one["weights"]), call.weights[0])
         assert len(one["keys"]) == 8
-    assert [one["reads"] for one in told["maps"]] == [True] * (layers - 1) + [False]
+    assert [one["map"] for one in told["maps"]] == ["text"] * (layers - 1) + ["pooling"]
 
 
 def test_long_texts_are_cut_and_not_all_is_measured(client):
@@ -84,9 +84,9 @@ def test_hostile_texts_are_words_like_others(client):
     told = ask(client, "classify/read", model="structured", text=HOSTILE)
     assert "img" in told["words"]
     assert refused(client, "classify/read", model="structured", text=" \n ") == (
-        "`text` must hold something that the model reads; received no token of it. Type words."
+        "The model reads no token of this text. Type words of its language."
     )
-    assert "received no token of it" in refused(client, "classify/maps", model="structured", text="")
-    assert refused(client, "classify/read", text="x" * 50_001).startswith("`text` is not as it must be")
+    assert "reads no token" in refused(client, "classify/maps", model="structured", text="")
+    assert refused(client, "classify/read", text="x" * 50_001) == "text: at most 50,000, of letters or entries."
     assert refused(client, "classify/read", model="spaced", text=REVIEW).startswith("`model` must be one that is open")
     assert refused(visitor(Models()), "classify/read", text=REVIEW).startswith("`model` must be a Classifier; received")

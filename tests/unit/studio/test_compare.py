@@ -13,6 +13,7 @@ from regard.data.text.special import END, START
 from regard.decoding.search import Search
 from regard.models.folder import CONFIG
 from regard.studio.models import Models
+from regard.studio.schema.compare import RunState
 from regard.studio.views import compare_curves, compare_lengths
 from regard.tasks import translation_attention
 from regard.tasks.evaluation.evaluate import Evaluating, evaluate
@@ -82,9 +83,7 @@ def test_a_translation_that_cannot_be_said_is_refused(client):
     assert refused(client, "compare/attention", model="recurrent", other="nobody", text=TEXT).startswith(
         '`model` must be one that is open; received "nobody".'
     )
-    assert refused(client, "compare/attention", text=TEXT, forced="nothing").startswith(
-        "`forced` is not as it must be: "
-    )
+    assert refused(client, "compare/attention", text=TEXT, forced="nothing").startswith("forced: ")
 
 
 def test_runs_are_listed_with_how_far_they_are(runs):
@@ -133,7 +132,8 @@ def test_a_file_that_was_written_anew_is_read_anew(runs):
     assert again["anew"]
     assert [one["step"] for one in again["lines"]] == [10, 20]
     going.metrics.unlink()
-    assert compare_curves.read_on(going.metrics, 5, "1-2")["anew"]
+    state = compare_curves.state_of("going", going)
+    assert compare_curves.read_on(state, going.metrics, 5, "1-2").anew
 
 
 def test_a_long_file_comes_in_portions(runs, monkeypatch):
@@ -192,7 +192,9 @@ def test_quality_by_length_is_what_evaluation_gives(runs):
     expected = evaluate(regard.load(runs[0].path), held_out, settings, name="done")
     result = told["results"]["done"]
     assert result["scores"]["BLEU"] == expected.scores["BLEU"].value
-    assert [one["chrF"]["value"] for one in result["bins"]] == [one.scores["chrF"].value for one in expected.lengths]
+    assert [one["scores"]["chrF"]["value"] for one in result["bins"]] == [
+        one.scores["chrF"].value for one in expected.lengths
+    ]
     assert sum(one["sentences"] for one in result["bins"]) == len(held_out.pairs)
     assert result["source"] == "measured here"
 
@@ -269,7 +271,7 @@ def test_models_that_held_nothing_out_cannot_be_measured(client):
         "recurrent, without config.toml beside the model. Choose such a model too: all are measured on its sentences."
     )
     assert refused(client, "compare/lengths", models=["nobody"]).startswith("`model` must be one that is open; ")
-    assert refused(client, "compare/lengths", models=[]).startswith("`models` is not as it must be: ")
+    assert refused(client, "compare/lengths", models=[]) == "models: at least 1, of letters or entries."
 
 
 def test_a_failure_says_what_a_visitor_can_do_and_only_of_the_models_it_befell(tmp_path, runs):
@@ -305,9 +307,9 @@ def test_many_pairs_are_thinned(runs, monkeypatch):
 
 def test_a_run_without_settings_has_no_steps(tmp_path):
     run = RunFolder(tmp_path)
-    assert compare_curves.state_of("x", run) == {"run": "x", "state": "begun", "steps": None}
+    assert compare_curves.state_of("x", run) == RunState(run="x", state="begun", steps=None)
     run.config.write_text("train = 3", encoding="utf-8")
-    assert compare_curves.state_of("x", run)["steps"] is None
+    assert compare_curves.state_of("x", run).steps is None
     assert not (run.model / CONFIG).exists()
 
 

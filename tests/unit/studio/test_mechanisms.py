@@ -8,7 +8,7 @@ from regard import attention
 from regard.attention import Mask, Normalizer, Position, Score
 from regard.layers import SinusoidalPositions
 from regard.studio.models import Models
-from regard.studio.views.mechanism_choices import Masking, Normalizing, Positioning, Scoring
+from regard.studio.schema.mechanism_choices import Masking, Normalizing, Positioning, Scoring
 from unit.studio.visiting import ask, refused, visitor
 
 TABLES = {
@@ -141,7 +141,7 @@ def test_waves_are_those_of_the_layer(client):
     told = ask(client, "mechanisms/waves", length=5, size=6, base=100)
     assert told["table"] == SinusoidalPositions(6, base=100.0).table(5).tolist()
     assert refused(client, "mechanisms/waves", size=5).startswith("`size` must be even and positive")
-    assert "`length` is not as it must be" in refused(client, "mechanisms/waves", length=1000)
+    assert refused(client, "mechanisms/waves", length=1000) == "length: at most 128."
     assert refused(client, "mechanisms/waves", base=1) == "`base` must be above 1; received 1.0."
 
 
@@ -189,10 +189,10 @@ def test_numbers_are_looked_up_by_nearness(client):
         ({"key": [[1.0, 2.0], [1.0]]}, "its rows must be equally long; received lengths [1, 2]"),
         ({"query": [[1.0, 2.0, 3.0]]}, "`query` and `key` must have the same width for Dot; received 3 and 2."),
         ({"value": [[1.0]]}, "`key` and `value` must have the same length"),
-        ({"query": [[float("1e9"), 0.0]]}, "`query.0.0` is not as it must be"),
+        ({"query": [[float("1e9"), 0.0]]}, "q1, feature 1: at most 1,000,000."),
         ({"score": {"kind": "Bilinear", "matrix": [[1.0]]}}, "`matrix` must have shape (query width, key width)"),
-        ({"score": {"kind": "Gaussian", "bandwidth": 0}}, "`score.Gaussian.bandwidth` is not as it must be"),
-        ({"score": {"kind": "Nothing"}}, "`score` is not as it must be"),
+        ({"score": {"kind": "Gaussian", "bandwidth": 0}}, "score Gaussian bandwidth: at least 0.001."),
+        ({"score": {"kind": "Nothing"}}, "score: Input tag 'Nothing' found"),
         ({"normalizer": {"kind": "Entmax", "alpha": 3}}, "`alpha` of Entmax must be in (1, 2]; received 3.0."),
         ({"mask": {"kind": "Window", "left": -1, "right": 0}}, "`left` of Window must be zero or more; received -1."),
         ({"mask": {"kind": "Documents", "ids": [0]}}, "`ids` of Documents must name 3 positions"),
@@ -212,6 +212,6 @@ def test_what_does_not_fit_is_told_in_a_sentence(client, changed, message):
 def test_dictionaries_that_do_not_fit_are_told(client):
     uneven = refused(client, "mechanisms/lookup", query="a", keys=["a", "b"], values=["c"], temperature=1)
     assert uneven == "`values` must have one entry per key, 2; received 1."
-    assert "`temperature` is not as it must be" in refused(
+    assert "temperature: at least 0.001." in refused(
         client, "mechanisms/lookup", query="a", keys=["a"], values=["b"], temperature=0
     )

@@ -1,6 +1,5 @@
 """The models a studio has open."""
 
-import json
 import re
 import shutil
 import threading
@@ -11,10 +10,12 @@ import regard
 from regard.errors import ArgumentError, ArgumentTypeError, DataError
 from regard.studio.models import Models, kind_of
 from regard.studio.preparing import Preparation
+from regard.studio.schema.overview import Preparing
 from regard.tasks.classification.model import Classifier
 from regard.tasks.images.model import ImageClassifier
 from regard.tasks.translation.model import Translator
 from regard.training.run_folder import STEP, RunFolder
+from unit.studio.strangers import make_strangers
 from unit.studio.visiting import ask, visitor
 
 
@@ -41,25 +42,31 @@ def test_a_name_finds_its_model_and_no_other(models):
         models.find("", ImageClassifier)
 
 
-KINDS = "a translator, a language model, a text classifier, an image classifier, a question answerer or a captioner"
-
-
-@pytest.mark.parametrize(
-    ("config", "holds", "advice"),
-    [
-        (
-            {"model_type": "gpt2"},
-            "a Hugging Face model",
-            'Inspect it in a page of its own: regard inspect {path} "text" --out page.html.',
-        ),
-        ({"a": 1}, "a config.json that does not say what it is for", "Train one: regard train."),
-    ],
+KINDS = (
+    "a translator, a language model, a text classifier, an image classifier, a question answerer, a captioner or an "
+    "aligner"
 )
-def test_a_folder_that_regard_did_not_write_is_told_what_opens_it(tmp_path, config, holds, advice):
-    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    message = f"The studio opens folders that regard wrote, of {KINDS}; {tmp_path} holds {holds}. {advice}"
-    with pytest.raises(DataError, match=f"^{re.escape(message.format(path=tmp_path))}$"):
+
+
+def test_a_folder_that_holds_no_known_model_is_refused_with_what_is_opened(tmp_path):
+    (tmp_path / "config.json").write_text('{"a": 1}', encoding="utf-8")
+    message = (
+        f"The studio opens folders that regard wrote, of {KINDS}, and those of Hugging Face; {tmp_path} holds a "
+        "config.json that does not say what it is for. Train one: regard train."
+    )
+    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         Models([tmp_path])
+
+
+def test_folders_of_hugging_face_open_as_what_they_are(tmp_path):
+    made = make_strangers(tmp_path)
+    models = Models(list(made.values()))
+    assert {one.name: one.kind for one in models.all()} == {
+        "bert": "language",
+        "gpt2": "language",
+        "bart": "language",
+        "vit": "vision",
+    }
 
 
 def test_one_visitor_at_a_time_has_a_model(models):
@@ -94,7 +101,7 @@ def test_the_best_model_of_a_run_that_goes_on_is_open_and_gives_way(folders, tmp
     run.path.mkdir()
     run.config.write_text("[train]\nsteps = 400\n", encoding="utf-8")
     models = Models([run.path])
-    assert models.overview()["models"] == []
+    assert models.overview().models == []
 
     def write_best(step):
         shutil.copytree(folders["recurrent"], run.best, dirs_exist_ok=True)
@@ -102,18 +109,18 @@ def test_the_best_model_of_a_run_that_goes_on_is_open_and_gives_way(folders, tmp
 
     for step in (1200, 1300):
         write_best(step)
-        [about] = models.overview()["models"]
-        assert about["name"] == "run"
-        assert about["about"].endswith(f", the best so far of an unfinished run: step {step:,}")
+        [about] = models.overview().models
+        assert about.name == "run"
+        assert about.about.endswith(f", the best so far of an unfinished run: step {step:,}")
     assert models.find("run", Translator).thing.translate(["La casa"])
     opened = models.find("run", Translator)
     models.overview()
     assert models.find("run", Translator) is opened  # the same step is not loaded again
     shutil.rmtree(run.best)
     shutil.copytree(folders["again"], run.model)
-    [about] = models.overview()["models"]
-    assert (about["name"], "unfinished" in about["about"]) == ("run", False)
-    assert [one["name"] for one in Models([run.path]).overview()["models"]] == ["run"]
+    [about] = models.overview().models
+    assert (about.name, "unfinished" in about.about) == ("run", False)
+    assert [one.name for one in Models([run.path]).overview().models] == ["run"]
 
 
 def test_without_models_there_is_still_a_page():
@@ -132,7 +139,7 @@ class Ready(Preparation):
         return None if self.error else self.folder
 
     def progress(self):
-        return {"error": self.error}
+        return Preparing(stage="training", step=0, steps=1, loss=None, seconds=0.0, error=self.error)
 
     def fail(self, reason):
         self.error = reason
@@ -153,11 +160,11 @@ def test_who_comes_while_the_first_model_is_opened_sees_that_it_is_being_made(fo
     second = models.overview()
     go.set()
     first.join(10)
-    assert second["models"] == []
-    assert second["preparing"] is not None
+    assert second.models == []
+    assert second.preparing is not None
     after = models.overview()
-    assert [one["name"] for one in after["models"]] == ["recurrent"]
-    assert after["preparing"] is None
+    assert [one.name for one in after.models] == ["recurrent"]
+    assert after.preparing is None
 
 
 def test_a_first_model_that_cannot_be_opened_is_told(folders):
@@ -167,8 +174,8 @@ def test_a_first_model_that_cannot_be_opened_is_told(folders):
     models = Models(preparation=Ready(folders["recurrent"]), load=broken)
     for _ in range(2):
         told = models.overview()
-        assert told["models"] == []
-        assert told["preparing"]["error"] == ("The model that was trained cannot be opened: its numbers are damaged.")
+        assert told.models == []
+        assert told.preparing.error == ("The model that was trained cannot be opened: its numbers are damaged.")
 
 
 def test_a_model_without_a_view_is_refused():

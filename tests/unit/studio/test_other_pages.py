@@ -8,8 +8,7 @@ from PIL import Image
 
 from regard.errors import ArgumentError
 from regard.studio.examples import PASSAGE
-from regard.studio.views.ask_page import picture_page, record_picture
-from regard.studio.views.classify_page import classification_page, record_classification
+from regard.studio.pages import classification_page, picture_page, record_classification, record_picture
 from unit.studio.seers import REVIEW, make_english, make_seers, opened
 from unit.studio.visiting import ask, visitor
 
@@ -37,7 +36,9 @@ def test_classified_texts_are_recorded(english, name):
     recorded = record_classification(english[name], [REVIEW, PASSAGE])
     client = visitor(opened({"one": english[name]}))
     assert recorded.address == "classify?text=A+good+book%2C+though+too+long."
-    assert [one.verb for one in recorded.answers] == ["classify/read", "classify/maps", "passage/attention"] * 2
+    asked = [(one.verb, one.body["text"]) for one in recorded.answers]
+    verbs = ("classify/read", "classify/maps", "passage/attention")
+    assert asked[:6] == [(verb, text) for text in (REVIEW, PASSAGE) for verb in verbs]
     for one in recorded.answers:
         assert ask(client, one.verb, **one.body | {"model": ""}) == one.answer
     assert "classify/read" in classification_page(english[name], [REVIEW])
@@ -63,7 +64,7 @@ def test_a_picture_is_recorded(seers, picture, name, asked):
         assert ask(client, one.verb, **one.body | {"file": file, "model": ""}) == one.answer | changed
     assert recorded.answers[0].answer["original"] == [30, 40]
     assert [one.body["question"] for one in recorded.answers if one.verb == "ask/answer"] == (asked or [""])
-    assert len(told) == (len(asked) or 1)
+    assert len(told) == 1 + 2 * (len(asked) or 1)
     assert recorded.address.startswith("ask?own=picture+mine.png")
     assert "ask/answer" in picture_page(seers[name], picture, asked[:1])
 

@@ -6,9 +6,11 @@ from functools import partial
 
 import pytest
 
-from regard.studio.single_file import Answer, Recorded, empty_page, make_page
-from regard.studio.tensors import pack_weights
-from regard.studio.views.translate_page import record_translation, translation_page
+from regard.studio.pages import record_translation, translation_page
+from regard.studio.schema.keep import RecordedAnswer, Recording
+from regard.studio.schema.overview import Overview
+from regard.studio.single_file import empty_page, make_page
+from regard.studio.tensors import pack_map
 from regard.tasks.translation.model import Translator
 from unit.studio.visiting import ask
 
@@ -41,7 +43,7 @@ def test_what_a_visitor_may_ask_is_recorded(thing):
     asked = [(one.verb, tuple(one.body.get("tokens", ()))) for one in recorded.answers]
     assert len(asked) == len(set(asked))
     search = recorded.answers[0]
-    assert search.body == {"model": "", "text": "El libro", "beam": 3}
+    assert search.body == {"model": "model", "text": "El libro", "beam": 3}
     for output in search.answer["outputs"]:
         assert ("translate/attention", tuple(output["tokens"])) in asked
         assert ("translate/checks", tuple(output["tokens"])) in asked
@@ -63,33 +65,34 @@ def test_the_studio_gives_the_file_without_answers(client, thing):
 
 def test_rows_of_rounded_maps_are_exact_as_far_as_there_is_room(models, client, monkeypatch):
     thing = models.find("recurrent", Translator).thing
-    monkeypatch.setattr("regard.studio.views.translate_page.EXACT", 3)
-    monkeypatch.setattr("regard.studio.views.translate.pack_weights", partial(pack_weights, exact=3))
+    monkeypatch.setattr("regard.studio.views.keep.EXACT", 3)
+    monkeypatch.setattr("regard.studio.views.translate.pack_map", partial(pack_map, exact=3))
     recorded = record_translation(thing, "El libro", beam=1)
     best = recorded.answers[0].answer["outputs"][0]["tokens"]
     rows = [one for one in recorded.answers if one.verb == "translate/row"]
     look = next(one.answer for one in recorded.answers if one.verb == "translate/attention")
-    assert "bytes" in look["maps"][0]["weights"]
+    assert "roots" in look["maps"][0]["weights"]
     assert [one.body["row"] for one in rows] == list(range(look["maps"][0]["weights"]["shape"][2]))
     for one in rows:
         assert one.body["tokens"] == best
         assert ask(client, one.verb, **one.body | {"model": "recurrent"}) == one.answer
-    monkeypatch.setattr("regard.studio.views.translate_page.MAX_BYTES", 1)
+    monkeypatch.setattr("regard.studio.views.keep.MAX_BYTES", 1)
     assert not [one for one in record_translation(thing, "El libro", beam=1).answers if one.verb == "translate/row"]
 
 
 def test_hypotheses_that_have_no_room_are_counted(thing, monkeypatch):
     whole = record_translation(thing, "El libro", beam=3)
-    monkeypatch.setattr("regard.studio.views.translate_page.MAX_PATHS", 1)
+    monkeypatch.setattr("regard.studio.views.keep.MAX_QUESTIONS", 5)
     cut = record_translation(thing, "El libro", beam=3)
-    looks = [sum(one.verb == "translate/attention" for one in recorded.answers) for recorded in (whole, cut)]
     assert whole.left_out == 0
-    assert looks[0] - looks[1] == cut.left_out > 0
+    assert len(whole.answers) - len(cut.answers) == cut.left_out > 0
 
 
 def test_what_is_no_number_is_written_as_nothing():
     odd = {"a": float("nan"), "b": [float("inf"), 0.5, ("x", -float("inf"))], "c": 3}
-    page = make_page(Recorded("classify", "classify", [], [Answer("x", {}, odd)], 7))
+    empty = Overview(version="0", models=[], waiting=[], preparing=None)
+    answers = [RecordedAnswer(verb="x", body={}, answer=odd)]
+    page = make_page(Recording(overview=empty, view="classify", address="classify", answers=answers, left_out=7))
     data = re.search(r'id="recorded">(.*?)</script>', page, re.DOTALL).group(1)
 
     def refuse(constant):

@@ -63,7 +63,7 @@ def test_training_that_fails_is_told(quick, tmp_path):
     preparation = Preparation(tmp_path).start()
     preparation._thread.join(30)
     assert preparation.result() is None
-    said = preparation.progress()["error"]
+    said = preparation.progress().error
     assert said.startswith("Training ended with 3: no room left The whole of it is in ")
 
 
@@ -74,7 +74,7 @@ def test_a_model_whose_report_failed_is_taken_all_the_same(quick, tmp_path):
     preparation = Preparation(tmp_path).start()
     preparation._thread.join(30)
     assert preparation.result() == tmp_path / SYSTEM
-    assert preparation.progress()["error"] is None
+    assert preparation.progress().error is None
 
 
 def test_the_last_report_is_read_past_samples_with_ends_of_lines_and_losses_that_are_none(quick, tmp_path):
@@ -93,14 +93,14 @@ def test_the_last_report_is_read_past_samples_with_ends_of_lines_and_losses_that
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     (tmp_path / SYSTEM / "metrics.jsonl").write_text(text, encoding="utf-8")
     told = preparation.progress()
-    assert (told["step"], told["loss"]) == (40, None)
+    assert (told.step, told.loss) == (40, None)
 
 
 def test_a_folder_that_cannot_be_written_is_told(quick, tmp_path):
     (tmp_path / "file").write_text("")
     preparation = Preparation(tmp_path / "file" / "inside").start()
     preparation._thread.join(30)
-    assert preparation.progress()["error"].startswith("The small model could not be trained: ")
+    assert preparation.progress().error.startswith("The small model could not be trained: ")
 
 
 def test_stopping_ends_the_training(quick, tmp_path):
@@ -111,7 +111,7 @@ def test_stopping_ends_the_training(quick, tmp_path):
     preparation.stop()
     preparation._thread.join(30)
     assert preparation._process.returncode != 0
-    assert preparation.progress()["error"] is None
+    assert preparation.progress().error is None
 
 
 def test_a_model_that_cannot_be_used_is_no_result(quick, tmp_path):
@@ -120,6 +120,6 @@ def test_a_model_that_cannot_be_used_is_no_result(quick, tmp_path):
     assert preparation.result() is not None
     preparation.fail("It is damaged.")
     assert preparation.result() is None
-    assert preparation.progress()["error"] == (
+    assert preparation.progress().error == (
         f"It is damaged. Remove {tmp_path} to train another, or name one: regard studio FOLDER."
     )

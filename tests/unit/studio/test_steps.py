@@ -11,9 +11,9 @@ import torch
 from regard.cli.inspect_page import record_view, usual_view
 from regard.errors import ArgumentError
 from regard.studio.models import Models
+from regard.studio.pages import can_take_apart, record_steps
 from regard.studio.single_file import watch_nothing
 from regard.studio.views.steps import MAX_TOKENS, count_tokens
-from regard.studio.views.steps_page import can_take_apart, record_steps
 from unit.studio.readers import RECURRENTS, TEXT, make_readers
 from unit.studio.visiting import ask, refused, unpacked, visitor
 
@@ -153,7 +153,7 @@ def test_the_code_gives_the_numbers_shown(client, readers, name, monkeypatch):
 
 
 def test_bad_input_is_told_in_a_sentence(client):
-    assert refused(client, "steps/read", text=" ") == "`text` must be a text; received nothing to read. Type one."
+    assert refused(client, "steps/read", text=" ") == "Type a text first."
     long = refused(client, "steps/read", model="additive", text="el " * 300)
     assert long == f"`text` must have at most {MAX_TOKENS} tokens to be taken apart; received 300. Shorten it."
     long = refused(client, "steps/read", model="additive", text="el", target="the " * 300)
@@ -166,7 +166,7 @@ def test_bad_input_is_told_in_a_sentence(client):
         r"`query` must be from 0 to \d; received 99\.", refused(client, "steps/apart", **body, layer="*", query=99)
     )
     assert refused(client, "steps/apart", **body, layer="*", head=-1) == "`head` must be from 0 to 0; received -1."
-    assert "`text` is not as it must be" in refused(client, "steps/read", text="a" * 50_001)
+    assert refused(client, "steps/read", text="a" * 50_001) == "text: at most 50,000, of letters or entries."
     none = visitor(Models())
     assert refused(none, "steps/read", text="el") == (
         "`model` must be one that reads text; received none: no such model is open. Start the studio with one: "
@@ -181,13 +181,15 @@ def test_every_recurrent_preset_is_here():
 def test_a_recording_holds_what_the_view_asks(readers, monkeypatch):
     thing = next(one.thing for one in readers.all() if one.name == "transformer")
     found = record_steps(thing, TEXT, target=TARGET)
-    read, *looks = found.answers
+    read = found.answers[0]
+    looks = [one for one in found.answers if one.verb == "steps/apart"]
+    assert sorted({one.body["head"] for one in found.answers if one.verb == "steps/maps"}) == [0, 1]
     assert (read.verb, found.view, read.answer["target"]) == ("steps/read", "steps", TARGET)
     layer = next(one for one in read.answer["layers"] if one["name"] == read.answer["layer"])
     places = [(one.body["head"], one.body["query"]) for one in looks]
     assert sorted(places) == [(head, query) for head in range(2) for query in range(len(layer["queries"]))]
-    monkeypatch.setattr("regard.studio.views.steps_page.MAX_QUERIES", 3)
-    assert len(record_steps(thing, TEXT, target=TARGET).answers) == 4
+    monkeypatch.setattr("regard.studio.views.keep.MAX_QUESTIONS", 3)
+    assert len(record_steps(thing, TEXT, target=TARGET).answers) == 6  # three that are shown, three more
 
 
 def test_each_side_is_counted_in_its_own_tokens(readers):
@@ -215,22 +217,23 @@ def test_there_is_a_page_where_a_model_attends(readers):
 def test_inspecting_makes_this_page(readers, name, view):
     thing = next(one.thing for one in readers.all() if one.name == name)
     recorded = record_view(view or usual_view(thing, TEXT, None), thing, TEXT, watch=watch_nothing)
-    assert recorded.answers[-1].verb == "steps/apart"
+    assert {one.verb for one in recorded.answers} >= {"steps/read", "steps/apart", "steps/maps"}
     assert usual_view(thing, TEXT, None) == ("steps" if name == "language" else "classify")
 
 
 def test_a_file_holds_looks_as_far_as_there_is_room(readers, monkeypatch):
     thing = next(one.thing for one in readers.all() if one.name == "classifier")
     whole = record_steps(thing, TEXT)
-    looks = len(whole.answers) - 1
-    assert (looks > 2, whole.left_out) == (True, 0)
+    more = len(whole.answers) - 3  # beside the text, the first query and its maps
+    assert (more > 1, whole.left_out) == (True, 0)
     with monkeypatch.context() as small:
-        small.setattr("regard.studio.views.steps_page.MAX_QUERIES", 2)
+        small.setattr("regard.studio.views.keep.MAX_QUESTIONS", 1)
         cut = record_steps(thing, TEXT)
-    assert (len(cut.answers), cut.left_out) == (3, looks - 2)
-    monkeypatch.setattr("regard.studio.views.steps_page.MAX_BYTES", len(json.dumps(whole.answers[0].answer)))
+    assert (len(cut.answers), cut.left_out) == (4, more - 1)
+    shown = sum(len(json.dumps(one.answer)) for one in whole.answers[:3])
+    monkeypatch.setattr("regard.studio.views.keep.MAX_BYTES", shown)
     cut = record_steps(thing, TEXT)
-    assert (len(cut.answers), cut.left_out) == (2, looks - 1)
+    assert (len(cut.answers), cut.left_out) == (4, more - 1)
 
 
 def test_a_text_too_long_for_the_studio_is_refused(readers):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard.inspection.trace.intervene import intervene
-from regard.studio.views.whatif_page import record_relabeling, relabeling_page
+from regard.studio.pages import record_relabeling, relabeling_page
 from unit.studio.seers import REVIEW, make_english, opened
 from unit.studio.visiting import ask, refused, visitor
 

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 import pytest
 
 from regard.errors import ArgumentError
+from regard.studio.pages import record_relabeling, record_what_if, relabeling_page, what_if_page
 from regard.studio.views import whatif as what_if
-from regard.studio.views.whatif_page import record_relabeling, record_what_if, relabeling_page, what_if_page
 from regard.tasks.translation.model import Translator
 from unit.studio.seers import REVIEW, make_english
 from unit.studio.visiting import ask
@@ -23,30 +23,30 @@ def _short_search(monkeypatch):
 
 @pytest.mark.parametrize(("name", "text"), [("recurrent", TEXT), ("transformer", "á")])
 def test_answers_are_those_of_the_studio(models, client, name, text):
-    seen = []
-    recorded = record_what_if(models.find(name, Translator).thing, text, step=1, watch=lambda *told: seen.append(told))
+    told = []
+    recorded = record_what_if(models.find(name, Translator).thing, text, step=1, watch=lambda *one: told.append(one))
     assert recorded.view == "whatif"
-    assert recorded.address == f"whatif?{urlencode({'text': text, 'step': 1})}"
+    assert recorded.address == f"whatif?{urlencode({'text': text, 'query': 2})}"
     for one in recorded.answers:
         assert ask(client, one.verb, **one.body | {"model": name}) == one.answer
     begun = recorded.answers[0].answer
     places, words = len(begun["attention"]["source"]["tokens"]), len(begun["attention"]["source"]["words"])
     changes = [one.body for one in recorded.answers if one.verb == "whatif/change"]
-    assert len(changes) == 1 + words + 2 * places + len(begun["tokens"])
+    assert len(changes) == words + 2 * places + len(begun["tokens"])  # of which one is the step itself
     assert sorted(place for one in changes for place in one["hidden"]) == list(range(places))
-    assert seen[0] == ("trying changes", 0, len(changes))
-    assert seen[-1] == ("searching for other weights", len(changes), len(changes))
+    more = len(recorded.answers) - 2  # beside the sentence and the step undisturbed
+    assert told[0] == ("recording answers", 0, more)
+    assert told[-1] == ("recording answers", more - 1, more)
 
 
 def test_changes_are_bounded(models, monkeypatch):
-    monkeypatch.setattr("regard.studio.views.whatif_page.MAX_CHANGES", 3)
     with models.borrow("recurrent", Translator) as thing:
+        whole = record_what_if(thing, TEXT)
+        monkeypatch.setattr("regard.studio.views.keep.MAX_QUESTIONS", 3)
         recorded = record_what_if(thing, TEXT)
         verbs = [one.verb for one in recorded.answers]
-        begun = recorded.answers[0].answer
-        places, words = len(begun["attention"]["source"]["tokens"]), len(begun["attention"]["source"]["words"])
-        assert recorded.left_out == 1 + words + 2 * places + len(begun["tokens"]) - 3
-        assert verbs == ["whatif/begin", *["whatif/change"] * 3, "whatif/another"]
+        assert verbs == ["whatif/begin", "whatif/change", "whatif/another", "whatif/change", "whatif/change"]
+        assert recorded.left_out == len(whole.answers) - len(recorded.answers)
         assert "whatif/another" in what_if_page(thing, TEXT)
 
 
@@ -69,11 +69,11 @@ def test_changes_of_a_classifier_are_bounded_by_count_and_by_size(monkeypatch):
     places = len(whole.answers[0].answer["tokens"])
     assert (len(whole.answers), whole.left_out) == (1 + 3 * places, 0)
     with monkeypatch.context() as small:
-        small.setattr("regard.studio.views.whatif_page.MAX_CHANGES", 5)
+        small.setattr("regard.studio.views.keep.MAX_QUESTIONS", 4)
         cut = record_relabeling(thing, REVIEW)
         assert "whatif/label" in relabeling_page(thing, REVIEW)
     assert (cut.answers, cut.left_out) == (whole.answers[:5], 3 * places - 4)
-    monkeypatch.setattr("regard.studio.views.whatif_page.MAX_BYTES", 2 * len(json.dumps(whole.answers[0].answer)))
+    monkeypatch.setattr("regard.studio.views.keep.MAX_BYTES", 2 * len(json.dumps(whole.answers[0].answer)))
     cut = record_relabeling(thing, REVIEW)
     assert 2 <= len(cut.answers) <= 4
     assert cut.left_out == len(whole.answers) - len(cut.answers)

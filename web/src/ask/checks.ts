@@ -1,11 +1,10 @@
-// What weights over positions are checked against, for the panel of checks.
+// What weights over positions are checked against.
 
 import { h } from "../dom.ts";
 import { paintOver } from "../draw/overlay.ts";
-import { factsPanel, uniformFacts, type Fact } from "../facts.ts";
-import { notRecorded } from "../recording.ts";
-import { kendall, number, rowOf, type Matrix } from "../tensor.ts";
-import { checkMap, type Checks, type Choice, type Answer } from "./answer.ts";
+import { checks as badgesAndFacts, uniformFacts, type Badge, type Fact } from "../facts.ts";
+import { kendall, number, type Matrix } from "../tensor.ts";
+import { checkMap, type Answer, type Checks, type Choice } from "./answer.ts";
 
 export interface Checked {
   output: Answer;
@@ -18,55 +17,127 @@ export interface Checked {
   coming: boolean;
   /** The same map in other open models of the kind. */
   others: { name: string; matrix: Matrix }[];
+  open: boolean;
+  toggled: (open: boolean) => void;
 }
 
-export function checksPanel({ output: sentence, choice, matrix, sums, picture, checks, coming, others }: Checked): HTMLElement {
-  const own = flat(matrix), facts: Fact[] = sums && own.length > 1 ? uniformFacts(own) : [];
-  const rest = 1 - own.reduce((sum, one) => sum + one, 0);
-  if (sums && rest > 1e-3) facts.push({ name: "Weight on itself", value: number(rest), note: "by the token that the label is read from; the positions share what is left" });
-  if (own.length === 1) facts.push({ name: "Places", value: "1", note: "this model sees the mean of the picture: there is nothing to choose from" });
-  if (!checks) return factsPanel(facts, coming ? h("p", { class: "dim", role: "status" }, "Covering positions, one by one…") : h("p", { class: "dim small" }, notRecorded("ask/checks")));
-  const word = choice.word, words = sentence.task === "captions" ? sentence.words[word] ?? "" : sentence.output;
-  if (checks.uniform?.length && sentence.task === "questions") {
+export function checksOf({
+  output,
+  choice,
+  matrix,
+  sums,
+  picture,
+  checks,
+  coming,
+  others,
+  open,
+  toggled,
+}: Checked): HTMLElement {
+  const own = Array.from(matrix.data),
+    facts: Fact[] = sums && own.length > 1 ? uniformFacts(own) : [],
+    rest = 1 - own.reduce((sum, one) => sum + one, 0);
+  if (sums && rest > 1e-3)
     facts.push({
-      name: "If all weights were uniform", value: number(Math.exp(checks.uniform[0]!)),
-      note: `probability of “${sentence.output}”; with its own weights ${number(sentence.probabilities[0]!.probability)}`,
+      name: "Weight on itself",
+      value: number(rest),
+      note: "by the token that the label is read from; the positions share what is left",
     });
-  } else if (checks.uniform?.length && sentence.word_probabilities && word >= 0) {
+  if (own.length === 1)
     facts.push({
-      name: "If all weights were uniform", value: number(Math.exp(checks.uniform[word]!)),
-      note: `probability of “${words}”; with its own weights ${number(sentence.word_probabilities[word]!)}`,
+      name: "Positions",
+      value: "1",
+      note: "this model reads the mean of the picture: there is nothing to choose from",
+    });
+  const waiting = checks ? "none" : coming ? null : "not in this file";
+  const badges: Badge[] = [
+    { name: "uniform", value: waiting },
+    { name: "covering", value: waiting },
+    { name: "gradient", value: waiting },
+  ];
+  if (!checks) return badgesAndFacts(badges, facts, { open, toggled });
+  const { word } = choice,
+    asks = output.task === "questions",
+    step = asks ? 0 : word;
+  const chance = asks ? output.probabilities[0]?.probability : output.word_probabilities?.[word];
+  if (checks.uniform?.[step] !== undefined && chance !== undefined) {
+    badges[0]!.value = `p ${number(Math.exp(checks.uniform[step]!), 2)}`;
+    facts.push({
+      name: "If all weights were uniform",
+      value: number(Math.exp(checks.uniform[step]!)),
+      note: `probability of “${asks ? output.output : output.words[word]}”; with its own weights ${number(chance)}`,
+      term: "uniform",
     });
   }
   const maps: [string, string, Matrix | null][] = [
-    ["Rank correlation with covering", "covered", checkMap(checks.occlusion, word)],
-    ["Rank correlation with gradient × input", "gradient", checkMap(checks.gradient, word)],
+    ["Rank correlation with covering", "Covered", checkMap(checks.occlusion, word)],
+    ["Rank correlation with gradient × input", "Gradient", checkMap(checks.gradient, word)],
   ];
-  for (const [name, , check] of maps) {
-    if (!check || own.length === 1) continue;
-    const same = check.rows === matrix.rows && check.columns === matrix.columns;
-    const tau = same ? kendall(own, flat(check)) : NaN;
-    facts.push({ name, value: Number.isFinite(tau) ? `τ ${number(tau, 2)}` : "none", note: same ? `over ${own.length} positions` : "this map has positions of another size" });
-  }
+  maps.forEach(([name, , check], index) => {
+    if (!check || own.length === 1) return;
+    const same = check.rows === matrix.rows && check.columns === matrix.columns,
+      tau = same ? kendall(own, Array.from(check.data)) : NaN;
+    badges[index + 1]!.value = Number.isFinite(tau) ? `τ ${number(tau, 2)}` : "none";
+    facts.push({
+      name,
+      value: badges[index + 1]!.value!,
+      note: same ? `over ${own.length} positions` : "this map has positions of another size",
+      term: index ? "gradient" : "occlusion",
+    });
+  });
   facts.push(seeds(own, others, sums));
-  return factsPanel(facts, h("div", { class: "check-maps" }, maps.map(([, name, check]) => check ? thumb(picture, check, name) : null)),
-    h("p", { class: "dim small" }, "Covering: how far the prediction moves (total variation) when a position is painted over in the picture's mean color. Gradient: the same to first order. Each drawn up to its own largest."));
+  return badgesAndFacts(
+    badges,
+    facts,
+    { open, toggled },
+    h(
+      "div",
+      { class: "check-maps" },
+      maps.map(([, name, check]) => (check ? thumb(picture, check, name) : null)),
+    ),
+    h(
+      "p",
+      { class: "dim small" },
+      "Covering: how far the prediction moves (total variation) when a position is painted over in the picture's " +
+        "mean color (Zeiler and Fergus 2014). Gradient: the same to first order. Each drawn up to its own largest.",
+    ),
+  );
 }
 
-function thumb(picture: HTMLImageElement, check: Matrix, name: string): HTMLElement {
-  const most = Math.max(...flat(check)), largest = flat(check).indexOf(most);
-  const title = name === "covered" ? "Covered" : "Gradient";
-  return h("figure", null, h("div", { class: "picture-frame", role: "img", "aria-label": `${title}: largest ${number(most)} at row ${Math.floor(largest / check.columns) + 1}, column ${(largest % check.columns) + 1}` },
-    paintOver({ picture, matrix: check, maximum: most || 1 }, 160)), h("figcaption", { class: "dim small" }, `${title}, up to ${number(most)}`));
+function thumb(picture: HTMLImageElement, check: Matrix, title: string): HTMLElement {
+  const values = Array.from(check.data),
+    most = Math.max(...values),
+    at = values.indexOf(most);
+  return h(
+    "figure",
+    null,
+    h(
+      "div",
+      {
+        class: "picture-frame",
+        role: "img",
+        "aria-label":
+          `${title}: largest ${number(most)} at row ${Math.floor(at / check.columns) + 1}, column ` +
+          `${(at % check.columns) + 1}`,
+      },
+      paintOver({ picture, matrix: check, maximum: most || 1 }, 160),
+    ),
+    h("figcaption", { class: "dim small" }, `${title}, up to ${number(most)}`),
+  );
 }
 
 function seeds(own: number[], others: Checked["others"], sums: boolean): Fact {
   const same = others.filter((one) => one.matrix.rows * one.matrix.columns === own.length);
-  if (!same.length || !sums) return { name: "Seed-to-seed band", value: "none", note: sums ? "one such model is open; open several: regard studio A B C" : "shown for weights that sum to one" };
-  const heaviest = own.indexOf(Math.max(...own)), values = [own[heaviest]!, ...same.map((one) => one.matrix.data[heaviest]!)];
-  return { name: "Seed-to-seed band", value: `${number(Math.min(...values), 2)} to ${number(Math.max(...values), 2)}`, note: `weight on the heaviest position in ${values.length} models` };
-}
-
-function flat(matrix: Matrix): number[] {
-  return Array.from({ length: matrix.rows }, (_, row) => rowOf(matrix, row)).flat();
+  if (!same.length || !sums)
+    return {
+      name: "Seed-to-seed band",
+      value: "not available",
+      note: sums ? "open several seeds: regard studio A B C" : "shown for weights that sum to one",
+    };
+  const heaviest = own.indexOf(Math.max(...own)),
+    values = [own[heaviest]!, ...same.map((one) => one.matrix.data[heaviest]!)];
+  return {
+    name: "Seed-to-seed band",
+    value: `${number(Math.min(...values), 2)} to ${number(Math.max(...values), 2)}`,
+    note: `weight on the heaviest position in ${values.length} models`,
+  };
 }

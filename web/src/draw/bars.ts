@@ -2,6 +2,7 @@
 
 import { h } from "../dom.ts";
 import { number } from "../tensor.ts";
+import { shade } from "./colors.ts";
 
 export interface Bar {
   label: string;
@@ -13,12 +14,40 @@ export interface Bar {
   title?: string;
 }
 
-/** Draw bars from 0 to `maximum`, a row each, as a list that can be read aloud. */
-export function bars(list: Bar[], { maximum = 1, label, digits = 4 }: { maximum?: number; label: string; digits?: number }): HTMLElement {
-  return h("ol", { class: "bars", "aria-label": label }, list.map((bar) => h("li", { class: bar.chosen ? "chosen" : "", title: bar.title },
-    h("span", { class: "name" }, bar.label),
-    h("span", { class: "track", "aria-hidden": "true" },
-      h("span", { class: "bar", style: { width: `${(100 * Math.min(Math.max(bar.value / maximum, 0), 1)).toFixed(2)}%` } }),
-      bar.mark === undefined ? null : h("span", { class: "tick", style: { left: `${(100 * Math.min(bar.mark / maximum, 1)).toFixed(2)}%` } })),
-    h("span", { class: "number" }, number(bar.value, digits)))));
+/** Draw bars from 0 to `maximum`, a row each, as a list that can be read aloud; weights in the colors of `data`. */
+export function bars(
+  list: Bar[],
+  {
+    maximum = 1,
+    label,
+    digits = 4,
+    data = false,
+  }: { maximum?: number; label: string; digits?: number; data?: boolean },
+): HTMLElement {
+  const share = (value: number) => Math.min(Math.max(value / maximum, 0), 1),
+    percent = (value: number) => `${(100 * share(value)).toFixed(2)}%`;
+  return h(
+    "ol",
+    { class: "bars", "aria-label": label },
+    list.map((bar) =>
+      h(
+        "li",
+        { class: bar.chosen ? "chosen" : "", title: bar.title },
+        h("span", { class: "name" }, bar.label),
+        h(
+          "span",
+          { class: "track", "aria-hidden": "true" },
+          h("span", {
+            class: "bar",
+            style: {
+              width: percent(bar.value),
+              ...(data ? { background: shade(0.3 + 0.6 * share(bar.value)) } : {}),
+            },
+          }),
+          bar.mark === undefined ? null : h("span", { class: "tick", style: { left: percent(bar.mark) } }),
+        ),
+        h("span", { class: "number" }, number(bar.value, digits)),
+      ),
+    ),
+  );
 }

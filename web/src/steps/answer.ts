@@ -1,60 +1,22 @@
-// What `steps/read` and `steps/apart` answer, and the same computed once more here.
+// What `steps/apart` answers as numbers, and the same computed once more here.
 
-import type { ReadAs } from "../respelled.ts";
+import type { ApartAnswer, HeadMaps, NormalizerInfo, Packed, PathAnswer, ScoreInfo } from "../api.ts";
 import { work, type Pair } from "../equations.ts";
-import { at, rowOf, slice, unpackExact, type Matrix, type Packed } from "../tensor.ts";
-import { weigh, type NormalizerInfo, type Weighed } from "../weighing.ts";
+import { at, rowOf, slice, unpackExact, type Matrix } from "../tensor.ts";
+import { weigh, type Weighed } from "../weighing.ts";
 
-export interface Reading {
-  model: string;
-  /** Whether it says something that can be forced. */
-  generates: boolean;
-  text: string;
-  read_as: ReadAs;
-  target: string | null;
-  layer: string;
-  layers: { name: string; heads: number; queries: string[]; keys: string[] }[];
-}
-
-export interface ScoreAnswer {
-  kind: string;
-  scale?: number;
-  bandwidth?: number;
-  temperature?: number;
-  activation?: string;
-  vector?: Packed;
-  projected_query?: Packed;
-  projected_keys?: Packed;
-  columns?: Packed;
-}
-
-export interface ApartAnswer {
-  score: ScoreAnswer;
-  normalizer: NormalizerInfo;
-  position: string | null;
-  query_label: string;
-  key_labels: string[];
-  query: Packed;
-  keys: Packed;
-  values: Packed;
-  unturned: [Packed, Packed] | null;
-  compared: Packed;
-  bias: Packed | null;
-  added: Packed | null;
-  scores: Packed;
-  mask: Packed | null;
-  normalized: Packed;
-  factors: Packed | null;
-  weights: Packed;
-  extra: Packed | null;
-  context: Packed;
-  output: Packed;
-  code: { find: string; again: string };
+/** What lies before and after attention. */
+export interface Path extends Pick<PathAnswer, "words" | "taken" | "lens"> {
+  queryInput: Float32Array | null;
+  keyInputs: Matrix | null;
+  mixed: Float32Array | null;
+  before: Float32Array | null;
+  after: Float32Array | null;
 }
 
 /** Everything as numbers. */
 export interface Apart {
-  score: ScoreAnswer;
+  score: ScoreInfo;
   normalizer: NormalizerInfo;
   position: string | null;
   queryLabel: string;
@@ -74,50 +36,118 @@ export interface Apart {
   extra: Float32Array | null;
   context: Float32Array;
   output: Float32Array;
-  code: { find: string; again: string };
+  code: ApartAnswer["code"];
   weighed: Weighed | null;
+  path: Path;
   pair(key: number): Pair;
 }
+
+/** A linear map of one head. */
+export interface Map {
+  name: string;
+  matrix: Matrix;
+  bias: Float32Array | null;
+}
+
+export type Maps = Record<keyof HeadMaps, Map | null>;
 
 const list = (packed: Packed) => unpackExact(packed).data;
 const maybe = (packed: Packed | null) => (packed ? list(packed) : null);
 const table = (packed: Packed) => slice(unpackExact(packed));
 
+export function readMaps(answer: HeadMaps): Maps {
+  const read = (one: HeadMaps["query"]) =>
+    one ? { name: one.name, matrix: table(one.matrix), bias: maybe(one.bias) } : null;
+  return { query: read(answer.query), key: read(answer.key), value: read(answer.value), output: read(answer.output) };
+}
+
 export function readApart(answer: ApartAnswer): Apart {
-  const query = list(answer.query), keys = table(answer.keys), mask = maybe(answer.mask), scores = list(answer.scores);
-  const allowed = (key: number) => mask === null || mask[key] === 1;
-  const unturned = answer.unturned;
+  const query = list(answer.query),
+    keys = table(answer.keys),
+    mask = maybe(answer.mask),
+    scores = list(answer.scores);
+  const allowed = (key: number) => mask === null || mask[key] === 1,
+    { unturned, path } = answer;
   return {
-    score: answer.score, normalizer: answer.normalizer, position: answer.position, queryLabel: answer.query_label, keyLabels: answer.key_labels,
-    query, keys, values: table(answer.values), unturned: unturned ? [list(unturned[0]), table(unturned[1])] : null,
-    compared: list(answer.compared), bias: maybe(answer.bias), added: maybe(answer.added), scores, allowed,
-    normalized: list(answer.normalized), factors: maybe(answer.factors), weights: list(answer.weights),
-    extra: maybe(answer.extra), context: list(answer.context), output: list(answer.output), code: answer.code,
+    score: answer.score,
+    normalizer: answer.normalizer,
+    position: answer.position,
+    queryLabel: answer.query_label,
+    keyLabels: answer.key_labels,
+    query,
+    keys,
+    values: table(answer.values),
+    unturned: unturned ? [list(unturned[0]), table(unturned[1])] : null,
+    compared: list(answer.compared),
+    bias: maybe(answer.bias),
+    added: maybe(answer.added),
+    scores,
+    allowed,
+    normalized: list(answer.normalized),
+    factors: maybe(answer.factors),
+    weights: list(answer.weights),
+    extra: maybe(answer.extra),
+    context: list(answer.context),
+    output: list(answer.output),
+    code: answer.code,
     weighed: weigh(answer.normalizer, Array.from(scores), allowed),
+    path: {
+      words: path.words,
+      taken: path.taken,
+      lens: path.lens,
+      queryInput: maybe(path.query_input),
+      keyInputs: path.key_inputs ? table(path.key_inputs) : null,
+      mixed: maybe(path.mixed),
+      before: maybe(path.before),
+      after: maybe(path.after),
+    },
     pair: pairs(answer.score, query, keys),
   };
 }
 
 /** Lay out for each key what its score is computed from. */
-export function pairs(score: ScoreAnswer, query: ArrayLike<number>, keys: Matrix): (key: number) => Pair {
+export function pairs(score: ScoreInfo, query: ArrayLike<number>, keys: Matrix): (key: number) => Pair {
   const { projected_query, projected_keys, columns, vector, ...plain } = score;
-  const request = projected_query ? list(projected_query) : query, text = projected_keys ? table(projected_keys) : keys;
-  const positions = columns ? table(columns) : null, weighing = vector ? list(vector) : undefined;
-  return (key) => ({ ...plain, query: request, key: rowOf(text, key), vector: weighing, column: positions ? rowOf(positions, key) : undefined });
+  const asked = projected_query ? list(projected_query) : query,
+    compared = projected_keys ? table(projected_keys) : keys;
+  const positions = columns ? table(columns) : null,
+    weighing = vector ? list(vector) : undefined;
+  return (key) => ({
+    ...plain,
+    query: asked,
+    key: rowOf(compared, key),
+    vector: weighing,
+    column: positions ? rowOf(positions, key) : undefined,
+  });
+}
+
+/** A linear map applied once more, in double precision. */
+export function applied({ matrix, bias }: Map, input: ArrayLike<number>): number[] {
+  return Array.from({ length: matrix.rows }, (_, row) => {
+    let sum = bias ? bias[row]! : 0;
+    for (let column = 0; column < matrix.columns; column++) sum += at(matrix, row, column) * input[column]!;
+    return sum;
+  });
 }
 
 /** The largest differences between what the model's layer has and what is computed here from its vectors. */
-export function check(apart: Apart): { name: string; difference: number | null }[] {
+export function check(apart: Apart, maps: Maps | null): { name: string; difference: number | null }[] {
   const far = (first: ArrayLike<number>, second: (i: number) => number) => {
     let most = 0;
     for (let i = 0; i < first.length; i++) most = Math.max(most, Math.abs(first[i]! - second(i)));
     return most;
   };
   const worked = apart.keyLabels.map((_, key) => work(apart.pair(key)));
-  const normalized = apart.weighed?.weights;
-  const weights = normalized?.map((weight, key) => weight * (apart.factors?.[key] ?? 1));
-  const mixed = Array.from(apart.context, (_, feature) => (weights ?? Array.from(apart.weights)).reduce((sum, weight, key) => sum + weight * at(apart.values, key, feature), apart.extra?.[feature] ?? 0));
+  const weights = apart.weighed?.weights.map((weight, key) => weight * (apart.factors?.[key] ?? 1));
+  const used = weights ?? Array.from(apart.weights);
+  const mixed = Array.from(apart.context, (_, feature) =>
+    used.reduce((sum, weight, key) => sum + weight * at(apart.values, key, feature), apart.extra?.[feature] ?? 0),
+  );
+  const { queryInput } = apart.path,
+    query = apart.unturned?.[0] ?? apart.query;
+  const projected = maps?.query && queryInput ? applied(maps.query, queryInput) : null;
   return [
+    ...(projected ? [{ name: "query", difference: far(query, (i) => projected[i]!) }] : []),
     { name: "scores", difference: worked[0] ? far(apart.compared, (key) => worked[key]!.score) : null },
     { name: "weights", difference: weights ? far(apart.weights, (key) => weights[key]!) : null },
     { name: "context", difference: far(apart.output, (feature) => mixed[feature]!) },

@@ -20,7 +20,8 @@ export class ExactRows {
     const [, heads, positions] = result[0]!.shape as [number, number, number];
     const own = head < 0 ? Array.from({ length: heads }, (_, one) => one) : [head];
     const matrices = result.map((one) => slice(one!, layer));
-    const sum = (position: number) => matrices.reduce((all, one) => all + own.reduce((some, each) => some + at(one, each, position), 0), 0);
+    const sum = (position: number) =>
+      matrices.reduce((all, one) => all + own.reduce((some, each) => some + at(one, each, position), 0), 0);
     return Array.from({ length: positions }, (_, position) => sum(position) / (own.length * rows.length));
   }
 

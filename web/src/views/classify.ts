@@ -1,86 +1,97 @@
-// Classify: a text, its label, and how much each word counted, by three measures that need not agree.
+// Classify: a text, its label, and how much each word counted, by measures that need not agree.
 
-import { alertBox, panel, segmented, select } from "../controls.ts";
-import { mapsPanel, type MapsAnswer } from "../classify/maps.ts";
+import type { DecisionAnswer, MapsAnswer, ModelInfo } from "../api.ts";
+import type { AttentionMap } from "../attention.ts";
+import { gatherMaps } from "../classify/maps.ts";
 import { markWord, scale, shadedText } from "../classify/words.ts";
-import { fill, h, unique, visible } from "../dom.ts";
+import { alertBox, panel, select } from "../controls.ts";
+import { fill, h, visible } from "../dom.ts";
 import { bars } from "../draw/bars.ts";
-import { factsPanel, uniformFacts, type Fact } from "../facts.ts";
-import type { Host, ModelInfo } from "../host.ts";
+import { checks, uniformFacts, type Fact } from "../facts.ts";
+import { askLine, modelsOf, settingsButton, unknownNote } from "../form.ts";
+import type { Host, Question, Verb } from "../host.ts";
 import { askPassage, hasPronoun } from "../passage.ts";
+import { AttentionStage } from "../stage.ts";
 import type { State } from "../state.ts";
+import { statesPanel } from "../states.ts";
 import { kendall, number } from "../tensor.ts";
-import type { View, Wanted } from "../view.ts";
+import { term, type TermName } from "../terms.ts";
+import { type View, type Wanted } from "../view.ts";
 
-type Measure = "model" | "removal" | "gradient";
+type Measure = "model" | "removal" | "gradient" | "signed";
 
-interface ReadAnswer {
-  label: string;
-  labels: number;
-  probabilities: { name: string; probability: number }[];
-  words: string[];
-  cut: number;
-  kind: string;
-  meaning: string;
-  weighs: boolean;
-  shares: { model: number[]; gradient: number[]; removal: number[] | null };
-  skipped: string;
-  uniform: number | null;
-  others: { name: string; label: string; shares: number[] }[];
-}
-
-const COMMANDS = "regard train --task classify --data reviews.csv --out runs/reviews\nregard studio runs/reviews";
-const MEASURES: Record<Measure, { title: string; text: string }> = {
-  model: { title: "The model's own weights", text: "" },
-  removal: { title: "Removal", text: "how much the label's logit changes without the word" },
-  gradient: { title: "Saliency", text: "gradient times input: the same to first order" },
+const MEASURES: Record<Measure, { title: string; short: string; text: string; term: TermName }> = {
+  model: { title: "The model's own weights", short: "own weight", text: "", term: "weights" },
+  removal: {
+    title: "Leave-one-out",
+    short: "leave-one-out",
+    text: "how much the label's logit changes without the word",
+    term: "occlusion",
+  },
+  gradient: { title: "Gradient × input", short: "gradient", text: "the same to first order", term: "gradient" },
+  signed: {
+    title: "Signed saliency",
+    short: "signed",
+    text: "gradient × input with its sign: for the label (ember) and against it (teal)",
+    term: "saliency",
+  },
 };
 
 export const view: View = {
   id: "classify",
   title: "Classify",
-  lede: "Label a text and see how much each word counted: by the model's own weights, by leaving words out, and by gradients.",
+  kinds: ["classifier"],
   render(element, host, state) {
-    const models = host.overview.models.filter((model) => model.kind === "classifier");
-    if (!models.length) {
-      element.append(h("div", { class: "panel" }, h("p", null, "This view needs a text classifier, and none is open. Train one on a table of texts and labels, and open it:"),
-        h("pre", null, COMMANDS), h("p", { class: "dim small" }, "reviews.csv has the columns text and label; others are named by --set data.text=… and --set data.label=….")));
-      return;
-    }
-    const page = new Classify(host, state, models);
+    const page = new Classify(host, state);
     element.append(page.element);
-    void page.read();
+    void page.read(page.text);
     return page;
   },
 };
 
 class Classify {
   readonly element = h("div", { class: "stack" });
+  text: string;
   private alert = alertBox();
-  private form = h("section", { class: "panel", "aria-label": "Text to label" });
-  private parts = { label: h("div"), words: h("div"), checks: h("div"), passage: h("div"), maps: h("div") };
-  private results = h("div", { class: "stack" });
+  private line = h("div");
+  private parts = {
+    label: h("div", { class: "side" }),
+    words: h("div", { class: "word-side" }),
+    checks: h("div"),
+    passage: h("div"),
+    maps: h("div"),
+  };
+  private results = h("section", { class: "card", "aria-label": "Label and the words it rests on" });
   private output = h("output", { class: "readout", "aria-live": "polite" });
-  private text: HTMLTextAreaElement;
   private model: ModelInfo;
-  /** What was read: what is typed since then counts once it is submitted. */
-  private sentence: { model: string; text: string };
-  private result: ReadAnswer | null = null;
+  private result: DecisionAnswer | null = null;
   private maps: MapsAnswer | null = null;
+  private stage: AttentionStage;
   private requests = 0;
 
-  constructor(private host: Host, private state: State, private models: ModelInfo[]) {
+  constructor(
+    private host: Host,
+    private state: State,
+  ) {
+    const models = modelsOf(host, "classifier");
     this.model = models.find((one) => one.name === state.get("model")) ?? models[0]!;
-    this.text = h("textarea", { id: unique("text"), rows: 2, spellcheck: "false", disabled: !host.live, placeholder: "A text", onkeydown: (event: KeyboardEvent) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-      event.preventDefault();
-      this.submit();
-    } });
-    this.text.value = state.get("text") || this.model.examples[0]?.text || "A good book, though too long.";
-    this.sentence = { model: this.model.name, text: this.text.value };
-    this.drawForm();
-    this.results.append(h("div", { class: "columns" }, this.parts.words, this.parts.checks), this.parts.passage, this.parts.maps);
-    this.element.append(h("div", { class: "columns" }, this.form, this.parts.label), this.alert.element, this.results);
+    this.text = state.get("text") || this.model.examples[0]?.text || "A good book, though too long.";
+    this.stage = new AttentionStage({
+      state,
+      states: () => statesPanel(host, { model: this.model.name, text: this.text }),
+      height: () => Math.max(320, innerHeight - 260),
+      changed: () => {},
+      actions: () => [
+        {
+          text: "Take apart",
+          href: state.link("steps", { ...state.selection(), model: this.model.name, text: this.text }),
+          title: "Every number between this query and its context",
+        },
+      ],
+    });
+    this.drawLine();
+    this.results.append(h("div", { class: "workbench" }, this.parts.words, this.parts.label), this.parts.checks);
+    this.element.append(this.line, this.alert.element, this.results, this.parts.maps, this.parts.passage);
   }
 
   end(): void {
@@ -89,71 +100,125 @@ class Classify {
 
   recolor(): void {
     if (this.result) this.drawWords();
-    if (this.maps) fill(this.parts.maps, mapsPanel(this.maps, this.state));
+    if (this.maps?.maps.length) this.stage.draw();
   }
 
-  /** For a file: the text that is shown, and the examples, by this model. */
+  /** For a file. */
   wanted(): Wanted {
-    const all = ({ model, text }: { model: string; text: string }) => ["classify/read", "classify/maps", ...(hasPronoun(text) ? ["passage/attention"] : [])].map((verb) => ({ verb, body: { model, text } }));
-    return { shown: all(this.sentence), likely: this.model.examples.flatMap(({ text }) => all({ model: this.model.name, text })) };
+    const verbs: Verb[] = [
+      "classify/read",
+      "classify/maps",
+      ...(hasPronoun(this.text) ? ["passage/attention" as const] : []),
+    ];
+    return { shown: this.text.trim() ? verbs.map((verb): Question => ({ verb, body: this.sentence })) : [] };
+  }
+
+  private get sentence(): { model: string; text: string } {
+    return { model: this.model.name, text: this.text };
   }
 
   /** Texts that can be chosen: the examples; in a file, those that it has answers to. */
   private get texts(): { text: string; about: string }[] {
     if (this.host.live) return this.model.examples;
-    const request = (this.host.requests("classify/read") as { text: string }[]).map(({ text }) => ({ text, about: this.model.examples.find((one) => one.text === text)?.about ?? "" }));
-    return request.length > 1 ? request : [];
+    const own = this.host
+      .requests("classify/read")
+      .map(({ text }) => ({ text, about: this.model.examples.find((one) => one.text === text)?.about ?? "" }));
+    return own.length > 1 ? own : [];
   }
 
-  private drawForm(): void {
-    const { models, model, host } = this;
-    fill(this.form, h("form", { class: "ask", onsubmit: (event: Event) => (event.preventDefault(), this.submit()) },
-      h("label", { for: this.text.id, class: "small dim" }, "Text"), this.text,
-      h("div", { class: "row" }, h("button", { type: "submit", class: "primary", disabled: !host.live }, "Classify"),
-        models.length > 1 && host.live ? select("Model", models.map((one) => ({ value: one.name, text: one.name })), model.name, (name) => {
-          this.model = models.find((one) => one.name === name)!;
-          this.state.set({ model: name, text: this.sentence.text, layer: null, head: null, row: null });
-          this.drawForm();
-          this.form.querySelector("select")?.focus();
-          void this.read(this.sentence.text);
-        }) : null,
-        h("p", { class: "dim small about" }, model.about)),
-      host.live ? null : h("p", { class: "note" }, "A recording: what is in this file can be shown. To type other texts, run `regard studio`."),
-      this.texts.length ? h("div", { class: "chips", role: "group", "aria-label": host.live ? "Examples" : "Also in this file" }, this.texts.map((one) =>
-        h("button", { type: "button", class: "chip", title: one.text, "data-text": one.text, onclick: () => {
-          this.text.value = one.text;
-          this.submit();
-        } }, shortened(visible(one.text)), one.about ? h("span", { class: "dim" }, ` · ${one.about}`) : null))) : null));
+  private drawLine(): void {
+    const { host, model, state } = this,
+      models = modelsOf(host, "classifier");
+    const submit = (text: string) => {
+      state.set({ text, word: null, query: null, key: null }, { push: true });
+      void this.read(text);
+    };
+    fill(
+      this.line,
+      askLine({
+        host,
+        label: "Text",
+        value: this.text,
+        verb: "Classify",
+        examples: this.texts,
+        submit,
+        empty: (message) => this.alert.show(message),
+        settings: settingsButton(model.name, () => [
+          models.length > 1 && host.live
+            ? select(
+                "Model",
+                models.map((one) => ({ value: one.name, text: one.name })),
+                model.name,
+                (name) => {
+                  this.model = models.find((one) => one.name === name)!;
+                  state.set({ model: name, text: this.text, layer: null, head: null, query: null, key: null });
+                  this.drawLine();
+                  void this.read(this.text);
+                },
+              )
+            : null,
+          h("p", { class: "dim small" }, model.about),
+        ]),
+      }).element,
+      host.live
+        ? null
+        : h(
+            "div",
+            null,
+            h(
+              "p",
+              { class: "note" },
+              "A recording: what is in this file can be shown. To type other texts, run `regard studio`.",
+            ),
+            this.texts.length
+              ? h(
+                  "div",
+                  { class: "chips", role: "group", "aria-label": "Also in this file" },
+                  this.texts.map((one) =>
+                    h(
+                      "button",
+                      {
+                        type: "button",
+                        class: "chip",
+                        "data-text": one.text,
+                        "aria-current": String(one.text === this.text),
+                        onclick: () => submit(one.text),
+                      },
+                      shortened(visible(one.text)),
+                    ),
+                  ),
+                )
+              : null,
+          ),
+    );
   }
 
-  private submit(): void {
-    if (!this.text.value.trim()) return this.text.focus();
-    this.state.set({ text: this.text.value, word: null, row: null }, { push: true });
-    void this.read();
-  }
-
-  async read(text = this.text.value): Promise<void> {
-    if (!text.trim()) return this.text.focus();
-    const number = ++this.requests, body = { model: this.model.name, text };
+  async read(text: string): Promise<void> {
+    if (!text.trim()) return;
+    const number = ++this.requests,
+      body = { model: this.model.name, text };
     this.alert.show("");
     this.results.setAttribute("aria-busy", "true");
-    for (const chip of this.form.querySelectorAll<HTMLElement>("[data-text]")) chip.setAttribute("aria-current", String(chip.dataset.text === text));
+    for (const chip of this.line.querySelectorAll<HTMLElement>("[data-text]"))
+      chip.setAttribute("aria-current", String(chip.dataset.text === text));
     try {
-      const result = await this.host.ask<ReadAnswer>("classify/read", body);
+      const result = await this.host.ask("classify/read", body);
       if (number !== this.requests) return;
-      [this.sentence, this.result, this.maps] = [body, result, null];
+      [this.text, this.result, this.maps] = [text, result, null];
+      this.results.hidden = false;
       this.drawLabel();
       this.drawWords();
-      const [maps, passage] = await Promise.all([this.host.ask<MapsAnswer>("classify/maps", body), askPassage(this.host, body)]);
+      const [maps, passage] = await Promise.all([this.host.ask("classify/maps", body), askPassage(this.host, body)]);
       if (number !== this.requests) return;
       fill(this.parts.passage, passage);
       this.maps = maps;
-      fill(this.parts.maps, mapsPanel(maps, this.state));
+      this.drawMaps();
     } catch (error) {
       if (number !== this.requests) return;
       this.alert.show((error as Error).message);
-      [this.sentence, this.result, this.maps] = [body, null, null];
-      for (const part of Object.values(this.parts)) fill(part);
+      [this.text, this.result, this.maps] = [text, null, null];
+      this.results.hidden = true;
+      for (const part of [this.parts.maps, this.parts.passage]) fill(part);
     } finally {
       if (number === this.requests) this.results.removeAttribute("aria-busy");
     }
@@ -161,73 +226,215 @@ class Classify {
 
   private drawLabel(): void {
     const result = this.result!;
-    fill(this.parts.label, panel("Label", h("p", { class: "result", role: "status" }, visible(result.label), h("span", { class: "dim small" }, ` ${number(result.probabilities[0]!.probability)}`)),
-      result.cut ? h("p", { class: "note" }, `The text is too long for this model: its last ${result.cut.toLocaleString("en")} tokens were not read.`) : null,
-      bars(result.probabilities.slice(0, 8).map((one, index) => ({ label: visible(one.name), value: one.probability, chosen: index === 0 })), { label: "Probabilities of the labels" }),
-      result.labels > 8 ? h("p", { class: "dim small" }, `The likeliest 8 of ${result.labels} labels.`) : null));
+    fill(
+      this.parts.label,
+      h(
+        "p",
+        { class: "result", role: "status" },
+        visible(result.label),
+        h("span", { class: "dim small" }, ` ${number(result.probabilities[0]!.probability)}`),
+      ),
+      unknownNote(result.words, result.unknown),
+      result.cut
+        ? h(
+            "p",
+            { class: "note" },
+            `The text is too long for this model: its last ${result.cut.toLocaleString("en")} tokens were not read.`,
+          )
+        : null,
+      bars(
+        result.probabilities
+          .slice(0, 8)
+          .map((one, index) => ({ label: visible(one.name), value: one.probability, chosen: index === 0 })),
+        { label: "Probabilities of the labels" },
+      ),
+      result.labels > 8 ? h("p", { class: "dim small" }, `The likeliest 8 of ${result.labels} labels.`) : null,
+    );
   }
 
   private get measures(): Measure[] {
-    return (["model", "removal", "gradient"] as const).filter((one) => this.result!.shares[one] !== null);
+    return (Object.keys(MEASURES) as Measure[]).filter((one) => this.result!.shares[one] !== null);
+  }
+
+  /** Words as they are shown: those the model does not know in ⟨ ⟩. */
+  private get words(): string[] {
+    const unknown = new Set(this.result!.unknown);
+    return this.result!.words.map((word, index) => (unknown.has(index) ? `⟨${word}⟩` : word));
   }
 
   private drawWords(): void {
-    const result = this.result!, wanted = this.state.get("by", "all");
-    const by = wanted === "all" || !this.measures.includes(wanted as Measure) ? this.measures : [wanted as Measure];
-    const choices = [{ value: "all", text: "Side by side" }, ...this.measures.map((one) => ({ value: one, text: MEASURES[one].title }))];
-    const meaning = (one: Measure) => (one === "model" ? result.meaning : MEASURES[one].text);
-    fill(this.parts.words, panel("The words it weighed", segmented("How words are weighed", choices, wanted, (value) => {
-      this.state.set({ by: value === "all" ? null : value });
-      this.drawWords();
-      this.parts.words.querySelector<HTMLElement>("input:checked")?.focus();
-    }), result.weighs ? null : h("p", { class: "note" }, "This model has no weights of its own: what stands for them is its saliency."),
-    by.map((one) => h("section", { class: "measure", "aria-label": MEASURES[one].title }, h("h3", null, MEASURES[one].title, h("span", { class: "dim" }, ` · ${meaning(one)}`)),
-      shadedText({ words: result.words, shares: result.shares[one]!, label: MEASURES[one].title, chosen: this.word, onpick: (word) => this.pick(word) }))),
-    this.output, scale(result.words.length), result.skipped ? h("p", { class: "dim small" }, `Removal: ${result.skipped}`) : null, this.table()));
+    const result = this.result!,
+      meaning = (one: Measure) => (one === "model" ? result.meaning : MEASURES[one].text);
+    fill(
+      this.parts.words,
+      result.weighs
+        ? null
+        : h("p", { class: "note" }, "This model has no weights of its own: what stands for them is its saliency."),
+      this.measures.map((one) =>
+        h(
+          "section",
+          { class: "measure", "aria-label": MEASURES[one].title },
+          h(
+            "h2",
+            { class: "minor" },
+            MEASURES[one].title,
+            " ",
+            term(MEASURES[one].term),
+            h("span", { class: "dim" }, ` ${meaning(one)}`),
+          ),
+          shadedText({
+            words: this.words,
+            shares: result.shares[one]!,
+            label: MEASURES[one].title,
+            chosen: this.word,
+            signed: one === "signed",
+            onpick: (word) => this.pick(word),
+          }),
+        ),
+      ),
+      h("div", { class: "map-foot" }, this.output, scale(result.words.length)),
+      result.skipped ? h("p", { class: "dim small" }, `Leave-one-out: ${result.skipped}`) : null,
+    );
     this.describe();
     this.drawChecks();
   }
 
   private get word(): number {
-    return Math.min(Math.max(Math.round(this.state.number("word", -1)), -1), this.result!.words.length - 1);
+    return this.state.index("word", this.result!.words.length);
   }
 
   private pick(word: number): void {
     if (word === this.word) return;
-    this.state.set({ word });
+    this.state.setIndex({ word });
     markWord(this.parts.words, word);
     this.describe();
   }
 
   private describe(): void {
-    const result = this.result!, word = this.word, count = result.words.length;
+    const result = this.result!,
+      word = this.word,
+      count = result.words.length;
     if (word < 0) return void (this.output.textContent = "Point at a word, or use the arrow keys.");
-    const names: Record<Measure, string> = { model: "own weight", removal: "removal", gradient: "saliency" };
-    this.output.textContent = `“${visible(result.words[word]!)}”: ${this.measures.map((one) => `${names[one]} ${number(result.shares[one]![word]!)} (${(result.shares[one]![word]! * count).toFixed(1)} × equal)`).join(" · ")}`;
+    const share = (one: Measure) =>
+      `${MEASURES[one].short} ${number(result.shares[one]![word]!)}${one === "signed" ? "" : ` (${(result.shares[one]![word]! * count).toFixed(1)} × equal)`}`;
+    this.output.textContent = `“${visible(result.words[word]!)}”: ${this.measures.map(share).join(" · ")}`;
+  }
+
+  private drawChecks(): void {
+    const result = this.result!,
+      own = result.shares.model,
+      facts: Fact[] = uniformFacts(own),
+      tau = (one: "model" | "removal" | "gradient", other: "model" | "removal" | "gradient") => {
+        const first = result.shares[one],
+          second = result.shares[other];
+        return first && second ? kendall(first, second) : NaN;
+      };
+    if (result.uniform !== null)
+      facts.push({
+        name: "If all weights were uniform",
+        value: number(result.uniform),
+        note:
+          `probability of “${visible(result.label)}”; with its own weights ` +
+          `${number(result.probabilities[0]!.probability)}`,
+        term: "uniform",
+      });
+    const shown = (value: number) => (Number.isFinite(value) ? `τ ${number(value, 2)}` : "none"),
+      left = tau("model", "removal"),
+      gradient = tau("model", "gradient");
+    facts.push(
+      {
+        name: "Rank correlation: own weights and leave-one-out",
+        value: shown(left),
+        note: "1 is the same order, 0 none in common",
+        term: "occlusion",
+      },
+      { name: "Rank correlation: own weights and gradient × input", value: shown(gradient), term: "gradient" },
+      { name: "Rank correlation: leave-one-out and gradient × input", value: shown(tau("removal", "gradient")) },
+    );
+    const heaviest = own.indexOf(Math.max(...own)),
+      seeds = [own[heaviest]!, ...result.others.map((one) => one.shares[heaviest]!)];
+    facts.push(
+      result.others.length
+        ? {
+            name: "Seed-to-seed band",
+            value: `${number(Math.min(...seeds), 2)} to ${number(Math.max(...seeds), 2)}`,
+            note: `share of “${visible(result.words[heaviest]!)}” in ${seeds.length} models of this kind`,
+          }
+        : { name: "Seed-to-seed band", value: "not available", note: "open several seeds: regard studio A B C" },
+    );
+    fill(
+      this.parts.checks,
+      checks(
+        [
+          { name: "uniform", value: result.uniform === null ? "none" : `p ${number(result.uniform, 2)}` },
+          { name: "leave-one-out", value: shown(left) },
+          { name: "gradient", value: shown(gradient) },
+        ],
+        facts,
+        {
+          open: this.state.get("open") === "checks",
+          toggled: (open) => this.state.set({ open: open ? "checks" : null }),
+        },
+        this.table(),
+        h(
+          "p",
+          { class: "dim small" },
+          "Shares of the first three measures are sizes: they do not say whether a word speaks for the label or " +
+            "against it; the signed one does.",
+        ),
+      ),
+    );
   }
 
   private table(): HTMLElement {
     const result = this.result!;
-    return h("details", { class: "numbers" }, h("summary", null, "Numbers as a table"), h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Shares of the words" }, h("table", null,
-      h("thead", null, h("tr", null, h("th", { scope: "col", class: "text" }, "word"), this.measures.map((one) => h("th", { scope: "col" }, MEASURES[one].title)))),
-      h("tbody", null, result.words.map((word, index) => h("tr", null, h("th", { scope: "row" }, visible(word)), this.measures.map((one) => h("td", null, number(result.shares[one]![index]!)))))))));
+    return h(
+      "details",
+      { class: "numbers" },
+      h("summary", null, "Numbers as a table"),
+      h(
+        "div",
+        { class: "scroll", tabindex: 0, role: "region", "aria-label": "Shares of the words" },
+        h(
+          "table",
+          null,
+          h(
+            "thead",
+            null,
+            h(
+              "tr",
+              null,
+              h("th", { scope: "col", class: "text" }, "word"),
+              this.measures.map((one) => h("th", { scope: "col" }, MEASURES[one].title)),
+            ),
+          ),
+          h(
+            "tbody",
+            null,
+            this.words.map((word, index) =>
+              h(
+                "tr",
+                null,
+                h("th", { scope: "row" }, visible(word)),
+                this.measures.map((one) => h("td", null, number(result.shares[one]![index]!))),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
   }
 
-  private drawChecks(): void {
-    const result = this.result!, own = result.shares.model, facts: Fact[] = uniformFacts(own);
-    if (result.uniform !== null) facts.push({ name: "If all weights were uniform", value: number(result.uniform), note: `probability of “${visible(result.label)}”; with its own weights ${number(result.probabilities[0]!.probability)}` });
-    const pairs: [string, Measure, Measure][] = [["own weights and removal", "model", "removal"], ["own weights and saliency", "model", "gradient"], ["removal and saliency", "removal", "gradient"]];
-    for (const [name, one, other] of pairs) {
-      const first = result.shares[one], second = result.shares[other];
-      if (!first || !second) continue;
-      const tau = kendall(first, second);
-      facts.push({ name: `Rank correlation: ${name}`, value: Number.isFinite(tau) ? `τ ${number(tau, 2)}` : "none", note: !Number.isFinite(tau) ? "all words have the same share" : one === "model" && other === "removal" ? "1 is the same order, 0 none in common" : undefined });
-    }
-    const heaviest = own.indexOf(Math.max(...own)), seeds = [own[heaviest]!, ...result.others.map((one) => one.shares[heaviest]!)];
-    facts.push(result.others.length
-      ? { name: "Seed-to-seed band", value: `${number(Math.min(...seeds), 2)} to ${number(Math.max(...seeds), 2)}`, note: `share of “${visible(result.words[heaviest]!)}” in ${seeds.length} models of this kind` }
-      : { name: "Seed-to-seed band", value: "none", note: "one model of this kind is open; open several: regard studio A B C" });
-    fill(this.parts.checks, factsPanel(facts, h("p", { class: "dim small" }, "Shares tell how much a word weighs, not whether it speaks for or against the label.")));
+  private drawMaps(): void {
+    const answer = this.maps!,
+      maps: AttentionMap[] = gatherMaps(answer);
+    if (!maps.length) return fill(this.parts.maps, panel("Attention", h("p", { class: "dim" }, answer.skipped)));
+    fill(
+      this.parts.maps,
+      h("section", { class: "card", "aria-label": "Attention over the text" }, this.stage.element),
+      this.stage.drawer,
+    );
+    this.stage.show(maps);
   }
 }
 

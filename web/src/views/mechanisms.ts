@@ -17,26 +17,44 @@ const PARTS = [
 export const view: View = {
   id: "mechanisms",
   title: "Mechanisms",
-  lede: "Change any number, any part of the computation, and see what becomes of it. The library's operator computes; no model is needed.",
+  kinds: [],
   render(element, host, state) {
     let shown: { element: HTMLElement; end(): void; recolor?(): void } | null = null;
     const body = h("div");
     const draw = () => {
       shown?.end();
       const part = state.get("part", "attention");
-      shown = part === "waves" ? new Waves(host, state) : part === "dictionary" ? new SoftDictionary(host, state) : new AttentionExplorer(host, state);
+      shown =
+        part === "waves"
+          ? new Waves(host, state)
+          : part === "dictionary"
+            ? new SoftDictionary(host, state)
+            : new AttentionExplorer(host, state);
       fill(body, shown.element);
     };
     draw();
-    element.append(segmented("Part", PARTS, state.get("part", "attention"), (part) => {
-      state.set({ part: part === "attention" ? null : part });
-      draw();
-    }), body);
+    element.append(
+      segmented(
+        "Part",
+        PARTS,
+        state.get("part", "attention"),
+        (part) => {
+          state.set({ part: part === "attention" ? null : part });
+          draw();
+        },
+        { quiet: true },
+      ),
+      body,
+    );
     return {
       end: () => shown?.end(),
       recolor: () => shown?.recolor?.(),
       wanted: () => {
-        const all = { attention: likelyMechanisms(state), waves: likelyWaves(state), dictionary: likelyLookups(state) };
+        const all = {
+          attention: likelyMechanisms(state),
+          waves: likelyWaves(state),
+          dictionary: likelyLookups(state),
+        };
         const [first, ...more] = all[state.get("part", "attention") as keyof typeof all] ?? all.attention;
         return { shown: [first!], likely: [...more, ...Object.values(all).flat()] };
       },

@@ -31,8 +31,10 @@ def is_hugging_face(folder: str | Path) -> bool:
         return False
 
 
-def load_hugging_face(folder: str | Path, *, device: torch.device | str = "cpu") -> tuple[Any, Any]:
-    """Give the model, as the class that the folder names, and its tokenizer.
+def load_hugging_face(
+    folder: str | Path, *, device: torch.device | str = "cpu", reads_text: bool = True
+) -> tuple[Any, Any]:
+    """Give the model, as the class that the folder names, and its tokenizer; None for one that reads no text.
 
     Only safetensors are read, no code of the folder is run, and what is not in the folder is an error: see
     `hugging_face_stage`.
@@ -41,7 +43,9 @@ def load_hugging_face(folder: str | Path, *, device: torch.device | str = "cpu")
     transformers = _transformers()
     settings = read_config(folder)
     kind = _find_class(transformers, settings, folder)
-    if not any((folder / name).is_file() for name in (TOKENIZER_CONFIG, TOKENIZER)):  # an empty one would be made up
+    if reads_text and not any(
+        (folder / name).is_file() for name in (TOKENIZER_CONFIG, TOKENIZER)
+    ):  # an empty one would be made up
         raise DataError(
             f"{folder} must hold a tokenizer beside the model; received none. Save it there by save_pretrained."
         )
@@ -59,7 +63,7 @@ def load_hugging_face(folder: str | Path, *, device: torch.device | str = "cpu")
             output_loading_info=True,
             **local,
         )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(stage, **local)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(stage, **local) if reads_text else None
     _check_whole(folder, loading)
     check_finite(dict(model.named_parameters()), folder)
     model.config._name_or_path = str(folder)

@@ -13,14 +13,15 @@ from regard.models.classification.tf_idf import TfIdfClassifier
 
 
 def gradient_shares(
-    network: Network, tokens: Int[Tensor, "batch length"], lengths: Int[Tensor, " batch"]
+    network: Network, tokens: Int[Tensor, "batch length"], lengths: Int[Tensor, " batch"], *, signed: bool = False
 ) -> Float[Tensor, "batch length"]:
     r"""Give each token its share of gradient times input, for the label that is chosen.
 
     $$s_j = \frac{|x_j^\top \partial z_c / \partial x_j|}{\sum_k |x_k^\top \partial z_c / \partial x_k|}$$
 
     where $x_j$ is the vector of token $j$ and $z_c$ the chosen label's logit less the mean of all. To first order it is
-    how much the logit would lose without the token's vector; tokens with opposite parts are counted alike.
+    how much the logit would lose without the token's vector. Tokens that speak for the label and against it are counted
+    alike, unless `signed`: those against it then have shares below zero, and the sizes sum to one.
 
     Reference: Denil, Demiraj and de Freitas (2014), arXiv:1412.6815; Li et al. (2016), arXiv:1506.01066.
     """
@@ -30,10 +31,10 @@ def gradient_shares(
 
     with torch.no_grad():
         embedding = network.embedding(tokens)
-    parts = gradient_times_input(predict, embedding).sum(-1).abs()
+    parts = gradient_times_input(predict, embedding).sum(-1)
     parts = parts * (torch.arange(tokens.size(1), device=tokens.device) < lengths.to(tokens.device).unsqueeze(1))
-    total = parts.sum(-1, keepdim=True)
-    return parts / total.where(total > 0, 1.0)
+    total = parts.abs().sum(-1, keepdim=True)
+    return (parts if signed else parts.abs()) / total.where(total > 0, 1.0)
 
 
 def removal_shares(

@@ -49,10 +49,16 @@ class Inspection:
     """Words that were typed without their accents or case, and how they were read."""
     likely: tuple[Likely, ...] = ()
     """What the model holds likeliest, best first: the next token, the token behind a mask, or the label."""
+    view: Callable[[], str] | None = None
+    """Gives the HTML that a notebook shows instead of the figure, or nothing."""
 
     def __repr__(self) -> str:
         arrow = "" if self.target is None else f" → {self.target!r}"
         return f"Inspection({self.text!r}{arrow}, {len(self.trace.layers)} layers)"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook: the view of the studio where there is one, else the figure."""
+        return (self.view() if self.view is not None else "") or self.figure()._repr_html_()
 
     def call(self, layer: str | None = None) -> Call:
         """Give the call of one layer, or of the one that is shown where none is named."""

@@ -19,8 +19,6 @@ from regard.errors import ArgumentError
 
 MAX_FILE = 4 * 2**20
 """Bytes of a file."""
-MAX_ENCODED = 8 * 2**20
-"""Letters of a file in base64, at most."""
 MAX_PIXELS = 25_000_000
 """A picture of more is refused before it is unpacked."""
 READERS = threading.BoundedSemaphore(2)

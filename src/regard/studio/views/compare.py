@@ -1,56 +1,32 @@
 """The view Compare: two models, or two heads of one, on the same sentence; quality by length; training as it goes."""
 
 from functools import partial
-from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
 
 from regard.data.text.special import END
 from regard.decoding.search import Search
 from regard.errors import ArgumentError
 from regard.studio.models import Models
+from regard.studio.schema.compare import (
+    CurveAnswer,
+    CurveRequest,
+    LengthsAnswer,
+    NamesRequest,
+    PairAnswer,
+    PairOutput,
+    PairRequest,
+    RunsAnswer,
+)
+from regard.studio.schema.parts import EmptyRequest
+from regard.studio.schema.translate import AttentionAnswer
 from regard.studio.views.compare_curves import read_on, run_folders, state_of
 from regard.studio.views.compare_lengths import Lengths
-from regard.studio.views.translate import MAX_LETTERS, Sentence, write_attention
+from regard.studio.views.translate import write_attention
 from regard.tasks.translation.model import Translator
 from regard.tasks.translation.result import as_line
 from regard.tasks.translation_attention import attention_of, read_source
 from regard.tasks.what_if import MAX_OUTPUT, max_length
-
-MAX_MODELS = 8
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class PairRequest(Sentence):
-    """A sentence for two models, and what both are forced to output."""
-
-    other: str = Field("", max_length=200)
-    forced: Literal["first", "second", "target"] = "first"
-    """Whose translation: that of `model`, of `other`, or `target`."""
-    target: str = Field("", max_length=MAX_LETTERS)
-
-
-class NamesRequest(BaseModel):
-    """Open models, by their names."""
-
-    model_config = ConfigDict(extra="forbid")
-    models: list[Name] = Field(min_length=1, max_length=MAX_MODELS)
-
-
-class CurveRequest(BaseModel):
-    """A run, and how much of its figures is known already."""
-
-    model_config = ConfigDict(extra="forbid")
-    run: str = Field(max_length=200)
-    offset: int = Field(0, ge=0, le=2**53)
-    file: str = Field("", max_length=100)
-
-
-class EmptyRequest(BaseModel):
-    """No settings."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 def router(models: Models) -> APIRouter:
@@ -59,36 +35,36 @@ def router(models: Models) -> APIRouter:
     lengths = Lengths(models)
 
     @made.post("/attention")
-    async def attention(body: PairRequest, request: Request) -> dict[str, Any]:
+    async def attention(body: PairRequest, request: Request) -> PairAnswer:
         return await attend_with_both(models, body, request)
 
     @made.post("/measure")
-    def measure(body: NamesRequest) -> dict[str, Any]:
+    def measure(body: NamesRequest) -> LengthsAnswer:
         lengths.begin(body.models)
         return lengths.answer(body.models)
 
     @made.post("/lengths")
-    def measured(body: NamesRequest) -> dict[str, Any]:
+    def measured(body: NamesRequest) -> LengthsAnswer:
         return lengths.answer(body.models)
 
     @made.post("/runs")
-    def runs(body: EmptyRequest) -> dict[str, Any]:
-        return {"runs": [state_of(name, folder) for name, folder in run_folders(models).items()]}
+    def runs(body: EmptyRequest) -> RunsAnswer:
+        return RunsAnswer(runs=[state_of(name, folder) for name, folder in run_folders(models).items()])
 
     @made.post("/curve")
-    def curve(body: CurveRequest) -> dict[str, Any]:
+    def curve(body: CurveRequest) -> CurveAnswer:
         folders = run_folders(models)
         if body.run not in folders:
             raise ArgumentError(
                 f'`run` must be one that the studio was started with; received "{body.run[:80]}". '
                 f"{'Known: ' + ', '.join(folders) if folders else 'None is'}."
             )
-        return state_of(body.run, folders[body.run]) | read_on(folders[body.run].metrics, body.offset, body.file)
+        return read_on(state_of(body.run, folders[body.run]), folders[body.run].metrics, body.offset, body.file)
 
     return made
 
 
-async def attend_with_both(models: Models, body: PairRequest, request: Request) -> dict[str, Any]:
+async def attend_with_both(models: Models, body: PairRequest, request: Request) -> PairAnswer:
     """Let both models translate, then force both to the same output, and record what each attends to."""
     both = [models.find(name, Translator) for name in (body.model, body.other or body.model)]
     different = list({item.name: item for item in both}.values())
@@ -96,29 +72,29 @@ async def attend_with_both(models: Models, body: PairRequest, request: Request) 
     outputs = outputs if len(outputs) == 2 else outputs * 2
     target = body.target
     if body.forced != "target":
-        target = outputs[body.forced == "second"]["text"]
+        target = outputs[body.forced == "second"].text
         for item in different:
             target = await item.ask(request, partial(_shortened, target=target))
     attended = [
         await item.ask(request, partial(_force, name=item.name, text=body.text, target=target)) for item in different
     ]
-    return {
-        "models": [item.name for item in both],
-        "outputs": outputs,
-        "target": target,
-        "attention": attended if len(attended) == 2 else attended * 2,
-    }
+    return PairAnswer(
+        models=(both[0].name, both[1].name),
+        outputs=(outputs[0], outputs[1]),
+        target=target,
+        attention=(attended[0], attended[-1]),
+    )
 
 
-def _translate(translator: Translator, text: str) -> dict[str, Any]:
+def _translate(translator: Translator, text: str) -> PairOutput:
     """Give the best of a beam."""
     source, cut = read_source(translator, text)
     longest = max_length(translator, len(source.ids))
     best = translator.search([text], Search(max_length=longest), max_source_length=len(source.ids))[0][0]
-    return {"text": best.text, "score": best.score, "log_probability": best.log_probability, "cut": cut}
+    return PairOutput(text=best.text, score=best.score, log_probability=best.log_probability, cut=cut)
 
 
-def _force(translator: Translator, *, name: str, text: str, target: str) -> dict[str, Any]:
+def _force(translator: Translator, *, name: str, text: str, target: str) -> AttentionAnswer:
     """Record what a model attends to as it is forced to output a text, and the probabilities of its tokens."""
     source, _ = read_source(translator, text)
     tokens = [*translator.tokenizers.target.encode(translator.read([target], side="target")[0].text).ids, END]

@@ -4,21 +4,20 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 from regard.errors import DataError
 from regard.files import read_toml
 from regard.models.folder import CONFIG
-from regard.studio.models import Models
+from regard.studio.models import QUIET, Models
 from regard.studio.preparing import SYSTEM
+from regard.studio.schema.compare import CurveAnswer, RunState
 from regard.tasks.evaluation.held_out import run_of
 from regard.training.metrics import is_number
 from regard.training.run_folder import RunFolder
 
 PORTION = 256 * 2**10
 """Bytes read at once."""
-QUIET = 180.0
-"""Seconds without a line after which a run counts as stopped."""
 
 
 def run_folders(models: Models) -> dict[str, RunFolder]:
@@ -34,23 +33,29 @@ def run_folders(models: Models) -> dict[str, RunFolder]:
     return result
 
 
-def state_of(name: str, run: RunFolder) -> dict[str, Any]:
+def state_of(name: str, run: RunFolder) -> RunState:
     """Return whether a run is going on, and how far it is to go."""
     written = _modified(run.metrics)
     finished = _modified(run.model / CONFIG) >= written > 0
     going = not finished and time.time() - written < QUIET
-    return {
-        "run": name,
-        "state": "finished" if finished else "going" if going else "stopped" if written else "begun",
-        "steps": _steps(run.config),
-    }
+    state: Literal["finished", "going", "stopped", "begun"] = "stopped" if written else "begun"
+    return RunState(run=name, state="finished" if finished else "going" if going else state, steps=_steps(run.config))
 
 
-def read_on(path: Path, offset: int, file: str) -> dict[str, Any]:
-    """Read the lines that were written after `offset`; from the start where the file is not the one it was.
+class Portion(NamedTuple):
+    """Lines of a file that were not known yet."""
 
-    A run that is resumed writes the file anew. `more` tells that there are lines left to read at once.
-    """
+    lines: list[bytes]
+    offset: int
+    file: str
+    anew: bool
+    """Whether they begin from the start: a run that is resumed writes the file anew."""
+    more: bool
+    """Whether there are lines left to read at once."""
+
+
+def read_portion(path: Path, offset: int, file: str) -> Portion:
+    """Read the lines that were written after `offset`; from the start where the file is not the one it was."""
     try:
         with path.open("rb") as opened:
             status = os.fstat(opened.fileno())
@@ -59,15 +64,23 @@ def read_on(path: Path, offset: int, file: str) -> dict[str, Any]:
             opened.seek(start)
             lines = _whole_lines(opened)
     except OSError:
-        return {"lines": [], "offset": 0, "file": "", "anew": file != "", "more": False}
+        return Portion([], 0, "", file != "", False)
     end = start + len(lines)
-    return {
-        "lines": [line for line in map(_figures, lines.split(b"\n")) if line],
-        "offset": end,
-        "file": f"{status.st_dev}-{status.st_ino}",
-        "anew": not continues,
-        "more": len(lines) >= PORTION // 2 and end < status.st_size,
-    }
+    more = len(lines) >= PORTION // 2 and end < status.st_size
+    return Portion(lines.split(b"\n"), end, f"{status.st_dev}-{status.st_ino}", not continues, more)
+
+
+def read_on(run: RunState, path: Path, offset: int, file: str) -> CurveAnswer:
+    """Read the figures that were written after `offset`."""
+    portion = read_portion(path, offset, file)
+    return CurveAnswer(
+        **run.parts(),
+        lines=[line for line in map(_figures, portion.lines) if line],
+        offset=portion.offset,
+        file=portion.file,
+        anew=portion.anew,
+        more=portion.more,
+    )
 
 
 def _whole_lines(file: BinaryIO) -> bytes:

@@ -12,6 +12,7 @@ from regard.decoding.search import Search
 from regard.errors import ArgumentError
 from regard.files import read_json
 from regard.studio.models import Models
+from regard.studio.schema.compare import Bin, Interval, LengthsAnswer, Measured, Measuring
 from regard.studio.views.compare_pairs import find_common
 from regard.tasks.evaluation.evaluate import Evaluating, evaluate
 from regard.tasks.evaluation.held_out import HeldOut, run_of
@@ -29,8 +30,8 @@ class Lengths:
 
     def __init__(self, models: Models) -> None:
         self._models, self._lock = models, threading.Lock()
-        self._results: dict[str, dict[str, dict[str, Any]]] = {}  # by name and by the sentences, the latest last
-        self._progress: dict[str, Any] | None = None
+        self._results: dict[str, dict[str, Measured]] = {}  # by name and by the sentences, the latest last
+        self._progress: Measuring | None = None
         self._failed: tuple[set[str], str] = (set(), "")
 
     def begin(self, names: Sequence[str]) -> None:
@@ -49,7 +50,7 @@ class Lengths:
             self._progress, self._failed = _beginning(names[0]), (set(), "")
         threading.Thread(target=self._run, args=(list(names),), daemon=True).start()
 
-    def answer(self, names: Sequence[str]) -> dict[str, Any]:
+    def answer(self, names: Sequence[str]) -> LengthsAnswer:
         """Give what is known of these models on the same sentences, and how far the measuring is.
 
         What was measured on other sentences than the first model cannot be compared, and counts as not measured.
@@ -60,18 +61,18 @@ class Lengths:
         chosen = (shared or list(measured[0]))[-1] if measured else ""
         with self._lock:
             error = self._failed[1] if self._failed[0] == set(names) else ""
-            return {
-                "results": {name: result[chosen] for name, result in results.items() if chosen in result},
-                "progress": self._progress,
-                "error": error or None,
-            }
+            return LengthsAnswer(
+                results={name: result[chosen] for name, result in results.items() if chosen in result},
+                progress=self._progress,
+                error=error or None,
+            )
 
-    def _known(self, name: str) -> dict[str, dict[str, Any]]:
+    def _known(self, name: str) -> dict[str, Measured]:
         """Give all that is known of a model, by the sentences it was measured on; the latest last."""
         self._models.find(name, Translator)
         before = read_results(self._models, name)
         with self._lock:
-            return ({before["fingerprint"]: before} if before else {}) | self._results.get(name, {})
+            return ({before.fingerprint: before} if before else {}) | self._results.get(name, {})
 
     def _run(self, names: list[str]) -> None:
         try:
@@ -97,20 +98,20 @@ class Lengths:
             with self._lock:
                 self._progress = None
 
-    def _keep(self, name: str, result: dict[str, Any]) -> None:
+    def _keep(self, name: str, result: Measured) -> None:
         """Keep what was measured as the latest."""
         with self._lock:
             kept = self._results.setdefault(name, {})
-            kept.pop(result["fingerprint"], None)
-            kept[result["fingerprint"]] = result
+            kept.pop(result.fingerprint, None)
+            kept[result.fingerprint] = result
 
     def _watch(self, name: str, stage: str, done: int, total: int) -> None:
         with self._lock:
-            self._progress = {"model": name, "stage": stage, "done": done, "total": total}
+            self._progress = Measuring(model=name, stage=stage, done=done, total=total)
 
 
-def _beginning(name: str) -> dict[str, Any]:
-    return {"model": name, "stage": "reading the pairs", "done": 0, "total": 0}
+def _beginning(name: str) -> Measuring:
+    return Measuring(model=name, stage="reading the pairs", done=0, total=0)
 
 
 def thinned(held_out: HeldOut) -> HeldOut:
@@ -130,7 +131,7 @@ def edges_of(held_out: HeldOut) -> tuple[int, ...]:
     return tuple(result) or (lengths[-1] + 1,)
 
 
-def read_results(models: Models, name: str) -> dict[str, Any] | None:
+def read_results(models: Models, name: str) -> Measured | None:
     """Read what was measured before, in the folder of the run; nothing where that is not there, or not what it was."""
     run = run_of(models.folders[name])
     if run is None:
@@ -141,26 +142,29 @@ def read_results(models: Models, name: str) -> dict[str, Any] | None:
         return None
 
 
-def write_results(table: dict[str, Any], *, source: str) -> dict[str, Any]:
+def write_results(table: dict[str, Any], *, source: str) -> Measured:
     """Write the figures by length for the page, from the table of an evaluation."""
-    return {
-        "test_set": str(table["test_set"]),
-        "fingerprint": str(table["fingerprint"]),
-        "sentences": int(table["sentences"]),
-        "source": source,
-        "scores": {name: float(result["value"]) for name, result in table["scores"].items()},
-        "bins": [
-            {
-                "low": int(item["low"]),
-                "high": None if item["high"] is None else int(item["high"]),
-                "mean_length": float(item["mean_length"]),
-                "sentences": int(item["sentences"]),
-                "few": bool(item["few"]),
-                **{name: {part: float(item[name][part]) for part in ("value", "low", "high")} for name in _METRICS},
-            }
+    return Measured(
+        test_set=str(table["test_set"]),
+        fingerprint=str(table["fingerprint"]),
+        sentences=int(table["sentences"]),
+        source=source,
+        scores={name: float(result["value"]) for name, result in table["scores"].items()},
+        bins=[
+            Bin(
+                low=int(item["low"]),
+                high=None if item["high"] is None else int(item["high"]),
+                mean_length=float(item["mean_length"]),
+                sentences=int(item["sentences"]),
+                few=bool(item["few"]),
+                scores={
+                    name: Interval(**{part: float(item[name][part]) for part in ("value", "low", "high")})
+                    for name in _METRICS
+                },
+            )
             for item in table["by_length"]
         ],
-    }
+    )
 
 
 _METRICS = ("BLEU", "chrF")

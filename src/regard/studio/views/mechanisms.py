@@ -1,52 +1,25 @@
 """The view Mechanisms: any score, normalizer, mask and position on small tables, by the operator itself."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
 
 from regard.attention import Cosine, Gaussian, attention, lookup
 from regard.inspection import computation
 from regard.layers.attend import Attend
 from regard.layers.position.sinusoidal import SinusoidalPositions
 from regard.studio.models import Models
-from regard.studio.views.mechanism_choices import Masking, Normalizing, Positioning, Scoring, Table, as_tensor
+from regard.studio.schema.mechanism_choices import as_tensor
+from regard.studio.schema.mechanisms import (
+    AttendAnswer,
+    AttendRequest,
+    LookupAnswer,
+    LookupRequest,
+    WavesAnswer,
+    WavesRequest,
+)
 from regard.studio.views.steps import write_score
-
-Word = Annotated[str, Field(max_length=60)]
-
-
-class AttendRequest(BaseModel):
-    """Small tables, and how to compare, mask, position and normalize."""
-
-    model_config = ConfigDict(extra="forbid")
-    query: Table
-    key: Table
-    value: Table
-    score: Annotated[Scoring, Field(discriminator="kind")]
-    normalizer: Annotated[Normalizing, Field(discriminator="kind")]
-    mask: Annotated[Masking, Field(discriminator="kind")] | None = None
-    position: Annotated[Positioning, Field(discriminator="kind")] | None = None
-
-
-class Waves(BaseModel):
-    """A table of sinusoidal positions."""
-
-    model_config = ConfigDict(extra="forbid")
-    length: int = Field(48, ge=2, le=128)
-    size: int = Field(16, ge=2, le=64)
-    base: float = Field(10000.0, le=1e9)
-
-
-class LookupRequest(BaseModel):
-    """A dictionary of words or numbers, and what to look up; `temperature` says how soft."""
-
-    model_config = ConfigDict(extra="forbid")
-    query: Word
-    keys: list[Word] = Field(min_length=1, max_length=8)
-    values: list[Word] = Field(min_length=1, max_length=8)
-    temperature: float = Field(ge=1e-3, le=1000)
 
 
 def router(models: Models) -> APIRouter:
@@ -55,22 +28,22 @@ def router(models: Models) -> APIRouter:
     made = APIRouter(prefix="/mechanisms")
 
     @made.post("/attend")
-    def attend(body: AttendRequest) -> dict[str, Any]:
+    def attend(body: AttendRequest) -> AttendAnswer:
         return attend_small(body)
 
     @made.post("/waves")
-    def waves(body: Waves) -> dict[str, Any]:
+    def waves(body: WavesRequest) -> WavesAnswer:
         positions = SinusoidalPositions(body.size, base=body.base)
-        return {"table": positions.table(body.length).tolist()}
+        return WavesAnswer(table=positions.table(body.length).tolist())
 
     @made.post("/lookup")
-    def lookup_word(body: LookupRequest) -> dict[str, Any]:
+    def lookup_word(body: LookupRequest) -> LookupAnswer:
         return lookup_both(body)
 
     return made
 
 
-def attend_small(body: AttendRequest) -> dict[str, Any]:
+def attend_small(body: AttendRequest) -> AttendAnswer:
     """Compute the call by the operator, and each row's steps, which agree with it."""
     query, key, value = (torch.tensor(table) for table in (body.query, body.key, body.value))
     attend = Attend(normalize=body.normalizer.build()).eval()
@@ -85,19 +58,20 @@ def attend_small(body: AttendRequest) -> dict[str, Any]:
         for row in range(len(query))
     ]
 
-    def listed(name: str) -> list[Any] | None:
+    def listed(name: str) -> Any:
         parts = [getattr(item, name) for item in rows]
         return None if parts[0] is None else [part.tolist() for part in parts]
 
     parts = ("query", "compared", "added", "scores", "mask", "normalized", "factors", "extra")
-    return {name: listed(name) for name in parts} | {
-        "key": rows[0].keys.tolist(),
-        "weights": result.weights.tolist(),
-        "context": result.context.tolist(),
-        "turned": rows[0].unturned is not None,
-        "score": [write_score(item) for item in rows],
-        "code": code_of(body),
-    }
+    return AttendAnswer(
+        **{name: listed(name) for name in parts},
+        key=rows[0].keys.tolist(),
+        weights=result.weights.tolist(),
+        context=result.context.tolist(),
+        turned=rows[0].unturned is not None,
+        score=[write_score(item) for item in rows],
+        code=code_of(body),
+    )
 
 
 def code_of(body: AttendRequest) -> str:
@@ -123,7 +97,7 @@ def code_of(body: AttendRequest) -> str:
     )
 
 
-def lookup_both(body: LookupRequest) -> dict[str, Any]:
+def lookup_both(body: LookupRequest) -> LookupAnswer:
     """Look up a word in a dictionary exactly and softly; numbers are compared by nearness, words by their letters."""
     points, values = _numbers([body.query, *body.keys]), _numbers(body.values)
     table: Any = body.values if values is None else torch.tensor(values)
@@ -135,13 +109,13 @@ def lookup_both(body: LookupRequest) -> dict[str, Any]:
         exact = lookup(query, keys, table)
     except KeyError:
         exact = None
-    return {
-        "by": str(score),
-        "mixes": values is not None,
-        "exact": _plain(exact),
-        "value": _plain(result.value),
-        "weights": result.weights.tolist(),
-        "code": f"""import torch
+    return LookupAnswer(
+        by=str(score),
+        mixes=values is not None,
+        exact=_plain(exact),
+        value=_plain(result.value),
+        weights=result.weights.tolist(),
+        code=f"""import torch
 from regard import {score}, lookup
 
 query = {repr(body.query) if points is None else as_tensor(points[:1])}
@@ -149,7 +123,7 @@ keys = {repr(body.keys) if points is None else f"{as_tensor(points[1:])}[:, None
 values = {repr(body.values) if values is None else as_tensor(values)}
 value, weights = lookup(query, keys, values, exact=False, score={score}({body.temperature!r}))
 """,
-    }
+    )
 
 
 def _numbers(texts: list[str]) -> list[float] | None:

@@ -1,26 +1,17 @@
 """Which words "it" and "their" attend to, for the page."""
 
-from typing import Any
-
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
 from torch import nn
 
 from regard.errors import ArgumentError, with_article
 from regard.inspection.trace.attention_layers import layers_with
 from regard.studio.models import Models, Opened
+from regard.studio.schema.classify import PassageAnswer, Pronoun
+from regard.studio.schema.parts import Sentence
 from regard.studio.views.steps import MAX_TOKENS, find_reader
 from regard.tasks.classification.model import Classifier
 from regard.tasks.language.model import LanguageModel
 from regard.tasks.pronouns import Pronouns, attend_from_pronouns, divide, pronoun_positions
-
-
-class Text(BaseModel):
-    """A text for a classifier or a language model."""
-
-    model_config = ConfigDict(extra="forbid")
-    model: str = Field("", max_length=200)
-    text: str = Field(max_length=50_000)
 
 
 def router(models: Models) -> APIRouter:
@@ -28,14 +19,14 @@ def router(models: Models) -> APIRouter:
     made = APIRouter(prefix="/passage")
 
     @made.post("/attention")
-    async def attention(body: Text, request: Request) -> dict[str, Any]:
+    async def attention(body: Sentence, request: Request) -> PassageAnswer:
         opened = find_reader(models, body.model)
         return await opened.ask(request, lambda _: attend_to_pronouns(opened, body.text))
 
     return made
 
 
-def attend_to_pronouns(opened: Opened, text: str) -> dict[str, Any]:
+def attend_to_pronouns(opened: Opened, text: str) -> PassageAnswer:
     """Give what the pronouns of a text attend to, or why there is nothing to give."""
     thing = opened.thing
     if not isinstance(thing, Classifier | LanguageModel):
@@ -52,5 +43,6 @@ def attend_to_pronouns(opened: Opened, text: str) -> dict[str, Any]:
     return _as_answer(attend_from_pronouns(thing, thing.inspect(text).trace, divided))
 
 
-def _as_answer(pronouns: Pronouns) -> dict[str, Any]:
-    return {**pronouns._asdict(), "unknown": list(pronouns.unknown)}
+def _as_answer(pronouns: Pronouns) -> PassageAnswer:
+    attended = [Pronoun(**item) for item in pronouns.attention]
+    return PassageAnswer(attention=attended, heads=pronouns.heads, why=pronouns.why, unknown=list(pronouns.unknown))

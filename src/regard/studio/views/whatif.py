@@ -1,12 +1,10 @@
 """The view What if: force weights, hide or replace source words, and show what the model would output instead."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from fastapi import APIRouter, Request
 from jaxtyping import Float
-from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
 from regard.data.text.special import END, START, UNKNOWN
@@ -15,14 +13,31 @@ from regard.inspection.readings.distance import total_variation
 from regard.inspection.readings.other_distributions import CAVEAT, Other, another_distribution, uniform_distribution
 from regard.inspection.trace.intervene import intervene
 from regard.models.sequence.protocol import AnyModel
-from regard.studio.models import Models
+from regard.studio.models import Models, Opened
+from regard.studio.schema.parts import Sentence
+from regard.studio.schema.what_if import (
+    BeforeAfter,
+    BeginAnswer,
+    ChangeAnswer,
+    ChangeRequest,
+    Decoded,
+    Distance,
+    Replacement,
+    StepRequest,
+    TokensAnswer,
+    WeightsAnswer,
+    WeightsRequest,
+)
 from regard.studio.tensors import pack
-from regard.studio.views.translate import Index, Sentence, Token, write_attention
+from regard.studio.text_models import TextModel, text_model
+from regard.studio.views.translate import write_attention, write_side
+from regard.studio.views.whatif_text import begin_text, change_text, suggest_text
+from regard.tasks.language.model import LanguageModel
 from regard.tasks.token_labels import name_tokens
 from regard.tasks.translation.model import Translator
 from regard.tasks.translation.result import as_line
 from regard.tasks.translation_attention import Side, attention_of, read_source, read_target, source_layers
-from regard.tasks.what_if import MAX_OUTPUT, Intervention, decode_prefix, decode_step
+from regard.tasks.what_if import Intervention, decode_prefix, decode_step
 
 CANDIDATES = 6
 """Likeliest tokens that are shown, before and after."""
@@ -30,146 +45,130 @@ SEARCH_STEPS = 200
 SUGGESTIONS = 20
 
 
-class Pin(BaseModel):
-    """The share of a row's weight that a source position gets."""
-
-    model_config = ConfigDict(extra="forbid")
-    position: Index
-    share: float = Field(ge=0, le=1)
-
-
-class Replacement(BaseModel):
-    """What is read at a source position instead."""
-
-    model_config = ConfigDict(extra="forbid")
-    position: Index
-    text: str = Field(min_length=1, max_length=200)
-
-
-class StepRequest(Sentence):
-    """A step of decoding: the position of the token that is to be predicted."""
-
-    tokens: list[Token] = Field(max_length=MAX_OUTPUT)
-    step: Index
-    layer: Token = -1
-    """Which of the layers that attend to the source; −1 for all."""
-
-
-class ChangeRequest(StepRequest):
-    """What is done to it."""
-
-    head: Token = -1
-    """Which head; −1 for all."""
-    pinned: list[Pin] = Field(default_factory=list, max_length=600)
-    hidden: list[Token] = Field(default_factory=list, max_length=600)
-    replaced: list[Replacement] = Field(default_factory=list, max_length=600)
-    onward: bool = False
-
-
-class WeightsRequest(StepRequest):
-    """How far the prediction may move while other weights are searched for."""
-
-    tolerance: float = Field(0.01, gt=0, le=1)
-
-
 def router(models: Models) -> APIRouter:
     """Give the view's verbs."""
     made = APIRouter(prefix="/whatif")
 
     @made.post("/begin")
-    async def begin_with(body: Sentence, request: Request) -> dict[str, Any]:
-        opened = models.find(body.model, Translator)
-        return await opened.ask(request, lambda translator: begin(translator, body.text))
+    async def begin_with(body: Sentence, request: Request) -> BeginAnswer:
+        opened = find_changeable(models, body.model)
+        return await opened.ask(request, lambda thing: begin_any(thing, body.text))
 
     @made.post("/change")
-    async def change(body: ChangeRequest, request: Request) -> dict[str, Any]:
-        opened = models.find(body.model, Translator)
+    async def change(body: ChangeRequest, request: Request) -> ChangeAnswer:
+        opened = find_changeable(models, body.model)
+        if opened.kind == "language":
+            return await opened.ask(request, lambda thing: change_text(text_model(thing), body))
         return await opened.ask(request, lambda translator: change_step(translator, body))
 
     @made.post("/another")
-    async def another(body: WeightsRequest, request: Request) -> dict[str, Any]:
+    async def another(body: WeightsRequest, request: Request) -> WeightsAnswer:
         opened = models.find(body.model, Translator)
         return await opened.ask(request, lambda translator: search_weights(translator, body))
 
     @made.post("/tokens")
-    async def tokens(body: Sentence, request: Request) -> dict[str, Any]:
-        opened = models.find(body.model, Translator)
-        return await opened.ask(request, lambda translator: {"tokens": suggest(translator, body.text)})
+    async def tokens(body: Sentence, request: Request) -> TokensAnswer:
+        opened = find_changeable(models, body.model)
+        if opened.kind == "language":
+            listed = await opened.ask(request, lambda thing: suggest_text(text_model(thing), body.text))
+        else:
+            listed = await opened.ask(request, lambda translator: suggest(translator, body.text))
+        return TokensAnswer(tokens=listed)
 
     return made
 
 
-def begin(translator: Translator, text: str) -> dict[str, Any]:
+def find_changeable(models: Models, name: str) -> Opened:
+    """Give the open translator or language model of that name, or the first translator, or language model, for ""."""
+    opened = next((item for item in models.all("language") if item.name == name), None)
+    if opened is None and not name and not models.all("translator"):
+        opened = next(iter(models.all("language")), None)
+    return opened or models.find(name, Translator)
+
+
+def begin_any(thing: Translator | TextModel | LanguageModel, text: str) -> BeginAnswer:
+    """Decode undisturbed, with a translator or with a language model."""
+    return begin(thing, text) if isinstance(thing, Translator) else begin_text(text_model(thing), text)
+
+
+def begin(translator: Translator, text: str) -> BeginAnswer:
     """Translate greedily and undisturbed, and write what the model attended to."""
     source, cut = read_source(translator, text)
     tokens = decode_step(translator, source.ids, []).tokens
     attention = write_attention(attention_of(translator, source, tokens), translator)
-    return {"attention": attention, "tokens": tokens, "text": write(translator, tokens), "cut": cut}
+    return BeginAnswer(attention=attention, tokens=tokens, text=write(translator, tokens), cut=cut)
 
 
-def change_step(translator: Translator, body: ChangeRequest) -> dict[str, Any]:
+def change_step(translator: Translator, body: ChangeRequest) -> ChangeAnswer:
     """Decode from the step on, once undisturbed and once as requested, and write both."""
     source, prefix = _read(translator, body)
-    names = _layers(translator, body.layer)
-    for name, positions in (("pinned", [item.position for item in body.pinned]), ("hidden", body.hidden)):
-        _check_positions(name, positions, len(source.ids))
-    read = replace_tokens(translator, source, body.replaced)
-    intervention = Intervention(
-        pinned={item.position: item.share for item in body.pinned},
-        hidden=tuple(body.hidden),
-        layers=tuple(names),
-        head=None if body.head < 0 else body.head,
-        onward=body.onward,
-    )
+    read, intervention = _intervention(translator, body, source)
     before = decode_step(translator, source.ids, prefix, to_end=False)
     if before.weights is not None and body.head >= before.weights.size(1):
         raise ArgumentError(f"`head` must be from 0 to {before.weights.size(1) - 1}, or −1; received {body.head}.")
     after = decode_step(translator, read.ids, prefix, intervention)
-    return {
-        "source": read._asdict(),
-        "candidates": _candidates(translator, before.log_probabilities, after.log_probabilities),
-        "change": float(total_variation(before.log_probabilities, after.log_probabilities)),
-        "own": None if before.weights is None else pack(before.weights),
-        "weights": None if after.weights is None else pack(after.weights),
-        "before": _output(translator, body.tokens),
-        "after": _output(translator, after.tokens),
-    }
+    return ChangeAnswer(
+        source=write_side(read),
+        candidates=_candidates(translator, before.log_probabilities, after.log_probabilities),
+        change=float(total_variation(before.log_probabilities, after.log_probabilities)),
+        own=None if before.weights is None else pack(before.weights),
+        weights=None if after.weights is None else pack(after.weights),
+        before=_output(translator, body.tokens),
+        after=_output(translator, after.tokens),
+    )
 
 
-def search_weights(translator: Translator, body: WeightsRequest) -> dict[str, Any]:
-    """Search for weights far from the model's own that leave its prediction as it is; and try uniform ones."""
+def _intervention(translator: Translator, body: ChangeRequest, source: Side) -> tuple[Side, Intervention]:
+    """Give the source as it is read, and what is done to the attention to it."""
+    for name, positions in (("pinned", [item.position for item in body.pinned]), ("hidden", body.hidden)):
+        _check_positions(name, positions, len(source.ids))
+    intervention = Intervention(
+        pinned={item.position: item.share for item in body.pinned},
+        hidden=tuple(body.hidden),
+        layers=tuple(_layers(translator, body.layer)),
+        head=None if body.head < 0 else body.head,
+        onward=body.onward,
+    )
+    return replace_tokens(translator, source, body.replaced), intervention
+
+
+def search_weights(translator: Translator, body: WeightsRequest) -> WeightsAnswer:
+    """Search for weights far from those of the step, as it was changed, that leave its prediction; try uniform ones."""
     source, prefix = _read(translator, body)
+    read, intervention = _intervention(translator, body, source)
     names = _layers(translator, body.layer)
     layer = names[max(len(names) - 2, 0)]  # where several are chosen, the one an alignment is read from
     model: AnyModel = translator.model
     with torch.no_grad():
-        memory, state = decode_prefix(translator, source.ids, prefix)
+        memory, state = decode_prefix(translator, read.ids, prefix)
     last = torch.tensor([[START, *prefix][-1:]], device=translator.device)
 
     def run() -> Tensor:
         log_probabilities: Tensor = model.step(last, state, memory)[0]
         return log_probabilities[0]
 
-    with torch.no_grad():
-        weights = model.step(last, state, memory, weights=True)[2]
-        before = run()[-1].cpu()
-    assert weights is not None
-    position = source_layers(translator.model).index(layer)
-    outcome = another_distribution(
-        translator.model, run, layer=layer, tolerance=body.tolerance, steps=SEARCH_STEPS, seed=0
+    with intervention.applied(translator, len(read.ids)):
+        with torch.no_grad():
+            weights = model.step(last, state, memory, weights=True)[2]
+            before = run()[-1].cpu()
+        assert weights is not None
+        position = source_layers(translator.model).index(layer)
+        outcome = another_distribution(
+            translator.model, run, layer=layer, tolerance=body.tolerance, steps=SEARCH_STEPS, seed=0
+        )
+        with torch.no_grad(), intervene(translator.model, weights={layer: outcome.forced}):
+            after = run()[-1].cpu()
+        flat = uniform_distribution(translator.model, run, layer=layer, tolerance=body.tolerance)
+    return WeightsAnswer(
+        layer=position,
+        own=pack(weights[0, position, :, -1]),
+        other=pack(outcome.forced[0, :, -1]),
+        steps=SEARCH_STEPS,
+        caveat=CAVEAT,
+        candidates=_candidates(translator, before, after),
+        uniform=_distance(flat),
+        **_distance(outcome).parts(),
     )
-    with torch.no_grad(), intervene(translator.model, weights={layer: outcome.forced}):
-        after = run()[-1].cpu()
-    flat = uniform_distribution(translator.model, run, layer=layer, tolerance=body.tolerance)
-    return {
-        "layer": position,
-        "own": pack(weights[0, position, :, -1]),
-        "other": pack(outcome.forced[0, :, -1]),
-        "steps": SEARCH_STEPS,
-        "caveat": CAVEAT,
-        "candidates": _candidates(translator, before, after),
-        "uniform": _figures(flat),
-    } | _figures(outcome)
 
 
 def write(translator: Translator, tokens: Sequence[int]) -> str:
@@ -240,7 +239,7 @@ def _check_positions(name: str, positions: Sequence[int], length: int) -> None:
 
 def _candidates(
     translator: Translator, before: Float[Tensor, " vocabulary"], after: Float[Tensor, " vocabulary"]
-) -> list[dict[str, Any]]:
+) -> list[BeforeAfter]:
     """Give the likeliest tokens of both predictions, with both probabilities, likeliest before first."""
     count = min(CANDIDATES, before.numel())
     chosen = dict.fromkeys([*before.topk(count).indices.tolist(), *after.topk(count).indices.tolist()])
@@ -248,19 +247,20 @@ def _candidates(
     pieces = translator.tokenizers.target.pieces(ids)
     first, second = before.exp(), after.exp()
     return [
-        {"id": number, "token": name, "before": float(first[number]), "after": float(second[number])}
+        BeforeAfter(id=number, token=name, before=float(first[number]), after=float(second[number]))
         for number, name in zip(ids, pieces, strict=True)
     ]
 
 
-def _output(translator: Translator, tokens: list[int]) -> dict[str, Any]:
-    return {"tokens": translator.tokenizers.target.pieces(tokens), "ids": tokens, "text": write(translator, tokens)}
+def _output(translator: Translator, tokens: list[int]) -> Decoded:
+    pieces = translator.tokenizers.target.pieces(tokens)
+    return Decoded(tokens=pieces, ids=tokens, text=write(translator, tokens))
 
 
-def _figures(other: Other) -> dict[str, Any]:
-    return {
-        "divergence": other.divergence,
-        "change": other.change,
-        "tolerance": other.tolerance,
-        "within_tolerance": other.within_tolerance,
-    }
+def _distance(other: Other) -> Distance:
+    return Distance(
+        divergence=other.divergence,
+        change=other.change,
+        tolerance=other.tolerance,
+        within_tolerance=other.within_tolerance,
+    )

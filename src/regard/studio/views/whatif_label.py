@@ -1,25 +1,15 @@
 """What if, for classifiers: force the weights that sum a text up, hide tokens, and show what label it gets instead."""
 
-from typing import Any
-
 from fastapi import APIRouter, Request
-from pydantic import Field
 
 from regard.errors import ArgumentError
 from regard.inspection.readings.distance import total_variation
 from regard.inspection.trace.attention_layers import layers_with
 from regard.studio.models import Models
-from regard.studio.views.classify import MAX_LABELS, MAX_MAPPED, Text
-from regard.studio.views.whatif import Pin
+from regard.studio.schema.what_if import BeforeAfter, LabelAnswer, LabelRequest
+from regard.studio.views.classify import MAX_LABELS, MAX_MAPPED
 from regard.tasks.classification.model import Classifier
 from regard.tasks.what_if import SUMMARY, label_text
-
-
-class LabelRequest(Text):
-    """A text, and what is done to its tokens."""
-
-    pinned: list[Pin] = Field(default_factory=list, max_length=MAX_MAPPED)
-    hidden: list[int] = Field(default_factory=list, max_length=MAX_MAPPED)
 
 
 def router(models: Models) -> APIRouter:
@@ -27,14 +17,14 @@ def router(models: Models) -> APIRouter:
     made = APIRouter(prefix="/whatif")
 
     @made.post("/label")
-    async def label(body: LabelRequest, request: Request) -> dict[str, Any]:
+    async def label(body: LabelRequest, request: Request) -> LabelAnswer:
         opened = models.find(body.model, Classifier)
         return await opened.ask(request, lambda classifier: relabel(classifier, body))
 
     return made
 
 
-def relabel(classifier: Classifier, body: LabelRequest) -> dict[str, Any]:
+def relabel(classifier: Classifier, body: LabelRequest) -> LabelAnswer:
     """Label a text, once undisturbed and once as requested, and write both."""
     _check(classifier, body)
     before = label_text(classifier, body.text)
@@ -42,16 +32,16 @@ def relabel(classifier: Classifier, body: LabelRequest) -> dict[str, Any]:
     after = label_text(classifier, body.text, pinned=pinned, hidden=body.hidden)
     first, second = before.log_probabilities.exp(), after.log_probabilities.exp()
     shown = first.maximum(second).argsort(descending=True)[:MAX_LABELS].tolist()
-    return {
-        "tokens": before.tokens,
-        "own": before.weights.tolist(),
-        "weights": after.weights.tolist(),
-        "change": float(total_variation(before.log_probabilities, after.log_probabilities)),
-        "candidates": [
-            {"id": item, "token": classifier.labels[item], "before": float(first[item]), "after": float(second[item])}
+    return LabelAnswer(
+        tokens=before.tokens,
+        own=before.weights.tolist(),
+        weights=after.weights.tolist(),
+        change=float(total_variation(before.log_probabilities, after.log_probabilities)),
+        candidates=[
+            BeforeAfter(id=item, token=classifier.labels[item], before=float(first[item]), after=float(second[item]))
             for item in shown
         ],
-    }
+    )
 
 
 def _check(classifier: Classifier, body: LabelRequest) -> None:

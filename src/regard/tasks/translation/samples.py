@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from regard.data.batches.pairs import Examples, make_batch
-from regard.data.batches.ragged import Ragged
 from regard.data.corpora.pair import Pair
 from regard.data.text.special import END, START
 from regard.data.text.tokenizer import TokenizerPair
+from regard.decoding.forced import force
 from regard.decoding.greedy import greedy
 from regard.decoding.hypothesis import Hypothesis
 from regard.models.sequence.build import Model
@@ -20,19 +22,29 @@ from regard.training.watch import Sample, SampleWeights
 def make_samples(
     model: Model, tokenizers: TokenizerPair, pairs: Sequence[Pair], *, device: torch.device | str = "cpu"
 ) -> tuple[Sample, ...]:
-    """Translate the sources of `pairs` greedily, keeping the attention."""
+    """Translate the sources of `pairs` greedily, keeping the attention; and that of the references, forced."""
     if not pairs:
         return ()
     source = tokenizers.source.encode_batch(pair.source for pair in pairs)
-    examples = Examples(source=source, target=Ragged.from_lists([[]] * len(pairs)))
-    batch = make_batch(examples, np.arange(len(pairs))).to(device)
+    target = tokenizers.target.encode_batch(pair.target for pair in pairs)
+    batch = make_batch(Examples(source=source, target=target), np.arange(len(pairs))).to(device)
     result = greedy(model, batch.source, batch.source_lengths, start=START, end=END, weights=True)
+    forced = force(
+        model,
+        batch.source,
+        batch.source_lengths,
+        batch.target_input,
+        batch.target_output,
+        batch.target_lengths,
+        weights=True,
+    )
     return tuple(
         Sample(
             pair.source,
             tokenizers.target.decode(item.tokens),
             pair.target,
             name_weights(tokenizers, [*source[number].tolist(), END], item),
+            align_reference(tokenizers, [*source[number].tolist(), END], forced[number]),
         )
         for number, (pair, item) in enumerate(zip(pairs, result, strict=True))
     )
@@ -40,11 +52,26 @@ def make_samples(
 
 def name_weights(tokenizers: TokenizerPair, source: Sequence[int], hypothesis: Hypothesis) -> SampleWeights | None:
     """Name the tokens, and take the mean over the heads of the last layer."""
+    return _named(tokenizers, source, hypothesis, layer=-1)
+
+
+def align_reference(tokenizers: TokenizerPair, source: Sequence[int], hypothesis: Hypothesis) -> SampleWeights | None:
+    """Name the tokens of a reference, and take the mean over the heads of the layer that alignments are read from.
+
+    Reference: Garg et al. (2019), section 4.2, arXiv:1909.02074 (the last layer but one).
+    """
+    layers = 1 if hypothesis.weights is None else hypothesis.weights.size(0)
+    return _named(tokenizers, source, hypothesis, layer=max(layers - 2, 0))
+
+
+def _named(
+    tokenizers: TokenizerPair, source: Sequence[int], hypothesis: Hypothesis, *, layer: int
+) -> SampleWeights | None:
     if hypothesis.weights is None:
         return None
-    rows = hypothesis.weights[-1].float().mean(0).tolist()
+    weights: Float[Tensor, "target source"] = hypothesis.weights[layer].float().mean(0)
     return SampleWeights(
         tuple(tokenizers.source.pieces(source)),
         tuple(tokenizers.target.pieces(hypothesis.tokens)),
-        tuple(tuple(round(weight, 3) for weight in row) for row in rows),
+        tuple(tuple(round(weight, 3) for weight in row) for row in weights.tolist()),
     )

@@ -1,0 +1,106 @@
+"""The small models that come with regard beside its translators: a classifier of texts, and one that answers questions.
+
+    python recipes/small_models.py train work       # both, on one core in about half an hour
+    python recipes/small_models.py ship work        # into src/regard/pretrained/models, with cards and checksums
+
+Both are trained on corpora that regard draws by itself, and on nothing else.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from regard.pretrained.shipped import MODELS, write_about
+
+LICENSE = "MIT, as regard itself"
+CREDIT = "Drawn by regard's own generators; no text or picture is from elsewhere."
+
+
+class Small(NamedTuple):
+    """A model: how it is trained, and what its card tells."""
+
+    task: str
+    arguments: tuple[str, ...]
+    description: str
+    note: str
+    figure: str
+
+
+SMALL = {
+    "opinions": Small(
+        task="classify",
+        arguments=("--preset", "transformer", "--data", "builtin:opinions", "--set", "data.size=8000"),
+        description="positive or negative, of short opinions; a hundred words",
+        note=(
+            "A small Transformer that comes with regard, so that the studio's view Classify works at once. It knows "
+            'the hundred words of builtin:opinions, where the order of words and "not" decide the label; it reads '
+            "every other word as one and the same unknown token, and its labels of such texts mean nothing."
+        ),
+        figure="test_accuracy",
+    ),
+    "shapes": Small(
+        task="questions",
+        arguments=(
+            *("--preset", "small", "--data", "builtin:simple-shapes"),
+            *("--set", "data.scenes=8000", "--set", "train.steps=1900", "--set", "train.minutes=30"),
+        ),
+        description="questions about drawn shapes: color, shape, count, position",
+        note=(
+            "A small network that comes with regard, so that the studio's view Ask an image works at once. It has seen "
+            "drawings of colored shapes of 32 × 32 pixels and nothing else: its answers about photographs mean nothing."
+        ),
+        figure="test_accuracy",
+    ),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stage", choices=["train", "ship"])
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--only", choices=list(SMALL), help="one of them")
+    options = parser.parse_args()
+    for name in [options.only] if options.only else SMALL:
+        (train if options.stage == "train" else ship)(name, options.work)
+
+
+def train(name: str, work: Path) -> None:
+    """Train one, or go on where training was stopped."""
+    command = [*command_of(name), "--out", str(work / name)]
+    subprocess.run([sys.executable, "-c", "from regard.cli import main; main()", *command[1:]], check=True)
+
+
+def command_of(name: str) -> list[str]:
+    """Give the command that trains one, but for the folder."""
+    return ["regard", "train", "--task", SMALL[name].task, *SMALL[name].arguments]
+
+
+def ship(name: str, work: Path) -> None:
+    """Copy the model into the package, with its card, its figures and checksums."""
+    small, run, folder = SMALL[name], work / name, MODELS / name
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(run / "model", folder)
+    card = (folder / "README.md").read_text(encoding="utf-8").replace(str(run / "model"), name)
+    head, _, rest = card.partition("\n## Use\n")
+    made = rest.partition("\n## Made by\n")[0]
+    command = " ".join([*command_of(name), "--out", f"work/{name}"])
+    how = f"## Made by\n\n```\n{command}\npython recipes/small_models.py ship work\n```\n"
+    (folder / "README.md").write_text(f"{head}\n{small.note}\n\n## Use\n{made}\n{how}", encoding="utf-8")
+    figures = json.loads((folder / "figures.json").read_text())
+    model = write_about(
+        folder,
+        task=small.task,
+        description=small.description,
+        license=LICENSE,
+        credit=CREDIT,
+        figures={"accuracy": f"{100 * figures[small.figure]:.2f} %"},
+    )
+    print(f"{name}: {model.num_bytes / 1e6:.2f} MB, {model.figures}")
+
+
+if __name__ == "__main__":
+    main()
