@@ -64,7 +64,7 @@ def open_page(browser):
 
         context.route("**/*", decide)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(30_000)
         if not expect_errors:
             page.on("console", lambda message: message.type == "error" and wrong.append(message.text))
         page.on("pageerror", lambda error: wrong.append(str(error)))
