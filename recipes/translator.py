@@ -10,7 +10,7 @@
         > data/translator/links.es-en                                  # and en-es
     python recipes/translator.py assemble data/translator              # what students read: originals and translations
     regard train recipes/translator-student.toml                       # and back, as above
-    python recipes/translator.py ship data/translator es-en runs/translator-student   # int8, measured, with card and checksums
+    python recipes/translator.py ship data/translator es-en runs/translator-student   # int8, measured, with a card
 
 The pairs are licensed CC BY 2.0; get them at https://www.manythings.org/anki (spa-eng.zip).
 """
