@@ -14,14 +14,13 @@ import atlas
 import errata
 import exercise_text
 import maths
+import reference_pages
 import run_page
 from code_blocks import Block, chapters, find_blocks
 from links import Links
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-
-import reference
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "docs"
@@ -54,7 +53,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         text = (ROOT / source).read_text(encoding="utf-8")
         folder = posixpath.dirname(source)
         files.append(File.generated(config, address, content=Site.links.rewrite(text, page=address, written_in=folder)))
-    for address, text in reference.pages().items():
+    for address, text in reference_pages.pages().items():
         files.append(File.generated(config, address, content=text))
     for file in list(files.documentation_pages()):
         Site.links.rewrite(file.content_string, page=file.src_uri, written_in=written_in(file.src_uri))
@@ -78,8 +77,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         markdown = markdown.replace(exercise_text.MARKER, exercise_text.on_the_site(posixpath.basename(address)))
     if atlas.MARKER in markdown:
         markdown = markdown.replace(atlas.MARKER, atlas.table())
-    if reference.MARKER in markdown:
-        markdown = markdown.replace(reference.MARKER, reference.error_list())
+    if reference_pages.MARKER in markdown:
+        markdown = markdown.replace(reference_pages.MARKER, reference_pages.error_list())
     if errata.MARKER in markdown:
         markdown = markdown.replace(errata.MARKER, errata.collect(chapters(Path(config.docs_dir))))
     if page.file.generated_by is not None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 import pytest
+import reference_pages
 from typer.main import get_command
 
-import reference
 from docs.page_files import (
     PAGES,
     ROOT,
@@ -83,7 +83,7 @@ def _check_start(words: list[str]) -> None:
 @cache
 def known_keys() -> frozenset[str]:
     """Give all keys of all tasks."""
-    return frozenset(re.findall(r"^\| `([^`]+)`", reference.settings_page(), re.MULTILINE))
+    return frozenset(re.findall(r"^\| `([^`]+)`", reference_pages.settings_page(), re.MULTILINE))
 
 
 @pytest.mark.parametrize("page", [*PAGES, *CHAPTERS])

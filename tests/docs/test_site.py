@@ -12,9 +12,9 @@ import code_blocks
 import links
 import maths
 import pytest
+import reference_pages
 import run_page
 
-import reference
 from regard.tasks.task import TASKS
 
 ROOT = Path(__file__).parents[2]
@@ -117,14 +117,14 @@ def test_code_that_fails_names_its_page_and_line(tmp_path):
 
 
 def test_the_reference_has_every_task_command_and_error():
-    pages = reference.pages()
+    pages = reference_pages.pages()
     settings = re.findall(r"^## (\S+)$", pages["reference/settings.md"], re.MULTILINE)
     assert settings == list(TASKS)
     for name in ("train", "translate", "course check", "bench attention"):
         assert f"\n## {name}\n" in pages["reference/commands.md"]
     assert "`model.cell`" in pages["reference/settings.md"]
-    assert "must broadcast" in reference.error_list()
-    for page in reference.API:
+    assert "must broadcast" in reference_pages.error_list()
+    for page in reference_pages.API:
         assert pages[page].count(":::") > 3
 
 
