@@ -8,6 +8,7 @@ from urllib.request import url2pathname
 import regard
 from regard.studio.models import Models
 from unit.studio.seers import make_english, make_seers
+from unit.studio.strangers import make_strangers
 from unit.studio.visiting import make_folders
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +31,9 @@ def open_all(folder: Path) -> Models:
     seers, english = make_seers(), make_english()
     made |= {name: seers[name] for name in ("answerer", "answerer-2", "captioner", "gates")}
     made |= {f"{name}-reader": english[name] for name in ("transformer", "attending")}
-    return Models(list(made), load=lambda path: made[path.name])
+    made |= {"letters": english["letters"]}
+    strangers = make_strangers(folder / "strangers")
+    return Models([*made, *strangers.values()], load=lambda path: made[path.name])
 
 
 def violations(page) -> list[str]:

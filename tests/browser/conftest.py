@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import sync_playwright
 
-from browser.browsing import FLAGS, find_chromium
+from browser.browsing import FLAGS, find_chromium, open_all
 from regard.studio.models import Models
-from unit.studio.visiting import make_folders, serving
+from unit.studio.visiting import ask, make_folders, serving, visitor
 
 #: Every test here drives a browser, or builds the page with Node.
 pytestmark = pytest.mark.browser
@@ -64,7 +64,7 @@ def open_page(browser):
 
         context.route("**/*", decide)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(30_000)
         if not expect_errors:
             page.on("console", lambda message: message.type == "error" and wrong.append(message.text))
         page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -81,3 +81,28 @@ def open_page(browser):
 def visit(open_page, studio):
     """Open the studio at a state: `visit("translate?text=hola", dark=True)`."""
     return lambda state="", **settings: open_page(f"{studio}#{state}", **settings)
+
+
+@pytest.fixture(scope="session")
+def everything(tmp_path_factory):
+    """Models of every kind, ours and those of Hugging Face."""
+    return open_all(tmp_path_factory.mktemp("everything"))
+
+
+@pytest.fixture(scope="session")
+def answered(everything):
+    """Ask the same models past the page: `answered("read/text", model="gpt2", text="a cat")`."""
+    client = visitor(everything)
+    return lambda verb, **body: ask(client, verb, **body)
+
+
+@pytest.fixture(scope="session")
+def whole_studio(everything):
+    with serving(everything) as address:
+        yield address
+
+
+@pytest.fixture
+def visit_all(open_page, whole_studio):
+    """Open the studio that has every kind of model."""
+    return lambda state="", **settings: open_page(f"{whole_studio}#{state}", **settings)

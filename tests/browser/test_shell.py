@@ -6,6 +6,7 @@ import pytest
 
 from browser.browsing import ROOT, violations
 from regard.studio.models import Models
+from regard.studio.schema.overview import Preparing
 from unit.studio.seers import make_seers, opened
 from unit.studio.visiting import serving
 
@@ -15,13 +16,11 @@ BUILT = ROOT / "src" / "regard" / "studio" / "static"
 class Training:
     """A preparation that the test moves on."""
 
-    def __init__(self):
-        self.step, self.made, self.error = 0, None, None
+    def __init__(self, folder=ROOT / "no-such-folder"):
+        self.step, self.made, self.error, self.folder = 0, None, None, folder
 
     def progress(self):
-        return {
-            "stage": "training", "step": self.step, "steps": 100, "loss": 2.5, "seconds": 3.0, "error": self.error
-        }  # fmt: skip
+        return Preparing(stage="training", step=self.step, steps=100, loss=2.5, seconds=3.0, error=self.error)
 
     def result(self):
         return self.made
@@ -69,6 +68,9 @@ def test_every_view_opens_from_the_menu(visit):
 @pytest.mark.parametrize("width", [390, 320])
 def test_the_whole_menu_is_seen_on_a_phone(visit, width):
     page = visit("compare", width=width)
+    opener = page.get_by_role("button", name="Compare", exact=True).first
+    opener.click()
+    assert opener.get_attribute("aria-expanded") == "true"
     page.locator("nav a[aria-current]").wait_for()
     for link in page.locator("nav a").all():
         box = link.bounding_box()

@@ -26,6 +26,8 @@ export class Learning {
   private matrix: MatrixView;
   private steps: Steps;
   private slider: HTMLElement | null = null;
+  /** What stands below the slider, which stays while it is moved. */
+  private facts = h("div");
   private parts = {
     bar: h("div", { class: "map-bar" }),
     picture: h("div", { class: "picture-box" }),
@@ -151,6 +153,7 @@ export class Learning {
       },
       (at) => this.go(at),
     );
+    fill(this.parts.side, this.slider, this.facts);
     fill(
       this.parts.bar,
       h("div", { class: "map-title" }, this.chooser, h("h2", null, "Cross-attention, as it forms"), term("cross")),
@@ -211,8 +214,7 @@ export class Learning {
         ? `still training${this.run.steps ? `, ${frame.step.toLocaleString("en")} of ${this.run.steps.toLocaleString("en")} steps` : ""}`
         : this.run.state;
     fill(
-      this.parts.side,
-      this.slider,
+      this.facts,
       h("h2", { class: "minor" }, "Source"),
       h("p", { class: "prefix" }, visible(sample.source)),
       h("h2", { class: "minor" }, "What it outputs by now"),

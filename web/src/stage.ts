@@ -15,7 +15,7 @@ import {
   type Choice,
   type Chosen,
 } from "./attention.ts";
-import { checkbox, popover, segmented, select } from "./controls.ts";
+import { checkbox, keepingFocus, popover, segmented, select } from "./controls.ts";
 import { fill, h, type Child } from "./dom.ts";
 import { headStrip } from "./draw/heads.ts";
 import { LinesView } from "./draw/lines.ts";
@@ -58,7 +58,13 @@ export class AttentionStage {
   readonly element: HTMLElement;
   readonly drawer = h("div", { class: "drawer" });
   private maps: AttentionMap[] = [];
-  private bar = h("div", { class: "map-bar" });
+  private title = h("div", { class: "map-title" });
+  private toggle = h(
+    "button",
+    { type: "button", class: "button", onclick: () => this.set({ picture: this.isLines ? null : "lines" }) },
+    "Lines",
+  );
+  private more = popover("Options", () => this.moreOptions());
   private strip = h("div", { class: "strip-box" });
   private picture = h("div", { class: "picture-box" });
   private readout = h("output", { class: "readout", "aria-live": "polite" });
@@ -85,7 +91,12 @@ export class AttentionStage {
     this.element = h(
       "figure",
       { class: "map-stage" },
-      this.bar,
+      h(
+        "div",
+        { class: "map-bar" },
+        this.title,
+        h("div", { class: "map-buttons" }, this.toggle, this.more.element, options.steps?.button ?? null),
+      ),
       h("div", { class: "map-body" }, this.strip, this.picture),
       h("div", { class: "map-foot" }, h("div", { class: "told" }, this.readout, this.actions), this.scale),
     );
@@ -148,15 +159,17 @@ export class AttentionStage {
   private set(values: Record<string, string | number | null>): void {
     this.options.state.set(values);
     this.draw();
+    if (this.more.body.matches(":popover-open"))
+      keepingFocus(this.more.body, () => fill(this.more.body, this.moreOptions()));
     this.options.changed();
   }
 
+  private get isLines(): boolean {
+    return this.options.state.get("picture") === "lines";
+  }
+
   private drawBar(): void {
-    const { map, choice } = this,
-      { state } = this.options,
-      focused = this.bar.contains(document.activeElement)
-        ? (document.activeElement as HTMLElement).dataset.keep
-        : undefined;
+    const { map, choice } = this;
     const title =
       this.maps.length > 1
         ? select(
@@ -168,32 +181,10 @@ export class AttentionStage {
             { quiet: true },
           )
         : h("h2", null, MAP_TITLES[map.id].title);
-    title.querySelector("select")?.setAttribute("data-keep", "map");
-    const lines = state.get("picture") === "lines";
-    const toggle = h(
-      "button",
-      {
-        type: "button",
-        class: "button",
-        "aria-pressed": String(lines),
-        "data-keep": "lines",
-        onclick: () => this.set({ picture: lines ? null : "lines" }),
-      },
-      "Lines",
+    this.toggle.setAttribute("aria-pressed", String(this.isLines));
+    keepingFocus(this.title, () =>
+      fill(this.title, title, term(TERM_OF[map.id]), h("span", { class: "dim small place" }, placeOf(map, choice))),
     );
-    const more = popover("Options", () => this.moreOptions(), { class: "button", "data-keep": "options" });
-    fill(
-      this.bar,
-      h(
-        "div",
-        { class: "map-title" },
-        title,
-        term(TERM_OF[map.id]),
-        h("span", { class: "dim small place" }, placeOf(map, choice)),
-      ),
-      h("div", { class: "map-buttons" }, toggle, more.element, this.options.steps?.button ?? null),
-    );
-    if (focused) this.bar.querySelector<HTMLElement>(`[data-keep="${focused}"]`)?.focus({ preventScroll: true });
   }
 
   private moreOptions(): HTMLElement {
@@ -397,7 +388,7 @@ export class AttentionStage {
 
   private drawPicture(): void {
     const drawing = this.drawing(),
-      lines = this.options.state.get("picture") === "lines";
+      lines = this.isLines;
     const view = lines ? this.lines : this.matrix;
     if (this.picture.firstChild !== view.element) fill(this.picture, view.element);
     if (lines) this.lines.show(drawing);
@@ -448,9 +439,7 @@ export class AttentionStage {
     else
       fill(
         this.readout,
-        this.options.state.get("picture") === "lines"
-          ? "Point at a word, or use the arrow keys."
-          : "Point at a cell, or use the arrow keys.",
+        this.isLines ? "Point at a word, or use the arrow keys." : "Point at a cell, or use the arrow keys.",
       );
     fill(
       this.actions,

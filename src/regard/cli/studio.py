@@ -4,8 +4,10 @@ import contextlib
 import os
 import socket
 import sys
+import threading
 import webbrowser
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,6 +55,8 @@ def studio(
     listening = listen(port)
     with contextlib.closing(listening):
         models = _open(folders or [], device, respell=not as_typed)
+        # The first recording of attention imports it, which takes a second or more: begun before anybody asks.
+        threading.Thread(target=import_module, args=("torch._dynamo",), daemon=True).start()
         address = f"http://{_ADDRESS}:{listening.getsockname()[1]}/"
         print(address, flush=True)
         print("regard: the studio is served to this machine alone; Ctrl-C ends it.", file=sys.stderr)

@@ -49,6 +49,7 @@ class Read {
   private steps: Steps;
   private stage: AttentionStage;
   private slider: HTMLElement | null = null;
+  private below = h("div", { class: "step" });
   private requests = 0;
 
   constructor(
@@ -221,6 +222,7 @@ class Read {
       { min: 0, max: Math.max(this.rows - 1, 0), value: this.stage.query, show: (at) => `${at + 1} of ${this.rows}` },
       (query) => this.go(query),
     );
+    keepingFocus(this.side, () => fill(this.side, this.slider, this.below));
     this.drawRest();
   }
 
@@ -248,12 +250,8 @@ class Read {
     this.drawWritten(playing ? query : Infinity);
     const leads = map.id !== "source",
       chances = leads ? answer.candidates[query] : undefined;
-    keepingFocus(this.side, () =>
-      fill(
-        this.side,
-        this.slider,
-        h("div", { class: "step" }, leads ? this.predicted(query, chances) : null, this.weights(map)),
-      ),
+    keepingFocus(this.below, () =>
+      fill(this.below, leads ? this.predicted(query, chances) : null, this.weights(map)),
     );
     const row = rowOf(stepMatrix(map, choice), query),
       facts = uniformFacts(row, (position) => isMasked(map, choice, query, position));
