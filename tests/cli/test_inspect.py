@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -140,7 +141,7 @@ def test_a_text_too_long_is_one_paragraph_and_writes_nothing(run, english, tmp_p
 
 
 def test_what_has_no_room_is_told(run, english, tmp_path, monkeypatch):
-    monkeypatch.setattr("regard.studio.views.whatif_page.MAX_CHANGES", 5)
+    monkeypatch.setattr(import_module("regard.studio.views.whatif_page"), "MAX_CHANGES", 5)
     path = tmp_path / "page.html"
     done = run(english / "attending", REVIEW, "--out", path, "--view", "what-if")
     assert done.stderr.splitlines()[-2:] == [
@@ -215,9 +216,9 @@ def test_bytes_that_are_no_text_are_told(run, tmp_path):
 
 @pytest.mark.parametrize(("view", "verb"), [("steps", "steps/apart"), ("what-if", "whatif/change")])
 def test_a_view_can_be_chosen(run, model, tmp_path, monkeypatch, view, verb):
-    monkeypatch.setattr("regard.studio.views.whatif.SEARCH_STEPS", 2)
-    monkeypatch.setattr("regard.studio.views.whatif_page.MAX_CHANGES", 2)
-    monkeypatch.setattr("regard.studio.views.steps_page.MAX_QUERIES", 2)
+    monkeypatch.setattr(import_module("regard.studio.views.whatif"), "SEARCH_STEPS", 2)
+    monkeypatch.setattr(import_module("regard.studio.views.whatif_page"), "MAX_CHANGES", 2)
+    monkeypatch.setattr(import_module("regard.studio.views.steps_page"), "MAX_QUERIES", 2)
     done = run(model, SOURCE, "--out", tmp_path / "page.html", "--view", view)
     assert done.returncode == 0, done.stderr
     assert f'"verb":"{verb}"' in (tmp_path / "page.html").read_text()

@@ -159,11 +159,11 @@ def record_scene(model: Seer, seed: int = 1, *, name: str = NAME, watch: Watch =
     """Record the scene of a seed: its first question with its checks, and the others that are offered."""
     questions = offered_questions(model, seed)
     body = {"model": name, "seed": seed}
-    asked = {**body, "question": questions[0] if questions else ""}
+    request = {**body, "question": questions[0] if questions else ""}
     shown = [Question(verb="ask/picture", body=body)]
-    shown += [Question(verb=verb, body=asked) for verb in ("ask/answer", "ask/checks")]
+    shown += [Question(verb=verb, body=request) for verb in ("ask/answer", "ask/checks")]
     with direct(_one(model, name)) as studio:
-        return studio.record("ask", {"seed": seed, "question": asked["question"] or None}, shown, watch=watch)
+        return studio.record("ask", {"seed": seed, "question": request["question"] or None}, shown, watch=watch)
 
 
 def picture_page(model: Seer, picture: Path, questions: Sequence[str] = (), *, watch: Watch = watch_nothing) -> str:

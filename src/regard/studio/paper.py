@@ -181,7 +181,7 @@ _PARTS = re.compile(r"([A-Za-z])|(-?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)")
 
 def _commands(text: str) -> Iterator[tuple[str, list[float]]]:
     """Give each command with its numbers; what follows without a letter repeats the last command."""
-    parts = [found.group(0) for found in _PARTS.finditer(text)]
+    parts = [part.group(0) for part in _PARTS.finditer(text)]
     at, letter = 0, ""
     while at < len(parts):
         if parts[at].isalpha():

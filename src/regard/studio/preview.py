@@ -69,15 +69,15 @@ def linked_page(recording: Recording) -> str:
 def describe(recording: Recording) -> tuple[str, str]:
     """Give the title of a recorded view, and a sentence on it."""
     view = TITLES.get(recording.view, recording.view)
-    told = _told(recording)
-    title = f"{view}: {' → '.join(told)}" if told else view
+    texts = _texts(recording)
+    title = f"{view}: {' → '.join(texts)}" if texts else view
     names = ", ".join(item.name for item in recording.overview.models if item.name != "model")
     model = f" Model: {names}." if names else ""
     about = SENTENCES.get(recording.view, "what the model attends to, with its numbers")
     return title, f"{about[0].upper()}{about[1:]}.{model} Saved from regard studio {recording.overview.version}."
 
 
-def _told(recording: Recording) -> list[str]:
+def _texts(recording: Recording) -> list[str]:
     """Give the text or the question, and the output where there is one."""
     state = parse_qs(recording.address.partition("?")[2])
     text = (state.get("text") or state.get("question") or [""])[0]
@@ -99,14 +99,14 @@ def _told(recording: Recording) -> list[str]:
 def draw_card(recording: Recording, *, width: int = CARD[0]) -> bytes:
     """Draw the view's first map beside its title, as PNG."""
     figure = Figure(figsize=(CARD[0] / 100, CARD[1] / 100), dpi=100 * width / CARD[0], facecolor="#ffffff")
-    told, drawn = _told(recording), next(_maps(recording), None)
+    texts, drawn = _texts(recording), next(_maps(recording), None)
     left = 0.05
     view = TITLES.get(recording.view, recording.view)
     figure.text(left, 0.86, f"regard · {view}", size=17, color="#5d5b69")
     space = 24 if drawn is not None else 52
-    lines = [line for item in told for line in [*wrap(item, space)[:5], ""]]
+    lines = [line for item in texts for line in [*wrap(item, space)[:5], ""]]
     for index, line in enumerate(lines[:9]):
-        weight = "bold" if index > len(wrap(told[0], space)[:5]) else "normal"
+        weight = "bold" if index > len(wrap(texts[0], space)[:5]) else "normal"
         figure.text(left, 0.74 - 0.075 * index, line, size=24, weight=weight, color="#1b1a22", family=families([line]))
     if drawn is not None:
         _draw(figure, drawn)

@@ -136,12 +136,12 @@ def _recorders(models: Models, text: str, watch: Watch) -> Iterator[tuple[str, C
         next(iter(models.all(kind)), None) for kind in ("translator", "classifier", "language", "vision")
     )
     if translator is not None:
-        said, thing = _text(translator, text), translator.thing
+        source, thing = _text(translator, text), translator.thing
         how: dict[str, Any] = {"name": translator.name, "watch": watch}
-        yield "translate", lambda: record_translation(thing, said, **how)
-        if can_take_apart(thing, said):
-            yield "steps", lambda: record_steps(thing, said, **how)
-            yield "whatif", lambda: record_what_if(thing, said, **how)
+        yield "translate", lambda: record_translation(thing, source, **how)
+        if can_take_apart(thing, source):
+            yield "steps", lambda: record_steps(thing, source, **how)
+            yield "whatif", lambda: record_what_if(thing, source, **how)
     if language is not None:
         reader = language
         yield "read", lambda: record_reading(reader.thing, _text(reader, text), name=reader.name, watch=watch)
@@ -161,7 +161,9 @@ def _recorders(models: Models, text: str, watch: Watch) -> Iterator[tuple[str, C
 def _text(opened: Opened, text: str) -> str:
     examples = [item.text for item in opened.about.examples]
     if not text and not examples:
-        raise ArgumentError(f"`text` must be given for {opened.name}, which has no examples: --text WORDS.")
+        raise ArgumentError(
+            f"`text` must be given for {opened.name}, which has no examples. Give a text of its language."
+        )
     return text or examples[0]
 
 

@@ -8,6 +8,7 @@ import pytest
 import regard
 from regard.errors import ArgumentError
 from regard.inspection.trace.inspected import Inspection
+from regard.studio.models import Models
 from regard.studio.notebook import StudioView, frame
 from regard.tasks.translation.model import Translator
 from unit.studio.seers import REVIEW, make_english, make_seers
@@ -28,8 +29,7 @@ def test_a_frame_runs_its_own_script_and_reaches_nothing():
 
 
 def test_studio_is_a_function_though_a_folder_has_its_name(models):
-    import regard.studio.models  # which sets an attribute of the package
-
+    assert isinstance(models, Models)  # of that folder
     assert callable(regard.studio)
     with models.borrow("recurrent", Translator) as thing:
         view = regard.studio(thing, TEXT)

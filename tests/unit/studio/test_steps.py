@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -188,7 +189,7 @@ def test_a_recording_holds_what_the_view_asks(readers, monkeypatch):
     layer = next(one for one in read.answer["layers"] if one["name"] == read.answer["layer"])
     places = [(one.body["head"], one.body["query"]) for one in looks]
     assert sorted(places) == [(head, query) for head in range(2) for query in range(len(layer["queries"]))]
-    monkeypatch.setattr("regard.studio.views.keep.MAX_QUESTIONS", 3)
+    monkeypatch.setattr(import_module("regard.studio.views.keep"), "MAX_QUESTIONS", 3)
     assert len(record_steps(thing, TEXT, target=TARGET).answers) == 6  # three that are shown, three more
 
 
@@ -227,11 +228,11 @@ def test_a_file_holds_looks_as_far_as_there_is_room(readers, monkeypatch):
     more = len(whole.answers) - 3  # beside the text, the first query and its maps
     assert (more > 1, whole.left_out) == (True, 0)
     with monkeypatch.context() as small:
-        small.setattr("regard.studio.views.keep.MAX_QUESTIONS", 1)
+        small.setattr(import_module("regard.studio.views.keep"), "MAX_QUESTIONS", 1)
         cut = record_steps(thing, TEXT)
     assert (len(cut.answers), cut.left_out) == (4, more - 1)
     shown = sum(len(json.dumps(one.answer)) for one in whole.answers[:3])
-    monkeypatch.setattr("regard.studio.views.keep.MAX_BYTES", shown)
+    monkeypatch.setattr(import_module("regard.studio.views.keep"), "MAX_BYTES", shown)
     cut = record_steps(thing, TEXT)
     assert (len(cut.answers), cut.left_out) == (4, more - 1)
 

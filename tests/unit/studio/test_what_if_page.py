@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib import import_module
 from urllib.parse import urlencode
 
 import pytest
@@ -42,7 +43,7 @@ def test_answers_are_those_of_the_studio(models, client, name, text):
 def test_changes_are_bounded(models, monkeypatch):
     with models.borrow("recurrent", Translator) as thing:
         whole = record_what_if(thing, TEXT)
-        monkeypatch.setattr("regard.studio.views.keep.MAX_QUESTIONS", 3)
+        monkeypatch.setattr(import_module("regard.studio.views.keep"), "MAX_QUESTIONS", 3)
         recorded = record_what_if(thing, TEXT)
         verbs = [one.verb for one in recorded.answers]
         assert verbs == ["whatif/begin", "whatif/change", "whatif/another", "whatif/change", "whatif/change"]
@@ -69,11 +70,13 @@ def test_changes_of_a_classifier_are_bounded_by_count_and_by_size(monkeypatch):
     places = len(whole.answers[0].answer["tokens"])
     assert (len(whole.answers), whole.left_out) == (1 + 3 * places, 0)
     with monkeypatch.context() as small:
-        small.setattr("regard.studio.views.keep.MAX_QUESTIONS", 4)
+        small.setattr(import_module("regard.studio.views.keep"), "MAX_QUESTIONS", 4)
         cut = record_relabeling(thing, REVIEW)
         assert "whatif/label" in relabeling_page(thing, REVIEW)
     assert (cut.answers, cut.left_out) == (whole.answers[:5], 3 * places - 4)
-    monkeypatch.setattr("regard.studio.views.keep.MAX_BYTES", 2 * len(json.dumps(whole.answers[0].answer)))
+    monkeypatch.setattr(
+        import_module("regard.studio.views.keep"), "MAX_BYTES", 2 * len(json.dumps(whole.answers[0].answer))
+    )
     cut = record_relabeling(thing, REVIEW)
     assert 2 <= len(cut.answers) <= 4
     assert cut.left_out == len(whole.answers) - len(cut.answers)

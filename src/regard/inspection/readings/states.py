@@ -91,12 +91,12 @@ def nearest_states(
 
     Reference: Strobelt et al. (2018), arXiv:1804.09299, section 4.3 (neighborhoods of states).
 
-    >>> found = nearest_states(torch.eye(2), torch.tensor([[0.0, 3.0], [1.0, 1.0]]), count=1)
-    >>> found.indices.tolist(), [round(item, 3) for item in found.similarities[:, 0].tolist()]
+    >>> near = nearest_states(torch.eye(2), torch.tensor([[0.0, 3.0], [1.0, 1.0]]), count=1)
+    >>> near.indices.tolist(), [round(item, 3) for item in near.similarities[:, 0].tolist()]
     ([[1], [0]], [0.707, 1.0])
     """
     if not 1 <= count <= len(others):
         raise ArgumentError(f"`count` must be from 1 to {len(others)}, all others; received {count}.")
     cosines = nn.functional.normalize(states.float(), dim=-1) @ nn.functional.normalize(others.float(), dim=-1).mT
-    found = cosines.topk(count, dim=-1)
-    return Nearest(found.indices, found.values)
+    best = cosines.topk(count, dim=-1)
+    return Nearest(best.indices, best.values)

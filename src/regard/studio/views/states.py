@@ -52,10 +52,11 @@ def router(models: Models) -> APIRouter:
 
 def _find(models: Models, name: str) -> Opened:
     """Give the model that reads texts, of that name or the first."""
-    named = next((item for item in models.all() if item.name == name), None)
-    if named is not None and isinstance(named.thing, Classifier | LanguageModel | TextModel):
-        return named
-    return models.find(name, Translator)
+    fitting = [
+        item for item in models.all() if isinstance(item.thing, Translator | Classifier | LanguageModel | TextModel)
+    ]
+    first = next((item for item in fitting if name in ("", item.name)), None)
+    return first or models.find(name, Translator)  # which says what is wrong
 
 
 def write_states(thing: Any, opened: Opened, body: StatesRequest) -> StatesAnswer:
@@ -151,5 +152,5 @@ def _corpora() -> tuple[tuple[str, ...], ...]:
         tuple(item.text for item in labeled_texts(name, split="valid", size=OTHERS // 2))
         for name in ("builtin:opinions", "builtin:topics")
     ]
-    told = tuple(part for story in stories(split="valid", size=OTHERS // 4) for part in story.split("\n")[:2])
-    return (*pairs, *labeled, (*PASSAGE.split(". "), *told))
+    story_texts = tuple(part for story in stories(split="valid", size=OTHERS // 4) for part in story.split("\n")[:2])
+    return (*pairs, *labeled, (*PASSAGE.split(". "), *story_texts))
