@@ -50,7 +50,12 @@ def check_accessible(page) -> None:
         page.emulate_media(color_scheme=scheme)
         page.wait_for_timeout(150)  # pictures are drawn anew in other colors
         assert violations(page) == [], scheme
-        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        wide = page.evaluate(
+            """() => [...document.querySelectorAll("body *")].filter((one) => one.getBoundingClientRect().right >
+            document.documentElement.clientWidth + 1).map((one) => one.outerHTML.slice(0, 80)).slice(0, 8)"""
+        )
+        fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        assert page.evaluate(fits), wide
 
 
 def number(value: float, digits: int = 4) -> str:

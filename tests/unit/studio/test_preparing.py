@@ -8,6 +8,7 @@ import pytest
 from regard.studio import preparing
 from regard.studio.models import Models
 from regard.studio.preparing import SYSTEM, Preparation, cache_folder
+from regard.tasks.demo import Data
 from unit.studio.visiting import ask, visitor
 from unit.tasks.translators import make_folder
 
@@ -15,11 +16,11 @@ from unit.tasks.translators import make_folder
 @pytest.fixture
 def quick(monkeypatch):
     """Draw nothing, and run a program of the test's own in place of the training."""
-    monkeypatch.setattr(preparing, "draw_pairs", lambda plan: None)
+    monkeypatch.setattr(preparing, "draw_pairs", lambda plan: Data(train=[], valid=[], test=[]))
     monkeypatch.setattr(preparing, "write_pairs", lambda data, folder: None)
 
     def run(program):
-        monkeypatch.setattr(preparing, "training_command", lambda *_: [sys.executable, "-c", program])
+        monkeypatch.setattr(preparing, "training_command", lambda *_, **__: [sys.executable, "-c", program])
 
     return run
 

@@ -98,7 +98,7 @@ def read_file(file: str, *, size: tuple[int, int], channels: int) -> Picture:
         raise ArgumentError(f"`file` must be a file in base64; received something else: {error}.") from error
     if len(data) > MAX_FILE:
         raise ArgumentError(
-            f"`file` must have at most {MAX_FILE:,} bytes; received {len(data):,}. Make the picture smaller."
+            f"The picture must have at most {MAX_FILE:,} bytes; it has {len(data):,}. Make it smaller."
         )
     try:
         with READERS, Image.open(io.BytesIO(data), formats=FORMATS) as opened:
@@ -110,11 +110,10 @@ def read_file(file: str, *, size: tuple[int, int], channels: int) -> Picture:
     except MemoryError:
         raise
     except Exception as error:  # Pillow's decoders raise whatever they meet
-        reason = " ".join(str(error).split()) if not isinstance(error, UnidentifiedImageError) else "it is none"
-        raise ArgumentError(
-            f"`file` must be a PNG, JPEG or WebP picture that can be read; received one that cannot: "
-            f"{reason[:200] or type(error).__name__}. Choose another."
-        ) from error
+        if isinstance(error, UnidentifiedImageError):
+            raise ArgumentError("This file is not a picture. Choose a PNG, JPEG or WebP file.") from error
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ArgumentError(f"This picture cannot be read: {reason}. Choose another.") from error
     raise ArgumentError(
-        f"`file` must have at most {MAX_PIXELS:,} pixels; received {width:,} × {height:,}. Make the picture smaller."
+        f"The picture must have at most {MAX_PIXELS:,} pixels; it has {width:,} × {height:,}. Make it smaller."
     )
