@@ -14,6 +14,9 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import regard
+from regard.data.builtin import corpus
+from regard.evaluation.bleu import score
 from regard.pretrained.shipped import MODELS, write_about
 from regard.tasks.translation.compress import compress
 
@@ -100,25 +103,37 @@ def ship(name: str, work: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     if small.task == "translate":
         compress(run, folder)
+        figure, note = measured(folder)
     else:
+        number = json.loads((run / "model" / "figures.json").read_text())[small.figure]
+        figure, note = {"accuracy": f"{100 * number:.2f} %"}, ""
         shutil.copytree(run / "model", folder)
     card = (run / "model" / "README.md").read_text(encoding="utf-8").replace(str(run / "model"), name)
     head, _, rest = card.partition("\n## Use\n")
     made = rest.partition("\n## Made by\n")[0]
     command = " ".join([*command_of(name), "--out", f"work/{name}"])
     how = f"## Made by\n\n```\n{command}\npython recipes/small_models.py ship work\n```\n"
-    (folder / "README.md").write_text(f"{head}\n{small.note}\n\n## Use\n{made}\n{how}", encoding="utf-8")
-    figures = json.loads((run / "figures.json").read_text())
-    number = figures[small.figure]
+    (folder / "README.md").write_text(f"{head}\n{small.note}{note}\n\n## Use\n{made}\n{how}", encoding="utf-8")
     model = write_about(
         folder,
         task=small.task,
         description=small.description,
         license=LICENSE,
         credit=CREDIT,
-        figures={"BLEU": f"{number:.1f}"} if small.task == "translate" else {"accuracy": f"{100 * number:.2f} %"},
+        figures=figure,
     )
     print(f"{name}: {model.num_bytes / 1e6:.2f} MB, {model.figures}")
+
+
+def measured(folder: Path) -> tuple[dict[str, str], str]:
+    """Score a compressed translator, whose card has the figures of its float parameters."""
+    pairs = corpus("builtin:es-en", split="test", size=500)
+    texts = regard.load(folder).translate([pair.source for pair in pairs])
+    found = score([str(text) for text in texts], [pair.target for pair in pairs])
+    note = (
+        f" The figures below are of its float parameters; in int8 it has BLEU {found.bleu:.2f} on the 500 test pairs."
+    )
+    return {"BLEU": f"{found.bleu:.1f}"}, note
 
 
 if __name__ == "__main__":
