@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -155,7 +156,7 @@ def test_the_commands_of_a_page_run(page, request, tmp_path, monkeypatch, capsys
     prepared = request.getfixturevalue("prepared" if page in QUICK else "world")
     monkeypatch.chdir(shutil.copytree(prepared, tmp_path / "here"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("regard.studio.connections.make_server", Served)
+    monkeypatch.setattr(import_module("regard.studio.connections"), "make_server", Served)
     monkeypatch.setattr("regard.serving.connections.make_server", Served)
     Path("keys.txt").write_text("0123456789abcdef\n")
     PREPARE.get(page, lambda path: None)(Path())
