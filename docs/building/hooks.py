@@ -14,14 +14,13 @@ import atlas
 import errata
 import exercise_text
 import maths
+import reference_pages
 import run_page
 from code_blocks import Block, chapters, find_blocks
 from links import Links
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-
-import reference_pages
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "docs"

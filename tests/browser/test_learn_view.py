@@ -68,6 +68,9 @@ def test_a_run_without_attention_is_said_and_another_is_chosen(learning):
     page.get_by_label("Run", exact=True).select_option("done")
     expect(page.locator(".side .result")).to_have_text("output 50")
     page.locator(".curves svg").first.wait_for()
+    page.goto("about:blank")
+    page = visit("learn?run=going&step=20")  # a link reopens the step
+    expect(page.locator(".side .result")).to_have_text("output 20")
     page.set_viewport_size({"width": 390, "height": 844})
     check_accessible(page)
 

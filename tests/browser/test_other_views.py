@@ -148,9 +148,7 @@ def test_mechanisms_are_typed_and_chosen(visit_all):
     cell.press("Enter")
     page.wait_for_function("() => document.querySelector('main [role=status]').textContent.includes('score 3.0000')")
     page.get_by_label("Score", exact=True).select_option(label="Scaled dot product")
-    page.wait_for_function(
-        "() => document.querySelector('main [role=status]').textContent.includes('score 1.7321')"
-    )
+    page.wait_for_function("() => document.querySelector('main [role=status]').textContent.includes('score 1.7321')")
     cell.fill("1e9")
     cell.press("Enter")
     page.get_by_text("q1, feature 1: at most 1,000,000.").wait_for()
@@ -164,7 +162,8 @@ def test_equations_are_not_cut_off(visit_all, width):
     page.wait_for_timeout(300)
     clipped = page.evaluate(
         """() => [...document.querySelectorAll("main .equation, main .scroll")]
-        .filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX === "hidden").length"""
+        .filter((one) => one.scrollWidth > one.clientWidth + 1)
+        .filter((one) => getComputedStyle(one).overflowX === "hidden").length"""
     )
     assert clipped == 0
     for part in ("Sinusoids", "Soft dictionary"):

@@ -26,7 +26,8 @@ _TRIES = 20
 
 def studio(
     folders: Annotated[
-        list[Path] | None, typer.Argument(metavar="MODEL", help="Model or run folders, or names of shipped models; else all of those.")
+        list[Path] | None,
+        typer.Argument(metavar="MODEL", help="Model or run folders, or names of shipped models; else all of those."),
     ] = None,
     port: Annotated[int | None, typer.Option(help="The port; else 8765 or the next that is free.")] = None,
     as_typed: AsTyped = False,

@@ -97,9 +97,7 @@ def read_file(file: str, *, size: tuple[int, int], channels: int) -> Picture:
     except (binascii.Error, ValueError) as error:
         raise ArgumentError(f"`file` must be a file in base64; received something else: {error}.") from error
     if len(data) > MAX_FILE:
-        raise ArgumentError(
-            f"The picture must have at most {MAX_FILE:,} bytes; it has {len(data):,}. Make it smaller."
-        )
+        raise ArgumentError(f"The picture must have at most {MAX_FILE:,} bytes; it has {len(data):,}. Make it smaller.")
     try:
         with READERS, Image.open(io.BytesIO(data), formats=FORMATS) as opened:
             width, height = opened.size
