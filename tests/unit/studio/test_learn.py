@@ -39,7 +39,7 @@ def test_runs_of_before_have_the_attention_of_what_they_output(tmp_path):
 
 def test_samples_are_forced_to_the_reference(folders):
     translator = regard.load(folders["recurrent"])
-    pairs = [Pair("El libro", "the book"), Pair("La casa", "the house is red")]
+    pairs = [Pair(source="El libro", target="the book"), Pair(source="La casa", target="the house is red")]
     samples = make_samples(translator.model, translator.tokenizers, pairs)
     for pair, sample in zip(pairs, samples, strict=True):
         expected = [*translator.tokenizers.target.encode(pair.target).ids, END]
