@@ -60,16 +60,21 @@ def test_the_map_forms_while_the_run_goes(learning):
     page.get_by_role("button", name="Sentence 2").click()
     page.get_by_text("otra <b>casa").wait_for()
     check_accessible(page)
+    page.close()
 
 
-def test_a_run_without_attention_is_said_and_another_is_chosen(learning):
+def test_another_run_is_chosen_and_a_link_reopens_its_step(learning):
     visit, _ = learning
     page = visit()
     page.get_by_label("Run", exact=True).select_option("done")
     expect(page.locator(".side .result")).to_have_text("output 50")
     page.locator(".curves svg").first.wait_for()
+    page.close()
+    page = visit("learn?run=going&step=20")  # a link reopens the step
+    expect(page.locator(".side .result")).to_have_text("output 20")
     page.set_viewport_size({"width": 390, "height": 844})
     check_accessible(page)
+    page.close()
 
 
 def test_a_model_that_is_written_appears_without_a_reload(tmp_path, open_page):

@@ -596,7 +596,7 @@ def test_the_theme_is_switched_and_kept(visit):
 
 
 def test_a_file_has_rounded_weights_exactly_too(visit, models, open_page, tmp_path):
-    page = shown(visit(address(unit="tokens")))
+    page = shown(visit(address(unit="tokens"), expect_errors=True))
     rounding(page)
     page.route("**/api/keep/likely", lambda route: route.fulfill(json=with_rows(route)))
     file = shown(open_page(save(page, tmp_path)))

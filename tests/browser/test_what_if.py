@@ -1,4 +1,4 @@
-"""The view What if: pulling while the pointer moves, keys, masking, replacing, for words and labels."""
+"""The view What if: pulling while the pointer moves, keys, masking, replacing; words, labels, language models."""
 
 import re
 from urllib.parse import urlencode

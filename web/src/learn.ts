@@ -27,7 +27,7 @@ export class Learning {
   private steps: Steps;
   private slider: HTMLElement | null = null;
   /** What stands below the slider, which stays while it is moved. */
-  private facts = h("div");
+  private facts = h("div", { class: "stack" });
   private parts = {
     bar: h("div", { class: "map-bar" }),
     picture: h("div", { class: "picture-box" }),
@@ -38,7 +38,7 @@ export class Learning {
   private readout = h("output", { class: "readout", "aria-live": "polite" });
   private asked: Question[] = [];
   /** Whether the last frame is shown, whichever that is. */
-  private following = true;
+  private following: boolean;
 
   constructor(
     private host: Host,
@@ -48,6 +48,7 @@ export class Learning {
     private chooser: Child = null,
   ) {
     this.run = { run, state: "begun", steps: null };
+    this.following = !state.get("step");
     this.matrix = new MatrixView({
       height: () => roomBelow(this.parts.picture, 120),
       point: (row, column) => fill(this.readout, describeCell(this.drawing(), row, column)),
