@@ -117,6 +117,8 @@ TABLES = {"query": [[1.0, 0.0]], "key": [[1.0, 0.0], [0.0, 1.0]], "value": [[1.0
 STEP = {**TEXT, "tokens": [5, 6, 7], "step": 1}
 PICTURE = {"model": "answerer-seer", "seed": 3, "question": "is there a circle?"}
 REVIEW = {"model": "transformer-reader", "text": "A good book, though they say it is too long."}
+SHAPE = {"matrix": [1, 0, 0, 1, 2, 3], "path": "M 0 0 L 9 0 L 9 9 Z", "fill": "#0072b2"}
+LETTERS = {"matrix": [1, 0, 0, 1, 5, 9], "text": "casa", "size": 12, "width": 20, "fill": "#000000"}
 #: What is answered, by verb: requests are made of this with a part or two that is drawn, or drawn as a whole.
 ANSWERED = {
     "/api/ask/checks": PICTURE,
@@ -138,6 +140,8 @@ ANSWERED = {
     "/api/overview": {},
     "/api/passage/attention": REVIEW,
     "/api/read/text": {"model": "letters-reader", "text": "it is a good book"},
+    "/api/share/pdf": {"title": "A map", "width": 40, "height": 30, "marks": [SHAPE, LETTERS]},
+    "/api/states/near": TEXT,
     "/api/steps/apart": {**TEXT, "target": "the book", "layer": "decoder.attention"},
     "/api/steps/maps": {**TEXT, "target": "the book", "layer": "decoder.attention"},
     "/api/steps/read": TEXT,
