@@ -195,14 +195,38 @@ def read_json(path: Path, *, most: int = SMALL) -> Entry:
 def parse_json(text: str | bytes, path: str | Path) -> Entry:
     """Read JSON that came from `path`: UTF-8, not too deep, with numbers of a sane length."""
     try:
-        value = json.loads(text.decode() if isinstance(text, bytes) else text)
-    except RecursionError as error:
+        return Entry(load_json(text.decode() if isinstance(text, bytes) else text), path)
+    except _DepthError as error:
         raise _too_deep(path, "JSON") from error
     except ValueError as error:
         raise DataError(f"{path} must be JSON; received: {error}.") from error
-    if _depth(value) > DEPTH:
-        raise _too_deep(path, "JSON")
-    return Entry(value, path)
+
+
+class _DepthError(ValueError):
+    """JSON has more than `DEPTH` tables and lists in one another; `msg` is named as in `json.JSONDecodeError`."""
+
+    def __init__(self) -> None:
+        self.msg = f"more than {DEPTH} tables and lists in one another"
+        super().__init__(self.msg)
+
+
+def load_json(text: str | bytes | bytearray) -> Any:
+    """Read JSON of at most `DEPTH` tables and lists in one another; anything else is a `ValueError`.
+
+    Python's own limit differs between versions: 3.14 reads thousands of lists in one another, which other functions may
+    not be able to write.
+
+    >>> load_json('{"a": [1]}')
+    {'a': [1]}
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError as error:
+        raise _DepthError from error
+    opened = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    if opened > DEPTH and _depth(value) > DEPTH:
+        raise _DepthError
+    return value
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from regard.errors import DataError
 from regard.files import (
     Entry,
     json_text,
+    load_json,
     open_to_append,
     parse_json,
     read_json,
@@ -106,6 +107,17 @@ def test_json_has_limits(tmp_path, content, message):
 
 def test_json_of_the_permitted_depth_is_read():
     assert parse_json("[" * 100 + "]" * 100, "a").value != []
+    beside = "[" + ",".join(["{}"] * 200) + "]"
+    assert load_json(beside) == load_json(beside.encode()) == load_json(bytearray(beside, "utf-8-sig")) == [{}] * 200
+
+
+@pytest.mark.parametrize("depth", [101, 3000, 200_000])
+@pytest.mark.parametrize("kind", [str, str.encode])
+def test_json_too_deep_is_a_value_error_on_every_python(depth, kind):
+    """Python 3.14 itself reads thousands of lists in one another, older ones some hundreds."""
+    for text in ("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth):
+        with pytest.raises(ValueError, match=r"^more than 100 tables and lists in one another$"):
+            load_json(kind(text))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from regard.files import finite, write_text
+from regard.files import finite, load_json, write_text
 from regard.training.failure import is_disk_full, using
 from regard.training.watch import Measured, Sample, Validated
 
@@ -81,8 +81,8 @@ def last_report(path: Path) -> dict[str, Any] | None:
 def read_report(text: str) -> dict[str, Any]:
     """Read one line; nothing where it is not what `MetricsFile` writes."""
     try:
-        line = json.loads(text)
-    except (ValueError, RecursionError):
+        line = load_json(text)
+    except ValueError:
         return {}
     if not isinstance(line, dict) or line.get("event") not in ("train", "valid", "note"):
         return {}

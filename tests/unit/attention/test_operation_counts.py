@@ -17,10 +17,14 @@ from regard.layers import FeedForward, MultiHeadAttention, TransformerDecoderBlo
 from regard.layers.memory import Memory
 
 LENGTHS = torch.tensor([20, 5])
+VIEWS = (torch.ops.aten.detach.default, torch.ops.aten._unsafe_view.default)
 
 
 class Operations(TorchDispatchMode):
-    """Records the operations that are dispatched, views left out, and the largest tensor that any gives."""
+    """Records the operations that are dispatched, views left out, and the largest tensor that any gives.
+
+    `_unsafe_view` is a view too, though not declared as one: torch 2.15 ends each `linear` with it, older ones do not.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,7 +33,7 @@ class Operations(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = function(*args, **(kwargs or {}))
-        if not function.is_view and function is not torch.ops.aten.detach.default:
+        if not function.is_view and function not in VIEWS:
             self.names.append(str(function))
             items = result if isinstance(result, (tuple, list)) else [result]
             self.largest = max([self.largest, *(item.numel() for item in items if isinstance(item, Tensor))])

@@ -1,6 +1,5 @@
 """From "these files" to a stream of pairs: detect the format from the content, then read it, counting what is bad."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from regard.data.formats.records import Corpus, Record
 from regard.data.formats.saved_dataset import is_saved_dataset
 from regard.data.formats.several import find_in_folder, in_order, match_paths
 from regard.errors import DataError, join_names
+from regard.files import load_json
 
 AnyPart: TypeAlias = TwoFiles | Tsv | Csv | JsonLines | Tmx | Parquet | SavedDataset | HuggingFace
 
@@ -193,8 +193,8 @@ def _sniff(path: Path) -> Literal["parquet", "tmx", "jsonl", "csv", "tsv"]:
 
 def _is_object(line: str) -> bool:
     try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
+        return isinstance(load_json(line), dict)
+    except ValueError:
         return False
 
 

@@ -1,6 +1,5 @@
 """JSON Lines: one JSON object per line."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Literal
 from regard.data.formats.lines import read_lines
 from regard.data.formats.records import BadLine, Record
 from regard.data.formats.rows import Located, read_rows
+from regard.files import load_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +37,8 @@ def read_objects(path: Path) -> Iterator[Located]:
 
 def _parse(line: str, place: str) -> dict[str, object] | BadLine:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        row = load_json(line)
+    except ValueError as error:
         reason = getattr(error, "msg", None) or "what Python's JSON reader refuses"
         return BadLine("json", place, "be a JSON object", f"text that is not JSON ({reason})", line)
     if not isinstance(row, dict):

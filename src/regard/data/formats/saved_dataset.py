@@ -4,7 +4,6 @@
 extra `regard[datasets]`.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from regard.data.formats.paths import is_file, open_file
 from regard.data.formats.records import Record
 from regard.data.formats.rows import Located, read_rows, with_locations
 from regard.errors import DataError, brief, describe, nearest
+from regard.files import load_json
 
 _STATE, _SPLITS = "state.json", "dataset_dict.json"
 _MOST_BYTES = 16 * 2**20
@@ -92,8 +92,8 @@ def _read_table(path: Path) -> dict[str, Any]:
     with open_file(path) as stream:
         text = read_at_most(stream, _MOST_BYTES)
     try:
-        table = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        table = load_json(text)
+    except ValueError as error:
         raise DataError(
             f"{path} must be what `datasets` wrote, JSON; received: {describe(error)}. Save the data set again."
         ) from error

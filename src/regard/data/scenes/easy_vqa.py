@@ -22,6 +22,7 @@ from regard.data.images.picture import read_picture
 from regard.data.scenes.kinds import guess_kind
 from regard.data.scenes.sides import PictureQuestion, QuestionSide
 from regard.errors import DataError, brief, describe
+from regard.files import load_json
 
 MOST_BYTES = 64 * 2**20
 """Of a picture or of questions.json, in an archive or not."""
@@ -60,7 +61,7 @@ def read_easy_vqa(path: Path, *, image_size: int, count: Callable[[int], None] |
             case _:
                 raise DataError(
                     f"{path}, question {line} must be [question, answer, number of a picture]; received "
-                    f"{_shown(record)}."
+                    f"{brief(json.dumps(record, ensure_ascii=False))}."
                 )
     if not questions:
         raise DataError(f"{path} must have at least one question in questions.json; received none.")
@@ -101,18 +102,10 @@ def _read_bounded(stream: Readable, name: str) -> bytes:
     return bytes(content)
 
 
-def _shown(record: Any) -> str:
-    """Write a question that is none in a message; what is nested deeply cannot be written."""
-    try:
-        return brief(json.dumps(record, ensure_ascii=False))
-    except RecursionError:
-        return "lists in lists"
-
-
 def _records(text: bytes, path: Path) -> list[Any]:
     try:
-        records = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        records = load_json(text)
+    except ValueError as error:
         raise DataError(f"{path} must have a questions.json that is JSON; received: {describe(error)}.") from error
     if not isinstance(records, list):
         raise DataError(f"{path} must have a questions.json that is a list; received {type(records).__name__}.")

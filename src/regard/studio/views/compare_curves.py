@@ -1,13 +1,12 @@
 """Training curves: the figures of a run, read on from where they were read last, while it may still be going."""
 
-import json
 import os
 import time
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 from regard.errors import DataError
-from regard.files import read_toml
+from regard.files import load_json, read_toml
 from regard.models.folder import CONFIG
 from regard.studio.models import QUIET, Models
 from regard.studio.preparing import SYSTEM
@@ -94,8 +93,8 @@ def _whole_lines(file: BinaryIO) -> bytes:
 def _figures(line: bytes) -> dict[str, Any]:
     """Keep the event and its numbers, and the words of a note; what is no line of figures gives nothing."""
     try:
-        table = json.loads(line)
-    except (ValueError, RecursionError):
+        table = load_json(line)
+    except ValueError:
         return {}
     if not isinstance(table, dict) or table.get("event") not in ("train", "valid", "note"):
         return {}
