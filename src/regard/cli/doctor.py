@@ -22,11 +22,11 @@ def doctor(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
-    """Check why the output of a run is empty, repeated, copied or full of <unk>, and what to do about it.
+    """Check why the output of a run is empty, repeated, copied or full of unknown tokens, and what to do about it.
 
     Numbers of its training (a learning rate that diverged, a gap to the validation), vocabulary (unknown tokens), data
     (swapped or equal sides, lines that do not belong together) and output (length, repetition, copies, attention on
-    </s>), each beside the limits within which it is healthy.
+    the end), each beside the limits within which it is healthy.
 
     Exits with 0 where all are, and with 1 where there are findings.
 

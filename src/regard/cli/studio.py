@@ -96,15 +96,8 @@ def _has_screen() -> bool:
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _folder(path: Path) -> Path:
-    """Give a folder as it was named, or that of the shipped model of that name."""
-    from regard.pretrained.shipped import shipped_folder
-
-    return path if path.exists() else shipped_folder(path) or path
-
-
 def _open(folders: list[Path], device: str, *, respell: bool, train: bool = True) -> "Models":
-    from regard.pretrained.shipped import MODELS, shipped_names
+    from regard.pretrained.shipped import MODELS, named_folder, shipped_names
     from regard.studio.models import Models
     from regard.studio.preparing import Preparation, cache_folder
     from regard.tasks.load import load
@@ -112,7 +105,7 @@ def _open(folders: list[Path], device: str, *, respell: bool, train: bool = True
 
     load_there = partial(load, device=pick_device(device, argument="device"), respell=respell)
     if folders:
-        return Models([_folder(path) for path in folders], load=load_there)
+        return Models([named_folder(path) for path in folders], load=load_there)
     models = Models([MODELS / name for name in shipped_names()], load=load_there)
     if train and not models.all("translator"):
         models.preparation = Preparation(cache_folder()).start()

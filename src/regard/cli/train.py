@@ -43,13 +43,14 @@ def train(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Give the figures as one JSON object.")] = False,
 ) -> None:
-    """Train a translator, a language model, a classifier of texts or images, a question answerer or a captioner.
+    """Train a translator, language model, classifier of texts or images, question answerer, captioner or aligner.
 
     Without `--preset` a translator is a Transformer as large as the data allows; without a GPU and with fewer than
     200,000 pairs it is bahdanau, which learns sooner there.
 
     By `--task`: translate reads sentence pairs, language reads text, classify labeled texts, images labeled pictures,
-    questions and captions pictures with them. The presets of a task: `regard train --task classify --preset list`
+    questions and captions pictures with them, align sentence pairs. The presets of a task:
+    `regard train --task classify --preset list`
 
     A recipe holds all of a run: `regard train recipes/multi30k-en-de.toml`. RESULTS.md lists what each gives. Its
     settings may be overridden by all other options.

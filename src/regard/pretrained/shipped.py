@@ -1,4 +1,4 @@
-"""Models that come with the package, by name: `regard.load("es-en")`, `regard translate es-en "…"`, `regard models`.
+"""Models that come with the package, by name: `regard.load("opinions")`, `regard translate grammar-es-en …`.
 
 Each is a model folder below `models/`, with `about.json` beside the usual files: what it is, whom it owes its data to,
 how good it is, and a checksum of every file.
@@ -40,6 +40,11 @@ def shipped_folder(name: str | Path) -> Path | None:
     """
     text = str(name)
     return MODELS / text if text in shipped_names() else None
+
+
+def named_folder(path: str | Path) -> Path:
+    """Give a path that is there as it is, else the folder of the shipped model of that name, else the path."""
+    return Path(path) if Path(path).exists() else shipped_folder(path) or Path(path)
 
 
 def shipped_names() -> list[str]:

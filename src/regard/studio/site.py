@@ -96,8 +96,8 @@ def export_site(
 ) -> list[Path]:
     """Write a page for each view, the tour index.html, previews, and the script and style that all pages share.
 
-    Without `views`, those that the open models have. `text` is read by the first model that takes texts; the others
-    read the examples of the studio. Give the files.
+    Without `views`, those that the open models have. `text` is read by the translator and the language model; the
+    others read the examples of the studio. Give the files.
     """
     for view in views:
         if view not in VIEWS:
@@ -162,7 +162,7 @@ def _text(opened: Opened, text: str) -> str:
     examples = [item.text for item in opened.about.examples]
     if not text and not examples:
         raise ArgumentError(
-            f"`text` must be given for {opened.name}, which has no examples. Give a text of its language."
+            f"`text` must be given for {opened.name}, which has no examples; received none. Give one of its language."
         )
     return text or examples[0]
 

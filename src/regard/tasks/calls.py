@@ -11,6 +11,7 @@ from regard.data.text.word_spans import Division
 from regard.errors import ArgumentError, ArgumentTypeError, brief, near_miss, with_article
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.readings.symmetrize import Join
+from regard.pretrained.shipped import named_folder
 from regard.tasks.alignment.aligner import Aligner, check_choosing
 from regard.tasks.alignment.model import WordAligner, load_aligner
 from regard.tasks.alignment.result import Alignment
@@ -122,7 +123,7 @@ def compare(
     if len(systems) < 2:
         raise ArgumentError(f"`systems` must be two or more; received {len(systems)}. For one, evaluate it.")
     request = Request(data, str(source), str(target), split, trust, read_keys(settings or {}))
-    paths, watch = [Path(item) for item in systems], on_progress or watch_nothing
+    paths, watch = [named_folder(item) for item in systems], on_progress or watch_nothing
 
     def watch_one(name: str) -> Watch:
         return lambda doing, done, total: watch(f"{name}: {doing}", done, total)

@@ -3,11 +3,12 @@
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from threading import Thread
 from typing import Protocol, runtime_checkable
 
 from regard.data.batches.pairs import Examples
@@ -149,14 +150,20 @@ class _Ahead:
 
     def __init__(self, encode: Callable[[int], Examples]) -> None:
         self._encode = encode
-        self._thread = ThreadPoolExecutor(1, "encoding")
         self._next: tuple[int, Future[Examples]] | None = None
 
     def __call__(self, epoch: int) -> Examples:
         ahead, self._next = self._next, None
         examples = ahead[1].result() if ahead is not None and ahead[0] == epoch else self._encode(epoch)
-        self._next = epoch + 1, self._thread.submit(self._encode, epoch + 1)
+        self._next = epoch + 1, Future()
+        Thread(target=self._fill, args=self._next, name="encoding", daemon=True).start()  # no exit waits for it
         return examples
+
+    def _fill(self, epoch: int, result: Future[Examples]) -> None:
+        try:
+            result.set_result(self._encode(epoch))
+        except BaseException as error:
+            result.set_exception(error)
 
 
 def _in_memory(pairs: list[Pair], encode: _Encode, epoch: int) -> Examples:
