@@ -25,6 +25,8 @@ from docs.page_files import (
     write_questions,
 )
 from regard.cli import app, main
+from regard.serving import connections as model_server
+from regard.studio import connections as studio_server  # `regard.studio` itself is a function
 from regard.tasks.task import DEFAULT, TASKS
 from unit.inspection.hugging_face_models import make_model, make_tokenizer
 
@@ -155,8 +157,8 @@ def test_the_commands_of_a_page_run(page, request, tmp_path, monkeypatch, capsys
     prepared = request.getfixturevalue("prepared" if page in QUICK else "world")
     monkeypatch.chdir(shutil.copytree(prepared, tmp_path / "here"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("regard.studio.connections.make_server", Served)
-    monkeypatch.setattr("regard.serving.connections.make_server", Served)
+    monkeypatch.setattr(studio_server, "make_server", Served)
+    monkeypatch.setattr(model_server, "make_server", Served)
     Path("keys.txt").write_text("0123456789abcdef\n")
     PREPARE.get(page, lambda path: None)(Path())
     for line in commands_of(page):
