@@ -116,10 +116,11 @@ def world(prepared):
 
 
 def quickly(line: str) -> list[str]:
-    """Give the words of a command; a training takes two steps of a small model."""
+    """Give the words of a command; a training takes two steps of a small model, a test set ten pairs."""
     words = words_of(line)
     if words[0] in ("evaluate", "compare"):
-        return [*words, "--trust"]  # the runs are copies
+        few = ["data.size=10", "search.max_length=10"] if "test,long" in words else []
+        return [*words, *(word for one in few for word in ("--set", one)), "--trust"]  # the runs are copies
     if words[0] != "train":
         return words
     given = parse(words).params
