@@ -25,10 +25,13 @@ from docs.page_files import (
     write_questions,
 )
 from regard.cli import app, main
+from regard.export.folder import export
 from regard.serving import connections as model_server
 from regard.studio import connections as studio_server  # `regard.studio` itself is a function
 from regard.tasks.task import DEFAULT, TASKS
+from regard.tasks.translation.model import load
 from unit.inspection.hugging_face_models import make_model, make_tokenizer
+from unit.pretrained.marian_folders import make_marian
 
 CHAPTERS = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs/course").glob("[0-9]*.md"))]
 WITH_COMMANDS = [page for page in PAGES if commands_of(page)]
@@ -146,8 +149,15 @@ class Served:
         assert self.app.routes
 
 
+def write_exports(path: Path) -> None:
+    """Write the run of export.md, and as `models/es-en` an export of a small model in the form of the hub's."""
+    make_transformer(path)
+    make_marian(path / "marian")
+    export(load(path / "marian"), path / "models/es-en", to="regard")
+
+
 #: Files that a page alone reads.
-PREPARE = {"docs/export.md": make_transformer, "docs/questions.md": write_questions}
+PREPARE = {"docs/export.md": write_exports, "docs/questions.md": write_questions}
 
 
 @pytest.mark.filterwarnings("ignore")  # as at a command line, where they are shown
