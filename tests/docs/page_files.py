@@ -52,7 +52,7 @@ def python_of(page: str) -> list[Block]:
 def small(task: str, preset: str | None, data: str = "") -> dict[str, object]:
     """Give the settings that make such a run quick."""
     chosen = {**SMALL[task], "train.threads": 1}
-    if task in ("translate", "classify") and data.startswith("builtin:"):
+    if task in ("translate", "language", "classify") and data.startswith("builtin:"):
         chosen["data.size"] = 60
     if task in ("translate", "language") and preset:
         chosen |= SIZES["transformer" if preset.startswith("transformer") else "recurrent"]
