@@ -52,7 +52,7 @@ def python_of(page: str) -> list[Block]:
 def small(task: str, preset: str | None, data: str = "") -> dict[str, object]:
     """Give the settings that make such a run quick."""
     chosen = {**SMALL[task], "train.threads": 1}
-    if task in ("translate", "classify") and data.startswith("builtin:"):
+    if task in ("translate", "language", "classify") and data.startswith("builtin:"):
         chosen["data.size"] = 60
     if task in ("translate", "language") and preset:
         chosen |= SIZES["transformer" if preset.startswith("transformer") else "recurrent"]
@@ -138,7 +138,7 @@ def make_translators(path: Path) -> None:
 def make_transformer(path: Path) -> None:
     """Make the translator a Transformer, which every engine takes."""
     shutil.rmtree(path / "runs/a")
-    chosen = small("translate", "transformer-tiny")
+    chosen = {**small("translate", "transformer-tiny"), "model.num_encoder_layers": 1, "model.num_decoder_layers": 1}
     pairs = {"source": path / "a.es", "target": path / "a.en"}
     regard.train("translate", **pairs, out=path / "runs/a", preset="transformer-tiny", steps=2, settings=chosen)
 

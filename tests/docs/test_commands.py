@@ -6,7 +6,6 @@ import shlex
 import shutil
 import sys
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -26,8 +25,13 @@ from docs.page_files import (
     write_questions,
 )
 from regard.cli import app, main
+from regard.export.folder import export
+from regard.serving import connections as model_server
+from regard.studio import connections as studio_server  # `regard.studio` itself is a function
 from regard.tasks.task import DEFAULT, TASKS
+from regard.tasks.translation.model import load
 from unit.inspection.hugging_face_models import make_model, make_tokenizer
+from unit.pretrained.marian_folders import make_marian
 
 CHAPTERS = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs/course").glob("[0-9]*.md"))]
 WITH_COMMANDS = [page for page in PAGES if commands_of(page)]
@@ -35,7 +39,7 @@ WITH_COMMANDS = [page for page in PAGES if commands_of(page)]
 QUICK = ("docs/start.md", "docs/howto/train-a-translator.md")
 #: What only its own tests run: it needs a network, several processes, files that are not ours, or minutes.
 ELSEWHERE = re.compile(
-    r"hf:|regard push|torchrun|--engine ray|recipes/|regard demo|--all --quick|regard bench|…|--develop"
+    r"hf:|regard push|torchrun|--engine ray|recipes/|regard demo|--all --quick|regard bench| … |--develop"
 )
 FINDS = re.compile(r"course check|regard doctor")
 """What ends in 1 where there are findings: no exercise is answered yet, and no model has learned."""
@@ -115,10 +119,11 @@ def world(prepared):
 
 
 def quickly(line: str) -> list[str]:
-    """Give the words of a command; a training takes two steps of a small model."""
+    """Give the words of a command; a training takes two steps of a small model, a test set ten pairs."""
     words = words_of(line)
     if words[0] in ("evaluate", "compare"):
-        return [*words, "--trust"]  # the runs are copies
+        few = ["data.size=10", "search.max_length=10"] if "test,long" in words else []
+        return [*words, *(word for one in few for word in ("--set", one)), "--trust"]  # the runs are copies
     if words[0] != "train":
         return words
     given = parse(words).params
@@ -144,8 +149,15 @@ class Served:
         assert self.app.routes
 
 
+def write_exports(path: Path) -> None:
+    """Write the run of export.md, and as `models/es-en` an export of a small model in the form of the hub's."""
+    make_transformer(path)
+    make_marian(path / "marian")
+    export(load(path / "marian"), path / "models/es-en", to="regard")
+
+
 #: Files that a page alone reads.
-PREPARE = {"docs/export.md": make_transformer, "docs/questions.md": write_questions}
+PREPARE = {"docs/export.md": write_exports, "docs/questions.md": write_questions}
 
 
 @pytest.mark.filterwarnings("ignore")  # as at a command line, where they are shown
@@ -156,8 +168,8 @@ def test_the_commands_of_a_page_run(page, request, tmp_path, monkeypatch, capsys
     prepared = request.getfixturevalue("prepared" if page in QUICK else "world")
     monkeypatch.chdir(shutil.copytree(prepared, tmp_path / "here"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(import_module("regard.studio.connections"), "make_server", Served)
-    monkeypatch.setattr("regard.serving.connections.make_server", Served)
+    monkeypatch.setattr(studio_server, "make_server", Served)
+    monkeypatch.setattr(model_server, "make_server", Served)
     Path("keys.txt").write_text("0123456789abcdef\n")
     PREPARE.get(page, lambda path: None)(Path())
     for line in commands_of(page):

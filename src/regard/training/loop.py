@@ -69,6 +69,7 @@ class Trainer:
         )
         self._keep_best = keep_best
         self._settled = False
+        self._validated, self._pause, self._since = False, 0.0, 0.0
         self._clock = time.perf_counter()
 
     def train(self) -> State:
@@ -147,9 +148,10 @@ class Trainer:
         self.watcher.stepped(step)
         if self._reports():
             self._report()
-        validate = last or self.state.progress() // settings.validate_every > before // settings.validate_every
+        validate = last or self._is_due(before)
         if validate:
             self._validate()
+            self._validated = True
         self._settled = True
         alone = self.group.ranks == 1  # what happens to one process, the others of a group do not know
         stop = (stop or (alone and self.interruption.signal != 0)) and not self._finished()
@@ -161,6 +163,13 @@ class Trainer:
         if stop:
             number = self.interruption.signal or int(signal.SIGTERM)
             raise Interrupted(f"Stopped after step {step:,}, which is saved. The same command goes on.", signal=number)
+
+    def _is_due(self, before: float) -> bool:
+        """Return whether to validate: by steps, or by minutes, of which validations take a third at most."""
+        progress, every = self.state.progress(), self.settings.validate_every
+        if self._validated:  # the first step since: what `train.minutes` counts went on meanwhile
+            self._pause, self._since, before, self._validated = progress - before - 1, progress, progress, False
+        return progress // every > before // every and progress - self._since >= 2 * self._pause
 
     def _report(self) -> None:
         tally, self._tally = self._tally, Tally()

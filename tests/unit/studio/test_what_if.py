@@ -254,3 +254,8 @@ def test_bad_input_is_refused_in_words(client):
         refused(client, "whatif/change", model="transformer", text=TEXT, tokens=[5] * 40, step=35)
         == "`step` must be below 30, as many as the model can output; received 35."
     )
+
+
+def test_gradients_pass_through_pinned_weights():
+    weights = torch.tensor([[[[0.5, 0.3, 0.2]]]], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda some: pin_weights(some, shares={0: 0.25}, hidden=[2]), [weights])

@@ -32,6 +32,7 @@ def pin_weights(
     free = weights.new_ones(weights.size(-1))
     free[indices] = 0.0
     others = weights * free
+    free = free.clone()  # the other one is in the graph
     free[list(hidden)] = 0.0
     rest = others.sum(-1, keepdim=True)
     others = torch.where(
