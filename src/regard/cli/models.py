@@ -11,7 +11,7 @@ from regard.cli.terminal import print_json
 def models(
     as_json: Annotated[bool, typer.Option("--json", help="Everything, as one JSON object.")] = False,
 ) -> None:
-    """List the models that come with regard, which every command takes by name: what each is for, and how good.
+    """List the models that come with regard, which commands take by name: what each is for, and how good.
 
     Example: `regard models`
     """

@@ -27,7 +27,7 @@ class Course(NamedTuple):
         if self.falling > 0.03:
             return (
                 f"After {made} the loss was still falling, by {100 * self.falling:.2g} % in the last fifth: give the "
-                "run more train.steps."
+                "run more train.steps, or more train.minutes where those ended it."
             )
         return f"The loss no longer falls after {made}: see the findings on data and learning rate, or a larger model."
 
