@@ -9,6 +9,18 @@ import type { Shown } from "./view.ts";
 
 /** The button, one for all views, with its progress; the shell says which view is shown. */
 export class Saving {
+  private link = h(
+    "button",
+    {
+      type: "button",
+      onclick: () =>
+        navigator.clipboard.writeText(location.href).then(
+          () => fill(this.status, "The address of what is shown is copied."),
+          () => fill(this.status, location.href),
+        ),
+    },
+    "Copy link",
+  );
   private button = h(
     "button",
     { type: "button", class: "button small", onclick: () => void this.save() },
@@ -35,7 +47,9 @@ export class Saving {
       "div",
       { class: "saving" },
       this.pictures.element,
-      host.live ? h("div", { class: "saving" }, this.button, this.bar, this.count, this.stop, this.status) : null,
+      host.live
+        ? h("div", { class: "saving" }, this.link, this.button, this.bar, this.count, this.stop, this.status)
+        : null,
     );
   }
 

@@ -70,6 +70,7 @@ export class Tour {
       h("b", { class: "dim small" }, `${index + 1} of ${this.stops.length}`),
       h("p", { role: "status" }, stop.text),
       to(index - 1, "Back", "button small"),
+      index + 1 < this.stops.length ? to(this.stops.length, "End", "button small") : null,
       to(index + 1, index + 1 < this.stops.length ? "Next" : "End", "button small primary"),
     );
   }
