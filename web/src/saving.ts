@@ -13,6 +13,7 @@ export class Saving {
     "button",
     {
       type: "button",
+      class: "button small",
       onclick: () =>
         navigator.clipboard.writeText(location.href).then(
           () => fill(this.status, "The address of what is shown is copied."),
