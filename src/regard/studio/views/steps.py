@@ -154,7 +154,7 @@ def map_of(thing: object, layer: str) -> MapName:
         return "cross" if layer in source_layers(thing.model) else "source" if layer.startswith("encoder") else "target"
     if isinstance(thing, Classifier) and not layer.startswith("reader"):
         return "pooling"
-    if isinstance(thing, HuggingFaceModel) and thing.reads == "both":
+    if isinstance(thing, HuggingFaceModel) and thing.two_sided:
         return "cross" if crosses(layer) else "source" if "encoder" in layer.split(".") else "target"
     return "text"
 
