@@ -38,6 +38,7 @@ class TextMaps(NamedTuple):
     layers: list[str]
     weights: Float[Tensor, "layers heads query key"]
     mask: Bool[Tensor, "query key"] | None
+    """True where some layer and head may attend; None where every position may be attended to."""
 
 
 class TextRun(NamedTuple):
@@ -196,7 +197,7 @@ class HuggingFaceModel(TextModel):
     def reach(self) -> int:
         """How many tokens can be read at once."""
         most = getattr(self._network.config, "max_position_embeddings", None) or MAX_TOKENS
-        return min(MAX_TOKENS, int(most))
+        return min(MAX_TOKENS, int(most), *_position_counts(self._network))
 
     @property
     def readout(self) -> nn.Module | None:
@@ -290,14 +291,23 @@ def _encodes(layer: str) -> bool:
     return "encoder" in layer.split(".") and not crosses(layer)
 
 
+def _position_counts(network: nn.Module) -> list[int]:
+    """Count the positions that tables hold behind that of padding, as RoBERTa's do: the first token has the next."""
+    return [
+        table.num_embeddings - table.padding_idx - 1
+        for name, table in network.named_modules()
+        if isinstance(table, nn.Embedding) and "position" in name.split(".")[-1] and table.padding_idx is not None
+    ]
+
+
 def _stacked(name: MapName, calls: list[Call], count: int) -> TextMaps:
     """Stack the calls of layers that have one shape; `count` cuts off the empty positions of a memory."""
     cut = slice(None) if not count else slice(-count, None)
     weights = torch.stack([call.weights[0, :, :, cut] for call in calls]).float().cpu()
-    mask = calls[0].mask
-    dense = None if mask is None else mask[0].any(0).cpu()[:, cut]
+    masks = [call.mask[0].any(0).cpu()[:, cut] for call in calls if call.mask is not None]
+    allowed = torch.stack(masks).any(0) if len(masks) == len(calls) else None
     return TextMaps(
-        name, [call.layer for call in calls], weights, None if dense is None or bool(dense.all()) else dense
+        name, [call.layer for call in calls], weights, None if allowed is None or bool(allowed.all()) else allowed
     )
 
 

@@ -6,8 +6,10 @@ import transformers
 
 from regard.errors import ArgumentError
 from regard.studio.schema.read import TextRequest
+from regard.studio.schema.steps import ReadRequest
 from regard.studio.text_models import HuggingFaceModel, open_hugging_face
 from regard.studio.views.read import read_text
+from regard.studio.views.steps import inspect_text
 from regard.studio.views.whatif_text import begin_text
 from unit.inspection.hugging_face_models import LAYERS, SIDES, SIZE, SPECIAL, make_model, make_tokenizer
 from unit.studio.strangers import TEXT
@@ -63,3 +65,42 @@ def test_models_that_output_words_show_them(tmp_path, name, reads):
     assert answer.reads == reads
     assert len(answer.candidates) == (1 if reads == "both" else 8)
     assert answer.labels == []
+
+
+@pytest.mark.parametrize("layer_types", [["sliding_attention", "full_attention"], ["full_attention"] * 2])
+def test_no_layer_has_weight_where_the_mask_forbids(tmp_path, layer_types):
+    model = HuggingFaceModel(make_model("gemma2", "eager", layer_types=layer_types), make_tokenizer(), tmp_path)
+    ids = model.ids(TEXT)
+    [maps] = model.run(ids, []).maps
+    assert maps.mask.tolist() == torch.ones(len(ids), len(ids)).tril().bool().tolist()
+    assert (maps.weights[1][:, maps.mask] > 0).all()
+    assert (maps.weights[:, :, ~maps.mask] == 0).all()
+
+
+def test_where_all_layers_slide_the_mask_does(tmp_path):
+    layer_types = ["sliding_attention"] * 2
+    model = HuggingFaceModel(make_model("gemma2", "eager", layer_types=layer_types), make_tokenizer(), tmp_path)
+    ids = model.ids(TEXT)
+    [maps] = model.run(ids, []).maps
+    window = torch.ones(len(ids), len(ids)).tril().triu(-2)  # of three tokens
+    assert maps.mask.tolist() == window.bool().tolist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "most"),
+    [
+        ("RobertaForMaskedLM", {"pad_token_id": 1}, 14),
+        ("RobertaForCausalLM", {"pad_token_id": 0, "is_decoder": True}, 15),
+        ("XLMRobertaForMaskedLM", {"pad_token_id": 1}, 14),
+        ("BertForMaskedLM", {"pad_token_id": 1}, 16),
+    ],
+)
+def test_a_long_text_is_cut_at_the_positions_that_a_model_has(tmp_path, kind, settings, most):
+    model = _open(kind, tmp_path, **(LAYERS | {"max_position_embeddings": 16} | settings))
+    answer = _read(model, " ".join(["cat"] * 30))
+    assert (model.reach, len(answer.source.ids), answer.cut) == (most, most, 32 - most)
+    assert len(answer.candidates) == most
+    with pytest.raises((IndexError, RuntimeError)):
+        model.predict([5] * (most + 1), [])
+    with pytest.raises(ArgumentError, match=rf"^`text` must have at most {most} tokens to be taken apart; received 32"):
+        inspect_text(model, ReadRequest(model="", text=" ".join(["cat"] * 30)))

@@ -306,9 +306,10 @@ def count_tokens(thing: Any, text: str, *, side: str = "text") -> int:
 
 def _check_length(name: str, thing: Any, text: str) -> None:
     count = count_tokens(thing, text, side=name)
-    if count > MAX_TOKENS:
+    most = min(MAX_TOKENS, thing.reach) if isinstance(thing, TextModel) else MAX_TOKENS
+    if count > most:
         raise ArgumentError(
-            f"`{name}` must have at most {MAX_TOKENS} tokens to be taken apart; received {count:,}. Shorten it."
+            f"`{name}` must have at most {most} tokens to be taken apart; received {count:,}. Shorten it."
         )
 
 
