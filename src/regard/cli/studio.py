@@ -103,10 +103,11 @@ def _open(folders: list[Path], device: str, *, respell: bool, train: bool = True
     from regard.tasks.load import load
     from regard.training.group import pick_device
 
-    load_there = partial(load, device=pick_device(device, argument="device"), respell=respell)
+    there = pick_device(device, argument="device")
+    paths = [named_folder(path) for path in folders] or [MODELS / name for name in shipped_names()]
+    models = Models(paths, load=partial(load, device=there, respell=respell), device=there)
     if folders:
-        return Models([named_folder(path) for path in folders], load=load_there)
-    models = Models([MODELS / name for name in shipped_names()], load=load_there)
+        return models
     if train and not models.all("translator"):
         models.preparation = Preparation(cache_folder()).start()
         models.refresh()

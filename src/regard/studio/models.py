@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import torch
 from starlette.requests import Request
 
 from regard.errors import ArgumentError, ArgumentTypeError, DataError, RegardError, nearest, with_article
@@ -62,7 +63,8 @@ class Models:
 
     A run that has no model yet is kept in mind: its curves are shown, and its model is opened once it is there. Of a
     run that goes on, or was stopped, the best model so far is open, and a better one replaces it when it is written.
-    `preparation`: the training of a first model, where none was named.
+    `preparation`: the training of a first model, where none was named. `load` opens folders of ours; those of Hugging
+    Face are opened on `device`.
     """
 
     def __init__(
@@ -71,9 +73,10 @@ class Models:
         *,
         preparation: Preparation | None = None,
         load: Callable[[Path], Any] = load,
+        device: torch.device | str = "cpu",
     ) -> None:
         self._load, self._opened, self._lock = load, dict[str, Opened](), threading.Lock()
-        self._opening = threading.Lock()
+        self._opening, self._device = threading.Lock(), device
         self.preparation = preparation
         self.folders: dict[str, Path] = {}
         """Where each model came from, by its name; and runs that have none yet."""
@@ -94,7 +97,7 @@ class Models:
         """Load the model of a folder under a name: the folder's, numbered where it is taken, or `again`, its own."""
         check_folder(path)
         step = unfinished_step(path)
-        thing = self._load(path) if not is_foreign(path) else open_foreign(path)
+        thing = self._load(path) if not is_foreign(path) else open_foreign(path, device=self._device)
         with self._lock:
             name = again or self._name(path)
             self.folders[name] = path
@@ -210,9 +213,9 @@ def is_foreign(path: Path) -> bool:
     return (path / CONFIG).is_file() and saved_task(path) is None and is_hugging_face(path)
 
 
-def open_foreign(path: Path) -> Any:
+def open_foreign(path: Path, *, device: torch.device | str = "cpu") -> Any:
     """Open a folder of Hugging Face: a model of text, or one that labels pictures."""
-    return open_patch_classifier(path) if sees_pictures(path) else open_hugging_face(path)
+    return open_patch_classifier(path, device=device) if sees_pictures(path) else open_hugging_face(path, device=device)
 
 
 def is_under_way(path: Path) -> bool:

@@ -1,5 +1,6 @@
 """Image classifiers of Hugging Face that attend over patches, such as ViT, for the view Ask an image."""
 
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from regard.errors import DataError
 from regard.files import read_json
-from regard.inspection.hugging_face.folder import load_hugging_face
+from regard.inspection.hugging_face.folder import load_hugging_face, naming_errors
 from regard.inspection.trace.record import record
 from regard.tasks.attribution import Attribution, attribute_image
 
@@ -32,14 +33,14 @@ class PatchClassifier:
 
     def __init__(self, model: Any, folder: Path) -> None:
         self.model, self.folder = model, folder
-        side = model.config.image_size
-        self.image_size: tuple[int, int] = (side, side) if isinstance(side, int) else (side[0], side[1])
-        patch = model.config.patch_size
-        self.grid = self.image_size[0] // patch, self.image_size[1] // patch
+        _check_class(model, folder)
+        self.image_size, patch = _pair(model.config.image_size), _pair(model.config.patch_size)
+        self.grid = self.image_size[0] // patch[0], self.image_size[1] // patch[1]
         names = getattr(model.config, "id2label", {})
         self.labels = [str(names.get(index, index)) for index in range(model.config.num_labels)]
         settings = _read_processor(folder)
         self._mean, self._spread = (torch.tensor(item).view(1, CHANNELS, 1, 1) for item in settings)
+        self._check_patches()
 
     def __repr__(self) -> str:
         size = sum(item.numel() for item in self.model.parameters())
@@ -49,6 +50,21 @@ class PatchClassifier:
         """Give the log-probabilities of the labels, from colors between 0 and 1."""
         logits: Tensor = self.model(pixel_values=(images - self._mean.to(images)) / self._spread.to(images)).logits
         return logits.float().log_softmax(-1).unsqueeze(1)
+
+    @torch.no_grad()
+    def _check_patches(self) -> None:
+        """Read an empty picture, and raise where the layers do not all attend over all patches, as Swin's do not."""
+        count = self.grid[0] * self.grid[1]
+        with naming_errors(self.folder, "hold an image classifier that attends over patches"):
+            with record(self.model) as trace:
+                self.predict(self._image(torch.zeros(CHANNELS, *self.image_size)))
+            shapes = [tuple(call.weights.shape) for call in trace]
+        fitting = all(batch == 1 and query == key >= count for batch, _, query, key in shapes)
+        if not fitting or len(set(shapes)) != 1:
+            raise DataError(
+                f"{self.folder} must hold an image classifier whose layers all attend over all patches, as those of "
+                f"ViT; received {type(self.model).__name__}, whose layers do not. Choose a ViT, DeiT or BEiT."
+            )
 
     @torch.no_grad()
     def label(self, pixels: UInt8[Tensor, "channels height width"]) -> PatchLabels:
@@ -87,6 +103,26 @@ def sees_pictures(folder: Path) -> bool:
     return "patch_size" in table and "image_size" in table and "vocab_size" not in table
 
 
+def _check_class(model: Any, folder: Path) -> None:
+    """Raise where a model gives no labels, or reads no colors."""
+    name, channels = type(model).__name__, getattr(model.config, "num_channels", CHANNELS)
+    if "ForImageClassification" not in name:
+        raise DataError(
+            f"{folder} must hold an image classifier, such as ViTForImageClassification; received {name}, which gives "
+            "no labels. Save the model with its classifier."
+        )
+    if channels != CHANNELS:
+        raise DataError(
+            f"{folder} must hold a model of pictures with {CHANNELS} channels; received one of {channels}. Choose a "
+            "model of color pictures."
+        )
+
+
+def _pair(size: Any) -> tuple[int, int]:
+    """Give height and width of a size that may be one number for both."""
+    return (size, size) if isinstance(size, int) else (size[0], size[1])
+
+
 def _read_processor(folder: Path) -> tuple[list[float], list[float]]:
     """Read mean and spread of the colors; those that ViT has where the folder does not say."""
     plain = [0.5] * CHANNELS
@@ -96,7 +132,15 @@ def _read_processor(folder: Path) -> tuple[list[float], list[float]]:
     result = []
     for name in ("image_mean", "image_std"):
         value = table.get(name, plain)
-        if not isinstance(value, list) or len(value) != CHANNELS or not all(isinstance(item, float) for item in value):
-            raise DataError(f"{folder / PROCESSOR}: {name} must be {CHANNELS} numbers; received {str(value)[:60]}.")
-        result.append(value)
+        least = 0.0 if name == "image_std" else -math.inf
+        if not isinstance(value, list) or len(value) != CHANNELS or not all(_is_above(item, least) for item in value):
+            wanted = f"{CHANNELS} numbers above 0" if name == "image_std" else f"{CHANNELS} numbers"
+            raise DataError(
+                f"{folder / PROCESSOR}: {name} must be {wanted}; received {str(value)[:60]}. Write one for each color."
+            )
+        result.append([float(item) for item in value])
     return result[0], result[1]
+
+
+def _is_above(value: object, least: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and least < value < math.inf

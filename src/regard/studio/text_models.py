@@ -38,6 +38,7 @@ class TextMaps(NamedTuple):
     layers: list[str]
     weights: Float[Tensor, "layers heads query key"]
     mask: Bool[Tensor, "query key"] | None
+    """True where some layer and head may attend; None where every position may be attended to."""
 
 
 class TextRun(NamedTuple):
@@ -178,13 +179,15 @@ class HuggingFaceModel(TextModel):
         self._network: Any = model
         config = model.config
         generates = bool(model.can_generate()) if hasattr(model, "can_generate") else False
-        both = bool(getattr(config, "is_encoder_decoder", False))
-        hides = model.get_output_embeddings() is not None and tokenizer.mask_token_id is not None
+        self.two_sided = bool(getattr(config, "is_encoder_decoder", False))
+        both = self.two_sided and generates
+        hides = type(model).__name__.endswith("ForMaskedLM") and tokenizer.mask_token_id is not None
         self.reads: Reads = "both" if both else "causal" if generates else "masked" if hides else "encoder"
         end = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
         self.ends = frozenset([end] if isinstance(end, int) else end or ())
         self.hidden = tokenizer.mask_token_id if self.reads == "masked" else None
-        self._start = getattr(config, "decoder_start_token_id", None) if both else None
+        self._labels_texts = type(model).__name__.endswith("ForSequenceClassification")
+        self._start = getattr(config, "decoder_start_token_id", None)
 
     def __repr__(self) -> str:
         size = sum(item.numel() for item in self.model.parameters())
@@ -194,7 +197,7 @@ class HuggingFaceModel(TextModel):
     def reach(self) -> int:
         """How many tokens can be read at once."""
         most = getattr(self._network.config, "max_position_embeddings", None) or MAX_TOKENS
-        return min(MAX_TOKENS, int(most))
+        return min(MAX_TOKENS, int(most), *_position_counts(self._network))
 
     @property
     def readout(self) -> nn.Module | None:
@@ -219,17 +222,17 @@ class HuggingFaceModel(TextModel):
             result = self._call(ids, output)
         if self.reads != "both":
             count = len(ids) + (len(output) if self.reads == "causal" else 0)
-            maps = [_stacked("text", list(trace), count)]
+            calls = [call for call in trace if not self.two_sided or _encodes(call.layer)]
+            maps = [_stacked("text", calls, count)]
         else:
             parts: dict[MapName, list[Call]] = {"cross": [], "source": [], "target": []}
             for call in trace:
-                named: MapName = "source" if "encoder" in call.layer.split(".") else "target"
+                named: MapName = "source" if _encodes(call.layer) else "target"
                 parts["cross" if crosses(call.layer) else named].append(call)
             maps = [_stacked(name, calls, 0) for name, calls in parts.items() if calls]
-        logits = getattr(result, "logits", None)
-        if logits is None or logits.ndim < 3:
-            return TextRun(maps, None, [] if logits is None else self._labels(logits[0]))
-        return TextRun(maps, logits[0].float().log_softmax(-1).cpu(), [])
+        if self.reads == "encoder":  # its logits, if any, are over labels, of the text or of each token
+            return TextRun(maps, None, self._labels(result.logits[0]) if self._labels_texts else [])
+        return TextRun(maps, result.logits[0].float().log_softmax(-1).cpu(), [])
 
     @torch.no_grad()
     def predict(self, ids: Sequence[int], output: Sequence[int]) -> Float[Tensor, "rows vocabulary"]:
@@ -239,7 +242,7 @@ class HuggingFaceModel(TextModel):
 
     def _call(self, ids: Sequence[int], output: Sequence[int]) -> Any:
         device = next(self.model.parameters()).device
-        if self.reads != "both":
+        if not self.two_sided or self._labels_texts:
             read = [*ids, *output] if self.reads == "causal" else list(ids)
             return self._network(input_ids=torch.tensor([read], device=device))
         target = torch.tensor([[self._start, *output]], device=device)
@@ -283,14 +286,28 @@ def crosses(layer: str) -> bool:
     return any(part in layer.lower() for part in ("cross", "encoder_attn", "encdec"))
 
 
+def _encodes(layer: str) -> bool:
+    """Return whether a layer of an encoder-decoder is one of the encoder's, by its name."""
+    return "encoder" in layer.split(".") and not crosses(layer)
+
+
+def _position_counts(network: nn.Module) -> list[int]:
+    """Count the positions that tables hold behind that of padding, as RoBERTa's do: the first token has the next."""
+    return [
+        table.num_embeddings - table.padding_idx - 1
+        for name, table in network.named_modules()
+        if isinstance(table, nn.Embedding) and "position" in name.split(".")[-1] and table.padding_idx is not None
+    ]
+
+
 def _stacked(name: MapName, calls: list[Call], count: int) -> TextMaps:
     """Stack the calls of layers that have one shape; `count` cuts off the empty positions of a memory."""
     cut = slice(None) if not count else slice(-count, None)
     weights = torch.stack([call.weights[0, :, :, cut] for call in calls]).float().cpu()
-    mask = calls[0].mask
-    dense = None if mask is None else mask[0].any(0).cpu()[:, cut]
+    masks = [call.mask[0].any(0).cpu()[:, cut] for call in calls if call.mask is not None]
+    allowed = torch.stack(masks).any(0) if len(masks) == len(calls) else None
     return TextMaps(
-        name, [call.layer for call in calls], weights, None if dense is None or bool(dense.all()) else dense
+        name, [call.layer for call in calls], weights, None if allowed is None or bool(allowed.all()) else allowed
     )
 
 

@@ -5,10 +5,13 @@ import shutil
 import threading
 
 import pytest
+import torch
 
 import regard
+from regard.cli.studio import _open
 from regard.errors import ArgumentError, ArgumentTypeError, DataError
 from regard.studio.models import Models, kind_of
+from regard.studio.picture_models import PatchClassifier
 from regard.studio.preparing import Preparation
 from regard.studio.schema.overview import Preparing
 from regard.tasks.classification.model import Classifier
@@ -67,6 +70,15 @@ def test_folders_of_hugging_face_open_as_what_they_are(tmp_path):
         "bart": "language",
         "vit": "vision",
     }
+
+
+def test_folders_of_hugging_face_open_on_the_device_that_was_named(tmp_path, monkeypatch):
+    made = make_strangers(tmp_path)
+    monkeypatch.setattr("regard.training.group.pick_device", lambda name, argument: torch.device(name))
+    monkeypatch.setattr(PatchClassifier, "_check_patches", lambda self: None)  # this device computes nothing
+    models = _open(list(made.values()), "meta", respell=True)
+    devices = {one.name: {item.device.type for item in one.thing.model.parameters()} for one in models.all()}
+    assert devices == {name: {"meta"} for name in made}
 
 
 def test_one_visitor_at_a_time_has_a_model(models):

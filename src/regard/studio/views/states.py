@@ -126,7 +126,7 @@ def _read(thing: Any, text: str) -> _Read:
         names = thing.tokenizer.pieces(encoded)
         return _Read(names, encoded.count(UNKNOWN), lambda: thing.model(rows, torch.tensor([len(encoded)])))
     model = text_model(thing)
-    numbers = model.ids(text)
+    numbers = model.ids(text)[: model.reach]
     spelling, unknown = model.side(numbers, text)
     return _Read([str(item) for item in spelling.tokens], len(unknown), lambda: model.run(numbers, []))
 

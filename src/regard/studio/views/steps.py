@@ -154,7 +154,7 @@ def map_of(thing: object, layer: str) -> MapName:
         return "cross" if layer in source_layers(thing.model) else "source" if layer.startswith("encoder") else "target"
     if isinstance(thing, Classifier) and not layer.startswith("reader"):
         return "pooling"
-    if isinstance(thing, HuggingFaceModel) and thing.reads == "both":
+    if isinstance(thing, HuggingFaceModel) and thing.two_sided:
         return "cross" if crosses(layer) else "source" if "encoder" in layer.split(".") else "target"
     return "text"
 
@@ -306,9 +306,10 @@ def count_tokens(thing: Any, text: str, *, side: str = "text") -> int:
 
 def _check_length(name: str, thing: Any, text: str) -> None:
     count = count_tokens(thing, text, side=name)
-    if count > MAX_TOKENS:
+    most = min(MAX_TOKENS, thing.reach) if isinstance(thing, TextModel) else MAX_TOKENS
+    if count > most:
         raise ArgumentError(
-            f"`{name}` must have at most {MAX_TOKENS} tokens to be taken apart; received {count:,}. Shorten it."
+            f"`{name}` must have at most {most} tokens to be taken apart; received {count:,}. Shorten it."
         )
 
 
