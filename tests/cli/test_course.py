@@ -92,3 +92,12 @@ def test_a_file_that_is_not_there_is_one_paragraph(run, tmp_path):
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "`FILE` must be a Python file with the function local_weights" in done.stderr
+
+
+def test_a_file_that_is_not_utf_8_is_one_paragraph(run, tmp_path):
+    path = tmp_path / "answer.py"
+    path.write_bytes(b"# caf\xe9\n")
+    done = run("check", "7.3", path)
+    assert done.returncode == 2
+    assert "must be text in UTF-8" in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr

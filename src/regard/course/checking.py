@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 import os
 import signal
 import subprocess
@@ -11,9 +12,9 @@ import textwrap
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 from regard.course.catalogue import find
@@ -36,6 +37,7 @@ def check(number: str, answer: Callable[..., Any], *, seconds: float = SECONDS) 
     13.1 is right: 6 cases.
     """
     exercise = find(number)
+    _check_seconds(seconds)
     if not callable(answer):
         raise ArgumentTypeError(f"`answer` must be a function; received {type(answer).__name__}.")
     if exercise.one_line:
@@ -50,25 +52,27 @@ def check(number: str, answer: Callable[..., Any], *, seconds: float = SECONDS) 
 
 
 def check_file(number: str, path: str | Path, *, seconds: float = SECONDS) -> Verdict:
-    """Check the function in a file; it runs in a process of its own, which is ended after `seconds`."""
+    """Check the function in a file; it runs in a process of its own, which is ended after `seconds`.
+
+    Processes that the file starts are ended with it, on systems that have process groups.
+    """
     exercise, file = find(number), Path(path)
+    _check_seconds(seconds)
     if not file.is_file():
         raise DataError(
             f"`file` must be a Python file with the function {exercise.name}; received {file}, which is not there. "
             f"`regard course show {exercise.number} --out {file}` writes one to begin with."
         )
+    read_text(file)  # what cannot be read is an error here, before a process is started
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "verdict.json"
         words = (exercise.number, str(file.resolve()), str(result), str(seconds))
         command = [sys.executable, "-m", "regard.course.run_answer", *words]
-        try:
-            done = subprocess.run(command, check=False, timeout=seconds + _STARTING, env=_environment())
-        except subprocess.TimeoutExpired:
+        code = _run(command, seconds + _STARTING)
+        if code is None:
             return _too_long(exercise, seconds)
         if not result.is_file():
-            ended = (
-                f"{file.name} must let the check go on to its end; the process ended before (code {done.returncode})."
-            )
+            ended = f"{file.name} must let the check go on to its end; the process ended before (code {code})."
             return Verdict(number=exercise.number, right=False, message=ended)
         return Verdict(**json.loads(result.read_text(encoding="utf-8")))
 
@@ -77,9 +81,25 @@ _STARTING = 60
 """Seconds beside those of the answer, in which Python and torch start; then the process is ended from outside."""
 
 
+def _run(command: list[str], seconds: float) -> int | None:
+    """Run a command in a session of its own and give its exit code, None after `seconds`; end all that it started."""
+    process = subprocess.Popen(command, env=_environment(), start_new_session=True)  # Windows has no sessions
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if hasattr(os, "killpg"):
+            with suppress(ProcessLookupError, PermissionError):  # nobody is left, or (macOS) only processes that ended
+                os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        process.wait()
+
+
 def judge_file(number: str, path: Path, *, seconds: float = SECONDS) -> Verdict:
     """Run a file in this process and judge the function in it."""
     exercise = find(number)
+    _check_seconds(seconds)
     try:
         with _limited(seconds):
             return _judge_source(exercise, path, read_text(path))
@@ -92,23 +112,42 @@ def _judge_source(exercise: Exercise, path: Path, source: str) -> Verdict:
         wrong = check_line(source, exercise.name, exercise.allowed)
         if wrong is not None:
             return Verdict(number=exercise.number, right=False, message=wrong)
-    namespace: dict[str, Any] = {"__name__": "answer", "__file__": str(path)}
+    with _module(path) as module:
+        wrong = _execute(path, source, module)
+        answer: Any = getattr(module, exercise.name, None)
+        if wrong is None and not callable(answer):
+            wrong = f"{path.name} must define the function {exercise.name}; it does not. `{exercise.signature}`"
+        if wrong is not None:
+            return Verdict(number=exercise.number, right=False, message=wrong)
+        return judge(exercise, answer, explain=lambda error: _explain(error, path))
+
+
+@contextmanager
+def _module(path: Path) -> Iterator[ModuleType]:
+    """Make the module of an answer, which can be imported within the block: dataclasses and pickle find it by name."""
+    module = ModuleType("regard_answer")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    try:
+        yield module
+    finally:
+        sys.modules.pop(module.__name__, None)
+
+
+def _execute(path: Path, source: str, module: ModuleType) -> str | None:
+    """Run the lines of a file, with the files beside it to import; give what is wrong with them."""
+    paths, before = sys.path, list(sys.path)
     sys.path.insert(0, str(path.parent))
     try:
-        exec(compile(source, str(path), "exec"), namespace)
+        exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
     except SyntaxError as error:
-        text = f"{path.name} must be Python; line {error.lineno} is not: {error.msg}."
-        return Verdict(number=exercise.number, right=False, message=text)
+        return f"{path.name} must be Python; line {error.lineno} is not: {error.msg}."
     except Exception as error:
-        text = f"{path.name} must run to its end; it raised {_explain(error, path)}."
-        return Verdict(number=exercise.number, right=False, message=text)
+        return f"{path.name} must run to its end; it raised {_explain(error, path)}."
     finally:
-        sys.path.remove(str(path.parent))
-    answer = namespace.get(exercise.name)
-    if not callable(answer):
-        text = f"{path.name} must define the function {exercise.name}; it does not. `{exercise.signature}`"
-        return Verdict(number=exercise.number, right=False, message=text)
-    return judge(exercise, answer, explain=lambda error: _explain(error, path))
+        sys.path = paths  # the file may have put another list there, or changed this one
+        sys.path[:] = before
+    return None
 
 
 def _explain(error: Exception, path: Path | None = None) -> str:
@@ -146,12 +185,19 @@ def _limited(seconds: float) -> Iterator[None]:
         raise _TooLongError
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _check_seconds(seconds: float) -> None:
+    if not 0 < seconds < math.inf:
+        raise ArgumentError(
+            f"`seconds` must be a finite number above 0; received {seconds:g}. Without it, {SECONDS} hold."
+        )
 
 
 def _too_long(exercise: Exercise, seconds: float) -> Verdict:

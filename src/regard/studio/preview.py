@@ -107,7 +107,8 @@ def draw_card(recording: Recording, *, width: int = CARD[0]) -> bytes:
     lines = [line for item in texts for line in [*wrap(item, space)[:5], ""]]
     for index, line in enumerate(lines[:9]):
         weight = "bold" if index > len(wrap(texts[0], space)[:5]) else "normal"
-        figure.text(left, 0.74 - 0.075 * index, line, size=24, weight=weight, color="#1b1a22", family=families([line]))
+        text = figure.text(left, 0.74 - 0.075 * index, line, size=24, weight=weight, color="#1b1a22")
+        text.set(parse_math=False, family=families([line]))
     if drawn is not None:
         _draw(figure, drawn)
     written = io.BytesIO()

@@ -1,5 +1,7 @@
 """Answers are run with a limit, and whatever they do is answered in a few plain lines."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,7 +11,7 @@ import torch
 
 from regard.course import check, check_file
 from regard.course.checking import judge_file
-from regard.errors import ArgumentTypeError, DataError
+from regard.errors import ArgumentError, ArgumentTypeError, DataError
 
 
 def right(query, key):
@@ -88,6 +90,24 @@ def test_what_is_no_function_is_refused():
         check("13.1", 3)
 
 
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
+def test_a_limit_that_is_not_above_0_is_refused(answer, seconds):
+    for call in (
+        lambda: check("13.1", right, seconds=seconds),
+        lambda: check_file("13.1", answer(RIGHT), seconds=seconds),
+        lambda: judge_file("13.1", answer(RIGHT), seconds=seconds),
+    ):
+        with pytest.raises(ArgumentError, match=rf"`seconds` must be a finite number above 0; received {seconds:g}\."):
+            call()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
+def test_the_shortest_limit_leaves_no_handler_behind():
+    before = signal.getsignal(signal.SIGALRM)
+    assert "must be answered within 1e-09 seconds" in check("13.1", right, seconds=1e-9).message
+    assert signal.getsignal(signal.SIGALRM) is before
+
+
 def causal_mask(n):
     return torch.ones(n, n).tril().bool()
 
@@ -131,6 +151,34 @@ def test_a_file_may_use_others_beside_it(answer, tmp_path):
     assert judge_file("13.1", answer(text))
 
 
+def test_a_file_may_define_dataclasses_whose_annotations_are_text(answer):
+    text = (
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+        "@dataclass\nclass Root:\n    size: int\n"
+        "def scaled_scores(query, key):\n    @dataclass\n    class Inner:\n        root: Root\n"
+        "    return query @ key.T / Inner(Root(query.size(-1))).root.size ** 0.5\n"
+    )
+    assert judge_file("13.1", answer(text))
+    assert "regard_answer" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "line", ["sys.path.clear()", "sys.path = ['elsewhere']", "sys.path = None", "sys.path.insert(0, 'elsewhere')"]
+)
+def test_a_file_may_change_the_path(answer, line):
+    paths, before = sys.path, list(sys.path)
+    assert judge_file("13.1", answer(f"import sys\n{line}\n{RIGHT}")).message == "13.1 is right: 6 cases."
+    assert sys.path is paths
+    assert sys.path == before
+
+
+def test_a_file_that_is_not_utf_8_is_refused_in_a_paragraph(tmp_path):
+    path = tmp_path / "answer.py"
+    path.write_bytes(b"# caf\xe9\n" + RIGHT.encode())
+    with pytest.raises(DataError, match=r"answer\.py must be text in UTF-8; received: "):
+        check_file("13.1", path)
+
+
 @pytest.mark.slow
 def test_a_file_runs_in_a_process_of_its_own(answer, capfd):
     verdict = check_file("13.1", answer("print('hello')\n" + RIGHT))
@@ -155,6 +203,50 @@ def test_a_file_that_does_not_end_itself_is_ended_from_outside(answer, monkeypat
     monkeypatch.setattr("regard.course.checking._STARTING", 2)
     text = "import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True:\n    pass\n"
     assert "must be answered within 1 seconds" in check_file("13.1", answer(text), seconds=1).message
+
+
+STARTS = (
+    "import pathlib, subprocess, sys\n"
+    "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+    "pathlib.Path(__file__).with_name('child').write_text(str(child.pid))\n"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="this system has no process groups")
+@pytest.mark.parametrize(
+    ("further", "seconds", "message"),
+    [
+        (RIGHT, 20, "13.1 is right: 6 cases."),
+        ("while True:\n    pass\n", 1, "must be answered within 1 seconds"),
+        (
+            "import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True:\n    pass\n",
+            2,
+            "within 2 seconds",
+        ),
+    ],
+)
+def test_processes_that_a_file_started_end_with_it(answer, monkeypatch, tmp_path, further, seconds, message):
+    if "SIG_IGN" in further:
+        monkeypatch.setattr("regard.course.checking._STARTING", 5)
+    assert message in check_file("13.1", answer(STARTS + further), seconds=seconds).message
+    assert ended(int((tmp_path / "child").read_text()))
+
+
+def ended(process):
+    """Tell whether a process is gone, or waits for a parent to take its exit code."""
+    for _ in range(100):
+        shown = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], check=False, capture_output=True, text=True)
+        if not shown.stdout.strip() or shown.stdout.startswith("Z"):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_system_without_process_groups_ends_the_process_alone(answer, monkeypatch):
+    monkeypatch.setattr("regard.course.checking._STARTING", 0)
+    monkeypatch.delattr(os, "killpg", raising=False)
+    assert "must be answered within 0.1 seconds" in check_file("13.1", answer(RIGHT), seconds=0.1).message
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):

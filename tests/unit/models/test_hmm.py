@@ -73,7 +73,7 @@ def by_enumeration(sources, targets, *, iterations, first, null, smoothing):
     return table, counts, history
 
 
-@pytest.mark.parametrize(("null", "smoothing"), [(0.2, 0.2), (0.1, 0.0), (0.0, 0.5)])
+@pytest.mark.parametrize(("null", "smoothing"), [(0.2, 0.2), (0.1, 0.0), (0.01, 0.5)])
 @pytest.mark.parametrize("iterations", [1, 3])
 def test_it_learns_what_summing_over_all_alignments_learns(iterations, null, smoothing):
     model = HiddenMarkovAligner.train(SOURCES, TARGETS, iterations=iterations, first=2, null=null, smoothing=smoothing)
@@ -82,8 +82,7 @@ def test_it_learns_what_summing_over_all_alignments_learns(iterations, null, smo
     )
     assert model.log_likelihoods == pytest.approx(history, rel=1e-10)
     for (word, cause), share in table.items():
-        if null or cause is not None:
-            assert model.words.probability(word, cause) == pytest.approx(share, rel=1e-8, abs=1e-12)
+        assert model.words.probability(word, cause) == pytest.approx(share, rel=1e-8, abs=1e-12)
     reach = len(model.jumps) // 2
     for distance in range(-reach, reach + 1):
         assert model.jumps[distance + reach] == pytest.approx(counts[distance], rel=1e-8, abs=1e-12)
@@ -146,5 +145,13 @@ def test_bad_input_is_refused():
         HiddenMarkovAligner.train([["a"], ["b"]], [["x"]])
     with pytest.raises(ArgumentError, match=r"`first` must be at least 1; received 0."):
         HiddenMarkovAligner.train([["a"]], [["x"]], first=0)
-    with pytest.raises(ArgumentError, match=r"`null` must be from 0 to below 1; received 1."):
-        HiddenMarkovAligner.train([["a"]], [["x"]], null=1.0)
+    for null in (0.0, -0.1, 1.0, float("nan")):
+        with pytest.raises(ArgumentError, match=rf"`null` must be above 0 and below 1; received {null:g}\. Words"):
+            HiddenMarkovAligner.train([["a"]], [["x"]], null=null)
+    with pytest.raises(ArgumentError, match=r"`smoothing` must be from 0 to below 1; received 1\."):
+        HiddenMarkovAligner.train([["a"]], [["x"]], smoothing=1.0)
+
+
+def test_a_word_that_nothing_translates_leaves_the_words_after_it_linked():
+    model = HiddenMarkovAligner.train(SOURCES * 3, TARGETS * 3, iterations=8, null=1e-6)
+    assert model.align([["alte", "Haus"]], [["book", "house"]]) == [[None, 1]]

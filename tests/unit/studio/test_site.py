@@ -94,6 +94,14 @@ def test_cards_are_small_pictures_of_the_first_map(models, record):
     assert card != plain
 
 
+@pytest.mark.parametrize("text", [r"cuesta $\frac$ .", "de $5 a $9"])
+def test_dollar_signs_on_a_card_are_no_formula(models, text, monkeypatch):
+    with models.borrow("recurrent", Translator) as thing:
+        recording = record_translation(thing, text, beam=1)
+    monkeypatch.setattr("matplotlib.mathtext.MathTextParser.parse", None)
+    assert Image.open(io.BytesIO(draw_card(recording))).size == (1200, 630)
+
+
 def test_a_scene_is_described_by_its_question(all_kinds):
     recording = record_scene(all_kinds.all("vision")[0].thing, 3, name="shapes")
     title, description = describe(recording)

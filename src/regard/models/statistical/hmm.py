@@ -78,9 +78,13 @@ class HiddenMarkovAligner:
         for name, number in (("iterations", iterations), ("first", first)):
             if number < 1:
                 raise ArgumentError(f"`{name}` must be at least 1; received {number}.")
-        for name, share in (("null", null), ("smoothing", smoothing)):
-            if not 0 <= share < 1:
-                raise ArgumentError(f"`{name}` must be from 0 to below 1; received {share:g}.")
+        if not 0 < null < 1:
+            raise ArgumentError(
+                f"`null` must be above 0 and below 1; received {null:g}. Words that nothing translates need it: take a "
+                "small number, such as 0.01, for few of them."
+            )
+        if not 0 <= smoothing < 1:
+            raise ArgumentError(f"`smoothing` must be from 0 to below 1; received {smoothing:g}.")
         pairs = WordPairs.of(sources, targets)
         model = IbmModel1.count(pairs, iterations=first)
         probabilities = torch.from_numpy(model.probabilities)
