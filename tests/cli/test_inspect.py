@@ -141,14 +141,14 @@ def test_a_text_too_long_is_one_paragraph_and_writes_nothing(run, english, tmp_p
 
 
 def test_what_has_no_room_is_told(run, english, tmp_path, monkeypatch):
-    monkeypatch.setattr(import_module("regard.studio.views.whatif_page"), "MAX_CHANGES", 5)
+    monkeypatch.setattr(import_module("regard.studio.views.keep"), "MAX_QUESTIONS", 5)
     path = tmp_path / "page.html"
     done = run(english / "attending", REVIEW, "--out", path, "--view", "what-if")
     assert done.stderr.splitlines()[-2:] == [
         f"regard: wrote {path}",
-        f"regard: {path} answers 5 questions; 8 more that a visitor may ask had no room. `regard studio` answers all.",
+        f"regard: {path} answers 6 questions; 7 more that a visitor may ask had no room. `regard studio` answers all.",
     ]
-    assert '"left_out":8' in path.read_text()
+    assert '"left_out":7' in path.read_text()
 
 
 def test_a_layer_or_head_makes_a_figure(run, english, tmp_path):
@@ -217,8 +217,7 @@ def test_bytes_that_are_no_text_are_told(run, tmp_path):
 @pytest.mark.parametrize(("view", "verb"), [("steps", "steps/apart"), ("what-if", "whatif/change")])
 def test_a_view_can_be_chosen(run, model, tmp_path, monkeypatch, view, verb):
     monkeypatch.setattr(import_module("regard.studio.views.whatif"), "SEARCH_STEPS", 2)
-    monkeypatch.setattr(import_module("regard.studio.views.whatif_page"), "MAX_CHANGES", 2)
-    monkeypatch.setattr(import_module("regard.studio.views.steps_page"), "MAX_QUERIES", 2)
+    monkeypatch.setattr(import_module("regard.studio.views.keep"), "MAX_QUESTIONS", 2)
     done = run(model, SOURCE, "--out", tmp_path / "page.html", "--view", view)
     assert done.returncode == 0, done.stderr
     assert f'"verb":"{verb}"' in (tmp_path / "page.html").read_text()

@@ -29,6 +29,7 @@ TEXT_WIDTH = 6.5
 """Inches between the margins of a letter page: a wider picture is made so wide, its letters with it."""
 PIXELS = 96
 """Of the page to an inch."""
+FORMATS = ["PNG"]
 MAX_PIXELS = 40_000_000
 """Of an image within a picture."""
 _ALIGNED: dict[str, Literal["left", "center", "right"]] = {"start": "left", "middle": "center", "end": "right"}
@@ -202,7 +203,7 @@ def _commands(text: str) -> Iterator[tuple[str, list[float]]]:
 def _pixels(image: str) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":
     """Read a PNG of the page."""
     try:
-        opened = Image.open(io.BytesIO(base64.b64decode(image, validate=True)), formats=["PNG"])
+        opened = Image.open(io.BytesIO(base64.b64decode(image, validate=True)), formats=FORMATS)
         if opened.width * opened.height > MAX_PIXELS:
             raise ArgumentError(
                 f"`image` must have at most {MAX_PIXELS:,} pixels; received {opened.width} × {opened.height}."

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from PIL import Image
@@ -43,6 +44,7 @@ EMBER = LinearSegmentedColormap.from_list(
     "regard_ember", ["#fffcf5", "#fee4c4", "#fbb27a", "#ee6e4a", "#c82a4c", "#800e58", "#32073e"]
 )
 """As the page colors weights on light ground: ordered by lightness, for readers who do not tell colors apart."""
+FORMATS = ["PNG"]
 CARD = (1200, 630)
 """Pixels, as sites show a link that has a picture."""
 MAX_DRAWN = 40
@@ -111,9 +113,10 @@ def draw_card(recording: Recording, *, width: int = CARD[0]) -> bytes:
         text.set(parse_math=False, family=families([line]))
     if drawn is not None:
         _draw(figure, drawn)
-    written = io.BytesIO()
-    figure.savefig(written, format="png", metadata={"Software": None})
-    picture = Image.open(written).convert("RGB").quantize(128)  # a card is small
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()  # type: ignore[no-untyped-call]
+    pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
+    picture = Image.fromarray(pixels).convert("RGB").quantize(128)  # a card is small
     small = io.BytesIO()
     picture.save(small, format="png", optimize=True)
     return small.getvalue()
@@ -152,7 +155,8 @@ def _maps(recording: Recording) -> Iterator[Drawn]:
             case "steps/read":
                 keys = {layer["name"]: layer["keys"] for layer in answer.get("layers", [])}
             case "ask/picture" if "," in str(answer.get("picture", "")):
-                picture = Image.open(io.BytesIO(base64.b64decode(answer["picture"].partition(",")[2]))).convert("RGB")
+                sent = io.BytesIO(base64.b64decode(answer["picture"].partition(",")[2]))
+                picture = Image.open(sent, formats=FORMATS).convert("RGB")
             case "ask/answer" if picture is not None and (answer.get("weights") or answer.get("maps")):
                 table = unpacked(answer["weights"] or answer["maps"][0]["weights"])
                 yield Drawn(table.reshape(-1, *table.shape[-2:]).mean(0), [], [], picture)

@@ -28,7 +28,7 @@ from regard.training.regroup import Regrouping, next_epoch
 from regard.training.saved import check_whole, read_own, save_divided, under
 from regard.training.schedule import has_stalled
 from regard.training.shards import is_divided, whole
-from regard.training.state import State
+from regard.training.state import State, ValidationClock
 from regard.training.streams import capture_streams, restore_streams, seed_streams
 from regard.training.update import SHORTER, Tally, Updater
 from regard.training.watch import Deferring, Measured, Validated, Watcher
@@ -68,8 +68,7 @@ class Trainer:
             before=self.group.ranks, now=self.group.ranks, per_update=settings.accumulate * self.group.ranks
         )
         self._keep_best = keep_best
-        self._settled = False
-        self._validated, self._pause, self._since = False, 0.0, 0.0
+        self._settled, self._clock_of_validations = False, ValidationClock()
         self._clock = time.perf_counter()
 
     def train(self) -> State:
@@ -148,10 +147,9 @@ class Trainer:
         self.watcher.stepped(step)
         if self._reports():
             self._report()
-        validate = last or self._is_due(before)
+        validate = self._clock_of_validations.is_due(self.state.progress(), before, settings.validate_every) or last
         if validate:
             self._validate()
-            self._validated = True
         self._settled = True
         alone = self.group.ranks == 1  # what happens to one process, the others of a group do not know
         stop = (stop or (alone and self.interruption.signal != 0)) and not self._finished()
@@ -163,13 +161,6 @@ class Trainer:
         if stop:
             number = self.interruption.signal or int(signal.SIGTERM)
             raise Interrupted(f"Stopped after step {step:,}, which is saved. The same command goes on.", signal=number)
-
-    def _is_due(self, before: float) -> bool:
-        """Return whether to validate: by steps, or by minutes, of which validations take a third at most."""
-        progress, every = self.state.progress(), self.settings.validate_every
-        if self._validated:  # the first step since: what `train.minutes` counts went on meanwhile
-            self._pause, self._since, before, self._validated = progress - before - 1, progress, progress, False
-        return progress // every > before // every and progress - self._since >= 2 * self._pause
 
     def _report(self) -> None:
         tally, self._tally = self._tally, Tally()

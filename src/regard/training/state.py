@@ -75,3 +75,23 @@ class State:
         if not all(isinstance(value, int | float) for value in figures):
             raise TypeError("figures are no numbers")
         return state
+
+
+class ValidationClock:
+    """Tells when to validate: by steps, or by minutes, of which validations then take a third at most.
+
+    >>> clock = ValidationClock()
+    >>> steps = [(9, 10), (10, 41), (41, 52), (70, 80), (90, 101), (101, 110)]
+    >>> [clock.is_due(now, before, 10) for before, now in steps]
+    [True, False, False, False, True, False]
+    """
+
+    def __init__(self) -> None:
+        self._validated, self._pause, self._since = False, 0.0, 0.0
+
+    def is_due(self, progress: float, before: float, every: int) -> bool:
+        """Tell it, from the progress now and a step before; at the first step since a validation that took its time."""
+        if self._validated:
+            self._pause, self._since, before = progress - before - 1, progress, progress
+        self._validated = progress // every > before // every and progress - self._since >= 2 * self._pause
+        return self._validated

@@ -155,7 +155,7 @@ def test_every_task_trains_in_one_call_and_silently(task, tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
     card = (tmp_path / "run" / "model" / "README.md").read_text()
     assert "License of the data: MIT, as regard itself." in card
-    languages = {"translate": "es, en", "align": "es, en", "images": "not named"}.get(task, "en")
+    languages = {"translate": "hi, en", "align": "hi, en", "images": "not named"}.get(task, "en")
     assert f"Languages: {languages}." in card
     assert f"divided: {RunFolder(tmp_path / 'run').fingerprint()}." in card
     assert f"regard.train({task!r}, data={QUICK[task][0]!r}, out={str(tmp_path / 'run')!r}" in card

@@ -295,6 +295,8 @@ def test_every_picture_is_opened_in_one_place():
     assert {path.relative_to(package).as_posix() for path in homes} == {
         "data/images/picture.py",
         "studio/views/ask_picture.py",  # of what a page sends, in three formats and of fewer pixels
+        "studio/paper.py",  # of what a page drew itself, in one format and of fewer pixels
+        "studio/preview.py",  # of what the studio answered itself
     }
     assert all(re.search(r"Image\.open\([^\n]*formats=FORMATS\)", path.read_text(encoding="utf-8")) for path in homes)
 
