@@ -92,6 +92,6 @@ class ValidationClock:
     def is_due(self, progress: float, before: float, every: int) -> bool:
         """Tell it, from the progress now and a step before; at the first step since a validation that took its time."""
         if self._validated:
-            self._pause, self._since, before = progress - before - 1, progress, progress
+            self._pause, self._since, before = progress - before - 1, progress, progress - 1
         self._validated = progress // every > before // every and progress - self._since >= 2 * self._pause
         return self._validated
