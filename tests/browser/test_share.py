@@ -95,8 +95,9 @@ def test_gif_has_a_frame_for_each_step_and_what_was_shown_stays(translated):
 
 def test_copying_puts_a_png_on_the_clipboard(translated):
     translated.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    translated.bring_to_front()  # a page in the background may not write
     share(translated, "Copy")
-    expect(translated.locator(".pictures [role=status]")).to_have_text("Copied.")
+    expect(translated.locator(".pictures [role=status]")).to_have_text("Copied.", timeout=20_000)
     kinds = translated.evaluate("async () => (await navigator.clipboard.read())[0].types")
     assert "image/png" in kinds
 
