@@ -2,12 +2,10 @@
 
 import io
 import json
-import subprocess
 import sys
 
 import pytest
 
-from regard.cli import main
 from regard.cli.classify import paint
 from regard.cli.train import run_training
 from regard.config.read import parse_assignments
@@ -24,24 +22,6 @@ def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     write_texts(folder / "a.csv")
     return make_classifier(folder / "run", folder / "a.csv", "token-weights")[0].folder.path
-
-
-@pytest.fixture
-def run(unchecked, monkeypatch, capsys):
-    """Run the command line in this process, which has torch already."""
-
-    def run(*arguments):
-        words = ["regard", *map(str, arguments)]
-        monkeypatch.setattr(sys, "argv", words)
-        code = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        shown = capsys.readouterr()
-        return subprocess.CompletedProcess(words, code, shown.out, shown.err)
-
-    return run
 
 
 def test_texts_get_labels_and_their_words(run, model):

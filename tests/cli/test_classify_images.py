@@ -2,12 +2,10 @@
 
 import io
 import json
-import subprocess
 import sys
 
 import pytest
 
-from regard.cli import main
 from unit.data.images.pictures import cifar, write_folder
 from unit.tasks.image_run import make_images
 from unit.tasks.labeled_run import make_classifier, write_texts
@@ -21,24 +19,6 @@ def pictures(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(tmp_path_factory, pictures):
     return make_images(tmp_path_factory.mktemp("run"), pictures, "resnet-both")[0].folder.path
-
-
-@pytest.fixture
-def run(unchecked, monkeypatch, capsys):
-    """Run the command line in this process, which has torch already."""
-
-    def run(*arguments):
-        words = ["regard", *map(str, arguments)]
-        monkeypatch.setattr(sys, "argv", words)
-        code = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        shown = capsys.readouterr()
-        return subprocess.CompletedProcess(words, code, shown.out, shown.err)
-
-    return run
 
 
 def test_pictures_get_labels(run, model, pictures, monkeypatch):

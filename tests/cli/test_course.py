@@ -1,30 +1,15 @@
 """`regard course`, run as a user runs it."""
 
 import json
-import subprocess
-import sys
+from functools import partial
 
 import pytest
 
-from regard.cli import main
-
 
 @pytest.fixture
-def run(unchecked, monkeypatch, capsys):
-    """Run the command line in this process, which has torch already."""
-
-    def run(*arguments):
-        words = ["regard", "course", *map(str, arguments)]
-        monkeypatch.setattr(sys, "argv", words)
-        code = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        shown = capsys.readouterr()
-        return subprocess.CompletedProcess(words, code, shown.out, shown.err)
-
-    return run
+def run(run):
+    """Run one command."""
+    return partial(run, "course")
 
 
 def test_the_list_has_every_exercise_or_those_of_a_chapter(run):

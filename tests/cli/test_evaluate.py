@@ -2,12 +2,10 @@
 
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 
-from regard.cli import main, tables
+from regard.cli import tables
 from regard.cli.draw_lengths import bar, draw_lengths
 from regard.studio.models import Models
 from regard.tasks.evaluation.held_out import Choice, find_held_out
@@ -26,24 +24,6 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     files = write_files(folder)
     return [make_run(folder / preset, files, preset=preset).path for preset in ("fixed", "bahdanau")]
-
-
-@pytest.fixture
-def run(unchecked, monkeypatch, capsys):
-    """Run the command line in this process, which has torch already."""
-
-    def run(*arguments):
-        words = ["regard", *map(str, arguments)]
-        monkeypatch.setattr(sys, "argv", words)
-        code = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        shown = capsys.readouterr()
-        return subprocess.CompletedProcess(words, code, shown.out, shown.err)
-
-    return run
 
 
 def test_a_run_is_evaluated_on_what_it_held_out(run, runs, tmp_path):

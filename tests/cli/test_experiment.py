@@ -1,32 +1,19 @@
 """`regard experiment`, run as a user runs it."""
 
 import json
-import subprocess
-import sys
+from functools import partial
 
 import pytest
 
-from regard.cli import main, tables
+from regard.cli import tables
 from regard.cli.experiment import show_value
 from regard.experiments import EXPERIMENTS
 
 
 @pytest.fixture
-def run(unchecked, monkeypatch, capsys):
-    """Run the command line in this process, which has torch already."""
-
-    def run(*arguments):
-        words = ["regard", "experiment", *map(str, arguments)]
-        monkeypatch.setattr(sys, "argv", words)
-        code = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        shown = capsys.readouterr()
-        return subprocess.CompletedProcess(words, code, shown.out, shown.err)
-
-    return run
+def run(run):
+    """Run one command."""
+    return partial(run, "experiment")
 
 
 def test_the_list_names_each_with_its_idea(run):

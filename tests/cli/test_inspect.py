@@ -2,9 +2,8 @@
 
 import errno
 import json
-import subprocess
-import sys
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import pytest
 import torch
 
 import regard
-from regard.cli import main
 from regard.config.classify import TfIdfSpec
 from regard.data.text.special import END
 from regard.inspection import Trace
@@ -46,21 +44,9 @@ def english(tmp_path_factory):
 
 
 @pytest.fixture
-def run(unchecked, monkeypatch, capsys):
-    """Run the command line in this process, which has torch already."""
-
-    def run(*arguments):
-        words = ["regard", "inspect", *map(str, arguments)]
-        monkeypatch.setattr(sys, "argv", words)
-        code = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        shown = capsys.readouterr()
-        return subprocess.CompletedProcess(words, code, shown.out, shown.err)
-
-    return run
+def run(run):
+    """Run one command."""
+    return partial(run, "inspect")
 
 
 def test_weights_are_drawn_in_the_terminal(run, model):

@@ -3,14 +3,12 @@
 import errno
 import io
 import json
-import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 from PIL import Image
 
-from regard.cli import main
 from regard.cli.train import run_training
 from regard.cli.training_run import TaskProgress, report_run
 from regard.config.read import parse_assignments
@@ -29,24 +27,6 @@ def answerer(tmp_path_factory):
 @pytest.fixture(scope="module")
 def captioner(tmp_path_factory):
     return make_captioner(tmp_path_factory.mktemp("c") / "run", data={"max_length": 6})[0].folder.path
-
-
-@pytest.fixture
-def run(unchecked, monkeypatch, capsys):
-    """Run the command line in this process, which has torch already."""
-
-    def run(*arguments):
-        words = ["regard", *map(str, arguments)]
-        monkeypatch.setattr(sys, "argv", words)
-        code = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        shown = capsys.readouterr()
-        return subprocess.CompletedProcess(words, code, shown.out, shown.err)
-
-    return run
 
 
 @pytest.fixture
