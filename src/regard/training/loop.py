@@ -68,7 +68,7 @@ class Trainer:
             before=self.group.ranks, now=self.group.ranks, per_update=settings.accumulate * self.group.ranks
         )
         self._keep_best = keep_best
-        self._settled, self._clock_of_validations = False, ValidationClock()
+        self._settled, self._validation_clock = False, ValidationClock()
         self._clock = time.perf_counter()
 
     def train(self) -> State:
@@ -147,7 +147,7 @@ class Trainer:
         self.watcher.stepped(step)
         if self._reports():
             self._report()
-        validate = self._clock_of_validations.is_due(self.state.progress(), before, settings.validate_every) or last
+        validate = self._validation_clock.is_due(self.state.progress(), before, settings.validate_every) or last
         if validate:
             self._validate()
         self._settled = True

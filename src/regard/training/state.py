@@ -90,8 +90,8 @@ class ValidationClock:
         self._validated, self._pause, self._since = False, 0.0, 0.0
 
     def is_due(self, progress: float, before: float, every: int) -> bool:
-        """Tell it, from the progress now and a step before; at the first step since a validation that took its time."""
-        if self._validated:
+        """Return whether to validate now, from the progress and that of a step before; call it once after each step."""
+        if self._validated:  # the first step since: the minutes that the validation took count as progress too
             self._pause, self._since, before = progress - before - 1, progress, progress - 1
         self._validated = progress // every > before // every and progress - self._since >= 2 * self._pause
         return self._validated

@@ -173,7 +173,7 @@ def _backward(
 
 
 def heads_inside(context: Float[Tensor, "batch heads query size"]) -> Float[Tensor, "batch heads query size"]:
-    """Lay a context out in memory as (batch, query, heads, size): the efficient kernel reads it so, always.
+    """Lay a context out in memory as (batch, query, heads, size): the efficient kernel takes no other.
 
     >>> context = torch.zeros(2, 3, 5, 4)
     >>> heads_inside(context).stride(), heads_inside(context).shape == context.shape
