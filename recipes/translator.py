@@ -1,11 +1,15 @@
 """The translator that comes with regard, Spanish and English, from the Tatoeba pairs of manythings.org alone.
 
-    python recipes/translator.py prepare data/tatoeba/eng-spa.tsv data/translator   # split; names, numbers, bare words
+    python recipes/translator.py prepare data/tatoeba/eng-spa.tsv data/translator \\
+        --english data/tatoeba/eng-deu.tsv data/tatoeba/eng-fra.tsv    # split; names, numbers, bare words; more English
     regard train recipes/translator-teacher.toml                       # Spanish to English, in runs/translator-teacher
     regard train recipes/translator-teacher.toml --out runs/teacher-en-es --set data.source=data/translator/train.en \\
         --set data.target=data/translator/train.es …                   # and back, each file exchanged
     regard translate runs/translator-teacher --input data/translator/more.es --output data/translator/more.es.translated
     regard translate runs/teacher-en-es --input data/translator/more.en --output data/translator/more.en.translated
+    regard translate runs/teacher-en-es --input data/translator/alone.en --output data/translator/alone.en.translated
+    regard translate runs/translator-teacher --input data/translator/alone.en.translated \\
+        --output data/translator/alone.es.translated                   # there and back: teachers' words on both sides
     regard align hmm --reverse hmm --words marks --source data/translator/train.es --target data/translator/train.en \\
         > data/translator/links.es-en                                  # and en-es
     python recipes/translator.py assemble data/translator              # what students read: originals and translations
@@ -52,6 +56,9 @@ def main() -> None:
     first = stages.add_parser("prepare", help="split the pairs, and write what teachers read")
     first.add_argument("pairs", type=Path, help="eng-spa.tsv, compressed or not: English, tab, Spanish")
     first.add_argument("work", type=Path)
+    first.add_argument(
+        "--english", type=Path, nargs="*", default=[], help="pairs whose English the teachers translate too"
+    )
     second = stages.add_parser("assemble", help="write what students read, from the teachers' translations")
     second.add_argument("work", type=Path)
     last = stages.add_parser("ship", help="make a model folder of int8 with its card")
@@ -62,14 +69,14 @@ def main() -> None:
     options = parser.parse_args()
     match options.stage:
         case "prepare":
-            prepare(options.pairs, options.work)
+            prepare(options.pairs, options.work, options.english)
         case "assemble":
             assemble(options.work)
         case _:
             ship(options.work, options.direction, options.run, options.command)
 
 
-def prepare(path: Path, work: Path) -> None:
+def prepare(path: Path, work: Path, english: Sequence[Path]) -> None:
     """Write train, valid and test, which share no sentence of either side, and more to train on."""
     work.mkdir(parents=True, exist_ok=True)
     sides = split(read(path), HOLD_OUT)
@@ -88,6 +95,9 @@ def prepare(path: Path, work: Path) -> None:
         LANGUAGES, zip(*((pair.source, pair.target) for pair in sides.train), strict=True), strict=True
     ):
         write_lines(work / f"more.{language}", list(dict.fromkeys(side)))
+    known = {pair.target for pairs in sides for pair in pairs}
+    alone = dict.fromkeys(pair.target for other in english for pair in read(other))
+    write_lines(work / "alone.en", [text for text in alone if text not in known and 2 <= len(text.split()) <= 20])
 
 
 def read(path: Path) -> list[Pair]:
@@ -156,12 +166,21 @@ def assemble(work: Path) -> None:
             for en, es in zip(lines(work / "more.en"), lines(work / "more.en.translated"), strict=True)
         ],
     }
+    alone: dict[str, list[Pair]] = {"es-en": [], "en-es": []}
+    if (work / "alone.en.translated").is_file():
+        english, spanish, back = (
+            lines(work / name) for name in ("alone.en", "alone.en.translated", "alone.es.translated")
+        )
+        # No English of these files is a target: the student that writes English learns the teacher's words for it.
+        alone["es-en"] = [Pair(source=es, target=en) for es, en in zip(spanish, back, strict=True)]
+        alone["en-es"] = [Pair(source=es, target=en) for en, es in zip(english, spanish, strict=True)]
     for direction in ("es-en", "en-es"):
         bare = read_side(work / f"bare-{direction[:2]}")
-        kept = [pair for pairs in translated.values() for pair in pairs if pair.source.strip() and pair.target.strip()]
+        made = [*translated["es-en"], *translated["en-es"], *alone[direction]]
+        kept = [pair for pair in made if pair.source.strip() and pair.target.strip()]
         more = [*read_side(work / "names"), *bare, *kept]
         known = {(pair.source, pair.target) for pair in originals}
-        more = [pair for pair in more if (pair.source, pair.target) not in known]
+        more = list({both: pair for pair in more if (both := (pair.source, pair.target)) not in known}.values())
         write(work / f"student-{direction}", [*originals, *more])
         if (work / f"links.{direction}").is_file():
             links = lines(work / f"links.{direction}")

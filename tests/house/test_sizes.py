@@ -17,6 +17,7 @@ MANY_PARAMETERS = {
     "attention/inputs.py": "the same",
     "attention/kernels/additive_triton.py": "a kernel: pointers, sizes and strides",
     "models/word_loss_triton.py": "the same",
+    "layers/fused/block_triton.py": "the same",
     "attention/kernels/additive_forward_triton.py": "the same",
     "attention/kernels/additive_backward_triton.py": "the same",
     "attention/kernels/additive_few_triton.py": "the same",

@@ -1,6 +1,6 @@
 """Dropout that is quick on a CPU, and the kinds of it that recurrent models have."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -25,6 +25,8 @@ class Dropout(nn.Dropout):
     >>> Dropout(0.5).eval()(torch.ones(2, 3)).sum()
     tensor(6.)
     """
+
+    fusible: ClassVar[bool] = True
 
     def __init__(self, probability: float = 0.5, *, shared: bool = False) -> None:
         if not 0 <= probability <= 1:

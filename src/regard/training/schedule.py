@@ -7,8 +7,13 @@ from typing import assert_never
 from regard.config.train import Constant, Cosine, InverseSquareRoot, Linear, Plateau, Schedule
 
 
-def learning_rate(schedule: Schedule, step: float, *, steps: int, validations: Sequence[float] = ()) -> float:
-    r"""Give the rate of update `step`, counted from 1, of `steps`; a run limited by time is further than its updates.
+def learning_rate(
+    schedule: Schedule, step: float, *, steps: int, validations: Sequence[float] = (), updates: int | None = None
+) -> float:
+    r"""Give the rate of update `step`, counted from 1, of `steps`.
+
+    A run limited by time is further than its `updates`; the warm-up counts updates alone, since a model that has made
+    few of them does not survive the highest rate, however much time they took.
 
     It rises as $\eta\, s / w$ for the first $w$ steps (the warm-up), and then is $\eta$ times: 1 (constant);
     $\sqrt{w / s}$ (inverse square root); $f + (1 - f) (1 + \cos \pi p) / 2$ (cosine); $f + (1 - f) (1 - p)$ (linear);
@@ -23,9 +28,9 @@ def learning_rate(schedule: Schedule, step: float, *, steps: int, validations: S
     [0.5, 1.0, 0.5]
     """
     warm_up = schedule.warm_up
-    if step < warm_up:
-        return schedule.rate * step / warm_up
-    progress = min(1.0, (step - warm_up) / max(1, steps - warm_up))
+    made = step if updates is None else updates
+    rising = made / warm_up if made < warm_up else math.inf
+    progress = min(1.0, max(0.0, step - warm_up) / max(1, steps - warm_up))
     match schedule:
         case Constant():
             share = 1.0
@@ -39,7 +44,7 @@ def learning_rate(schedule: Schedule, step: float, *, steps: int, validations: S
             share = schedule.factor ** count_plateaus(validations, schedule.patience)
         case _:
             assert_never(schedule)
-    return schedule.rate * share
+    return schedule.rate * min(rising, share)
 
 
 def count_plateaus(scores: Sequence[float], patience: int) -> int:

@@ -133,7 +133,7 @@ class Updater:
         state.step += 1
         scores = state.scores(settings.metric)
         at = state.progress() if state.share else state.step
-        rate = learning_rate(settings.schedule, at, steps=settings.steps, validations=scores)
+        rate = learning_rate(settings.schedule, at, steps=settings.steps, validations=scores, updates=state.step)
         set_rate(self.optimizer, rate)
         state.tokens += int(tokens)
         figures = self._replay(batches, tokens, state)

@@ -32,3 +32,11 @@ def test_plateaus_and_stalls():
     assert not has_stalled([1, 1, 1], 0)
     assert has_stalled([1, 1], 1)
     assert not has_stalled([1], 1)
+
+
+def test_the_warm_up_counts_updates_not_time():
+    """A run limited by time is soon further than its updates; its rate still rises by one update at a time."""
+    schedule = Linear(rate=2.0, warm_up=10)
+    assert learning_rate(schedule, 60.0, steps=100, updates=3) == pytest.approx(0.6)
+    assert learning_rate(schedule, 55.0, steps=100, updates=10) == pytest.approx(1.0)
+    assert learning_rate(schedule, 5.0, steps=100, updates=10) == 2.0

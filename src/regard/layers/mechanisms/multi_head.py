@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import ClassVar
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -14,6 +15,7 @@ from regard.errors import ArgumentError
 from regard.layers.attend import SOFTMAX, Attend
 from regard.layers.attention_layer import Interface
 from regard.layers.checks import check_holds_no_parameters, check_size, check_width
+from regard.layers.fused.projection import project
 from regard.layers.mechanisms.learned_score import LearnedScore
 from regard.layers.mechanisms.sink import LearnedSink
 from regard.layers.mechanisms.torch_mha import read_torch_mha, write_torch_mha
@@ -57,6 +59,7 @@ class MultiHeadAttention(nn.Module):
     torch.Size([2, 2, 5, 3])
     """
 
+    fusible: ClassVar[bool] = True
     interface = Interface(key_positions=True, query_positions=True, position=True, alone=True)
 
     def __init__(
@@ -132,8 +135,18 @@ class MultiHeadAttention(nn.Module):
         return Memory.of(rotary.turn(keys, positions), values, mask, turned=True, clean=True)
 
     def _keys_and_values(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        if value is key:
+            keys, values = project(key, [self.key, self.value])
+        else:
+            keys, values = self.key(key), self.value(value)
+        return self._split(keys, self.num_key_value_heads), self._split(values, self.num_key_value_heads)
+
+    def remember_projected(
+        self, key: Float[Tensor, "batch key inner"], value: Float[Tensor, "batch key inner"], mask: Padding | None
+    ) -> Memory:
+        """Hold what `key` and `value` made of a sequence that is finite where the mask forbids it."""
         heads = self.num_key_value_heads
-        return self._split(self.key(key), heads), self._split(self.value(value), heads)
+        return Memory.of(self._split(key, heads), self._split(value, heads), mask, clean=True)
 
     def _rotary(self) -> Rotary | None:
         """Give the position that turns keys, if the layer has one."""
@@ -157,11 +170,37 @@ class MultiHeadAttention(nn.Module):
         `query_positions`, (query,) or (batch, query), says where the queries stand among the keys; by default their
         ends align. `position` replaces the layer's own for this call, where it depends on the sentence.
         """
+        attended = self.contexts(
+            query,
+            memory,
+            mask=mask,
+            bias=bias,
+            query_positions=query_positions,
+            position=position,
+            return_weights=return_weights,
+        )
+        if isinstance(attended, Attended):
+            return Attended(self.output(attended.context), attended.weights, attended.log_normalizer)
+        return self.output(attended)  # type: ignore[no-any-return]
+
+    def contexts(
+        self,
+        query: Float[Tensor, "batch query size"],
+        memory: Memory | None = None,
+        *,
+        mask: Mask | Bool[Tensor, "..."] | None = None,
+        bias: Float[Tensor, "..."] | None = None,
+        query_positions: Int[Tensor, "... query"] | None = None,
+        position: Position | None = None,
+        return_weights: bool = False,
+    ) -> Float[Tensor, "batch query inner"] | Attended:
+        """Do the same up to the last map: give the contexts of all heads side by side."""
         check_width("query", query, self.query.in_features)
         used, turned = self.position if position is None else position, False
         if memory is None:
             query, mask = blank_own(query, mask, narrowed=bias is not None or not _only_turns(used))
-            key, value = self._keys_and_values(query, query)
+            queries, keys, values = project(query, [self.query, self.key, self.value])
+            key, value = self._split(keys, self.num_key_value_heads), self._split(values, self.num_key_value_heads)
             allowed = over_heads(mask, key, query_positions)
         else:
             check_memory(memory)
@@ -172,8 +211,9 @@ class MultiHeadAttention(nn.Module):
                 query_positions = memory.locate(query.size(1))
             key, value, turned = memory.key, memory.value, memory.turned
             allowed = memory.allowed(mask, query.size(1), query_positions)
+            (queries,) = project(query, [self.query])
         attended: Tensor | Attended = self.attend(
-            self._split(self.query(query), self.num_heads),
+            self._split(queries, self.num_heads),
             key,
             value,
             score=self.score() if isinstance(self.score, LearnedScore) else self.score,
@@ -192,8 +232,7 @@ class MultiHeadAttention(nn.Module):
         return parts.transpose(1, 2)  # batch heads length head_size
 
     def _join(self, context: Tensor) -> Tensor:
-        joined: Tensor = self.output(context.transpose(1, 2).flatten(-2))
-        return joined
+        return context.transpose(1, 2).flatten(-2)
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> "MultiHeadAttention":

@@ -1,6 +1,6 @@
 """The Transformer's decoder block: causal self-attention, attention over the source, then feed-forward."""
 
-from typing import Literal, NamedTuple, overload
+from typing import ClassVar, Literal, NamedTuple, overload
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -71,6 +71,8 @@ class TransformerDecoderBlock(nn.Module):
     >>> states.shape, state.length
     (torch.Size([2, 1, 8]), tensor([1, 1]))
     """
+
+    fusible: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """The Transformer's encoder block: self-attention, then feed-forward. With a causal mask it serves language models."""
 
-from typing import Literal, NamedTuple, overload
+from typing import ClassVar, Literal, NamedTuple, overload
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -61,6 +61,8 @@ class TransformerEncoderBlock(nn.Module):
     >>> block(torch.zeros(2, 5, 8), mask=Padding(torch.tensor([5, 3]))).shape
     torch.Size([2, 5, 8])
     """
+
+    fusible: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """The other half of a Transformer block: each position by itself, through a wider hidden layer."""
 
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import torch
 from jaxtyping import Float
@@ -29,6 +29,8 @@ class FeedForward(nn.Module):
     >>> FeedForward(8, 32, activation="swiglu")(torch.zeros(1, 3, 8)).shape
     torch.Size([1, 3, 8])
     """
+
+    fusible: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import torch
 from jaxtyping import Float
@@ -33,6 +33,8 @@ class Residual(nn.Module):
     >>> torch.equal(residual.leave(x, torch.zeros(2, 4)), x)
     True
     """
+
+    fusible: ClassVar[bool] = True
 
     def __init__(
         self, size: int, *, norm: Norm = "pre", dropout: float = 0.0, epsilon: float = 1e-5, bias: bool = True

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from regard.attention import Causal
 from regard.errors import ArgumentError
+from regard.layers.fused.stack import encode
 from regard.layers.memory import Memory
 from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
@@ -107,9 +108,7 @@ class TransformerLanguageModel(LanguageNetwork):
         if state is None and not weights:
             self._check(tokens.size(1))
             states = self.embedding(tokens)
-            for block in self._blocks():
-                states = block(states, mask=Causal())
-            return Reading(self.norm(states), None)
+            return Reading(encode(list(self._blocks()), states, mask=Causal(), norm=self.norm), None)
         state = self.start(tokens.size(0), capacity=tokens.size(1)) if state is None else state
         parts = []
         while tokens.size(1):

@@ -3,7 +3,7 @@
 Their rows lie side by side (see `GeneratingModel`), so that the memory is read once for all of them and never copied.
 """
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -73,6 +73,8 @@ class CrossAttention(MultiHeadAttention):
     >>> layer(torch.zeros(6, 1, 8), layer.remember(torch.zeros(2, 5, 8))).shape
     torch.Size([6, 1, 8])
     """
+
+    fusible: ClassVar[bool] = True
 
     def forward(
         self,

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention import Padding
+from regard.layers.fused.stack import decode, encode, remember
 from regard.layers.memory import Memory
 from regard.layers.static_memory import StaticMemory
 from regard.layers.transformer.decoder_block import DecoderBlockOutput, TransformerDecoderBlock
@@ -158,6 +159,8 @@ class TransformerDecoder(nn.Module):
         """Read whole targets, each along its memory, up to the output matrix."""
         check_some("target", target)
         states, attended = self.target(target), []
+        if not weights:
+            return Read(decode(list(self._decoder()), states, memory.blocks, norm=self.decoder_norm), None)
         for block, own in zip(self._decoder(), memory.blocks, strict=True):
             result = block(states, own, return_weights=weights)
             states = result.states if isinstance(result, DecoderBlockOutput) else result
@@ -205,10 +208,13 @@ class TransformerModel(TransformerDecoder):
         """Read the source, of which `lengths` tokens count in each row, and project it for each block."""
         padding = None if lengths is None else padding_mask(lengths, source)
         states = self.source(source)
+        states = encode(list(self._encoder()), states, mask=padding, norm=self.encoder_norm)
+        return TransformerMemory(remember(list(self._decoder()), states, padding))
+
+    def _encoder(self) -> Iterable[TransformerEncoderBlock]:
         for block in self.encoder:
-            states = block(states, mask=padding)
-        states = self.encoder_norm(states)
-        return TransformerMemory(tuple(block.remember(states, mask=padding) for block in self._decoder()))
+            assert isinstance(block, TransformerEncoderBlock)
+            yield block
 
     def read(
         self,

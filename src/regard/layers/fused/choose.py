@@ -1,0 +1,51 @@
+"""Where parts of a block are computed together: plain modules without hooks, in training, on a GPU with Triton."""
+
+import importlib.util
+from collections.abc import Iterable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.modules import module as torch_module
+
+from regard.attention.kernels.transforms import traced
+
+#: The kinds of device where parts are computed together; empty, every module is called by itself.
+DEVICES: tuple[str, ...] = ("cuda",)
+_HAS_TRITON = importlib.util.find_spec("triton") is not None
+_TORCH = (nn.Linear, nn.LayerNorm, nn.Dropout, nn.Identity, nn.ModuleList)
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def serves(states: Float[Tensor, "..."], modules: Iterable[nn.Module]) -> bool:
+    """Return whether what these modules compute from `states` may be computed together."""
+    if states.device.type not in DEVICES or not _HAS_TRITON or not torch.is_grad_enabled():
+        return False
+    if traced() or not states.numel() or type(states) is not Tensor:
+        return False
+    if states.dtype not in _DTYPES or torch_module._has_any_global_hook():
+        return False
+    return all(map(_is_plain, modules)) and _one_precision(states, modules)
+
+
+def product_dtype(states: Float[Tensor, "..."]) -> torch.dtype:
+    """Give the precision of matrix products of these states."""
+    kind = states.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else states.dtype
+
+
+def _is_plain(module: nn.Module) -> bool:
+    """Return whether a module is of a class whose formula is known, and has no hooks.
+
+    A class of ours says so in its own body, as `fusible = True`; one that inherits it may compute otherwise.
+    """
+    known = type(module) in _TORCH or vars(type(module)).get("fusible", False)
+    hooks = module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks
+    return bool(known) and not any(hooks) and "forward" not in vars(module)
+
+
+def _one_precision(states: Tensor, modules: Iterable[nn.Module]) -> bool:
+    """Return whether parameters have a precision that kernels read: any under autocast, else that of the states."""
+    wanted = _DTYPES if torch.is_autocast_enabled(states.device.type) else (states.dtype,)
+    own = (item for module in modules for item in vars(module)["_parameters"].values() if item is not None)
+    return all(item.dtype in wanted and item.device == states.device for item in own)

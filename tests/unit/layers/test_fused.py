@@ -1,0 +1,119 @@
+"""Parts of Transformer blocks computed together: in Triton's interpreter here, on a GPU where there is one."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from regard.layers import FeedForward, MultiHeadAttention, TransformerEncoderBlock
+from regard.layers.fused import choose, operations
+from regard.layers.fused.projection import packed_bias, project
+from regard.layers.fused.stack import serves_blocks
+
+PROGRAM = Path(__file__).with_name("fused_interpreted.py")
+HAS_TRITON = importlib.util.find_spec("triton") is not None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_TRITON, reason="Triton is not installed")
+def test_in_the_interpreter_it_agrees_with_torch() -> None:
+    environment = os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM)], capture_output=True, text=True, timeout=300, env=environment, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "agrees\n"), done.stderr[-3000:]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "check",
+    ["compare_dropout", "compare_operations", "compare_models", "compare_second_derivatives", "check_fallbacks"],
+)
+def test_on_a_gpu_it_agrees_with_torch(check: str, cuda: torch.device) -> None:
+    from unit.layers import fused_interpreted
+
+    getattr(fused_interpreted, check)(cuda.type)
+
+
+@pytest.mark.gpu
+def test_a_captured_pass_drops_other_numbers_at_every_replay(cuda: torch.device) -> None:
+    from regard.layers.fused.stack import encode
+
+    block = TransformerEncoderBlock(MultiHeadAttention(64, 4), FeedForward(64, 128), dropout=0.5).to(cuda)
+    states, norm = torch.randn(4, 8, 64, device=cuda), nn.LayerNorm(64, device=cuda)
+
+    def step() -> torch.Tensor:
+        output = encode([block], states, mask=None, norm=norm)
+        output.sum().backward()
+        return output.detach()
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = step()
+    results = []
+    for _ in range(2):
+        graph.replay()
+        results.append(result.clone())
+    assert not torch.equal(*results)
+
+
+def test_what_is_not_plain_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By device, hooks, class, precision, and where no gradient is wanted."""
+    states, linear = torch.randn(2, 3, 8), nn.Linear(8, 8)
+    assert not choose.serves(states, [linear])
+    monkeypatch.setattr(choose, "DEVICES", ("cpu",))
+    monkeypatch.setattr(choose, "_HAS_TRITON", True)
+    assert choose.serves(states, [linear])
+    with torch.no_grad():
+        assert not choose.serves(states, [linear])
+    assert not choose.serves(states.double(), [linear.double()])
+    assert not choose.serves(states, [linear])
+    linear.float()
+    assert not choose.serves(nn.Parameter(states), [linear])
+    handle = linear.register_forward_hook(lambda *_: None)
+    assert not choose.serves(states, [linear])
+    handle.remove()
+
+    class Own(nn.Linear):
+        pass
+
+    class OwnAttention(MultiHeadAttention):
+        pass
+
+    assert not choose.serves(states, [Own(8, 8)])
+    norm = nn.LayerNorm(8)
+    for attention, expected in ((MultiHeadAttention(8, 2), True), (OwnAttention(8, 2), False), (nn.Identity(), False)):
+        block = TransformerEncoderBlock(attention, FeedForward(8, 16))
+        assert serves_blocks([block], states, norm) is expected
+    block = TransformerEncoderBlock(MultiHeadAttention(8, 2), FeedForward(8, 16))
+    assert torch.func.vmap(lambda x: torch.tensor(serves_blocks([block], x, norm)))(states[None]).tolist() == [False]
+
+
+def test_biases_are_packed_with_zeros() -> None:
+    maps = [nn.Linear(4, 2), nn.Linear(4, 3, bias=False)]
+    joined = packed_bias(maps)
+    assert joined is not None
+    assert torch.equal(joined, torch.cat([maps[0].bias, torch.zeros(3)]))
+    assert packed_bias(maps[1:]) is None
+    states = torch.randn(1, 2, 4)
+    for result, linear in zip(project(states, maps), maps, strict=True):
+        assert torch.equal(result, linear(states))
+
+
+def test_dropout_drops_its_share_of_every_row_and_column() -> None:
+    draw = operations.Draw(torch.tensor([123456789 << 20]), 2, 0.25)
+    factors = operations.factors(draw, torch.empty(400, 300))
+    kept = (factors > 0).float()
+    assert abs(float(kept.mean()) - 0.75) < 0.006
+    assert float((kept.mean(0) - 0.75).abs().max()) < 0.11
+    assert float((kept.mean(1) - 0.75).abs().max()) < 0.12
+    torch.testing.assert_close(factors[factors > 0], torch.full_like(factors[factors > 0], 4 / 3))
