@@ -8,10 +8,8 @@
     regard translate runs/translator-teacher --input data/translator/more.es --output data/translator/more.es.translated
     regard translate runs/teacher-en-es --input data/translator/more.en --output data/translator/more.en.translated
     regard translate runs/teacher-en-es --input data/translator/alone.en --output data/translator/alone.en.translated
-    regard translate runs/translator-teacher --input data/translator/alone.en.translated \\
-        --output data/translator/alone.es.translated                   # there and back: teachers' words on both sides
     regard align hmm --reverse hmm --words marks --source data/translator/train.es --target data/translator/train.en \\
-        > data/translator/links.es-en                                  # and en-es
+        > data/translator/links.es-en
     python recipes/translator.py assemble data/translator              # what students read: originals and translations
     regard train recipes/translator-student.toml                       # and back, as above
     python recipes/translator.py ship data/translator es-en runs/translator-student   # int8, measured, with a card
@@ -32,6 +30,8 @@ from regard.data.corpora.split import Fractions, split
 from regard.data.formats.lines import read_lines
 
 LANGUAGES = ("es", "en")
+ALONE = 80_000
+"""English sentences of other pairs that are translated too, at most."""
 HOLD_OUT = Fractions(valid=0.012, test=0.03)
 NAMED = re.compile(r"\b(Tom|Mary|Tomás|María|Juan|John|Bill|Ken|Boston|Australia|Tokyo|Tokio)\b")
 NUMBER = re.compile(r"\b\d{1,4}\b")
@@ -97,7 +97,8 @@ def prepare(path: Path, work: Path, english: Sequence[Path]) -> None:
         write_lines(work / f"more.{language}", list(dict.fromkeys(side)))
     known = {pair.target for pairs in sides for pair in pairs}
     alone = dict.fromkeys(pair.target for other in english for pair in read(other))
-    write_lines(work / "alone.en", [text for text in alone if text not in known and 2 <= len(text.split()) <= 20])
+    others = [text for text in alone if text not in known and 2 <= len(text.split()) <= 20]
+    write_lines(work / "alone.en", chance.sample(others, min(ALONE, len(others))))
 
 
 def read(path: Path) -> list[Pair]:
@@ -150,6 +151,15 @@ def turned(pair: Pair) -> Pair:
     return Pair(source=pair.target, target=pair.source)
 
 
+def turned_links(line: str) -> str:
+    """Exchange the sides of links.
+
+    >>> turned_links("0-0 2-1")
+    '0-0 1-2'
+    """
+    return " ".join("-".join(reversed(link.split("-"))) for link in line.split())
+
+
 def assemble(work: Path) -> None:
     """Join originals, copies and the teachers' translations of either side: sources that are real for each target.
 
@@ -166,14 +176,11 @@ def assemble(work: Path) -> None:
             for en, es in zip(lines(work / "more.en"), lines(work / "more.en.translated"), strict=True)
         ],
     }
+    # English of other pairs is a source alone, never a target: it may be among the references of Tatoeba's other tests.
     alone: dict[str, list[Pair]] = {"es-en": [], "en-es": []}
     if (work / "alone.en.translated").is_file():
-        english, spanish, back = (
-            lines(work / name) for name in ("alone.en", "alone.en.translated", "alone.es.translated")
-        )
-        # No English of these files is a target: the student that writes English learns the teacher's words for it.
-        alone["es-en"] = [Pair(source=es, target=en) for es, en in zip(spanish, back, strict=True)]
-        alone["en-es"] = [Pair(source=es, target=en) for en, es in zip(english, spanish, strict=True)]
+        sides = zip(lines(work / "alone.en"), lines(work / "alone.en.translated"), strict=True)
+        alone["en-es"] = [Pair(source=es, target=en) for en, es in sides]
     for direction in ("es-en", "en-es"):
         bare = read_side(work / f"bare-{direction[:2]}")
         made = [*translated["es-en"], *translated["en-es"], *alone[direction]]
@@ -182,8 +189,9 @@ def assemble(work: Path) -> None:
         known = {(pair.source, pair.target) for pair in originals}
         more = list({both: pair for pair in more if (both := (pair.source, pair.target)) not in known}.values())
         write(work / f"student-{direction}", [*originals, *more])
-        if (work / f"links.{direction}").is_file():
-            links = lines(work / f"links.{direction}")
+        if (work / "links.es-en").is_file():
+            links = lines(work / "links.es-en")
+            links = links if direction == "es-en" else [turned_links(line) for line in links]
             write_lines(work / f"student-{direction}.links", [*links, *[""] * len(more)])
         print(f"{direction}: {len(originals):,} originals, {len(more):,} more")
 
