@@ -67,10 +67,11 @@ def align(
 
     Links are printed one line a pair, source before target, counted from 0: `0-0 1-2`.
 
-    A translator is forced to output the translation. Read is the mean over the heads of its last layer but one, as it
-    is about to output a word. Of one with four or more decoder layers and 100 pairs or more, layer, head and step are
-    those that agree most with the links of hmm, unless they are chosen: on some corpora the step after is better, at
-    which the word is the input (step=read, an early layer).
+    A translator is forced to output the translation. Read is the head that was trained on word links, if one was
+    (train.guided_alignment); else the mean over the heads of its last layer but one, as it is about to output a word.
+    Of one with four or more decoder layers and 100 pairs or more, layer, head and step are those that agree most with
+    the links of hmm, unless they are chosen: on some corpora the step after is better, at which the word is the input
+    (step=read, an early layer).
 
     Example: `regard align runs/a --source test.es --target test.en`
 
@@ -179,7 +180,7 @@ def _over(
         models=Models.find([Path(name) for name in names], device=device),
         source=source.absolute(),
         target=target.absolute(),
-        readings=(_read_reading(assignments),) * len(names),
+        readings=(_read_reading(assignments) if assignments else None,) * len(names),
         words=read_division(words),
         join=join,
         respell=respell,

@@ -218,9 +218,13 @@ class SavedModel:
     """Tokens of the source."""
     target_vocabulary: int
     """Tokens of the target."""
+    guided_head: int | None = None
+    """Head of the last decoder layer but one, or of the only one, that was trained on word links
+    (train.guided_alignment): alignments are read from it."""
 
     def __post_init__(self) -> None:
         check_least(self, 1, "source_vocabulary", "target_vocabulary")
+        check_least(self, 0, "guided_head")
 
 
 def _check_wiring(spec: RecurrentSpec) -> None:

@@ -194,6 +194,7 @@ def _write_regard(translator: Translator, folder: Path) -> None:
         folder,
         source_vocabulary=config.source_vocabulary,
         target_vocabulary=config.target_vocabulary,
+        guided_head=config.guided_head,
     )
 
 

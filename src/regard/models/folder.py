@@ -44,6 +44,7 @@ def save_model(
     *,
     source_vocabulary: int,
     target_vocabulary: int,
+    guided_head: int | None = None,
     int8: bool = False,
 ) -> None:
     """Write a model and the spec it was built from into a folder, which is made where there is none.
@@ -54,7 +55,11 @@ def save_model(
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     config = SavedModel(
-        version=__version__, model=spec, source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary
+        version=__version__,
+        model=spec,
+        source_vocabulary=source_vocabulary,
+        target_vocabulary=target_vocabulary,
+        guided_head=guided_head,
     )
     if isinstance(model, StatisticalModel):
         write_arrays(folder, model.arrays())

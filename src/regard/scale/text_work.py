@@ -118,7 +118,8 @@ class AlignLines:
     models: Models
     source: Path
     target: Path
-    readings: tuple[Reading, ...]
+    readings: tuple[Reading | None, ...]
+    """Of each model; None is its own."""
     words: Division = "whitespace"
     join: Join = "grow-diag"
     respell: bool = True

@@ -160,7 +160,8 @@ def align(
     - `train`: more pairs for "hmm" and "ibm-1" to learn from, beside those they align.
     - `settings`: which weights are read: step, layer, head, norms, threshold; of an aligner threshold alone. Without
       them and `develop`, two directions are read where they agree most, one of four layers or more where it agrees
-      most with the links of "hmm", given 100 pairs, and any other by its last layer but one.
+      most with the links of "hmm", given 100 pairs, and any other by its last layer but one; a model with a head that
+      was trained on word links is always read from that.
 
     A pair of more tokens than a model reads is cut there, with a warning.
 

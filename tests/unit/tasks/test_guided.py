@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+import regard
+from regard.config.model import TransformerSpec
 from regard.config.read import parse_assignments
 from regard.data.batches.pairs import Batches
 from regard.data.builtin import corpus as draw
@@ -12,11 +14,17 @@ from regard.data.corpora.streamed import StreamedPairs
 from regard.data.text.bpe_dropout import BpeDropout
 from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizers
 from regard.errors import ArgumentError
+from regard.inspection.readings.alignment import Reading
+from regard.models.folder import save_model
+from regard.tasks.alignment.align import align
+from regard.tasks.alignment.reading_choice import error_table
+from regard.tasks.translation.compress import compress
 from regard.tasks.translation.encoding import TrainingFiles, encode_training
 from regard.tasks.translation.settings import DataSize, TranslationTrain, compose
 from regard.training.graphs import tensors_of
 from regard.training.group import Group
 from regard.training.loss import alignment_loss, gold_weights
+from unit.tasks.translators import make_folder
 
 PAIRS = draw("builtin:es-en", split="train", size=120, seed=3)
 BPE = train_tokenizers(PAIRS, TokenizerConfig(kind="bpe", vocabulary_size=400, min_frequency=1, byte_fallback=False))
@@ -147,3 +155,32 @@ def test_guided_alignment_goes_with_dropped_merges():
     assert (config.train.bpe_dropout, config.train.guided_alignment) == (0.1, 1)
     with pytest.raises(ArgumentError, match=r"`train.guided_alignment` must be 0 for data without word links"):
         encode_training([Pair(source="a", target="b")], BPE, DROPPED, files=None, group=CPU)
+
+
+def test_a_guided_run_is_read_from_its_head(tmp_path):
+    """Whoever asks: links of a translation, `align`, the table of errors, and a compressed copy."""
+    sizes = {"size": 8, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 2, "feed_forward_size": 8}
+    settings = {"model": sizes, "train": {"guided_alignment": 1.0, "steps": 2, "validate_every": 2}}
+    regard.train("translate", data="builtin:es-en", preset="transformer-tiny", out=tmp_path / "run", settings=settings)
+    guided = regard.load(tmp_path / "run")
+    assert guided.reading == Reading(head=0)
+    pair = PAIRS[0]
+    [forced] = guided.force([pair.source], [pair.target], weights=True)
+    torch.testing.assert_close(forced.alignment_weights, forced.weights[0, 0])
+    by_head, by_mean = (align(guided, [pair], reading=item)[0].weights for item in (Reading(head=0), Reading()))
+    assert not torch.equal(by_head, by_mean)
+    torch.testing.assert_close(align(guided, [pair])[0].weights, by_head)
+    torch.testing.assert_close(regard.align(guided, [pair, *PAIRS[1:3]], reverse=guided)[0].weights, by_head)
+    assert error_table(guided, PAIRS[:4]).usual == Reading(layer=0, head=0)
+    compress(tmp_path / "run", tmp_path / "small")
+    assert regard.load(tmp_path / "small").reading == Reading(head=0)
+    assert regard.load([tmp_path / "run", tmp_path / "small"]).reading == Reading(), "heads of two models differ"
+
+
+def test_a_model_without_links_is_read_by_the_mean_over_its_heads(tmp_path):
+    spec = TransformerSpec(size=8, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, feed_forward_size=8)
+    assert regard.load(make_folder(tmp_path / "model", spec)).reading == Reading()
+    with pytest.raises(ArgumentError, match=r"`guided_head` must be at least 0; received -1"):
+        save_model(
+            torch.nn.Identity(), spec, tmp_path / "bad", source_vocabulary=9, target_vocabulary=9, guided_head=-1
+        )

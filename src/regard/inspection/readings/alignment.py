@@ -53,6 +53,10 @@ class Reading:
         return " ".join(chosen + ["norms=true"] * self.norms)
 
 
+PLAIN = Reading()
+"""What is read where nothing is chosen."""
+
+
 def word_weights(
     weights: Float[Tensor, "layers heads target source"],
     source_words: Sequence[int],

@@ -41,7 +41,6 @@ __all__ = [
 ]
 
 BATCH_TOKENS = 4096
-PLAIN = Reading()
 
 
 class _Reader(NamedTuple):
@@ -82,7 +81,7 @@ def align(
     translator: Translator,
     pairs: Sequence[Pair],
     *,
-    reading: Reading = PLAIN,
+    reading: Reading | None = None,
     words: Division = "marks",
     watch: Callable[[int], None] | None = None,
 ) -> list[Alignment]:
@@ -90,10 +89,11 @@ def align(
 
     A side of more tokens than the translator reads is cut there, with a warning; see `shorten`.
 
-    - `reading`: which weights, and how; `regard.tasks.alignment.reading_choice` chooses one.
+    - `reading`: which weights, and how; by default the translator's. `tasks.alignment.reading_choice` chooses others.
     - `words`: how links count words: "marks" as the built-in corpora's gold links do, "whitespace" as files do.
     - `watch`: receives how many pairs are done.
     """
+    reading = reading or translator.reading
     pairs, cut = shorten(pairs, translator, words=words)
     if cut:
         warnings.warn(describe_cut(len(cut), len(pairs), cut[0], reach=translator.reach.source), stacklevel=2)

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 from regard.data.corpora.pair import Pair
 from regard.data.text.word_spans import Division
 from regard.errors import ArgumentError
-from regard.inspection.readings.alignment import Reading
+from regard.inspection.readings.alignment import PLAIN, Reading
 from regard.inspection.readings.symmetrize import AGREED, Join
-from regard.tasks.alignment.align import PLAIN, align, describe_cut, join_directions, shorten, turned_pairs
+from regard.tasks.alignment.align import align, describe_cut, join_directions, shorten, turned_pairs
 from regard.tasks.alignment.counted import COUNTING, DIAGONAL, align_counted, align_diagonally, count_words
 from regard.tasks.alignment.model import WordAligner, load_aligner
 from regard.tasks.alignment.reading_choice import (
@@ -88,7 +88,9 @@ class Aligner:
                 "`reverse` must be left out with an aligner, which attends in both directions; received "
                 f"{self.names[1]}."
             )
-        self.readings: list[Reading] = [PLAIN] * len(models)
+        self.readings: list[Reading] = [
+            item.reading if isinstance(item, Translator) else PLAIN for item in self.attending
+        ]
         self.words, self.tally, self.train_on = words, Tally(), list[Pair]()
         self._watch, self._note, self._done = watch, note, 0
 
@@ -109,9 +111,11 @@ class Aligner:
     def choose_by_agreement(self, pairs: Sequence[Pair]) -> None:
         """Read two translators where they agree most, and a deep one alone where it agrees most with counts.
 
-        One of few layers, or with few pairs, stays as it is.
+        One of few layers, with few pairs, or with a head that was trained on word links stays as it is.
         """
         translators = [item for item in self.attending if isinstance(item, Translator)]
+        if all(item.reading != PLAIN for item in translators):
+            return
         if len(self.attending) == len(translators) == 1:
             self._choose_by_counts(translators[0], pairs)
         if len(translators) < 2 or not pairs:

@@ -12,10 +12,9 @@ from regard.data.corpora.pair import Link, Pair
 from regard.data.text.word_spans import Division
 from regard.errors import ArgumentError
 from regard.evaluation.alignment_error import AlignmentScores, alignment_error
-from regard.inspection.readings.alignment import Reading, Step, choose_weights, link_matrix
+from regard.inspection.readings.alignment import PLAIN, Reading, Step, choose_weights, link_matrix
 from regard.models.sequence.transformer import TransformerModel
 from regard.tasks.alignment.align import (
-    PLAIN,
     PairAttention,
     attend_to_sources,
     join_directions,
@@ -131,7 +130,8 @@ def error_table(
     """
     choice = choose_by_gold(translator, pairs, words=words, watch=watch)
     layers = 1 + max(reading.layer or 0 for reading in choice.tried)
-    return ErrorTable(choice, replace(PLAIN, layer=max(layers - 2, 0) if layers > 1 else None))
+    usual = replace(translator.reading, layer=max(layers - 2, 0) if layers > 1 else None)
+    return ErrorTable(choice, usual if usual in choice.tried else replace(usual, head=None))
 
 
 THRESHOLDS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)

@@ -50,6 +50,7 @@ def compress(path: str | Path, output: Path, *, pairs: Sequence[Pair] = ()) -> C
             building,
             source_vocabulary=config.source_vocabulary,
             target_vocabulary=config.target_vocabulary,
+            guided_head=config.guided_head,
             int8=True,
         )
         for name in _COPIED:

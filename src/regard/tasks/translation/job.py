@@ -109,6 +109,10 @@ class TranslationJob:
         return Batches(self._held_out, tokens=self.at_once, shuffle=False)
 
 
+GUIDED_HEAD = 0
+"""The head that word links are for, which `Translator.reading` reads alignments from."""
+
+
 def translation_loss(model: Model, batch: Batch, settings: TranslationTrain) -> Loss:
     """Sum smoothed cross-entropy, and what the switches add, over the target tokens."""
     if settings.r_drop:
@@ -130,7 +134,7 @@ def translation_loss(model: Model, batch: Batch, settings: TranslationTrain) -> 
                 "`train.guided_alignment` must be 0 for a model without attention; received "
                 f"{settings.guided_alignment:g}."
             )
-        attended = read.weights[:, max(0, read.weights.size(1) - 2), 0]
+        attended = read.weights[:, max(0, read.weights.size(1) - 2), GUIDED_HEAD]
         assert batch.links is not None
         guided = alignment_loss(attended, gold_weights(batch.links)) * share
         result = result._replace(total=result.total + settings.guided_alignment * guided)

@@ -94,6 +94,8 @@ class Translator:
         self.dictionary = dict(dictionary or {})
         self.replaces_unknown = unknown == "replace" and tokenizers.target.kind == "word"
         self.reach = find_reach(self.models, max_source_length)
+        guided = config.guided_head if config is not None and len(self.models) == 1 else None
+        self.reading = Reading(head=guided)  # where nothing else is chosen
         self.respells = respell
         unused = untrained or Untrained()
         self._respellers = [Respeller(side, unused=lacking) for side, lacking in zip(tokenizers, unused, strict=True)]
@@ -301,7 +303,7 @@ class Translator:
         from regard.tasks.alignment.align import align  # imports this module
 
         examples = [item if isinstance(item, Pair) else Pair(source=item[0], target=item[1]) for item in pairs]
-        return align(self, examples, reading=reading or Reading(), words=words)
+        return align(self, examples, reading=reading, words=words)
 
     def inspect(self, text: str, *, target: str | None = None, search: Search | None = None) -> Inspection:
         """Record what every layer and head attends to for `target`, or for the best output of `search`."""
@@ -332,26 +334,21 @@ class Translator:
 
     def _write(self, source: str, result: Hypothesis) -> str:
         if self.replaces_unknown and result.weights is not None and UNKNOWN in result.tokens:
-            return as_line(replace_unknown(result.tokens, result.weights, source, self.tokenizers, self.dictionary))
+            known = self.tokenizers, self.dictionary, self.reading
+            return as_line(replace_unknown(result.tokens, result.weights, source, *known))
         return as_line(self.tokenizers.target.decode(result.tokens))
 
     def _describe(
-        self,
-        source: str,
-        read: Respelled,
-        text: str,
-        result: Hypothesis,
-        ids: NDArray[np.int32],
-        cut: int,
-        weights: bool,
+        self, source: str, read: Respelled, text: str, one: Hypothesis, ids: NDArray[np.int32], cut: int, weights: bool
     ) -> Translation:
         return Translation(
             source=source,
             read=read,
             text=text,
-            hypothesis=result if weights or result.weights is None else replace(result, weights=None),
+            hypothesis=one if weights or one.weights is None else replace(one, weights=None),
             source_ids=ids,
             tokenizers=self.tokenizers,
+            reading=self.reading,
             cut=cut,
         )
 

@@ -18,7 +18,7 @@ from regard.data.text.tokenizer import BYTES, SPACE, Tokenizer, TokenizerPair
 from regard.data.text.word_spans import Division, whitespace_words
 from regard.data.text.words_of_tokens import spans_of, words_at
 from regard.decoding.hypothesis import Hypothesis
-from regard.inspection.readings.alignment import Reading, choose_weights, link_matrix, links_of, word_weights
+from regard.inspection.readings.alignment import PLAIN, Reading, choose_weights, link_matrix, links_of, word_weights
 from regard.tasks.token_labels import name_tokens
 
 _BREAKS = str.maketrans("\t\n\r", "   ")
@@ -41,6 +41,8 @@ class Translation:
     """The source in token numbers, without `</s>`, as far as it was read."""
     tokenizers: TokenizerPair
     """Which names these numbers."""
+    reading: Reading = PLAIN
+    """Which weights links are read from."""
     cut: int = 0
     """Source tokens that were not read, since the sentence has more of them than the model takes."""
     with_marks: str | None = None
@@ -95,8 +97,10 @@ class Translation:
 
     @cached_property
     def alignment_weights(self) -> Float[Tensor, "target source"] | None:
-        """The weights an alignment is read from: the mean over the heads of the only layer, or the last but one."""
-        return None if self.weights is None else choose_weights(self.weights, Reading())
+        """The weights an alignment is read from: of the only layer or the last but one, the head that was trained on
+        links, or the mean over all.
+        """
+        return None if self.weights is None else choose_weights(self.weights, self.reading)
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
@@ -125,7 +129,7 @@ class Translation:
         if division == "whitespace":
             source, target = _by_space(source, self.read.text), _by_space(target, self.text)
             counts = len(self.read.text.split()), len(self.text.split())
-        return choose_weights(word_weights(attended, source, target, num_words=counts), Reading())
+        return choose_weights(word_weights(attended, source, target, num_words=counts), self.reading)
 
     def __repr__(self) -> str:
         return f"Translation({self.source!r} → {self.text!r}, score {self.score:.3f})"

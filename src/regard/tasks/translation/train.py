@@ -29,7 +29,7 @@ from regard.tasks.page import Report
 from regard.tasks.start import fill_from, find_start
 from regard.tasks.translation.data import Corpus
 from regard.tasks.translation.encoding import TrainingFiles
-from regard.tasks.translation.job import TranslationJob, scoring_for
+from regard.tasks.translation.job import GUIDED_HEAD, TranslationJob, scoring_for
 from regard.tasks.translation.lengths import check_lengths
 from regard.tasks.translation.model import Translator
 from regard.tasks.translation.page import make_page
@@ -93,7 +93,15 @@ def _save(
     folder: Path,
 ) -> None:
     source, target = tokenizers.source.size, tokenizers.target.size
-    save_model(model, config.model, folder, source_vocabulary=source, target_vocabulary=target)
+    guided = config.train.guided_alignment > 0 and isinstance(config.model, TransformerSpec)
+    save_model(
+        model,
+        config.model,
+        folder,
+        source_vocabulary=source,
+        target_vocabulary=target,
+        guided_head=GUIDED_HEAD if guided else None,
+    )
     tokenizers.save(folder)
     untrained().save(folder)
 

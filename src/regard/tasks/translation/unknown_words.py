@@ -12,7 +12,7 @@ from regard.data.text.detokenize import join_words
 from regard.data.text.special import END, PAD, START, UNKNOWN
 from regard.data.text.tokenizer import TokenizerPair
 from regard.errors import DataError, brief
-from regard.inspection.readings.alignment import Reading, choose_weights
+from regard.inspection.readings.alignment import PLAIN, Reading, choose_weights
 
 
 def replace_unknown(
@@ -21,6 +21,7 @@ def replace_unknown(
     source: str,
     tokenizers: TokenizerPair,
     dictionary: Mapping[str, str],
+    reading: Reading = PLAIN,
 ) -> str:
     r"""Write an output with each `<unk>` replaced by the source word that it attends to most, or by its translation.
 
@@ -34,7 +35,7 @@ def replace_unknown(
     """
     names = words(tokenizers.source.normalize(source))
     numbers = tokenizers.source.encode(source).words
-    attended = choose_weights(weights, Reading())
+    attended = choose_weights(weights, reading)
     output = []
     for index, token in enumerate(tokens):
         if token in (PAD, START, END):
