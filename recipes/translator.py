@@ -1,28 +1,31 @@
-"""The translator that comes with regard, Spanish and English, from the Tatoeba pairs of manythings.org alone.
+"""The translators that come with regard, Spanish to English and back, from the Tatoeba pairs of manythings.org alone.
 
     python recipes/translator.py prepare data/tatoeba/eng-spa.tsv data/translator \\
         --english data/tatoeba/eng-deu.tsv data/tatoeba/eng-fra.tsv    # split; names, numbers, bare words; more English
-    regard train recipes/translator-teacher.toml                       # Spanish to English, in runs/translator-teacher
-    regard train recipes/translator-teacher.toml --out runs/teacher-en-es --set data.source=data/translator/train.en \\
-        --set data.target=data/translator/train.es …                   # and back, each file exchanged
-    regard translate runs/translator-teacher --input data/translator/more.es --output data/translator/more.es.translated
-    regard translate runs/teacher-en-es --input data/translator/more.en --output data/translator/more.en.translated
-    regard translate runs/teacher-en-es --input data/translator/alone.en --output data/translator/alone.en.translated
-    regard align hmm --reverse hmm --words marks --source data/translator/train.es --target data/translator/train.en \\
-        > data/translator/links.es-en
-    python recipes/translator.py assemble data/translator              # what students read: originals and translations
-    regard train recipes/translator-student.toml                       # and back, as above
-    python recipes/translator.py ship data/translator es-en runs/translator-student   # int8, measured, with a card
+    python recipes/translator.py train data/translator --minutes 9     # word links, teachers, translations, students
+    python recipes/translator.py ship data/translator                  # int8, measured, into the package, with cards
 
-The pairs are licensed CC BY 2.0; get them at https://www.manythings.org/anki (spa-eng.zip).
+`train` does these steps, of both directions at once, and leaves out what is finished:
+
+    regard align hmm --reverse hmm --words marks …                     # word links of the pairs
+    regard train recipes/translator-teacher.toml …                     # a teacher of each direction
+    regard translate … --input data/translator/more.es …               # what they make of sources and more English
+    python recipes/translator.py assemble data/translator              # what students read: originals and translations
+    regard train recipes/translator-student.toml …
+
+With --without-teachers the students learn from the originals alone. The pairs are licensed CC BY 2.0; get them at
+https://www.manythings.org/anki (spa-eng.zip).
 """
 
 import argparse
 import json
 import random
 import re
+import shutil
+import subprocess
+import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from regard.data.corpora.pair import Pair
@@ -30,6 +33,9 @@ from regard.data.corpora.split import Fractions, split
 from regard.data.formats.lines import read_lines
 
 LANGUAGES = ("es", "en")
+DIRECTIONS = ("es-en", "en-es")
+TEACHING = 0.45
+"""Share of the minutes that teachers have."""
 ALONE = 80_000
 """English sentences of other pairs that are translated too, at most."""
 HOLD_OUT = Fractions(valid=0.012, test=0.03)
@@ -61,19 +67,25 @@ def main() -> None:
     )
     second = stages.add_parser("assemble", help="write what students read, from the teachers' translations")
     second.add_argument("work", type=Path)
-    last = stages.add_parser("ship", help="make a model folder of int8 with its card")
+    third = stages.add_parser("train", help="word links, teachers, their translations, students")
+    third.add_argument("work", type=Path)
+    third.add_argument("--minutes", type=float, default=9.0, help="of teachers and students together")
+    third.add_argument("--without-teachers", action="store_true", help="students learn from the originals alone")
+    third.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of all runs")
+    last = stages.add_parser("ship", help="make model folders of int8 with their cards, in the package")
     last.add_argument("work", type=Path)
-    last.add_argument("direction", choices=["es-en", "en-es"])
-    last.add_argument("run", type=Path, help="the student's run")
-    last.add_argument("--command", default="python recipes/translator.py --help", help="for the card")
+    last.add_argument("--command", default="python recipes/translator.py train data/translator", help="for the cards")
     options = parser.parse_args()
     match options.stage:
         case "prepare":
             prepare(options.pairs, options.work, options.english)
         case "assemble":
             assemble(options.work)
+        case "train":
+            train(options.work, options.minutes, teachers=not options.without_teachers, settings=options.set)
         case _:
-            ship(options.work, options.direction, options.run, options.command)
+            for direction in DIRECTIONS:
+                ship(options.work, direction, options.command)
 
 
 def prepare(path: Path, work: Path, english: Sequence[Path]) -> None:
@@ -151,6 +163,14 @@ def turned(pair: Pair) -> Pair:
     return Pair(source=pair.target, target=pair.source)
 
 
+def read_translated(path: Path) -> list[Pair]:
+    """Read sentences and what a teacher made of them; nothing where it was not asked."""
+    made = path.with_name(f"{path.name}.translated")
+    if not made.is_file():
+        return []
+    return [Pair(source=text, target=output) for text, output in zip(lines(path), lines(made), strict=True)]
+
+
 def turned_links(line: str) -> str:
     """Exchange the sides of links.
 
@@ -161,29 +181,17 @@ def turned_links(line: str) -> str:
 
 
 def assemble(work: Path) -> None:
-    """Join originals, copies and the teachers' translations of either side: sources that are real for each target.
+    """Join originals, copies and, if there are any, the teachers' translations of either side.
 
     A line of links belongs to an original only; where links.es-en is there, it is filled up with empty lines.
     """
     originals = read_side(work / "train")
-    translated = {
-        "es-en": [
-            Pair(source=es, target=en)
-            for es, en in zip(lines(work / "more.es"), lines(work / "more.es.translated"), strict=True)
-        ],
-        "en-es": [
-            Pair(source=es, target=en)
-            for en, es in zip(lines(work / "more.en"), lines(work / "more.en.translated"), strict=True)
-        ],
-    }
+    translated = [*read_translated(work / "more.es"), *map(turned, read_translated(work / "more.en"))]
     # English of other pairs is a source alone, never a target: it may be among the references of Tatoeba's other tests.
-    alone: dict[str, list[Pair]] = {"es-en": [], "en-es": []}
-    if (work / "alone.en.translated").is_file():
-        sides = zip(lines(work / "alone.en"), lines(work / "alone.en.translated"), strict=True)
-        alone["en-es"] = [Pair(source=es, target=en) for en, es in sides]
-    for direction in ("es-en", "en-es"):
+    alone = {"es-en": [], "en-es": [turned(pair) for pair in read_translated(work / "alone.en")]}
+    for direction in DIRECTIONS:
         bare = read_side(work / f"bare-{direction[:2]}")
-        made = [*translated["es-en"], *translated["en-es"], *alone[direction]]
+        made = [*translated, *alone[direction]]
         kept = [pair for pair in made if pair.source.strip() and pair.target.strip()]
         more = [*read_side(work / "names"), *bare, *kept]
         known = {(pair.source, pair.target) for pair in originals}
@@ -196,16 +204,99 @@ def assemble(work: Path) -> None:
         print(f"{direction}: {len(originals):,} originals, {len(more):,} more")
 
 
-def ship(work: Path, direction: str, run: Path, command: str) -> None:
-    """Compress the student, measure it beside its float parameters, and write card, figures and checksums."""
+def train(work: Path, minutes: float, *, teachers: bool, settings: Sequence[str]) -> None:
+    """Do all that stands between `prepare` and `ship`."""
+    (work / "runs").mkdir(exist_ok=True)
+    jobs: dict[str, list[str]] = {}
+    if not (work / "links.es-en").is_file():
+        sides = ["--source", f"{work}/train.es", "--target", f"{work}/train.en"]
+        jobs["links"] = ["align", "hmm", "--reverse", "hmm", "--words", "marks", *sides]
+    if teachers:
+        for direction in DIRECTIONS:
+            jobs[f"teacher-{direction}"] = [*training("teacher", direction, work, TEACHING * minutes), *sets(settings)]
+        together(jobs, work)
+        asked = {"more.es": "es-en", "more.en": "en-es", "alone.en": "en-es"}
+        translations = {
+            f"translate-{name}": [
+                *("translate", f"{work}/runs/teacher-{direction}", "--beam", "4"),
+                *("--input", f"{work}/{name}", "--output", f"{work}/{name}.translated"),
+            ]
+            for name, direction in asked.items()
+            if not (work / f"{name}.translated").is_file() and lines(work / name)
+        }
+        together(translations, work)
+    else:
+        together(jobs, work)
+    if (work / "runs" / "links.log").is_file() and not (work / "links.es-en").is_file():
+        (work / "runs" / "links.log").replace(work / "links.es-en")
+    assemble(work)
+    left = minutes * (1 - TEACHING if teachers else 1)
+    together(
+        {f"student-{name}": [*training("student", name, work, left), *sets(settings)] for name in DIRECTIONS}, work
+    )
+
+
+def training(role: str, direction: str, work: Path, minutes: float) -> list[str]:
+    """Give the command that trains a teacher or a student of a direction."""
+    source, target = direction.split("-")
+    name = "train" if role == "teacher" else f"student-{direction}"
+    files = {"source": f"{name}.{source}", "target": f"{name}.{target}"}
+    for part in ("valid", "test"):
+        files |= {f"{part}_source": f"{part}.{source}", f"{part}_target": f"{part}.{target}"}
+    if role == "student":
+        files["links"] = f"{name}.links"
+    chosen = [f"data.{key}={work}/{file}" for key, file in files.items()]
+    recipe = str(Path(__file__).with_name(f"translator-{role}.toml"))
+    return [
+        *("train", recipe, "--out", f"{work}/runs/{role}-{direction}"),
+        *sets([*chosen, f"train.minutes={minutes:g}"]),
+    ]
+
+
+def sets(assignments: Sequence[str]) -> list[str]:
+    """Write settings as flags."""
+    return [word for item in assignments for word in ("--set", item)]
+
+
+def together(jobs: Mapping[str, Sequence[str]], work: Path) -> None:
+    """Run commands of regard at once, each with its own log, and stop at the first that fails."""
+    running = {}
+    for name, command in jobs.items():
+        log = (work / "runs" / f"{name}.log").open("w", encoding="utf-8")
+        errors = subprocess.STDOUT if name != "links" else None
+        words = [sys.executable, "-m", "regard", *command]
+        running[name] = subprocess.Popen(words, stdout=log, stderr=errors, stdin=subprocess.DEVNULL)
+        print(f"{name}: see {log.name}", flush=True)
+    try:
+        for name, process in running.items():
+            if process.wait():
+                text = (work / "runs" / f"{name}.log").read_text(encoding="utf-8")
+                raise SystemExit(f"{name} failed: {text[-500:]}")
+    finally:
+        for process in running.values():
+            process.terminate()
+
+
+WEAK = (
+    "It has learned from short everyday sentences, six words in the mean. It is bad at long ones, at technical and "
+    "legal words, poetry and dialect: what it outputs then is fluent and may be wrong. Rare names may be spelled "
+    "otherwise. Of a word with several senses it takes the usual one. Nothing was filtered from the data. Do not rely "
+    "on it where a wrong word does harm."
+)
+
+
+def ship(work: Path, direction: str, command: str) -> None:
+    """Compress a student into the package, measure it beside its float parameters; write card and checksums."""
     import regard
     from regard.evaluation.bleu import score
-    from regard.pretrained.shipped import write_about
+    from regard.pretrained.shipped import MODELS, write_about
     from regard.tasks.card import TRANSLATE, Card, write_card
     from regard.tasks.translation.compress import compress
+    from regard.training.run_folder import RunFolder
 
     first, second = direction.split("-")
-    folder = work / direction
+    run, folder = work / "runs" / f"student-{direction}", MODELS / direction
+    shutil.rmtree(folder, ignore_errors=True)
     compress(run, folder)
     sources, references = (lines(work / f"test.{language}") for language in (first, second))
     figures = {}
@@ -219,23 +310,31 @@ def ship(work: Path, direction: str, run: Path, command: str) -> None:
     best = figures["int8"]
     shown = {"BLEU": f"{best.bleu:.1f}", "chrF": f"{best.chrf:.1f}"}
     credit = "Sentence pairs of tatoeba.org, as manythings.org/anki distributes them, CC BY 2.0 (France)."
-    about = json.loads((run / "figures.json").read_text())
+    about = json.loads((run / "model" / "figures.json").read_text())
     card = Card(
-        title=f"{title}, the translator that comes with regard",
-        summary=f"A Transformer of {about['parameters']:,.0f} parameters, {title.lower()}, in int8.",
-        data=f"{credit} Short everyday sentences, six words in the mean; the test sentences share none with training.",
+        title=f"{title}, a translator that comes with regard",
+        summary=f"A Transformer of {about['parameters']:,.0f} parameters in int8. One head was trained on word links.",
+        data=f"{credit} The test sentences share none, on either side, with those to train on.",
         license="CC BY 2.0",
-        figures={"BLEU, test": shown["BLEU"], "chrF, test": shown["chrF"], "test sentences": f"{len(sources):,}"},
+        figures={
+            "BLEU, test, beam 5": shown["BLEU"],
+            "chrF, test, beam 5": shown["chrF"],
+            "BLEU of the float parameters": f"{figures['float32'].bleu:.1f}",
+            "test sentences": f"{len(sources):,}",
+        },
         command=command,
         signature=best.bleu_signature,
         folder=direction,
         use=TRANSLATE,
+        checksum=RunFolder(run).fingerprint(),
+        languages=(first, second),
+        note=WEAK,
     )
     (folder / "README.md").write_text(write_card(card), encoding="utf-8")
     write_about(
         folder,
         task="translate",
-        description=f"{title}, short sentences",
+        description=f"{title}, short everyday sentences",
         license="CC BY 2.0",
         credit=credit,
         figures=shown,

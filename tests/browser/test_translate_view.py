@@ -1,7 +1,9 @@
 """The view Translate, as a person uses it: typing, pointing, keys. Every number shown equals the tensor."""
 
+import json
 import math
 import re
+import shutil
 from itertools import product
 from urllib.parse import urlencode
 
@@ -13,12 +15,13 @@ from browser.browsing import check_accessible, choose_option, number, read_table
 from regard.data.corpora.pair import words
 from regard.inspection.readings.alignment import Reading, choose_weights, word_weights
 from regard.inspection.readings.rank import kendall_tau
+from regard.studio.models import Models
 from regard.studio.tensors import pack, pack_map
 from regard.studio.views.translate import search_sentence
 from regard.tasks.attribution import attribute_translation
 from regard.tasks.translation.model import Translator
 from regard.tasks.translation_attention import attention_of, read_source
-from unit.studio.visiting import unpacked
+from unit.studio.visiting import serving, unpacked
 
 TEXT = "El libro está en la mesa."
 READOUT = ".map-stage .readout"
@@ -278,6 +281,27 @@ def test_a_head_is_previewed_and_taken_from_the_strip(visit, models):
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
     assert "head=1" in page.url
+
+
+def test_the_head_that_was_trained_on_links_comes_first(open_page, folders, tmp_path):
+    """And the mean over heads is one choice away."""
+    guided = tmp_path / "guided"
+    shutil.copytree(folders["transformer"], guided)
+    config = json.loads((guided / "config.json").read_text())
+    (guided / "config.json").write_text(json.dumps({**config, "guided_head": 1}))
+    models = Models([guided])
+    with serving(models) as studio:
+        page = shown(open_page(f"{studio}#{address(model='guided', unit='tokens')}"))
+        place = page.locator(".map-stage .place")
+        expect(place).to_have_text("head 2 of 2, trained on word links")
+        found = seen(models, "guided").maps[0].weights
+        page.locator(".picture-box rect.cell").first.hover()
+        assert number(float(found[0, 1, 0, 0])) in page.locator(READOUT).inner_text()
+        page.locator(".head-cell").first.click()
+        expect(place).to_have_text("mean of 2 heads")
+        assert "head=mean" in page.url
+        page.reload()
+        expect(place).to_have_text("mean of 2 heads")
 
 
 def test_another_output_is_picked_from_the_list(visit, models):

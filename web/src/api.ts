@@ -1,5 +1,5 @@
 // What page and studio send each other, made by `npm run types` from src/regard/studio/schema.
-// schema 15a9f5ae3b2fda99f59a2408ef83c6512ad34e3be12e74f3e24a5e6f5d8a28af
+// schema 394a6b869df91d2a2e16070b5bb53601b10a54b61dc2ab6b3758e4aaab067591
 
 export interface Verbs {
   overview: {
@@ -304,6 +304,10 @@ export interface MapAnswer {
    * 1 where a row could attend to a column; null where all could.
    */
   mask: Packed | null;
+  /**
+   * The head that was trained on word links, from 0, in the layer that links are read from; null where none was.
+   */
+  guided_head?: number | null;
 }
 /**
  * A tensor in JSON, row after row; `web/src/tensor.ts` reads it.

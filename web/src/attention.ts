@@ -44,6 +44,8 @@ export interface AttentionMap {
   inputs: Axis | null;
   norms: Tensor | null;
   rollout: Matrix | null;
+  /** The head that was trained on word links, in the usual layer, if one was. */
+  guidedHead?: number | null;
 }
 
 export interface Choice {
@@ -128,6 +130,7 @@ export async function readMaps(answer: AttentionAnswer): Promise<AttentionMap[]>
         inputs: cross ? after(inputs) : null,
         norms: cross && answer.norms ? unpackExact(answer.norms) : null,
         rollout: cross && answer.rollout ? slice(unpackExact(answer.rollout)) : null,
+        guidedHead: one.guided_head ?? null,
       };
     }),
   );
@@ -149,6 +152,11 @@ function after(inputs: Axis): Axis {
  */
 export function usualLayer(map: AttentionMap): number {
   return Math.max(map.layers.length - (map.id === "cross" ? 2 : 1), 0);
+}
+
+/** The head that is shown where none is chosen: the one that was trained on word links; else −1, the mean over all. */
+export function usualHead(map: AttentionMap): number {
+  return map.guidedHead ?? -1;
 }
 
 export function measuresOf(map: AttentionMap): { value: Choice["measure"]; text: string }[] {
@@ -174,6 +182,11 @@ export function stepMatrix(map: AttentionMap, choice: Choice): Matrix {
     return build(plain.rows, plain.columns, (row, column) => at(plain, row, column) * scale.data[offset + column]!);
   });
   return scale ? normalized(mean(matrices)) : mean(matrices);
+}
+
+/** Whether the head is shown that was trained on word links. */
+function isGuided(map: AttentionMap, choice: Choice): boolean {
+  return choice.head >= 0 && choice.head === map.guidedHead && choice.layer === usualLayer(map);
 }
 
 /** Whether the mean over several heads is shown. */
@@ -281,5 +294,5 @@ export function placeOf(map: AttentionMap, choice: Choice): string {
   const [layers, heads] = map.weights.shape as [number, number];
   const layer = layers > 1 ? `layer ${choice.layer + 1} of ${layers}` : "";
   const head = heads < 2 ? "" : choice.head < 0 ? `mean of ${heads} heads` : `head ${choice.head + 1} of ${heads}`;
-  return [layer, head].filter(Boolean).join(", ");
+  return [layer, head, isGuided(map, choice) ? "trained on word links" : ""].filter(Boolean).join(", ");
 }

@@ -10,6 +10,7 @@ import {
   measuresOf,
   placeOf,
   shiftOf,
+  usualHead,
   usualLayer,
   type AttentionMap,
   type Choice,
@@ -30,6 +31,9 @@ import { named, term, type TermName } from "./terms.ts";
 /** Columns up to which colors end at 1; with more, weights are small, and eight equal shares are drawn in full. */
 const FEW = 24,
   SHARES = 8;
+/** What the address has for the mean over heads where another one is usual. */
+const MEAN = "mean";
+
 const TERM_OF: Record<AttentionMap["id"], TermName> = {
   cross: "cross",
   source: "self",
@@ -120,7 +124,7 @@ export class AttentionStage {
       measures = measuresOf(map);
     return {
       layer: state.index("layer", map.layers.length, usualLayer(map)),
-      head: state.index("head", map.weights.shape[1]!),
+      head: state.get("head") === MEAN ? -1 : state.index("head", map.weights.shape[1]!, usualHead(map)),
       measure: measures.find((one) => one.value === state.get("measure"))?.value ?? "weights",
       when: state.get("when") === "input" ? "input" : "output",
       unit: state.get("unit") === "tokens" ? "tokens" : "words",
@@ -317,6 +321,7 @@ export class AttentionStage {
         pick: (layer, head) => {
           this.previewed = null;
           this.options.state.setIndex({ layer, head });
+          if (head < 0 && usualHead(map) >= 0) this.options.state.set({ head: MEAN });
           this.set({
             measure: choice.measure === "rollout" ? null : choice.measure === "weights" ? null : choice.measure,
           });

@@ -1,4 +1,4 @@
-"""Models that come with the package, by name: `regard.load("opinions")`, `regard translate grammar-es-en …`.
+"""Models that come with the package, by name: `regard.load("opinions")`, `regard translate es-en …`.
 
 Each is a model folder below `models/`, with `about.json` beside the usual files: what it is, whom it owes its data to,
 how good it is, and a checksum of every file.
@@ -12,6 +12,8 @@ from regard.files import digest, json_text, read_json, write_text
 
 MODELS = Path(__file__).parent / "models"
 ABOUT = "about.json"
+FIRST = "es-en"
+"""The model that lists begin with, and so the studio."""
 
 
 class ShippedModel(NamedTuple):
@@ -48,8 +50,9 @@ def named_folder(path: str | Path) -> Path:
 
 
 def shipped_names() -> list[str]:
-    """List the names of the models that come with the package."""
-    return sorted(path.parent.name for path in MODELS.glob(f"*/{ABOUT}"))
+    """List the names of the models that come with the package, the first one for whoever chooses none."""
+    names = (path.parent.name for path in MODELS.glob(f"*/{ABOUT}"))
+    return sorted(names, key=lambda name: (name != FIRST, name))
 
 
 def list_models() -> list[ShippedModel]:

@@ -94,6 +94,8 @@ class MapAnswer(Answer):
     """(layers, heads, rows, columns)."""
     mask: Packed | None
     """1 where a row could attend to a column; null where all could."""
+    guided_head: int | None = None
+    """The head that was trained on word links, from 0, in the layer that links are read from; null where none was."""
 
 
 class AttentionAnswer(Answer):

@@ -144,19 +144,20 @@ def write_attention(recorded: TranslationAttention, translator: Translator) -> A
             ]
             for ids, values in zip(likeliest.indices.tolist(), likeliest.values.tolist(), strict=True)
         ],
-        maps=[write_map(item) for item in recorded.maps],
+        maps=[write_map(item, translator.reading.head) for item in recorded.maps],
         norms=None if recorded.norms is None else pack(recorded.norms),
         rollout=None if recorded.rollout is None else pack(recorded.rollout),
     )
 
 
-def write_map(maps: AttentionMaps) -> MapAnswer:
+def write_map(maps: AttentionMaps, guided_head: int | None) -> MapAnswer:
     """Write the weights of one kind of attention for the page."""
     return MapAnswer(
         id=maps.id,
         layers=maps.layers,
         weights=pack_map(maps.weights),
         mask=None if maps.mask is None else pack(maps.mask.float()),
+        guided_head=guided_head if maps.id == "cross" else None,
     )
 
 
