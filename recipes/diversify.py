@@ -38,9 +38,9 @@ def main() -> None:
 def lines(path: Path) -> list[str]:
     """Read the lines of a file, compressed by xz or not."""
     if path.is_file():
-        return path.read_text(encoding="utf-8").split("\n")[:-1]
+        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     with lzma.open(path.with_name(f"{path.name}.xz"), "rt", encoding="utf-8") as packed:
-        return packed.read().split("\n")[:-1]
+        return packed.read().removesuffix("\n").split("\n")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,7 +33,7 @@ from regard.data.corpora.pair import Pair
 from regard.data.corpora.split import Fractions, split
 from regard.data.formats.lines import read_lines
 
-LANGUAGES = ("es", "en")
+LANGUAGES, SIDES = ("es", "en"), ("source", "target")
 DIRECTIONS = ("es-en", "en-es")
 TEACHING = 0.45
 """Share of the minutes that teachers have."""
@@ -80,7 +81,7 @@ def main() -> None:
         case "prepare":
             prepare(options.pairs, options.work, options.english)
         case "assemble":
-            assemble(options.work)
+            assemble(options.work, teachers=True)
         case "train":
             train(options.work, options.minutes, teachers=not options.without_teachers, settings=options.set)
         case _:
@@ -91,6 +92,8 @@ def main() -> None:
 def prepare(path: Path, work: Path, english: Sequence[Path]) -> None:
     """Write train, valid and test, which share no sentence of either side, and more to train on."""
     work.mkdir(parents=True, exist_ok=True)
+    for old in [*work.glob("*.translated"), work / "links.es-en"]:
+        old.unlink(missing_ok=True)  # of another split
     sides = split(read(path), HOLD_OUT)
     for name, pairs in zip(("train", "valid", "test"), sides, strict=True):
         write(work / name, pairs)
@@ -180,25 +183,33 @@ def turned_links(line: str) -> str:
     return " ".join("-".join(reversed(link.split("-"))) for link in line.split())
 
 
-def assemble(work: Path) -> None:
+def assemble(work: Path, *, teachers: bool) -> None:
     """Join originals, copies and, if there are any, the teachers' translations of either side.
 
     A line of links belongs to an original only; where links.es-en is there, it is filled up with empty lines.
     """
     originals = read_side(work / "train")
-    translated = [*read_translated(work / "more.es"), *map(turned, read_translated(work / "more.en"))]
+    held_out = [
+        {getattr(pair, side) for part in ("valid", "test") for pair in read_side(work / part)} for side in SIDES
+    ]
+    translated: list[Pair] = []
+    if teachers:
+        translated = [*read_translated(work / "more.es"), *map(turned, read_translated(work / "more.en"))]
     # English of other pairs is a source alone, never a target: it may be among the references of Tatoeba's other tests.
-    alone = {"es-en": [], "en-es": [turned(pair) for pair in read_translated(work / "alone.en")]}
+    alone = {"es-en": [], "en-es": [*map(turned, read_translated(work / "alone.en"))] if teachers else []}
     for direction in DIRECTIONS:
         bare = read_side(work / f"bare-{direction[:2]}")
         made = [*translated, *alone[direction]]
-        kept = [pair for pair in made if pair.source.strip() and pair.target.strip()]
-        more = [*read_side(work / "names"), *bare, *kept]
+        more = [*read_side(work / "names"), *bare, *made]
+        more = [pair for pair in more if pair.source.strip() and pair.target.strip()]
+        more = [pair for pair in more if pair.source not in held_out[0] and pair.target not in held_out[1]]
         known = {(pair.source, pair.target) for pair in originals}
         more = list({both: pair for pair in more if (both := (pair.source, pair.target)) not in known}.values())
         write(work / f"student-{direction}", [*originals, *more])
         if (work / "links.es-en").is_file():
             links = lines(work / "links.es-en")
+            if len(links) != len(originals):
+                raise SystemExit(f"{work}/links.es-en must have a line for each of the {len(originals):,} pairs.")
             links = links if direction == "es-en" else [turned_links(line) for line in links]
             write_lines(work / f"student-{direction}.links", [*links, *[""] * len(more)])
         print(f"{direction}: {len(originals):,} originals, {len(more):,} more")
@@ -229,7 +240,7 @@ def train(work: Path, minutes: float, *, teachers: bool, settings: Sequence[str]
         together(jobs, work)
     if (work / "runs" / "links.log").is_file() and not (work / "links.es-en").is_file():
         (work / "runs" / "links.log").replace(work / "links.es-en")
-    assemble(work)
+    assemble(work, teachers=teachers)
     left = minutes * (1 - TEACHING if teachers else 1)
     together(
         {f"student-{name}": [*training("student", name, work, left), *sets(settings)] for name in DIRECTIONS}, work
@@ -268,10 +279,14 @@ def together(jobs: Mapping[str, Sequence[str]], work: Path) -> None:
         running[name] = subprocess.Popen(words, stdout=log, stderr=errors, stdin=subprocess.DEVNULL)
         print(f"{name}: see {log.name}", flush=True)
     try:
-        for name, process in running.items():
-            if process.wait():
-                text = (work / "runs" / f"{name}.log").read_text(encoding="utf-8")
-                raise SystemExit(f"{name} failed: {text[-500:]}")
+        working = True
+        while working:
+            working = any(process.poll() is None for process in running.values())
+            for name, process in running.items():
+                if process.poll():
+                    text = (work / "runs" / f"{name}.log").read_text(encoding="utf-8")
+                    raise SystemExit(f"{name} failed: {text[-500:]}")
+            time.sleep(0.2)
     finally:
         for process in running.values():
             process.terminate()
@@ -355,7 +370,8 @@ def write(path: Path, pairs: Sequence[Pair]) -> None:
 
 def lines(path: Path) -> list[str]:
     """Read the lines of a file."""
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
+    text = path.read_text(encoding="utf-8")
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def write_lines(path: Path, texts: Sequence[str]) -> None:

@@ -297,6 +297,9 @@ def test_the_head_that_was_trained_on_links_comes_first(open_page, folders, tmp_
         found = seen(models, "guided").maps[0].weights
         page.locator(".picture-box rect.cell").first.hover()
         assert number(float(found[0, 1, 0, 0])) in page.locator(READOUT).inner_text()
+        page.locator(".picture-box rect.cell").first.click()
+        for name in ("Take apart", "Change", "Compare"):
+            assert "head=2" in page.locator(".cell-actions a", has_text=name).get_attribute("href")
         page.locator(".head-cell").first.click()
         expect(place).to_have_text("mean of 2 heads")
         assert "head=mean" in page.url

@@ -154,9 +154,12 @@ export function usualLayer(map: AttentionMap): number {
   return Math.max(map.layers.length - (map.id === "cross" ? 2 : 1), 0);
 }
 
-/** The head that is shown where none is chosen: the one that was trained on word links; else −1, the mean over all. */
-export function usualHead(map: AttentionMap): number {
-  return map.guidedHead ?? -1;
+/** What the address has for the mean over heads where another one is usual. */
+export const MEAN = "mean";
+
+/** The head of a layer that is shown where none is chosen: one that was trained on word links; else −1, the mean. */
+export function usualHead(map: AttentionMap, layer: number): number {
+  return layer === usualLayer(map) ? (map.guidedHead ?? -1) : -1;
 }
 
 export function measuresOf(map: AttentionMap): { value: Choice["measure"]; text: string }[] {
@@ -186,7 +189,7 @@ export function stepMatrix(map: AttentionMap, choice: Choice): Matrix {
 
 /** Whether the head is shown that was trained on word links. */
 function isGuided(map: AttentionMap, choice: Choice): boolean {
-  return choice.head >= 0 && choice.head === map.guidedHead && choice.layer === usualLayer(map);
+  return choice.head >= 0 && choice.head === usualHead(map, choice.layer);
 }
 
 /** Whether the mean over several heads is shown. */

@@ -5,6 +5,7 @@ import {
   choose,
   isExact,
   isMean,
+  MEAN,
   MAP_TITLES,
   meanEntropy,
   measuresOf,
@@ -31,9 +32,6 @@ import { named, term, type TermName } from "./terms.ts";
 /** Columns up to which colors end at 1; with more, weights are small, and eight equal shares are drawn in full. */
 const FEW = 24,
   SHARES = 8;
-/** What the address has for the mean over heads where another one is usual. */
-const MEAN = "mean";
-
 const TERM_OF: Record<AttentionMap["id"], TermName> = {
   cross: "cross",
   source: "self",
@@ -122,9 +120,10 @@ export class AttentionStage {
     const { state } = this.options,
       { map } = this,
       measures = measuresOf(map);
+    const layer = state.index("layer", map.layers.length, usualLayer(map));
     return {
-      layer: state.index("layer", map.layers.length, usualLayer(map)),
-      head: state.get("head") === MEAN ? -1 : state.index("head", map.weights.shape[1]!, usualHead(map)),
+      layer,
+      head: state.get("head") === MEAN ? -1 : state.index("head", map.weights.shape[1]!, usualHead(map, layer)),
       measure: measures.find((one) => one.value === state.get("measure"))?.value ?? "weights",
       when: state.get("when") === "input" ? "input" : "output",
       unit: state.get("unit") === "tokens" ? "tokens" : "words",
@@ -321,7 +320,7 @@ export class AttentionStage {
         pick: (layer, head) => {
           this.previewed = null;
           this.options.state.setIndex({ layer, head });
-          if (head < 0 && usualHead(map) >= 0) this.options.state.set({ head: MEAN });
+          if (head < 0 && usualHead(map, layer) >= 0) this.options.state.set({ head: MEAN });
           this.set({
             measure: choice.measure === "rollout" ? null : choice.measure === "weights" ? null : choice.measure,
           });

@@ -125,7 +125,7 @@ def align(
             pairs_with_links = read_two_files(develop[0], develop[1])
             aligner.choose_by_gold(read_gold(pairs_with_links, develop[2], base=read_base(base), words=division))
         elif assignments:
-            aligner.readings = [_read_reading(assignments)] * len(models)
+            aligner.read_by(_read_reading(assignments))
         else:
             aligner.choose_by_agreement(pairs)
         try:

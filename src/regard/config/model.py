@@ -225,6 +225,9 @@ class SavedModel:
     def __post_init__(self) -> None:
         check_least(self, 1, "source_vocabulary", "target_vocabulary")
         check_least(self, 0, "guided_head")
+        heads = self.model.num_heads if isinstance(self.model, TransformerSpec) else 0
+        if self.guided_head is not None and self.guided_head >= heads:
+            raise ArgumentError(f"`guided_head` must be below the model's {heads} heads; received {self.guided_head}.")
 
 
 def _check_wiring(spec: RecurrentSpec) -> None:

@@ -82,7 +82,8 @@ class Train:
     """Updates of the parameters, at most."""
     minutes: float = 0.0
     """Minutes to train, validations included, at most; 0 is no limit. The schedule follows whichever of the two limits
-    comes first, and a run that goes on counts the minutes it has spent."""
+    comes first; its warm-up counts steps, for a quarter of the minutes at most. A run that goes on counts the minutes
+    it has spent."""
     start: FileName = ""
     """A model or run folder whose parameters and tokenizers a new run starts from (--from); nothing starts anew."""
     accumulate: int = 1

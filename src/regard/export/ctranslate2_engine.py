@@ -1,7 +1,8 @@
 """Translate with an export for CTranslate2: the same texts, alignments and JSON as a translator of ours gives.
 
 The folder holds what CTranslate2 reads, our tokenizers, and regard.json, which describes the model. Weights of the
-attention come from CTranslate2 itself: the mean over the heads of the layer that alignments are read from.
+attention come from CTranslate2 itself: of the layer that alignments are read from, the mean over the heads, or the
+first where that was trained on word links.
 """
 
 from collections.abc import Mapping, Sequence
@@ -188,7 +189,7 @@ class CTranslate2Translator:
         return complete
 
     def _force(self, source: list[list[str]], outputs: list[EngineHypothesis]) -> list[Tensor]:
-        """Give the weights of outputs, each (1, 1, target, source): one layer, and the mean of its heads."""
+        """Give the weights of outputs, each (1, 1, target, source): one layer, one head or the mean of all."""
         names = [self.tokenizers.target.pieces(item.tokens[: len(item.tokens) - item.finished]) for item in outputs]
         answers = self.engine.translate_batch(
             source,

@@ -73,7 +73,7 @@ def make_spec(model: TransformerModel, config: SavedModel) -> Any:
         no_final_norm=not final,
         activation=getattr(specs.Activation, activation),
         alignment_layer=max(0, spec.num_decoder_layers - 2),  # that of `Reading`: the last but one, or the only one
-        alignment_heads=spec.num_heads if config.guided_head is None else 1,  # the mean of so many, from the first on
+        alignment_heads=1 if config.guided_head == 0 else spec.num_heads,  # the mean of so many, from the first on
         ffn_glu=spec.activation == "swiglu",
     )
     for side in (result.encoder, result.decoder):

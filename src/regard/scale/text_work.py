@@ -18,7 +18,7 @@ from regard.evaluation.scoring import NAMES, PLAIN, Scoring
 from regard.inspection.readings.alignment import Reading
 from regard.inspection.readings.symmetrize import Join
 from regard.scale.work import Compute, Done
-from regard.tasks.alignment.align import align, join_directions, shorten, turned_pairs
+from regard.tasks.alignment.align import align, chosen_reading, join_directions, shorten, turned_pairs
 from regard.tasks.model_folder import check_kind, digest_model, find_model
 from regard.tasks.text_lines import RawLine, understand
 from regard.tasks.translation.lines import LineTranslator, Tally, Translate
@@ -149,9 +149,10 @@ class AlignLines:
 
     def _align(self, translators: Sequence[Translator], pairs: Sequence[Pair]) -> list[str]:
         some, _ = shorten(pairs, *translators, words=self.words)
-        result = align(translators[0], some, reading=self.readings[0], words=self.words)
+        readings = [chosen_reading(item, chosen) for item, chosen in zip(translators, self.readings, strict=True)]
+        result = align(translators[0], some, reading=readings[0], words=self.words)
         if len(translators) == 2:
-            other = align(translators[1], turned_pairs(some), reading=self.readings[1], words=self.words)
+            other = align(translators[1], turned_pairs(some), reading=readings[1], words=self.words)
             result = join_directions(result, other, self.join)
         return [format_links(item.links) for item in result]
 

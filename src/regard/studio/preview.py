@@ -176,7 +176,12 @@ def _first_map(answer: dict[str, Any]) -> Drawn:
     table = unpacked(first["weights"])
     layer = max(len(table) - (2 if first["id"] == "cross" else 1), 0)
     source, target = answer["source"]["tokens"], (answer.get("target") or answer["source"])["tokens"]
-    return _named(table[layer].mean(0), target if first["id"] == "cross" else source, source)
+    head = first.get("guided_head")
+    return _named(
+        table[layer].mean(0) if head is None else table[layer][head],
+        target if first["id"] == "cross" else source,
+        source,
+    )
 
 
 def _named(table: Table, rows: list[str], columns: list[str]) -> Drawn:

@@ -177,7 +177,7 @@ def align(
     aligner.train_on += _as_pairs(train)
     plain = _as_pairs(pairs)
     if reading is not None:
-        aligner.readings = [reading] * len(models)
+        aligner.read_by(reading)
     elif develop:
         aligner.choose_by_gold(develop)
     else:

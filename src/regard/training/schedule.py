@@ -6,18 +6,22 @@ from typing import assert_never
 
 from regard.config.train import Constant, Cosine, InverseSquareRoot, Linear, Plateau, Schedule
 
+LATEST = 0.25
+"""Share of a run that is limited by time after which its warm-up ends."""
+
 
 def learning_rate(
     schedule: Schedule, step: float, *, steps: int, validations: Sequence[float] = (), updates: int | None = None
 ) -> float:
     r"""Give the rate of update `step`, counted from 1, of `steps`.
 
-    A run limited by time is further than its `updates`; the warm-up counts updates alone, since a model that has made
-    few of them does not survive the highest rate, however much time they took.
+    A run limited by time is further than its `updates`. Its warm-up counts updates, since a model that has made few of
+    them may not survive the highest rate, however much time they took; but it ends after a quarter of the time.
 
-    It rises as $\eta\, s / w$ for the first $w$ steps (the warm-up), and then is $\eta$ times: 1 (constant);
-    $\sqrt{w / s}$ (inverse square root); $f + (1 - f) (1 + \cos \pi p) / 2$ (cosine); $f + (1 - f) (1 - p)$ (linear);
-    where $p$ goes from 0 to 1 between the warm-up and the last step and $f$ is `final`; $\gamma^k$ after $k$ plateaus.
+    It rises as $\eta\, s / w$ for the first $w$ steps (the warm-up), at most to what follows, which is $\eta$ times:
+    1 (constant); $\sqrt{w / s}$ (inverse square root); $f + (1 - f) (1 + \cos \pi p) / 2$ (cosine);
+    $f + (1 - f) (1 - p)$ (linear); where $p$ goes from 0 to 1 between the warm-up and the last step and $f$ is `final`;
+    $\gamma^k$ after $k$ plateaus.
     `validations` are scores so far, higher is better.
 
     Reference: Vaswani et al. (2017), equation 3, arXiv:1706.03762, for the inverse square root.
@@ -30,6 +34,8 @@ def learning_rate(
     warm_up = schedule.warm_up
     made = step if updates is None else updates
     rising = made / warm_up if made < warm_up else math.inf
+    if made < step:
+        rising = max(rising, step / steps / LATEST)
     progress = min(1.0, max(0.0, step - warm_up) / max(1, steps - warm_up))
     match schedule:
         case Constant():

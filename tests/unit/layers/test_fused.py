@@ -66,6 +66,19 @@ def test_a_captured_pass_drops_other_numbers_at_every_replay(cuda: torch.device)
     assert not torch.equal(*results)
 
 
+class Adapted(nn.Module):
+    """A linear map with an adapter beside it, which passes for a linear map by its parameters."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self.linear, self.adapter = linear, nn.Linear(linear.in_features, linear.out_features, bias=False)
+        self.weight, self.bias, self.in_features = linear.weight, linear.bias, linear.in_features
+        self.out_features = linear.out_features
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        return self.linear(states) + self.adapter(states)
+
+
 def test_what_is_not_plain_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     """By device, hooks, class, precision, and where no gradient is wanted."""
     states, linear = torch.randn(2, 3, 8), nn.Linear(8, 8)
@@ -95,6 +108,14 @@ def test_what_is_not_plain_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
         block = TransformerEncoderBlock(attention, FeedForward(8, 16))
         assert serves_blocks([block], states, norm) is expected
     block = TransformerEncoderBlock(MultiHeadAttention(8, 2), FeedForward(8, 16))
+    for place in ("attention.query", "attention.output", "feed_forward.expand", "feed_forward.contract"):
+        plain = block.get_submodule(place)
+        block.set_submodule(place, Adapted(plain))
+        assert not serves_blocks([block], states, norm), place
+        block.set_submodule(place, plain)
+    others = (nn.LayerNorm(8, elementwise_affine=False), nn.LayerNorm((3, 8)), nn.Linear(8, 8), nn.Dropout(0.5))
+    assert not any(serves_blocks([block], states, other) for other in others)
+    assert serves_blocks([block], states, nn.Identity())
     assert torch.func.vmap(lambda x: torch.tensor(serves_blocks([block], x, norm)))(states[None]).tolist() == [False]
 
 

@@ -17,6 +17,7 @@ from regard.errors import ArgumentError
 from regard.inspection.readings.alignment import Reading
 from regard.models.folder import save_model
 from regard.tasks.alignment.align import align
+from regard.tasks.alignment.aligner import Aligner
 from regard.tasks.alignment.reading_choice import error_table
 from regard.tasks.translation.compress import compress
 from regard.tasks.translation.encoding import TrainingFiles, encode_training
@@ -163,6 +164,7 @@ def test_a_guided_run_is_read_from_its_head(tmp_path):
     settings = {"model": sizes, "train": {"guided_alignment": 1.0, "steps": 2, "validate_every": 2}}
     regard.train("translate", data="builtin:es-en", preset="transformer-tiny", out=tmp_path / "run", settings=settings)
     guided = regard.load(tmp_path / "run")
+    other = regard.load(make_folder(tmp_path / "other", TransformerSpec(**sizes)))
     assert guided.reading == Reading(head=0)
     pair = PAIRS[0]
     [forced] = guided.force([pair.source], [pair.target], weights=True)
@@ -171,6 +173,17 @@ def test_a_guided_run_is_read_from_its_head(tmp_path):
     assert not torch.equal(by_head, by_mean)
     torch.testing.assert_close(align(guided, [pair])[0].weights, by_head)
     torch.testing.assert_close(regard.align(guided, [pair, *PAIRS[1:3]], reverse=guided)[0].weights, by_head)
+    aligner = Aligner([guided, other], words="marks")
+    aligner.choose_by_agreement(PAIRS[:3])
+    assert aligner.readings[0] == Reading(head=0), "also beside a model that was trained without links"
+    for settings, expected in (
+        ({"threshold": 0.2}, 0),
+        ({"layer": 0}, None),
+        ({"head": 1}, 1),
+        ({"step": "read"}, None),
+    ):
+        aligner.read_by(Reading(**settings))
+        assert [item.head for item in aligner.readings] == [expected, settings.get("head")]
     assert error_table(guided, PAIRS[:4]).usual == Reading(layer=0, head=0)
     compress(tmp_path / "run", tmp_path / "small")
     assert regard.load(tmp_path / "small").reading == Reading(head=0)
@@ -180,7 +193,10 @@ def test_a_guided_run_is_read_from_its_head(tmp_path):
 def test_a_model_without_links_is_read_by_the_mean_over_its_heads(tmp_path):
     spec = TransformerSpec(size=8, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, feed_forward_size=8)
     assert regard.load(make_folder(tmp_path / "model", spec)).reading == Reading()
-    with pytest.raises(ArgumentError, match=r"`guided_head` must be at least 0; received -1"):
-        save_model(
-            torch.nn.Identity(), spec, tmp_path / "bad", source_vocabulary=9, target_vocabulary=9, guided_head=-1
-        )
+    for wrong, message in (
+        (-1, "must be at least 0; received -1"),
+        (2, "must be below the model's 2 heads; received 2"),
+    ):
+        sizes = {"source_vocabulary": 9, "target_vocabulary": 9}
+        with pytest.raises(ArgumentError, match=f"`guided_head` {message}"):
+            save_model(torch.nn.Identity(), spec, tmp_path / "bad", **sizes, guided_head=wrong)

@@ -36,7 +36,7 @@ def clock(monkeypatch):
     return clock
 
 
-LONG = replace(SETTINGS, steps=1000, validate_every=250, minutes=1.0, schedule=Cosine(rate=1.0, warm_up=5))
+LONG = replace(SETTINGS, steps=1000, validate_every=250, minutes=1.0, schedule=Cosine(rate=1.0, warm_up=100))
 
 
 def test_a_run_ends_when_its_minutes_are_spent_and_validates_then(tmp_path, clock):

@@ -37,6 +37,14 @@ def test_plateaus_and_stalls():
 def test_the_warm_up_counts_updates_not_time():
     """A run limited by time is soon further than its updates; its rate still rises by one update at a time."""
     schedule = Linear(rate=2.0, warm_up=10)
-    assert learning_rate(schedule, 60.0, steps=100, updates=3) == pytest.approx(0.6)
+    assert learning_rate(schedule, 6.0, steps=100, updates=3) == pytest.approx(0.6)
     assert learning_rate(schedule, 55.0, steps=100, updates=10) == pytest.approx(1.0)
     assert learning_rate(schedule, 5.0, steps=100, updates=10) == 2.0
+
+
+def test_the_warm_up_ends_after_a_quarter_of_the_time():
+    """Where a run makes fewer updates than that, it would never come near its rate."""
+    schedule = Constant(rate=2.0, warm_up=1000)
+    assert learning_rate(schedule, 200.0, steps=2000, updates=3) == pytest.approx(0.8)
+    assert learning_rate(schedule, 500.0, steps=2000, updates=8) == 2.0
+    assert learning_rate(schedule, 500.0, steps=500) == pytest.approx(1.0), "a limit in steps keeps its warm-up"

@@ -306,7 +306,10 @@ class Translate {
 
   private actions(map: AttentionMap): { text: string; href: string; title: string }[] {
     const { state } = this,
-      selected = { ...state.selection(), model: this.model.name, text: this.text };
+      { layer, head } = this.stage.choice,
+      // A head that is shown because it is usual is not in the address; other views are to show the same.
+      usual = head >= 0 && !state.get("head") ? { layer: layer + 1, head: head + 1 } : {},
+      selected = { ...state.selection(), ...usual, model: this.model.name, text: this.text };
     const cross =
       map.id === "cross"
         ? [

@@ -1,7 +1,7 @@
 """Where parts of a block are computed together: plain modules without hooks, in training, on a GPU with Triton."""
 
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
@@ -17,7 +17,7 @@ _TORCH = (nn.Linear, nn.LayerNorm, nn.Dropout, nn.Identity, nn.ModuleList)
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
-def serves(states: Float[Tensor, "..."], modules: Iterable[nn.Module]) -> bool:
+def serves(states: Float[Tensor, "..."], modules: Sequence[nn.Module]) -> bool:
     """Return whether what these modules compute from `states` may be computed together."""
     if states.device.type not in DEVICES or not _HAS_TRITON or not torch.is_grad_enabled():
         return False
@@ -44,7 +44,7 @@ def _is_plain(module: nn.Module) -> bool:
     return bool(known) and not any(hooks) and "forward" not in vars(module)
 
 
-def _one_precision(states: Tensor, modules: Iterable[nn.Module]) -> bool:
+def _one_precision(states: Tensor, modules: Sequence[nn.Module]) -> bool:
     """Return whether parameters have a precision that kernels read: any under autocast, else that of the states."""
     wanted = _DTYPES if torch.is_autocast_enabled(states.device.type) else (states.dtype,)
     own = (item for module in modules for item in vars(module)["_parameters"].values() if item is not None)

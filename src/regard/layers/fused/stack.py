@@ -89,8 +89,8 @@ def serves_blocks(blocks: Sequence[nn.Module], states: Float[Tensor, "..."], nor
     """Return whether all of these are computed together."""
     if states.device.type not in choose.DEVICES or states.ndim != 3 or states.size(-1) > TILE:
         return False
-    parts = [part for block in blocks for part in block.children()]
-    if not all(map(partial(_fits, size=states.size(-1)), parts)):
+    size, parts = states.size(-1), [part for block in blocks for part in block.children()]
+    if not all(map(partial(_fits, size=size), parts)) or not (type(norm) is nn.Identity or _is_norm(norm, size)):
         return False
     # attention itself, with scores, positions and normalizers that have parameters, is called as ever
     inside = [item for part in parts for item in part.children() if isinstance(item, _CALLED)]
@@ -101,13 +101,24 @@ def _fits(part: nn.Module, size: int) -> bool:
     """Return whether a part of a block is one that this file knows, of the block's width."""
     match part:
         case Residual():
-            plain = isinstance(part.norm, nn.LayerNorm) and not _drops_features(part.dropout)
-            return plain and part.norm.normalized_shape == (size,) and part.norm.weight is not None
+            return _is_norm(part.norm, size) and not _drops_features(part.dropout)
         case MultiHeadAttention():
-            return part.query.in_features == part.output.out_features == size
+            plain = _are_linear(part.query, part.key, part.value, part.output)
+            return plain and part.query.in_features == part.output.out_features == size
         case FeedForward():
-            return part.size == size and not _drops_features(part.dropout)
+            plain = _are_linear(part.expand, part.contract, *([] if part.gate is None else [part.gate]))
+            return plain and part.size == size and not _drops_features(part.dropout)
     return False
+
+
+def _is_norm(module: nn.Module, size: int) -> bool:
+    """Return whether a module normalizes states of that width, and scales them."""
+    return type(module) is nn.LayerNorm and module.normalized_shape == (size,) and module.weight is not None
+
+
+def _are_linear(*modules: nn.Module) -> bool:
+    """Return whether all are linear maps and nothing more: an adapter around one has its parameters too."""
+    return all(type(module) is nn.Linear for module in modules)
 
 
 def _drops_features(dropout: nn.Module) -> bool:

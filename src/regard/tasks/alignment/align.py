@@ -18,6 +18,7 @@ from regard.data.text.word_spans import Division, compose, divide, token_words, 
 from regard.decoding.forced import force
 from regard.errors import ArgumentError
 from regard.inspection.readings.alignment import (
+    PLAIN,
     Reading,
     Step,
     choose_weights,
@@ -110,6 +111,17 @@ def align(
         if watch is not None:
             watch(len(outcome))
     return [outcome[index] for index in range(len(pairs))]
+
+
+def chosen_reading(translator: Translator, chosen: Reading | None) -> Reading:
+    """Give the reading that settings choose for a translator; None is its own.
+
+    The head that was trained on word links stays, unless a layer, head or step is chosen.
+    """
+    if chosen is None:
+        return translator.reading
+    elsewhere = chosen.layer is not None or chosen.head is not None or chosen.step != PLAIN.step
+    return chosen if elsewhere else replace(chosen, head=translator.reading.head)
 
 
 def describe_cut(count: int, total: int, first: int, *, reach: int) -> str:

@@ -10,7 +10,7 @@ from regard.data.text.word_spans import Division
 from regard.errors import ArgumentError
 from regard.inspection.readings.alignment import PLAIN, Reading
 from regard.inspection.readings.symmetrize import AGREED, Join
-from regard.tasks.alignment.align import align, describe_cut, join_directions, shorten, turned_pairs
+from regard.tasks.alignment.align import align, chosen_reading, describe_cut, join_directions, shorten, turned_pairs
 from regard.tasks.alignment.counted import COUNTING, DIAGONAL, align_counted, align_diagonally, count_words
 from regard.tasks.alignment.model import WordAligner, load_aligner
 from regard.tasks.alignment.reading_choice import (
@@ -88,11 +88,16 @@ class Aligner:
                 "`reverse` must be left out with an aligner, which attends in both directions; received "
                 f"{self.names[1]}."
             )
-        self.readings: list[Reading] = [
-            item.reading if isinstance(item, Translator) else PLAIN for item in self.attending
-        ]
+        self.readings: list[Reading] = []
+        self.read_by(None)
         self.words, self.tally, self.train_on = words, Tally(), list[Pair]()
         self._watch, self._note, self._done = watch, note, 0
+
+    def read_by(self, chosen: Reading | None) -> None:
+        """Read every model as settings choose; see `chosen_reading`."""
+        self.readings = [
+            chosen_reading(item, chosen) if isinstance(item, Translator) else chosen or PLAIN for item in self.attending
+        ]
 
     def choose_by_gold(self, pairs: Sequence[Pair]) -> None:
         """Read each model where its links come nearest to gold ones."""
@@ -122,6 +127,8 @@ class Aligner:
             return
         forward, backward = translators
         for number, choice in enumerate(choose_by_agreement(forward, backward, pairs[:AGREE_ON], words=self.words)):
+            if translators[number].reading != PLAIN:
+                continue
             self.readings[number] = choice.reading
             agreement = f"{1 - choice.scores.error:.1%}".replace("%", " %")
             self._note(f"{self.names[number]}: {choice.reading}, by agreement: {agreement}")

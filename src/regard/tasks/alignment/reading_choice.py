@@ -103,7 +103,7 @@ class ErrorTable(NamedTuple):
 
     choice: Choice
     usual: Reading
-    """Layer and step that are read where nothing chooses."""
+    """Layer, step and head that are read where nothing chooses."""
 
     def rows(self) -> tuple[list[str], list[list[str]]]:
         """Give a heading and a row for each layer and step: the error of the mean over heads, and of each head."""

@@ -15,6 +15,7 @@ from regard.decoding.search import Search
 from regard.errors import ArgumentError
 from regard.evaluation.bleu import score
 from regard.evaluation.scoring import Scoring, suited_scoring
+from regard.inspection.readings.alignment import PLAIN, Reading
 from regard.models.sequence.build import Model
 from regard.models.word_loss import word_loss
 from regard.tasks.translation.encoding import TrainingFiles, encode_pairs, encode_portions, encode_training
@@ -84,7 +85,9 @@ class TranslationJob:
         pairs = self.valid[: self.settings.valid_sentences]
         hypotheses = self.translate(model, [pair.source for pair in pairs])
         figures = score(hypotheses, [pair.target for pair in pairs], self.scoring)
-        samples = make_samples(model, self.tokenizers, pairs[: self.settings.samples], device=self.group.device)
+        reading = Reading(head=GUIDED_HEAD) if self.settings.guided_alignment else PLAIN
+        shown = pairs[: self.settings.samples]
+        samples = make_samples(model, self.tokenizers, shown, reading=reading, device=self.group.device)
         return Validated(loss=loss, figures={"bleu": figures.bleu, "chrf": figures.chrf}, samples=samples)
 
     def translate(self, model: Model, texts: Sequence[str]) -> list[str]:

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from regard.data.batches.pairs import Examples, make_batch
 from regard.data.corpora.pair import Pair
@@ -14,13 +12,19 @@ from regard.data.text.tokenizer import TokenizerPair
 from regard.decoding.forced import force
 from regard.decoding.greedy import greedy
 from regard.decoding.hypothesis import Hypothesis
+from regard.inspection.readings.alignment import PLAIN, Reading, choose_weights
 from regard.models.sequence.build import Model
 from regard.training.watch import Sample, SampleWeights
 
 
 @torch.no_grad()
 def make_samples(
-    model: Model, tokenizers: TokenizerPair, pairs: Sequence[Pair], *, device: torch.device | str = "cpu"
+    model: Model,
+    tokenizers: TokenizerPair,
+    pairs: Sequence[Pair],
+    *,
+    reading: Reading = PLAIN,
+    device: torch.device | str = "cpu",
 ) -> tuple[Sample, ...]:
     """Translate the sources of `pairs` greedily, keeping the attention; and that of the references, forced."""
     if not pairs:
@@ -44,7 +48,7 @@ def make_samples(
             tokenizers.target.decode(item.tokens),
             pair.target,
             name_weights(tokenizers, [*source[number].tolist(), END], item),
-            align_reference(tokenizers, [*source[number].tolist(), END], forced[number]),
+            align_reference(tokenizers, [*source[number].tolist(), END], forced[number], reading),
         )
         for number, (pair, item) in enumerate(zip(pairs, result, strict=True))
     )
@@ -52,24 +56,17 @@ def make_samples(
 
 def name_weights(tokenizers: TokenizerPair, source: Sequence[int], hypothesis: Hypothesis) -> SampleWeights | None:
     """Name the tokens, and take the mean over the heads of the last layer."""
-    return _named(tokenizers, source, hypothesis, layer=-1)
-
-
-def align_reference(tokenizers: TokenizerPair, source: Sequence[int], hypothesis: Hypothesis) -> SampleWeights | None:
-    """Name the tokens of a reference, and take the mean over the heads of the layer that alignments are read from.
-
-    Reference: Garg et al. (2019), section 4.2, arXiv:1909.02074 (the last layer but one).
-    """
     layers = 1 if hypothesis.weights is None else hypothesis.weights.size(0)
-    return _named(tokenizers, source, hypothesis, layer=max(layers - 2, 0))
+    return align_reference(tokenizers, source, hypothesis, Reading(layer=layers - 1))
 
 
-def _named(
-    tokenizers: TokenizerPair, source: Sequence[int], hypothesis: Hypothesis, *, layer: int
+def align_reference(
+    tokenizers: TokenizerPair, source: Sequence[int], hypothesis: Hypothesis, reading: Reading
 ) -> SampleWeights | None:
+    """Name the tokens of a reference, and take the weights that alignments are read from."""
     if hypothesis.weights is None:
         return None
-    weights: Float[Tensor, "target source"] = hypothesis.weights[layer].float().mean(0)
+    weights = choose_weights(hypothesis.weights.float(), reading)
     return SampleWeights(
         tuple(tokenizers.source.pieces(source)),
         tuple(tokenizers.target.pieces(hypothesis.tokens)),
