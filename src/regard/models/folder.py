@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
+from jaxtyping import Shaped
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors import numpy as arrays_file
@@ -198,6 +199,14 @@ def fill(model: nn.Module, path: Path) -> None:
             # A copy, since the file's memory is aligned otherwise, for which products may round otherwise.
             tensor.data = _read(file, name)
     check_finite(own, path)
+
+
+def read_tensors(path: Path) -> dict[str, Shaped[Tensor, "..."]]:
+    """Read all tensors of a file; matrices of int8 are written out in float32."""
+    with open_tensors(path) as file:
+        names = list(file.keys())
+        scales = {name + _SCALE for name in names if file.get_slice(name).get_dtype() == "I8"}
+        return {name: _read(file, name) for name in names if name not in scales}
 
 
 def _read(file: Any, name: str) -> Tensor:

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from torch import Tensor, nn
+from torch import nn
 
 from regard.config.read import check_tables, current_names, merge, read_any_version
 from regard.config.show import differences, to_table
 from regard.errors import ArgumentError
 from regard.files import flush, remove
-from regard.models.folder import CONFIG, PARAMETERS, check_finite, open_tensors, read_table, saved_tensors
+from regard.models.folder import CONFIG, PARAMETERS, check_finite, read_table, read_tensors, saved_tensors
 from regard.tasks.model_folder import check_kind, find_model
 from regard.tasks.task import TASKS
 from regard.training.parameters import load_tensors
@@ -62,12 +62,11 @@ def find_start(config: Any, task: str, run: Run) -> Path | None:
 def fill_from(model: nn.Module, folder: Path, *, leaving: frozenset[str] = frozenset()) -> None:
     """Put the parameters of a model folder in place of the model's own, but for those of the names `leaving`."""
     current = saved_tensors(model)
-    with open_tensors(folder / PARAMETERS) as file:
-        tensors: dict[str, Tensor] = {
-            name: file.get_tensor(name).to(current[name].dtype) if name in current else file.get_tensor(name)
-            for name in file.keys()  # noqa: SIM118 (not a mapping)
-            if name not in leaving
-        }
+    tensors = {
+        name: item.to(current[name].dtype) if name in current else item
+        for name, item in read_tensors(folder / PARAMETERS).items()
+        if name not in leaving
+    }
     check_finite(tensors, folder / PARAMETERS)
     load_tensors(model, tensors | {name: current[name].detach() for name in leaving})
 

@@ -187,6 +187,9 @@ def test_a_guided_run_is_read_from_its_head(tmp_path):
     assert error_table(guided, PAIRS[:4]).usual == Reading(layer=0, head=0)
     compress(tmp_path / "run", tmp_path / "small")
     assert regard.load(tmp_path / "small").reading == Reading(head=0)
+    tuned = {"train": {"steps": 1, "validate_every": 1}}
+    regard.train("translate", data="builtin:es-en", start=tmp_path / "small", out=tmp_path / "tuned", settings=tuned)
+    assert regard.load(tmp_path / "tuned").reading == Reading(head=0), "int8, without links: the head is still there"
     assert regard.load([tmp_path / "run", tmp_path / "small"]).reading == Reading(), "heads of two models differ"
 
 

@@ -20,7 +20,7 @@ from regard.data.untrained import Untrained
 from regard.errors import with_article
 from regard.evaluation.bleu import bleu_signature, score
 from regard.evaluation.scoring import Scoring
-from regard.models.folder import save_model
+from regard.models.folder import read_config, save_model
 from regard.models.initialize import start_from_counts
 from regard.models.sequence.build import Model, TranslationModel, build_model, count_parameters
 from regard.models.statistical.counts import count_translator
@@ -62,7 +62,9 @@ def train_translator(config: Config, corpus: Corpus, run: Run, *, count: Count |
         fitted = _train(config, config.model, corpus, tokenizers, run, count, start)
     if not run.group.leads:
         return Trained(run.folder, {}, signature)
-    run.put_model(partial(_save, config, fitted.model, tokenizers, lambda: fitted.untrained))
+    run.put_model(
+        partial(_save, config, fitted.model, tokenizers, lambda: fitted.untrained, _guided_head(config, start))
+    )
     scored = bleu_signature(scoring)
     figures = run.finish(
         lambda: _measure(fitted, corpus, tokenizers, scoring),
@@ -90,20 +92,27 @@ def _save(
     model: TranslationModel,
     tokenizers: TokenizerPair,
     untrained: Callable[[], Untrained],
+    guided_head: int | None,
     folder: Path,
 ) -> None:
     source, target = tokenizers.source.size, tokenizers.target.size
-    guided = config.train.guided_alignment > 0 and isinstance(config.model, TransformerSpec)
     save_model(
         model,
         config.model,
         folder,
         source_vocabulary=source,
         target_vocabulary=target,
-        guided_head=GUIDED_HEAD if guided else None,
+        guided_head=guided_head,
     )
     tokenizers.save(folder)
     untrained().save(folder)
+
+
+def _guided_head(config: Config, start: Path | None) -> int | None:
+    """Give the head that learns word links, or that had learned them in the model which the run starts from."""
+    if config.train.guided_alignment and isinstance(config.model, TransformerSpec):
+        return GUIDED_HEAD
+    return None if start is None else read_config(start).guided_head
 
 
 class _Fitted(NamedTuple):
@@ -138,7 +147,8 @@ def _train(
         here = job.untrained(corpus.train)
         return Untrained.common([here, Untrained.load(start, tokenizers)]) if start is not None else here
 
-    state = run.train(model, job, config.train, save=partial(_save, config, model, tokenizers, cache(untrained)))
+    save = partial(_save, config, model, tokenizers, cache(untrained), _guided_head(config, start))
+    state = run.train(model, job, config.train, save=save)
     spent = {"parameters": count_parameters(model), "steps": state.step, "tokens": state.tokens}
     return _Fitted(model, spent | {"seconds": state.seconds}, untrained(), job)
 
