@@ -33,12 +33,13 @@ def influences(translator: object, outputs: Sequence[Translation]) -> list[Float
     where $\bar\alpha$ are the weights that links are read from and $x_{\setminus j}$ is the source without word $j$.
     Attention alone finds the right word for 87 % of the words of the built-in corpus, both together for 95 %. Models
     without attention, long sentences and other engines have one of the two parts; where there is neither, words come
-    from those as far along the sentence. An output without words has None.
+    from those as far along the sentence. Of a model with a head that was trained on word links, that head alone counts.
+    An output without words has None.
 
     Reference: Li, Monroe and Jurafsky (2016), equation 2, arXiv:1612.08220 (leaving out).
     """
     dropped: list[Tensor | None] = [None] * len(outputs)
-    if isinstance(translator, Translator):
+    if isinstance(translator, Translator) and translator.reading.head is None:
         dropped = leave_out_words(translator, outputs)
     return [_join(output, drop) for output, drop in zip(outputs, dropped, strict=True)]
 
