@@ -11,16 +11,16 @@ from regard.layers.fused.operations import project_rows
 
 
 def project(
-    states: Float[Tensor, "batch length size"], linears: Sequence[nn.Linear]
+    states: Float[Tensor, "batch length size"], maps: Sequence[nn.Module]
 ) -> list[Float[Tensor, "batch length _"]]:
     """Give what each map makes of the states.
 
     >>> [item.shape[-1] for item in project(torch.zeros(1, 2, 4), [nn.Linear(4, 3), nn.Linear(4, 5)])]
     [3, 5]
     """
-    same = all(linear.in_features == states.size(-1) for linear in linears)
-    if not same or not serves(states, linears):
-        return [linear(states) for linear in linears]
+    linears = [item for item in maps if type(item) is nn.Linear and item.in_features == states.size(-1)]
+    if len(linears) < len(maps) or not serves(states, linears):
+        return [item(states) for item in maps]
     dtype = product_dtype(states)
     weight = packed([linear.weight for linear in linears]).to(dtype)
     bias = packed_bias(linears)
