@@ -294,9 +294,10 @@ def together(jobs: Mapping[str, Sequence[str]], work: Path) -> None:
 
 WEAK = (
     "It has learned from short everyday sentences, six words in the mean. It is bad at long ones, at technical and "
-    "legal words, poetry and dialect: what it outputs then is fluent and may be wrong. Numbers mostly come through; "
-    "dates, titles such as señor or Mr. and rare names often do not. Of a word with several senses it takes the usual "
-    "one. Nothing was filtered from the data. Do not rely on it where a wrong word does harm."
+    "legal words, poetry and dialect, at single words, titles and cells of tables, and at text in capitals: what it "
+    "outputs then is fluent and may be wrong. Give it one sentence a line: of several it may lose some. Numbers mostly "
+    "come through; dates, titles such as señor or Mr. and rare names often do not. Of a word with several senses it "
+    "takes the usual one. Nothing was filtered from the data. Do not rely on it where a wrong word does harm."
 )
 
 

@@ -39,7 +39,7 @@ WITH_COMMANDS = [page for page in PAGES if commands_of(page)]
 QUICK = ("docs/start.md", "docs/howto/train-a-translator.md")
 #: What only its own tests run: it needs a network, several processes, files that are not ours, or minutes.
 ELSEWHERE = re.compile(
-    r"hf:|regard push|torchrun|--engine ray|recipes/|regard demo|--all --quick|regard bench| … |--develop"
+    r"hf:|regard push|torchrun|--engine ray|recipes/|regard demo|--all --quick|regard bench| … |--develop|bert-base"
 )
 FINDS = re.compile(r"course check|regard doctor")
 """What ends in 1 where there are findings: no exercise is answered yet, and no model has learned."""

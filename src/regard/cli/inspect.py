@@ -60,7 +60,10 @@ def inspect(
     target: Annotated[str | None, typer.Option(help="The output it is forced to give; else it decodes one.")] = None,
     layer: Annotated[str | None, typer.Option(help="The layer shown, by name or pattern; --json lists them.")] = None,
     head: Annotated[
-        int | None, typer.Option(help="The head shown, from 0; else all, in the terminal their mean.")
+        int | None,
+        typer.Option(
+            help="The head shown, from 0; else all, in the terminal their mean, or one trained on word links."
+        ),
     ] = None,
     words: Annotated[bool, typer.Option("--words", help="Show words where the model has parts of them.")] = False,
     out: Annotated[

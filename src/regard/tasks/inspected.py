@@ -69,6 +69,7 @@ def inspect_translator(
         tokens=tokens,
         trace=trace,
         layer=main_layer(crossing, trace.layers),
+        head=translator.reading.head,
         target=result.text,
         target_tokens=spelled,
         model=str(translator),

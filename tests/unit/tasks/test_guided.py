@@ -184,6 +184,9 @@ def test_a_guided_run_is_read_from_its_head(tmp_path):
     ):
         aligner.read_by(Reading(**settings))
         assert [item.head for item in aligner.readings] == [expected, settings.get("head")]
+    inspected = guided.inspect(pair.source, target=pair.target)
+    torch.testing.assert_close(inspected.map().values, inspected.map(head=0).values)
+    assert not torch.equal(inspected.map().values, inspected.map(inspected.layer).values), "a layer by name: the mean"
     assert error_table(guided, PAIRS[:4]).usual == Reading(layer=0, head=0)
     compress(tmp_path / "run", tmp_path / "small")
     assert regard.load(tmp_path / "small").reading == Reading(head=0)

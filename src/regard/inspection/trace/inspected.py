@@ -38,6 +38,9 @@ class Inspection:
     """For each layer, the tokens that attend and those attended to, from which words are made."""
     layer: str
     """The layer that is shown where none is named."""
+    head: int | None = None
+    """The head of it that is shown where neither is named, such as one that was trained on word links; None: the mean
+    over all."""
     target: str | None = None
     """What the model output, or was forced to."""
     target_tokens: tuple[str, ...] = ()
@@ -66,7 +69,7 @@ class Inspection:
 
     def map(self, layer: str | None = None, *, head: int | None = None) -> Map:
         """Give the weights of one head, or the mean over heads, with their words."""
-        return weights_of(self.call(layer), head=head)
+        return weights_of(self.call(layer), head=self._shown_head(layer, head))
 
     def words(self, layer: str | None = None, *, head: int | None = None) -> Map:
         """Give the same by words: sums over the tokens of a word that is attended to, means over one that attends."""
@@ -74,7 +77,10 @@ class Inspection:
         query_spelling, key_spelling = self.spellings[call.layer]
         query = query_spelling.words()
         key = query if key_spelling is query_spelling else key_spelling.words()
-        return merge_words(weights_of(call, head=head), query=query, key=key)
+        return merge_words(weights_of(call, head=self._shown_head(layer, head)), query=query, key=key)
+
+    def _shown_head(self, layer: str | None, head: int | None) -> int | None:
+        return self.head if layer is None and head is None else head
 
     def figure(self, layer: str | None = None, *, head: int | None = None) -> "Picture":
         """Draw a map of each head of a layer, or of one."""

@@ -24,6 +24,7 @@ from regard.models.folder import read_config, save_model
 from regard.models.initialize import start_from_counts
 from regard.models.sequence.build import Model, TranslationModel, build_model, count_parameters
 from regard.models.statistical.counts import count_translator
+from regard.pretrained.shipped import read_model, shipped_folder
 from regard.tasks.card import TRANSLATE, Card, write_card
 from regard.tasks.page import Report
 from regard.tasks.start import fill_from, find_start
@@ -253,7 +254,7 @@ def _card(config: Config, corpus: Corpus, run: Run, figures: dict[str, float], s
     card = Card(
         title=f"Translator trained on {config.data.name}",
         summary=_summary(config, figures),
-        data=_data(config, corpus),
+        data=_data(config, corpus) + _origin(config),
         license=config.data.license,
         figures=_describe_figures(figures, scored),
         command=run.command,
@@ -264,6 +265,15 @@ def _card(config: Config, corpus: Corpus, run: Run, figures: dict[str, float], s
         languages=config.data.named_languages,
     )
     return write_card(card)
+
+
+def _origin(config: Config) -> str:
+    """Name the model that a run started from, and whom that owes its data to where it came with the package."""
+    if not config.train.start:
+        return ""
+    folder = shipped_folder(config.train.start)
+    credit = "" if folder is None else f" {read_model(folder).credit}"
+    return f" It started from the parameters of {config.train.start}.{credit}"
 
 
 def _summary(config: Config, figures: dict[str, float]) -> str:
