@@ -62,8 +62,8 @@ def small(task: str, preset: str | None, data: str = "") -> dict[str, object]:
 def commands_of(page: str) -> list[str]:
     """Give the commands of a page's blocks, without what they print and what stands behind #.
 
-    >>> commands_of("README.md")[1]
-    'regard demo'
+    >>> "regard demo" in commands_of("README.md")
+    True
     """
     found = []
     for block in find_blocks(read(page)):
