@@ -225,7 +225,10 @@ def train(work: Path, minutes: float, *, teachers: bool, settings: Sequence[str]
     if teachers:
         for direction in DIRECTIONS:
             jobs[f"teacher-{direction}"] = [*training("teacher", direction, work, TEACHING * minutes), *sets(settings)]
-        together(jobs, work)
+    together(jobs, work)
+    if "links" in jobs:
+        (work / "runs" / "links.log").replace(work / "links.es-en")
+    if teachers:
         asked = {"more.es": "es-en", "more.en": "en-es", "alone.en": "en-es"}
         translations = {
             f"translate-{name}": [
@@ -236,10 +239,6 @@ def train(work: Path, minutes: float, *, teachers: bool, settings: Sequence[str]
             if not (work / f"{name}.translated").is_file() and lines(work / name)
         }
         together(translations, work)
-    else:
-        together(jobs, work)
-    if (work / "runs" / "links.log").is_file() and not (work / "links.es-en").is_file():
-        (work / "runs" / "links.log").replace(work / "links.es-en")
     assemble(work, teachers=teachers)
     left = minutes * (1 - TEACHING if teachers else 1)
     together(
