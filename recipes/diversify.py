@@ -1,38 +1,155 @@
-"""Join a corpus with translations of it by models of both directions.
+"""Data diversification: models of both directions translate the training text, and others learn from all of it.
 
-Reference: data diversification, Nguyen et al. (2020), arXiv:1911.01986.
+    python recipes/diversify.py recipes/multi30k-en-de.toml runs/diverse
 
-    regard train recipes/multi30k-en-de.toml                           # models of one direction, two seeds
-    regard train recipes/multi30k-en-de.toml --out runs/backward …     # and of the other, each file exchanged
-    regard translate runs/multi30k-en-de --input train.en --output forward.de
-    regard translate runs/backward --input train.de --output backward.en
-    python recipes/diversify.py train.en train.de out/train.en out/train.de --forward forward.de --backward backward.en
+Trains models of the recipe forward and backward, translates the training text by each, joins that with the text, and
+trains models of the recipe on all of it, every stage at once; these then see the text alone once more, at a low rate.
+Every target gets more sources, every source more targets; each pair is kept once. What is finished is not done again.
 
-Every target of the corpus gets more sources, every source more targets; each pair is kept once.
+Reference: Nguyen et al. (2020), arXiv:1911.01986.
 """
 
 import argparse
+import json
 import lzma
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from jobs import run_at_once, sets
+
+SIDES = ("source", "target")
+PARTS = ("", "valid_", "test_")
+LONGER = 2
+"""Steps of a run on all pairs, for each step of the recipe."""
+FINISH = ("train.schedule.rate=0.0003", "train.schedule.warm_up=50", "train.ema=0.99")
+"""Settings of the last stage, which begins where the one before has ended."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("source", "target", "source_out", "target_out"):
-        parser.add_argument(name, type=Path)
-    parser.add_argument("--forward", type=Path, nargs="*", default=[], help="translations of the source file")
-    parser.add_argument("--backward", type=Path, nargs="*", default=[], help="translations of the target file")
+    parser.add_argument("recipe", type=Path, help="of a translator")
+    parser.add_argument("out", type=Path, help="the folder of all runs")
+    parser.add_argument("--forward", type=int, default=3, help="models that translate the sources")
+    parser.add_argument("--backward", type=int, default=2, help="models that translate the targets")
+    parser.add_argument("--models", type=int, default=3, help="models of the last stages")
+    parser.add_argument(
+        "--minutes", type=float, nargs=3, default=(2.6, 4.0, 0.3), metavar=("FIRST", "ALL", "FINISH"), help="each run's"
+    )
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of all runs")
     options = parser.parse_args()
-    source, target = lines(options.source), lines(options.target)
-    sides = [(source, target), *((source, lines(path)) for path in options.forward)]
-    sides += [(lines(path), target) for path in options.backward]
+    recipe, out = options.recipe, options.out
+    table = tomllib.loads(recipe.read_text(encoding="utf-8"))
+    data = table["data"]
+    first, everything, finish = options.minutes
+    translate_text(recipe, out, data, options, minutes=first)
+    join(data, out)
+    names = [f"{number}" for number in range(1, options.models + 1)]
+    joined = {side: str(out / f"all.{side}") for side in SIDES}
+    longer = [f"train.steps={LONGER * table['train']['steps']}", *options.set]
+    run_at_once(
+        {
+            f"all-{name}": train(recipe, out / f"all-{name}", {**data, **joined}, name, everything, longer)
+            for name in names
+            if not is_finished(out / f"all-{name}")
+        },
+        out,
+    )
+    run_at_once(
+        {
+            f"last-{name}": [
+                *("train", "--from", str(out / f"all-{name}"), "--out", str(out / f"last-{name}")),
+                *chosen(data, name, finish, [*flat("train", table["train"]), *FINISH, *options.set]),
+            ]
+            for name in names
+            if not is_finished(out / f"last-{name}")
+        },
+        out,
+    )
+    for run in sorted(path for path in out.iterdir() if is_finished(path)):
+        print(f"{run.name}: {figures(run)}")
+
+
+def translate_text(
+    recipe: Path, out: Path, data: Mapping[str, str], options: argparse.Namespace, *, minutes: float
+) -> None:
+    """Train the models of the first stage, and let each translate its side of the training text."""
+    turned = {**data, **{f"{part}{a}": data[f"{part}{b}"] for part in PARTS for a, b in (SIDES, SIDES[::-1])}}
+    models = {f"forward-{number}": (data, number) for number in range(1, options.forward + 1)}
+    models |= {f"backward-{number}": (turned, number) for number in range(1, options.backward + 1)}
+    run_at_once(
+        {
+            name: train(recipe, out / name, files, number, minutes, options.set)
+            for name, (files, number) in models.items()
+            if not is_finished(out / name)
+        },
+        out,
+    )
+    for name, (files, _) in models.items():
+        write_lines(out / f"{name}.input", lines(Path(files["source"])))
+    asked = {
+        f"{name}.output": ["translate", str(out / name), *files_of(out / name)]
+        for name in models
+        if not (out / f"{name}.output").is_file()
+    }
+    run_at_once(asked, out)
+
+
+def files_of(run: Path) -> list[str]:
+    """Give what a model translates, and where that goes."""
+    return ["--input", f"{run}.input", "--output", f"{run}.output"]
+
+
+def train(
+    recipe: Path, out: Path, data: Mapping[str, str], seed: int | str, minutes: float, settings: Sequence[str]
+) -> list[str]:
+    """Give the command of a run of the recipe on these files."""
+    return ["train", str(recipe), "--out", str(out), *chosen(data, seed, minutes, settings)]
+
+
+def chosen(data: Mapping[str, str], seed: int | str, minutes: float, settings: Sequence[str]) -> list[str]:
+    """Give files, settings, seed and minutes as flags."""
+    files = [f"data.{part}{side}={data[f'{part}{side}']}" for part in PARTS for side in SIDES]
+    return sets([*files, *settings, f"train.seed={seed}", f"train.minutes={minutes:g}"])
+
+
+def flat(name: str, table: Mapping[str, object]) -> list[str]:
+    """Give the settings of a table one by one.
+
+    >>> flat("train", {"steps": 5, "schedule": {"kind": "linear"}})
+    ['train.steps=5', 'train.schedule.kind=linear']
+    """
+    parts = [
+        flat(f"{name}.{key}", value) if isinstance(value, dict) else [f"{name}.{key}={value}"]
+        for key, value in table.items()
+    ]
+    return [item for part in parts for item in part]
+
+
+def join(data: Mapping[str, str], out: Path) -> None:
+    """Write all pairs: the text, its sources with forward outputs, and backward outputs with its targets."""
+    source, target = (lines(Path(data[side])) for side in SIDES)
+    sides = [(source, target)]
+    sides += [(source, lines(path)) for path in sorted(out.glob("forward-*.output"))]
+    sides += [(lines(path), target) for path in sorted(out.glob("backward-*.output"))]
     pairs = dict.fromkeys(
         pair for side in sides for pair in zip(*side, strict=True) if all(text.strip() for text in pair)
     )
-    for number, path in enumerate((options.source_out, options.target_out)):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(f"{pair[number]}\n" for pair in pairs), encoding="utf-8")
-    print(f"{len(pairs):,} pairs of {len(source):,}")
+    for number, side in enumerate(SIDES):
+        write_lines(out / f"all.{side}", [pair[number] for pair in pairs])
+    print(f"{len(pairs):,} pairs of {len(source):,}", flush=True)
+
+
+def is_finished(run: Path) -> bool:
+    """Return whether a run has come to its end."""
+    return (run / "model" / "figures.json").is_file()
+
+
+def figures(run: Path) -> str:
+    """Give what a run has measured."""
+    table = json.loads((run / "model" / "figures.json").read_text(encoding="utf-8"))
+    shown = ("steps", "valid_bleu", "test_bleu", "test_chrf")
+    return ", ".join(f"{name} {table[name]:.6g}" for name in shown if name in table)
 
 
 def lines(path: Path) -> list[str]:
@@ -41,6 +158,12 @@ def lines(path: Path) -> list[str]:
         return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     with lzma.open(path.with_name(f"{path.name}.xz"), "rt", encoding="utf-8") as packed:
         return packed.read().removesuffix("\n").split("\n")
+
+
+def write_lines(path: Path, texts: Sequence[str]) -> None:
+    """Write lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
 
 
 if __name__ == "__main__":

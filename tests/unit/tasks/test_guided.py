@@ -124,6 +124,19 @@ def test_streamed_pairs_have_the_same_links(tmp_path, settings):
             )
 
 
+def test_pairs_without_links_have_the_same_tokens_and_no_links():
+    mixed = [pair if index % 2 else Pair(source=pair.source, target=pair.target) for index, pair in enumerate(PAIRS)]
+    made, whole = (encode_training(pairs, BPE, GUIDED, files=None, group=CPU) for pairs in (mixed, PAIRS))
+    for name in ("source", "target"):
+        np.testing.assert_array_equal(getattr(made, name).values, getattr(whole, name).values)
+    size = {"target": int(made.target.lengths.max()), "source": int(made.source.lengths.max())}
+    indices = np.arange(len(PAIRS))
+    linked, all_linked = made.links.matrix(indices, **size), whole.links.matrix(indices, **size)
+    np.testing.assert_array_equal(linked[1::2], all_linked[1::2])
+    assert not linked[::2].any()
+    assert all_linked[::2].any(axis=(1, 2)).all()
+
+
 def test_links_of_words_become_links_of_tokens():
     pair = Pair(source="ab c", target="x yz", links=(Link(0, 1, True), Link(1, 1, False), Link(1, 0, False)))
     characters = train_tokenizers(

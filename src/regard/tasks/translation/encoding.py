@@ -11,6 +11,9 @@ from pathlib import Path
 from threading import Thread
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from regard.data.batches.pairs import Examples
 from regard.data.batches.ragged import Ragged
 from regard.data.batches.word_links import WordLinks, kept_links
@@ -18,7 +21,7 @@ from regard.data.corpora.pair import Pair
 from regard.data.corpora.streamed import Pairs, StreamedPairs
 from regard.data.corpora.token_files import TokenFiles
 from regard.data.text.bpe_dropout import BpeDropout
-from regard.data.text.tokenizer import TokenizerPair
+from regard.data.text.tokenizer import Tokenizer, TokenizerPair
 from regard.errors import ArgumentError
 from regard.training.group import Group
 
@@ -95,11 +98,14 @@ _Encode = Callable[[Sequence[Pair], int, int], Examples]
 def _plain(tokenizers: TokenizerPair, settings: EncodingSettings) -> _Encode:
     def encode(pairs: Sequence[Pair], epoch: int, first: int) -> Examples:
         del epoch, first
+        plain = encode_pairs(pairs, tokenizers)
         if not settings.guided_alignment:
-            return encode_pairs(pairs, tokenizers)
-        source, target = _texts(pairs)
-        words = tokenizers.source.encode_with_words(source), tokenizers.target.encode_with_words(target)
-        return _with_links(_links(pairs), *words)
+            return plain
+        links = _links(pairs)
+        texts, linked = _texts(pairs), np.flatnonzero(links.lengths)
+        source = plain.source, _words_of_tokens(tokenizers.source, texts[0], plain.source, linked)
+        target = plain.target, _words_of_tokens(tokenizers.target, texts[1], plain.target, linked)
+        return _with_links(links, source, target)
 
     return encode
 
@@ -176,6 +182,14 @@ def _texts(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
 
 def _links(pairs: Sequence[Pair]) -> Ragged:
     return Ragged.from_lists(kept_links(pair) for pair in pairs)
+
+
+def _words_of_tokens(tokenizer: Tokenizer, texts: Sequence[str], tokens: Ragged, linked: NDArray[np.int64]) -> Ragged:
+    """Give for each token the position of its word; 0 in texts without links, whose words nothing asks for."""
+    words = np.zeros_like(tokens.values)
+    for index in linked.tolist():
+        words[tokens.offsets[index] : tokens.offsets[index + 1]] = tokenizer.encode(texts[index]).words
+    return Ragged(values=words, offsets=tokens.offsets)
 
 
 def _with_links(

@@ -1,0 +1,35 @@
+"""Commands of regard run at once, as the stages of a recipe need them."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+
+def run_at_once(jobs: Mapping[str, Sequence[str]], folder: Path) -> None:
+    """Run commands of regard at once, each with its own log in a folder, and stop at the first that fails."""
+    folder.mkdir(parents=True, exist_ok=True)
+    running = {}
+    for name, command in jobs.items():
+        log = (folder / f"{name}.log").open("w", encoding="utf-8")
+        words = [sys.executable, "-m", "regard", *command]
+        running[name] = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        print(f"{name}: see {log.name}", flush=True)
+    try:
+        working = True
+        while working:
+            working = any(process.poll() is None for process in running.values())
+            for name, process in running.items():
+                if process.poll():
+                    text = (folder / f"{name}.log").read_text(encoding="utf-8")
+                    raise SystemExit(f"{name} failed: {text[-500:]}")
+            time.sleep(0.2)
+    finally:
+        for process in running.values():
+            process.terminate()
+
+
+def sets(assignments: Sequence[str]) -> list[str]:
+    """Write settings as flags."""
+    return [word for item in assignments for word in ("--set", item)]

@@ -1,0 +1,1 @@
+"""What recipes/translator.py is made of: files, names, numbers, phrases, copies; training, assembling, checking."""

@@ -1,0 +1,363 @@
+"""Phrases of our own with dates, hours, amounts, names and titles, Spanish and English: what Tatoeba's pairs lack.
+
+A frame is a pair of sentences with slots; `draw_phrases` fills them:
+
+    {D} {d} {M} {m} {y}    14 de marzo de 1987, 14 de marzo, marzo de 1987, marzo, 1987; {y2} a later year
+    {w} {ws}               lunes and Monday, lunes and Mondays (sábados)
+    {t} {o} {T}            las tres y media, Son las tres y media and half past three; 15:30
+    {n} {N} {x} {e} {q} {k}  count, thousands, decimals, price, amount, digits as of a telephone
+    {s} {g} {h} {v}        spelled out, before masculine and feminine nouns; hundreds; century
+    {p} {f} {l} {c} {C}    man, woman, family name, city, country
+
+A digit behind a slot (d2) draws once more.
+"""
+
+import random
+import re
+from collections.abc import Iterator
+
+from regard.data.corpora.pair import Pair
+from translator_parts.names import Names, draw_first, draw_place, draw_surname, with_right_and
+from translator_parts.numbers import MONTHS, WEEKDAYS, ordinal, roman, spell_en, spell_es, write_number
+
+DATES = """
+Nací el {D}. | I was born on {D}.
+{p} nació el {D}. | {p} was born on {D}.
+{f} {l} nació en {c} el {D}. | {f} {l} was born in {c} on {D}.
+Nació el {D} en {c}. | He was born on {D}, in {c}.
+Ella nació el {D}. | She was born on {D}.
+Mi padre nació el {d}. | My father was born on {d}.
+Mi hija nació en {M}. | My daughter was born in {M}.
+¿Naciste en {y}? | Were you born in {y}?
+{p} murió el {D}. | {p} died on {D}.
+El escritor murió en {c} el {D}. | The writer died in {c} on {D}.
+Mi abuela murió en {M}. | My grandmother died in {M}.
+Él murió en {y} a los {n} años. | He died in {y} at the age of {n}.
+La reunión es el {d}. | The meeting is on {d}.
+La reunión será el {w} {d}. | The meeting will be on {w}, {d}.
+La próxima reunión es el {w} a {t}. | The next meeting is on {w} at {t}.
+La boda fue el {D} en {c}. | The wedding was on {D}, in {c}.
+Nos casamos el {D}. | We got married on {D}.
+{p} y {f} se casaron en {M}. | {p} and {f} got married in {M}.
+La tienda abre el {d}. | The store opens on {d}.
+El museo está cerrado desde el {d} hasta el {d2}. | The museum is closed from {d} to {d2}.
+Estaremos en {c} del {d} al {d2}. | We will be in {c} from {d} to {d2}.
+Vivo aquí desde {M}. | I have lived here since {M}.
+Trabajo en esta empresa desde el {D}. | I have worked for this company since {D}.
+No la he visto desde el {d}. | I haven't seen her since {d}.
+Desde {y} {p} vive en {c}. | Since {y}, {p} has lived in {c}.
+Tienes hasta el {d} para pagar. | You have until {d} to pay.
+La oferta es válida hasta el {D}. | The offer is valid until {D}.
+El pasaporte vence el {D}. | The passport expires on {D}.
+El contrato se firmó el {D}. | The contract was signed on {D}.
+La guerra terminó en {y}. | The war ended in {y}.
+La guerra duró de {y} a {y2}. | The war lasted from {y} to {y2}.
+{p} vivió en {C} de {y} a {y2}. | {p} lived in {C} from {y} to {y2}.
+El edificio fue construido en {y}. | The building was built in {y}.
+La empresa se fundó en {y}. | The company was founded in {y}.
+La universidad fue fundada el {D}. | The university was founded on {D}.
+La carta lleva fecha del {D}. | The letter is dated {D}.
+Hoy es {d}. | Today is {d}.
+Hoy es {w}, {D}. | Today is {w}, {D}.
+Mañana es {w}. | Tomorrow is {w}.
+Ayer fue {d}. | Yesterday was {d}.
+Mi cumpleaños es el {d}. | My birthday is on {d}.
+¿Qué hiciste el {d}? | What did you do on {d}?
+¿Dónde estabas el {D}? | Where were you on {D}?
+¿Puedes venir el {w} {d}? | Can you come on {w}, {d}?
+Llegamos a {c} el {D}. | We arrived in {c} on {D}.
+El tren sale el {w} a {t}. | The train leaves on {w} at {t}.
+El vuelo sale el {d} a las {T}. | The flight leaves on {d} at {T}.
+La exposición se inauguró el {D}. | The exhibition opened on {D}.
+El examen es el {w} {d}. | The exam is on {w}, {d}.
+Recibí tu carta el {d}. | I received your letter on {d}.
+El curso empieza el {d} y termina el {d2}. | The course starts on {d} and ends on {d2}.
+Antes del {d} no puedo. | I can't before {d}.
+Después del {d} estaré en {c}. | After {d}, I will be in {c}.
+El plazo termina el {w} {d}. | The deadline is {w}, {d}.
+Era un {w} de {m}. | It was a {w} in {m}.
+Trabajo los {ws}. | I work on {ws}.
+Los {ws} no trabajo. | I don't work on {ws}.
+Nos vemos el {w}. | See you on {w}.
+El {w} pasado fui a {c}. | Last {w}, I went to {c}.
+El próximo {w} iré a {c}. | Next {w}, I will go to {c}.
+En {m} hace mucho viento. | It is very windy in {m}.
+En {M} viajamos a {C}. | In {M}, we traveled to {C}.
+La película se estrenó el {D}. | The movie was released on {D}.
+El accidente ocurrió el {w} {d} a {t}. | The accident happened on {w}, {d}, at {t}.
+Volveré el {d}. | I will be back on {d}.
+Mis vacaciones empiezan el {d}. | My vacation starts on {d}.
+Entre el {d} y el {d2} estaré fuera. | Between {d} and {d2}, I will be away.
+Firmado en {c} el {D}. | Signed in {c} on {D}.
+{c}, {D} | {c}, {D}
+{D} | {D}
+"""
+HOURS = """
+{o}. | It's {o}.
+La clase empieza a {t}. | The class starts at {t}.
+Nos vemos a {t}. | See you at {t}.
+Me levanto a {t}. | I get up at {t}.
+Te llamo a {t}. | I'll call you at {t}.
+Llegué a casa a {t}. | I got home at {t}.
+¿Puedes venir a {t}? | Can you come at {t}?
+La reunión empezó a {t} y terminó a {t2}. | The meeting started at {t} and ended at {t2}.
+El tren llega a las {T}. | The train arrives at {T}.
+La tienda cierra a las {T}. | The store closes at {T}.
+El banco está abierto de {T} a {T2}. | The bank is open from {T} to {T2}.
+El último autobús sale a las {T}. | The last bus leaves at {T}.
+Quedamos el {w} a las {T}. | Let's meet on {w} at {T}.
+"""
+AMOUNTS = """
+Tengo {n} años. | I am {n} years old.
+Mi hermana tiene {s} años. | My sister is {s} years old.
+Mi abuelo cumplió {s} años. | My grandfather turned {s}.
+{f} tiene {n} años y {p} tiene {n2}. | {f} is {n} years old and {p} is {n2}.
+El pueblo tiene {N} habitantes. | The town has {N} inhabitants.
+La ciudad tiene más de {N} habitantes. | The city has more than {N} inhabitants.
+La torre mide {n} metros. | The tower is {n} meters high.
+El río tiene {N} kilómetros de largo. | The river is {N} kilometers long.
+La temperatura es de {x} grados. | The temperature is {x} degrees.
+El paquete pesa {x} kilos. | The package weighs {x} kilos.
+El {n} por ciento de los alumnos aprobó. | {n} percent of the students passed.
+Los precios subieron un {x} %. | Prices rose by {x}%.
+Mi habitación es la {n}. | My room is number {n}.
+Abre el libro por la página {n}. | Open the book to page {n}.
+El autobús {n} va a {c}. | Bus {n} goes to {c}.
+El libro tiene {g} páginas. | The book has {g} pages.
+El total asciende a {q} euros. | The total comes to {q} euros.
+La cuenta es de {q} euros. | The bill is {q} euros.
+Pagué {q} dólares. | I paid {q} dollars.
+El billete cuesta {e} euros. | The ticket costs {e} euros.
+Me debes {n} euros. | You owe me {n} euros.
+{p} gana {N} dólares al año. | {p} earns {N} dollars a year.
+El alquiler sube a {q} euros al mes. | The rent goes up to {q} euros a month.
+El coche costó {N} euros. | The car cost {N} euros.
+Son {e} euros. | That's {e} euros.
+Vendieron la casa por {N} euros. | They sold the house for {N} euros.
+La factura número {k} es de {q} euros. | Invoice number {k} is for {q} euros.
+Mi número es el {k}. | My number is {k}.
+Llámame al {k}. | Call me at {k}.
+El teléfono del hotel es el {k}. | The hotel's phone number is {k}.
+El código es {k}. | The code is {k}.
+{N} | {N}
+{q} euros | {q} euros
+"""
+SPELLED = """
+En la caja hay {s} huevos. | There are {s} eggs in the box.
+Esperamos {s} minutos. | We waited for {s} minutes.
+Faltan {s} días. | There are {s} days left.
+La clase tiene {s} alumnos. | The class has {s} students.
+Hace {h} años había un bosque aquí. | {h} years ago, there was a forest here.
+El árbol tiene {h} años. | The tree is {h} years old.
+La iglesia tiene más de {h} años. | The church is more than {h} years old.
+El libro tiene {g} páginas y {s} dibujos. | The book has {g} pages and {s} drawings.
+La fábrica tiene {h} empleados. | The factory has {h} employees.
+Mi abuela vivió {s} años. | My grandmother lived {s} years.
+Esta iglesia es del siglo {v}. | This church is from the {v} century.
+La ciudad fue fundada en el siglo {v}. | The city was founded in the {v} century.
+El castillo se construyó a finales del siglo {v}. | The castle was built at the end of the {v} century.
+Vivimos en el siglo XXI. | We live in the 21st century.
+Un siglo son cien años. | A century is a hundred years.
+Dos siglos son doscientos años. | Two centuries are two hundred years.
+Medio siglo son cincuenta años. | Half a century is fifty years.
+Una década son diez años. | A decade is ten years.
+Un milenio son mil años. | A millennium is a thousand years.
+Hace un siglo no había coches aquí. | A century ago, there were no cars here.
+Pasaron {s} siglos. | {s} centuries passed.
+"""
+TITLES = """
+El señor {l} vive en {c}. | Mr. {l} lives in {c}.
+El señor {p} {l} es de {C}. | Mr. {p} {l} is from {C}.
+La señora {l} trabaja en {c}. | Mrs. {l} works in {c}.
+¿Está el señor {l}? | Is Mr. {l} here?
+Quisiera hablar con la señora {l}. | I would like to speak with Mrs. {l}.
+Buenos días, señor {l}. | Good morning, Mr. {l}.
+Buenas tardes, señora {l}. | Good afternoon, Mrs. {l}.
+Gracias, doctora {l}. | Thank you, Dr. {l}.
+El doctor {l} no está hoy. | Dr. {l} is not here today.
+La señorita {l} es nuestra profesora. | Miss {l} is our teacher.
+Este es el señor {l}. | This is Mr. {l}.
+Quiero presentarle al señor {l}. | I would like to introduce you to Mr. {l}.
+Esta es la casa del señor {l}. | This is Mr. {l}'s house.
+El coche de la señora {l} es rojo. | Mrs. {l}'s car is red.
+El profesor {l} enseña historia. | Professor {l} teaches history.
+La profesora {l} nació en {C}. | Professor {l} was born in {C}.
+Señor {l}, tiene una llamada. | Mr. {l}, you have a call.
+Señora {l}, pase, por favor. | Mrs. {l}, come in, please.
+El señor y la señora {l} llegaron ayer. | Mr. and Mrs. {l} arrived yesterday.
+La cita con el doctor {l} es el {w} a {t}. | The appointment with Dr. {l} is on {w} at {t}.
+El señor {l} salió temprano de la oficina. | Mr. {l} left the office early.
+Le di las llaves a la señora {l}. | I gave the keys to Mrs. {l}.
+Recibí una carta del señor {l}. | I received a letter from Mr. {l}.
+La doctora {l} está de vacaciones hasta el {d}. | Dr. {l} is on vacation until {d}.
+Estimado señor {l}: | Dear Mr. {l},
+Estimada señora {l}: | Dear Mrs. {l},
+El señor {l} | Mr. {l}
+"""
+NAMES = """
+Me llamo {p} {l}. | My name is {p} {l}.
+Me llamo {f} y soy de {c}. | My name is {f} and I'm from {c}.
+{f} {l} vive en {C}. | {f} {l} lives in {C}.
+¿Conoces a {f} {l}? | Do you know {f} {l}?
+Mi apellido es {l}. | My last name is {l}.
+{p} y {f} viven en {c}. | {p} and {f} live in {c}.
+Viajamos de {c} a {c2}. | We traveled from {c} to {c2}.
+El vuelo de {c} a {c2} dura {n} horas. | The flight from {c} to {c2} takes {n} hours.
+Me gusta {c}. | I like {c}.
+¿Has estado en {C}? | Have you been to {C}?
+{p} es de {C}. | {p} is from {C}.
+El libro es de {p} {l}. | The book is by {p} {l}.
+Estudié en {c} y trabajé en {c2}. | I studied in {c} and worked in {c2}.
+Mi hermano vive en {C}. | My brother lives in {C}.
+{f}, este es {p}. | {f}, this is {p}.
+{c} | {c}
+{C} | {C}
+{p} {l} | {p} {l}
+"""
+GREETINGS = """
+Buenos días. | Good morning.
+Buenos días, ¿cómo estás? | Good morning, how are you?
+Buenas tardes, ¿cómo está usted? | Good afternoon, how are you?
+Hola, ¿qué tal? | Hi, how's it going?
+Hola, {p}, ¿cómo estás? | Hi, {p}, how are you?
+Buenas noches, {f}. | Good night, {f}.
+Muchas gracias por tu ayuda. | Thank you very much for your help.
+De nada. | You're welcome.
+Hasta mañana, {p}. | See you tomorrow, {p}.
+Hasta luego. | See you later.
+Encantado de conocerte. | Nice to meet you.
+¿Cómo te llamas? | What's your name?
+¿De dónde eres? | Where are you from?
+Bien, gracias, ¿y tú? | Fine, thanks, and you?
+Perdón, ¿habla usted inglés? | Excuse me, do you speak English?
+¿Dónde está el baño, por favor? | Where is the bathroom, please?
+"""
+FRAMES = DATES + HOURS + AMOUNTS + SPELLED + TITLES + NAMES + GREETINGS
+SLOT = re.compile(r"\{(\w+)\}")
+
+
+def read_frames(text: str) -> list[tuple[str, str]]:
+    """Give the two sides of each line."""
+    return [(es, en) for es, en in (line.split(" | ") for line in text.split("\n") if line)]
+
+
+def draw_phrases(frames: str, each: int, names: Names, chance: random.Random) -> Iterator[Pair]:
+    """Fill every frame as often as `each` says; one without slots once."""
+    for es, en in read_frames(frames):
+        for _ in range(each if SLOT.search(es) else 1):
+            yield fill(es, en, names, chance)[0]
+
+
+def fill(es: str, en: str, names: Names, chance: random.Random) -> tuple[Pair, dict[str, tuple[str, str]]]:
+    """Fill the slots of a frame; give what was put into each too."""
+    drawn = draw_slots(dict.fromkeys(SLOT.findall(es)), names, chance)
+    source = with_right_and(es.format(**{slot: value[0] for slot, value in drawn.items()}))
+    target = en.format(**{slot: value[1] for slot, value in drawn.items()})
+    return Pair(source=_begin_large(source), target=_begin_large(target)), drawn
+
+
+def _begin_large(text: str) -> str:
+    return text[:1].upper() + text[1:] if re.search(r"[.?!:,]$", text) else text
+
+
+def draw_slots(slots: dict[str, None], names: Names, chance: random.Random) -> dict[str, tuple[str, str]]:
+    """Draw Spanish and English for each slot; a second place or year is another."""
+    drawn: dict[str, tuple[str, str]] = {}
+    for slot in slots:
+        drawn[slot] = _draw(slot.rstrip("2"), names, chance)
+        while slot.endswith("2") and drawn[slot] == drawn[slot[:-1]]:
+            drawn[slot] = _draw(slot[:-1], names, chance)
+    if "y2" in drawn:
+        later = str(int(drawn["y"][0]) + chance.randint(1, 9))
+        drawn["y2"] = later, later
+    return drawn
+
+
+def _draw(slot: str, names: Names, chance: random.Random) -> tuple[str, str]:
+    """Draw one slot."""
+    day, year = chance.randint(1, 28), str(chance.choice((chance.randint(1500, 2030), chance.randint(1930, 2030))))
+    month, english_month = chance.choice(list(MONTHS.items()))
+    match slot:
+        case "D":
+            return f"{day} de {month} de {year}", f"{english_month} {day}, {year}"
+        case "d":
+            return f"{day} de {month}", f"{english_month} {day}"
+        case "M":
+            return f"{month} de {year}", f"{english_month} {year}"
+        case "m":
+            return month, english_month
+        case "y":
+            return year, year
+        case "w":
+            return chance.choice(list(WEEKDAYS.items()))
+        case "ws":
+            es, en = chance.choice(list(WEEKDAYS.items()))
+            return es if es.endswith("s") else f"{es}s", f"{en}s"
+        case "t" | "o":
+            return _hour(chance, saying=slot == "o")
+        case "p" | "f":
+            name = draw_first(names, chance, woman=slot == "f")
+            return name, name
+        case "l":
+            name = draw_surname(names, chance)
+            return name, name
+        case "c":
+            return draw_place(names, chance)
+        case "C":
+            return draw_place(names, chance, country=True)
+        case "v":
+            century = chance.randint(5, 21)
+            return roman(century), ordinal(century)
+        case "s" | "g":
+            number = chance.choice([*range(2, 101), *range(10, 100)])
+            return spell_es(number, feminine=slot == "g"), spell_en(number)
+        case "h":
+            number = chance.choice((100, 100, *range(200, 1001, 100), *range(120, 1000, 10)))
+            return spell_es(number), spell_en(number)
+    return _figures(slot, chance)
+
+
+def _figures(slot: str, chance: random.Random) -> tuple[str, str]:
+    """Draw a number in figures."""
+    match slot:
+        case "T":
+            number = f"{chance.randint(2, 23)}:{chance.choice(range(0, 60, 5)):02d}"
+        case "n":
+            number = str(chance.randint(2, 99))
+        case "N":
+            number = str(chance.choice((chance.randint(1_000, 9_999), chance.randint(10_000, 9_000_000))))
+            number = f"{number[:-3]}000" if chance.random() < 0.3 else number
+        case "x":
+            number = f"{chance.randint(2, 99)}.{chance.choice((chance.randint(1, 9), f'{chance.randint(1, 99):02d}'))}"
+        case "e":
+            number = f"{chance.randint(2, 99)}.{chance.randint(0, 99):02d}"
+        case "q":
+            number = f"{chance.randint(100, 99_999)}.{chance.randint(0, 99):02d}"
+        case _:  # digits, in groups or not
+            groups = chance.choice(((3, 4), (3, 3, 3), (9,), (5,), (3, 2, 2, 2), (3, 3, 4)))
+            number = chance.choice(("-", " ")).join(
+                str(chance.randrange(10 ** (size - 1), 10**size)) for size in groups
+            )
+            return number, number
+    return write_number(number, "es"), write_number(number, "en")
+
+
+def _hour(chance: random.Random, *, saying: bool) -> tuple[str, str]:
+    """Draw an hour in words: las tres y media, half past three."""
+    hour = chance.randint(1, 12)
+    es = "la una" if hour == 1 else f"las {spell_es(hour)}"
+    form = chance.choice(("", "half", "quarter", "to", "past"))
+    after = spell_en(hour)
+    match form:
+        case "half":
+            es, en = f"{es} y media", f"half past {after}"
+        case "quarter":
+            es, en = f"{es} y cuarto", f"a quarter past {after}"
+        case "to":
+            es, en = f"{es} menos cuarto", f"a quarter to {after}"
+        case "past":
+            minutes = chance.choice((5, 10, 20, 25))
+            es, en = f"{es} y {spell_es(minutes)}", f"{spell_en(minutes)} past {after}"
+        case _:
+            en = f"{after} o'clock"
+    return (f"{'Es' if hour == 1 else 'Son'} {es}" if saying else es), en
