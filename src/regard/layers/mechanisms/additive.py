@@ -1,6 +1,6 @@
 """Additive attention: the first, by Bahdanau, Cho and Bengio."""
 
-from typing import get_args
+from typing import ClassVar, get_args
 
 import torch
 from jaxtyping import Bool, Float
@@ -43,6 +43,8 @@ class AdditiveAttention(SingleHeadAttention):
     >>> torch.allclose(weights[0, 0], weights[0, 1])
     True
     """
+
+    fusible: ClassVar[bool] = True
 
     def __init__(
         self,

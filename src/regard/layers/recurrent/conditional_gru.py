@@ -1,5 +1,7 @@
 """The recurrent decoder of Bahdanau: a GRU whose gates also read the context of attention."""
 
+from typing import ClassVar
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -27,6 +29,8 @@ class ConditionalGRU(nn.Module):
     >>> gru(torch.zeros(2, 4), torch.zeros(2, 8), torch.zeros(2, 6)).shape
     torch.Size([2, 8])
     """
+
+    fusible: ClassVar[bool] = True
 
     def __init__(self, input_size: int, state_size: int, context_size: int) -> None:
         super().__init__()

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.attention import Padding
+from regard.layers.fused.conditional_loop import can_run, run
 from regard.layers.memory import Memory
 from regard.layers.recurrent.conditional_gru import ConditionalGRU
 from regard.layers.recurrent.encoder import Encoded
@@ -87,8 +88,13 @@ class PreviousStateDecoder(RecurrentDecoder):
     ) -> DecoderStep:
         """Read the next words one after the other: each step needs the state that the one before it made."""
         assert memory.source is not None
-        now, cell = state.state[:, 0], None if state.cell is None else state.cell[:, 0]
-        states, contexts, weights_by_step = [now], [], []
+        now = state.state[:, 0]
+        if not weights and can_run(self.attention, self.cell, embedding, now, memory.source):
+            after, contexts = run(self.attention, self.cell, embedding, now, memory.source)  # type: ignore[arg-type]
+            states = [now.to(after.dtype), *after.unbind(1)]
+            return self._finish(embedding, state, states, contexts, None, None)
+        cell = None if state.cell is None else state.cell[:, 0]
+        states, contexts_by_step, weights_by_step = [now], [], []
         with hoisted(self, embedding):
             for projected in self.cell.project(embedding.transpose(0, 1)).unbind(0):
                 attended = attend_by_row(
@@ -101,16 +107,28 @@ class PreviousStateDecoder(RecurrentDecoder):
                 else:
                     now = self.cell.step(projected, now, context)
                 states.append(now)
-                contexts.append(context)
+                contexts_by_step.append(context)
                 weights_by_step.append(attended.weights)
-        read = states[:-1] if self.features.kind == "maxout" else states[1:]  # s_{i−1} or s_i
-        features = self.features(torch.stack(read, dim=1), embedding, torch.stack(contexts, dim=1))
+        contexts = torch.stack(contexts_by_step, dim=1)
+        return self._finish(embedding, state, states, contexts, cell, concatenate_steps(weights_by_step))
+
+    def _finish(
+        self,
+        embedding: Tensor,
+        state: RecurrentState,
+        states: list[Tensor],
+        contexts: Tensor,
+        cell: Tensor | None,
+        weights: Tensor | None,
+    ) -> DecoderStep:
+        """Compute the features of all steps from the states before each of them and after the last."""
+        read = torch.stack(states[:-1] if self.features.kind == "maxout" else states[1:], dim=1)  # s_{i−1} or s_i
         kept = state._replace(
-            state=now.unsqueeze(1),
+            state=states[-1].unsqueeze(1),
             cell=None if cell is None else cell.unsqueeze(1),
             position=state.position + embedding.size(1),
         )
-        return DecoderStep(features, kept, concatenate_steps(weights_by_step))
+        return DecoderStep(self.features(read, embedding, contexts), kept, weights)
 
 
 def concatenate_steps(
