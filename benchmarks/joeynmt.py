@@ -1,11 +1,11 @@
-"""regard beside Joey NMT 2.3, on one CPU thread: how fast both train and translate, on Multi30k English to German.
+"""regard beside Joey NMT 2.3: how fast both train, on one CPU thread, and translate, on Multi30k English to German.
 
-    python benchmarks/joeynmt.py --data FOLDER --joey PYTHON --work FOLDER [--train] [--translate] [--rounds 3]
+    python benchmarks/joeynmt.py --data FOLDER --joey PYTHON --work FOLDER [--train] [--translate [--device cuda]]
 
 `--data` holds train, valid and test2016 (`.en.xz`, `.de.xz`), lower-cased and tokenized, with `bpe.codes.xz` and
 `joint_vocab.txt.xz`; `--joey` is a Python that has Joey NMT; `--work` keeps text, models and results, so that a second
 run is quicker. Every figure is from a process of its own, and the two systems take turns. The tables are written to
-`joeynmt-cpu.md` beside this file.
+`joeynmt-cpu.md` beside this file, or to `joeynmt-gpu.md`.
 """
 
 import argparse
@@ -37,16 +37,20 @@ def main() -> None:
     parser.add_argument("--translate", action="store_true", help="measure translation")
     parser.add_argument("--rounds", type=int, default=3, help="how often; medians are reported")
     parser.add_argument("--sentences", type=int, default=1000, help="how many to translate")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where both translate")
     parser.add_argument("--quick", action="store_true", help="a few updates and sentences, to see that it runs")
     arguments = parser.parse_args()
+    if arguments.train and arguments.device != "cpu":
+        raise SystemExit("--train must be measured with --device cpu.")
     sides = Sides(arguments)
     sides.prepare()
     if arguments.train:
         sides.keep("train", _measure_training(sides, arguments))
     if arguments.translate:
         sides.keep("translate", _measure_translation(sides, arguments))
-    target = arguments.work / "joeynmt-cpu.md" if arguments.quick else HERE / "joeynmt-cpu.md"
-    target.write_text(write_report(CASES, sides.results()), encoding="utf-8")
+    name = "joeynmt-cpu.md" if arguments.device == "cpu" else "joeynmt-gpu.md"
+    target = (arguments.work if arguments.quick else HERE) / name
+    target.write_text(write_report(CASES, sides.results(), arguments.device), encoding="utf-8")
     print(f"written: {target}")
 
 
@@ -54,20 +58,21 @@ class Sides:
     """Starts the two systems on the same text."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        self.joey_python, self.work = arguments.joey, arguments.work.resolve()
+        self.joey_python, self.work, self.device = arguments.joey, arguments.work.resolve(), arguments.device
         nested = arguments.data / "lowercase-tokenised"
         self.data = nested if nested.is_dir() else arguments.data
-        self.results_path = self.work / ("results-quick.json" if arguments.quick else "results.json")
+        kind = "" if self.device == "cpu" else "-gpu"
+        self.results_path = self.work / f"results{kind}{'-quick' if arguments.quick else ''}.json"
 
     def joey(self, command: str, case: Case | None = None, **options: Any) -> Found:
         """Run a command of `joeynmt_peer.py`."""
         given = {"config": self.work / f"{case.name}.yaml", **options} if case else options
-        return _run([self.joey_python, HERE / "joeynmt_peer.py", command], given)
+        return _run([self.joey_python, HERE / "joeynmt_peer.py", command], given, self.device)
 
     def regard(self, command: str, case: Case | None = None, **options: Any) -> Found:
         """Run a command of `joeynmt_regard.py`."""
         given = {"config": self.work / f"{case.name}.json", **options} if case else options
-        return _run([sys.executable, HERE / "joeynmt_regard.py", command], {"texts": self.work, **given})
+        return _run([sys.executable, HERE / "joeynmt_regard.py", command], {"texts": self.work, **given}, self.device)
 
     def prepare(self) -> None:
         """Divide the text into pieces, write settings for both, and see that both number every token alike."""
@@ -76,7 +81,7 @@ class Sides:
             self.joey("segment", data=self.data, out=self.work)
         _write_tokenizer(self.work)
         for case in CASES:
-            settings = {"yaml": joey_settings(case, self.work), "json": regard_settings(case)}
+            settings = {"yaml": joey_settings(case, self.work, self.device), "json": regard_settings(case)}
             for ending, table in settings.items():
                 (self.work / f"{case.name}.{ending}").write_text(json.dumps(table, indent=1), encoding="utf-8")
         if "tokens" not in self.results():
@@ -94,11 +99,13 @@ class Sides:
         self.results_path.write_text(json.dumps(kept, indent=1), encoding="utf-8")
 
 
-def _run(command: list[Any], options: Found) -> Found:
+def _run(command: list[Any], options: Found, device: str) -> Found:
     """Run a process on one thread and read the JSON in its last line."""
     flags = [str(part) for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
-    environment = os.environ | dict.fromkeys(names, "1") | {"CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "ignore"}
+    environment = os.environ | dict.fromkeys(names, "1") | {"PYTHONWARNINGS": "ignore"}
+    if device == "cpu":
+        environment["CUDA_VISIBLE_DEVICES"] = ""
     done = subprocess.run([*map(str, command), *flags], capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(map(str, command[1:]))} failed:\n{done.stderr[-2000:]}")
@@ -129,18 +136,13 @@ def _measure_translation(sides: Sides, arguments: argparse.Namespace) -> Found:
     for case in CASES:
         folder = sides.work / (f"{case.name}-quick" if arguments.quick else case.name)
         if not (folder / "joey.ckpt").is_file():
-            sides.regard("train", case, updates=20 if arguments.quick else FITTED, out=folder)
+            sides.regard("train", case, updates=20 if arguments.quick else FITTED, out=folder, device=sides.device)
         ours, theirs = {"model": folder}, {"checkpoint": folder / "joey.ckpt"}
         rows: Found = {"joey": [], "regard": []}
-        rows["cross_entropy"] = {
-            "joey": sides.joey("score", case, **theirs)["cross_entropy"],
-            "regard": sides.regard("score", case, **ours)["cross_entropy"],
-        }
         how = {"source": sides.work / "test2016.en", "sentences": sentences}
-        greedy = {**how, "beam": 1, "sentences": min(sentences, 200)}
-        rows["greedy"] = _alike(
-            sides.joey("translate", case, **theirs, **greedy), sides.regard("translate", case, **ours, **greedy)
-        )
+        if sides.device == "cpu":  # that both compute the same need not be seen twice
+            rows |= _agreement(sides, case, how | {"beam": 1, "sentences": min(sentences, 200)}, ours, theirs)
+        ours = {**ours, "device": sides.device}
         for turn in range(1 if arguments.quick else arguments.rounds):
             rows["joey"].append(sides.joey("translate", case, **theirs, **how))
             rows["regard"].append(sides.regard("translate", case, **ours, **how))
@@ -151,6 +153,16 @@ def _measure_translation(sides: Sides, arguments: argparse.Namespace) -> Found:
             one["bleu"] = _bleu(one.pop("texts"), references)
         found[case.name] = rows
     return {"sentences": sentences, "models": found}
+
+
+def _agreement(sides: Sides, case: Case, greedy: Found, ours: Found, theirs: Found) -> Found:
+    """Give the cross-entropy of the test set by either, and the share of greedy outputs that are the same."""
+    entropy = {
+        "joey": sides.joey("score", case, **theirs)["cross_entropy"],
+        "regard": sides.regard("score", case, **ours)["cross_entropy"],
+    }
+    outputs = sides.joey("translate", case, **theirs, **greedy), sides.regard("translate", case, **ours, **greedy)
+    return {"cross_entropy": entropy, "greedy": _alike(*outputs)}
 
 
 def _alike(theirs: Found, ours: Found) -> float:

@@ -144,13 +144,13 @@ def translate(arguments):
             model=model,
             data=stream,
             device=args.device,
-            n_gpu=0,
+            n_gpu=int(args.device.type == "cuda"),
             normalization="none",
             args=args.test,
             autocast=args.autocast,
         )
 
-    search(lines[:8])
+    search(lines[:8] if args.device.type == "cpu" else lines)
     begun = time.perf_counter(), time.process_time()
     _, _, _, pieces, _, _ = search(lines)
     ended = time.perf_counter(), time.process_time()
@@ -165,11 +165,12 @@ def translate(arguments):
 
 def score(arguments):
     """Give the cross-entropy of the test set, in nats a target token."""
-    _, model, data = loaded(arguments, "test")
+    args, model, data = loaded(arguments, "test")
     model.loss_function = ("crossentropy", 0.0)
     total = tokens = 0
     with torch.no_grad():
-        for batch in data.make_iter(batch_size=64, eos_index=model.eos_index, pad_index=model.pad_index):
+        ends = {"eos_index": model.eos_index, "pad_index": model.pad_index}
+        for batch in data.make_iter(batch_size=64, device=args.device, **ends):
             batch.sort_by_src_length()
             loss, _, _, _ = model(return_type="loss", **vars(batch))
             total, tokens = total + loss.item(), tokens + batch.ntokens
@@ -184,13 +185,13 @@ def loaded(arguments, dataset):
     args = parsed(arguments)
     source, target, _, _, data = load_data(cfg=args.data, datasets=[dataset])
     model = build_model(args.model, src_vocab=source, trg_vocab=target)
-    parameters = torch.load(arguments.checkpoint)
+    parameters = torch.load(arguments.checkpoint, map_location="cpu")
     # Joey NMT's output has no bias of its own; with one it computes what regard does, at the same speed.
     model.decoder.output_layer.bias = torch.nn.Parameter(parameters["decoder.output_layer.bias"])
     missing, unknown = model.load_state_dict(parameters, strict=False)
     assert not unknown, unknown
     assert all(name.endswith(".pe") for name in missing), missing
-    return args, model.eval(), data
+    return args, model.eval().to(args.device), data
 
 
 def parsed(arguments):

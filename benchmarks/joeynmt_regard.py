@@ -62,7 +62,8 @@ def train(arguments: Arguments) -> Found:
     """
     config = _config(arguments)
     tokenizers = _tokenizers(arguments)
-    job = CountedJob(_pairs(arguments, "train"), _pairs(arguments, "valid"), tokenizers, config.train, group=Group())
+    group = Group(device=torch.device(arguments.device))
+    job = CountedJob(_pairs(arguments, "train"), _pairs(arguments, "valid"), tokenizers, config.train, group=group)
     if arguments.batches:
         job.batches = GivenBatches(job.examples, Path(arguments.batches))  # type: ignore[assignment]
     seed_streams(arguments.seed)
@@ -98,7 +99,9 @@ def _start_from_frequencies(model: Model, job: "CountedJob") -> None:
 
 
 class CountedJob(TranslationJob):
-    """The job of `regard train`, which also counts what its batches hold."""
+    """The job of `regard train`, which also counts what its batches hold; on a GPU, where that is not reported, not."""
+
+    cells = text = 1
 
     def __init__(self, train: list[Pair], valid: list[Pair], tokenizers: TokenizerPair, *rest: Any, group: Group):
         super().__init__(train, valid, tokenizers, *rest, group=group)
@@ -108,8 +111,9 @@ class CountedJob(TranslationJob):
         )
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
-        self.cells = batch.source.numel() + batch.target_output.numel()
-        self.text = int(batch.source_lengths.sum()) + batch.num_tokens
+        if not batch.source.is_cuda:
+            self.cells = batch.source.numel() + batch.target_output.numel()
+            self.text = int(batch.source_lengths.sum()) + batch.num_tokens
         return super().loss(model, batch)
 
 
@@ -168,10 +172,10 @@ def translate(arguments: Arguments) -> Found:
 
     The vocabulary is one of whole pieces, so an unknown one is left as it is, and not looked up in the source.
     """
-    translator = load(arguments.model, unknown="keep")
+    translator = load(arguments.model, unknown="keep", device=arguments.device)
     texts = Path(arguments.source).read_text(encoding="utf-8").splitlines()[: arguments.sentences]
     search = Search(beam=arguments.beam, length_penalty=1.0, min_length=1, max_length=100)
-    translator.search(texts[:8], search)
+    translator.search(texts[:8] if arguments.device == "cpu" else texts, search)  # captures what it replays
     begun = time.perf_counter(), time.process_time()
     found = [best[0] for best in translator.search(texts, search)]
     ended = time.perf_counter(), time.process_time()
@@ -231,6 +235,7 @@ def main() -> None:
     for name, value in (("warm-up", 1), ("updates", 1), ("seed", 1), ("beam", 5)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--sentences", type=int, default=1000)
+    parser.add_argument("--device", default="cpu")
     arguments = parser.parse_args()
     print(json.dumps({**globals()[arguments.command](arguments), "torch": torch.__version__}))
 

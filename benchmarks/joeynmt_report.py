@@ -3,21 +3,22 @@
 import os
 import platform
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from joeynmt_settings import FITTED, Case
 
+import regard
+
 Found = dict[str, Any]
 Rate = Callable[[Found], float]
 NAMES = {"joey": "Joey NMT", "regard": "regard", "same": "regard, with Joey NMT's batches"}
 
 
-def write_report(cases: Sequence[Case], results: Found) -> str:
+def write_report(cases: Sequence[Case], results: Found, device: str = "cpu") -> str:
     """Write all that has been measured so far as Markdown."""
-    parts = [_head(results), _settings(cases, results)]
+    parts = [_head(results) if device == "cpu" else _head_gpu(results), _settings(cases, results)]
     if "train" in results:
         parts.append(_training(cases, results["train"]))
     if "translate" in results:
@@ -29,10 +30,22 @@ def _head(results: Found) -> str:
     return f"""# Beside Joey NMT 2.3 on a CPU, one thread, float32
 
 Commands: `python benchmarks/joeynmt.py --data multi30k --joey PYTHON --work WORK --train`, the same with `--translate`.
-Machine: {_processor()}, {os.cpu_count()} cores, of which a process uses one. regard {version("regard")}, Python
+Machine: {_processor()}, {os.cpu_count()} cores, of which a process uses one. regard {regard.__version__}, Python
 {platform.python_version()}, torch {results["tokens"]["torch"]} on both sides. Every figure is the median over rounds in
 which the systems take turns, each time in a new process (OMP_NUM_THREADS=1); ratios are medians of the ratios within a
 round. CPU seconds count what the process itself used, whatever else the machine did.
+"""
+
+
+def _head_gpu(results: Found) -> str:
+    import torch
+
+    return f"""# Beside Joey NMT 2.3 on a GPU, float32
+
+Command: `python benchmarks/joeynmt.py --data multi30k --joey PYTHON --work WORK --translate --device cuda`.
+Machine: one {torch.cuda.get_device_name()}. regard {regard.__version__}, Python {platform.python_version()}, torch
+{torch.__version__} on both sides. Every figure is the median over rounds in which the systems take turns, each time in
+a new process, which has translated the same sentences once before.
 """
 
 
@@ -113,12 +126,14 @@ def _translation(cases: Sequence[Case], found: Found) -> str:
                 + f" {_median(sides[side], lambda one: one['bleu']):.2f} |"
                 + f" {_median(sides[side], lambda one: one['memory'] / 2**20):,.0f} |"
             )
-        entropy = sides["cross_entropy"]
-        checks.append(
-            f"- {case.title}: cross-entropy of the test set {entropy['joey']:.5f} (Joey NMT) and "
-            f"{entropy['regard']:.5f} (regard); greedy output the same for {sides['greedy']:.1%} of the sentences, "
-            f"that of beam search for {sides['alike']:.1%}."
-        )
+        same = ""
+        if "cross_entropy" in sides:
+            entropy = sides["cross_entropy"]
+            same = (
+                f"cross-entropy of the test set {entropy['joey']:.5f} (Joey NMT) and {entropy['regard']:.5f} (regard); "
+            )
+            same += f"greedy output the same for {sides['greedy']:.1%} of the sentences, "
+        checks.append(f"- {case.title}: {same}output of beam search the same for {sides['alike']:.1%}.")
     return f"""## Translation, sentences a second, beam of 5
 
 {found["date"]}, {len(found["models"][cases[0].name]["joey"])} rounds over {count:,} sentences of test 2016. **Both have

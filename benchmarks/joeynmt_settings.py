@@ -106,7 +106,7 @@ def _transformer() -> Case:
 CASES = (_gru(), _transformer())
 
 
-def joey_settings(case: Case, work: Path) -> Found:
+def joey_settings(case: Case, work: Path, device: str = "cpu") -> Found:
     """Give what Joey NMT reads from YAML, of which JSON is a part. Its own BPE is not needed: the text is in pieces."""
     side = {"level": "word", "lowercase": False, "max_length": 100, "voc_file": str(work / "vocabulary.txt")}
     training = {
@@ -130,7 +130,7 @@ def joey_settings(case: Case, work: Path) -> Found:
         "name": case.name,
         "joeynmt_version": "2.3.0",
         "model_dir": str(work / f"joey-{case.name}"),
-        "use_cuda": False,
+        "use_cuda": device == "cuda",
         "fp16": False,
         "data": {
             "train": str(work / "train"),
