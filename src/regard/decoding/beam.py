@@ -15,13 +15,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.decoding.history import History, Picks, Step
+from regard.decoding.history import Choice, History, Picks, Step
 from regard.decoding.ranking import add_coverage, best, bound, coverage_penalty, power, score
 from regard.decoding.rules import Rules, check_prefix
 from regard.decoding.sampling import draw, uniform_numbers
 from regard.decoding.search import Search, length_limits
 from regard.decoding.shortlist import ShortlistedMemory
-from regard.models.sequence.protocol import AnyModel
+from regard.models.sequence.protocol import AnyModel, Stepped
 
 #: Picks continuations, from what each hypothesis has, (sentences, width), and the log-probability of every word after
 #: it, (sentences, width, vocabulary), to be added for ranking.
@@ -119,39 +119,48 @@ class BeamStep:
         """
         if beam.rows is not None:
             state = state.select(beam.rows)
-        log_probabilities, state, weights = self.model.step(beam.tokens, state, memory, weights=self.weights)
+        words, state, weights = self.predict(beam, state, memory)
         weights = None if weights is None else weights[..., -1, :]
         coverage = self._cover(beam, weights)
-        words = memory.words if isinstance(memory, ShortlistedMemory) else None
-        step, total = self._extend(beam, log_probabilities[:, -1], words, coverage, weights)
+        covered = self._penalty(beam, coverage)
+        choice = self.pick(beam, words, covered)
+        if isinstance(memory, ShortlistedMemory):
+            choice = choice._replace(token=memory.words[choice.token])
+        step, total = self._extend(beam, choice, covered, weights)
         return self._advance(beam, step, total, coverage), state, step
+
+    def predict(self, beam: Beam, state: Any, memory: Any) -> Stepped[Any]:
+        """Give the log-probability of every word after each hypothesis, or what `pick` takes for it."""
+        return self.model.step(beam.tokens, state, memory, weights=self.weights)
+
+    def pick(
+        self, beam: Beam, words: Float[Tensor, "rows new words"], covered: Float[Tensor, "sentences width"] | None
+    ) -> Choice:
+        """Pick the continuations, by what `predict` gave of all words and the coverage penalty of each hypothesis."""
+        sentences, width = beam.total.shape
+        # half precision cannot add up a sentence
+        of_words = words[:, -1].to(torch.promote_types(words.dtype, torch.float32)).reshape(sentences, width, -1)
+        generated = None if beam.generated is None else beam.generated.view(sentences, width, -1)
+        allowed = self.rules.apply(of_words, step=beam.step, sentences=beam.sentences, generated=generated)
+        # All continuations of a step are equally long. So ranking by (total + log p) / length^α + covered is ranking by
+        # total + covered · length^α + log p, a sum with the log-probabilities as they came from the model.
+        base = beam.total
+        if covered is not None:
+            base = base + covered * power(beam.step + 1, self.search.length_penalty)
+        parent, token = self.choose(beam, base, allowed)
+        return Choice(parent, token, allowed.flatten(1).gather(1, parent * allowed.size(-1) + token))
 
     def _cover(self, beam: Beam, weights: Tensor | None) -> Tensor | None:
         weight = self.search.coverage_penalty
         return add_coverage(beam.coverage, weights, weight=weight) if weight else None
 
     def _extend(
-        self,
-        beam: Beam,
-        log_probabilities: Tensor,
-        words: Tensor | None,
-        coverage: Tensor | None,
-        weights: Tensor | None,
+        self, beam: Beam, choice: Choice, covered: Tensor | None, weights: Tensor | None
     ) -> tuple[Step, Tensor]:
-        """Pick continuations; give them with their log-probabilities. `words` are those predicted, None for all."""
+        """Mark which continuations are kept and complete; give them with their log-probabilities."""
         sentences, width = beam.total.shape
         length, penalty = beam.step + 1, self.search.length_penalty
-        # half precision cannot add up a sentence
-        of_words = log_probabilities.to(torch.promote_types(log_probabilities.dtype, torch.float32))
-        of_words = of_words.reshape(sentences, width, -1)
-        generated = None if beam.generated is None else beam.generated.view(sentences, width, -1)
-        allowed = self.rules.apply(of_words, step=beam.step, sentences=beam.sentences, generated=generated)
-        covered = self._penalty(beam, coverage)
-        # All continuations of a step are equally long. So ranking by (total + log p) / length^α + covered is ranking by
-        # total + covered · length^α + log p, a sum with the log-probabilities as they came from the model.
-        parent, token = self.choose(beam, beam.total + covered * power(length, penalty), allowed)
-        of_token = allowed.flatten(1).gather(1, parent * allowed.size(-1) + token)
-        token = token if words is None else words[token]
+        parent, token, of_token = choice
         total = beam.total.gather(1, parent) + of_token
         picks = torch.arange(parent.size(1), device=parent.device)
         kept = (picks < beam.open.unsqueeze(1)) & (total != -torch.inf)
@@ -166,17 +175,19 @@ class BeamStep:
             row=torch.arange(sentences, device=parent.device).unsqueeze(1) * width + parent,
             token=token,
             log_probability=of_token,
-            score=score(total, length, length_penalty=penalty, covered=covered.gather(1, parent)),
+            score=score(
+                total, length, length_penalty=penalty, covered=None if covered is None else covered.gather(1, parent)
+            ),
             kept=kept,
             ended=kept & over,
             weights=weights,
         )
         return step, total
 
-    def _penalty(self, beam: Beam, coverage: Tensor | None) -> Tensor:
-        """Give the coverage penalty of each hypothesis, this step's weights included."""
+    def _penalty(self, beam: Beam, coverage: Tensor | None) -> Tensor | None:
+        """Give the coverage penalty of each hypothesis, this step's weights included, if there is one."""
         if coverage is None:
-            return torch.zeros_like(beam.total)
+            return None
         lengths = beam.lengths.repeat_interleave(beam.width)
         return coverage_penalty(coverage, lengths, weight=self.search.coverage_penalty).view_as(beam.total)
 
@@ -189,9 +200,11 @@ class BeamStep:
         remaining, best_scores = beam.open, beam.best_scores
         if self.search.sampling is None:
             remaining = beam.open - step.ended.sum(1)
-            complete = step.score.masked_fill(~step.ended, -torch.inf)
-            best_scores = torch.cat([beam.best_scores, complete], dim=1).topk(self.search.n_best).values
-            active &= ~self._settled(total.masked_fill(~active, -torch.inf), best_scores, beam.limits).unsqueeze(1)
+            complete = torch.where(step.ended, step.score, -torch.inf)
+            scores, count = torch.cat([beam.best_scores, complete], dim=1), self.search.n_best
+            best_scores = scores.amax(1, keepdim=True) if count == 1 else scores.topk(count).values
+            live = torch.where(active, total, -torch.inf)
+            active &= ~self._settled(live, best_scores, beam.limits).unsqueeze(1)
         sentences, picks = active.shape
         rows, tokens = step.row.flatten(), step.token.view(-1, 1)
         generated = beam.generated
@@ -199,7 +212,7 @@ class BeamStep:
             step=beam.step + 1,
             open=remaining,
             best_scores=best_scores,
-            total=total.masked_fill(~active, -torch.inf),
+            total=torch.where(active, total, -torch.inf),
             pick=torch.arange(picks, device=rows.device).expand(sentences, -1),
             tokens=tokens,
             rows=None if beam.width == picks == 1 else rows,

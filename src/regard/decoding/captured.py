@@ -9,26 +9,24 @@ is the same work on the same buffers, launched one by one.
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.decoding.beam import Beam, BeamStep, first_beam, output_limits
 from regard.decoding.ensemble import Ensemble
-from regard.decoding.history import History, Picks, Step
+from regard.decoding.history import History, Picks
 from regard.decoding.ranking import best
 from regard.decoding.rules import Rules
 from regard.decoding.search import Search
-from regard.decoding.tensor_tree import leaves, of_tensors, parts, rebuilt, signature
-from regard.layers.process_switches import capturing
+from regard.decoding.slot import STEPS, Encoder, Running, Slot, reordered
+from regard.decoding.tensor_tree import leaves, of_tensors, signature
+from regard.decoding.word_choice import LogitStep
 from regard.models.sequence.protocol import AnyModel, Stepped
 
-STEPS = 4
-"""Steps from one reading of the flags to the next."""
 FEW = 32
 """Sentences that are not worth a smaller batch: a step takes as long for half of them."""
 MOST_ENCODERS = 32
@@ -37,14 +35,6 @@ MOST_SLOTS = 64
 """Searches of other shapes or settings that are kept captured."""
 MOST_BYTES = 2**33
 """Of the buffers that are kept; the ones used least recently go first."""
-
-
-class Running(NamedTuple):
-    """A search in progress: all that a step reads and writes."""
-
-    beam: Beam
-    state: Any
-    memory: Any
 
 
 class Captured:
@@ -116,15 +106,18 @@ class Captured:
         self, source: Tensor, lengths: Tensor | None, *, search: Search, start: int, end: int
     ) -> History | None:
         batch, longest = source.shape
-        lengths = torch.full((batch,), longest, device=source.device) if lengths is None else lengths.to(source.device)
+        lengths = torch.full((batch,), longest) if lengths is None else lengths.cpu()  # the host needs them too
         history = History(lengths.tolist(), end=end)
         limits = output_limits(search, lengths, [[]] * batch)
-        running = self._start(source, lengths, limits, search, start, end)
+        most = int(limits.max())
+        capacity = _capacity(min(longest + longest // 4 + STEPS, most))
+        running = self._start(source, lengths, limits, search, start, end, capacity)
         if running is None:
             return None
         rules = Rules(search, end=end, prefix=[], device=source.device)
-        take_step = BeamStep(self.model, search, rules, _likeliest(search.beam), end=end)
-        sentences, most = torch.arange(running.beam.total.size(0)), int(limits.max())
+        kind = LogitStep if LogitStep.serves(self.model, search) else BeamStep
+        take_step = kind(self.model, search, rules, _likeliest(search.beam), end=end)
+        sentences = torch.arange(running.beam.total.size(0))
         while True:
             try:
                 slot = self._slot((search, end), take_step, running)
@@ -142,16 +135,15 @@ class Captured:
             running = slot.select(stay.to(source.device), capacity=_capacity(len(history.steps) + STEPS))
 
     def _start(
-        self, source: Tensor, lengths: Tensor, limits: Tensor, search: Search, start: int, end: int
+        self, source: Tensor, lengths: Tensor, limits: Tensor, search: Search, start: int, end: int, capacity: int
     ) -> Running | None:
         """Read the source, padded to a size that comes often, and give the search before any token."""
         batch, longest = source.shape
         positions = min(_positions(longest), self.longest_source or _positions(longest))
         more, wider = _sentences(batch) - batch, positions - longest
-        lengths, limits = (F.pad(item, (0, more), value=1) for item in (lengths, limits))
+        lengths, limits = (F.pad(item, (0, more), value=1).to(source.device) for item in (lengths, limits))
         memory = self._encode(F.pad(source, (0, wider, 0, more), value=end), lengths)
-        capacity = _capacity(longest + longest // 4 + STEPS)
-        state = self.model.start(memory, capacity=capacity)
+        state = self.model.start(memory, capacity=1)
         if not hasattr(state, "fixed"):
             self._failure = self.reason = f"{type(state).__name__} has no form of one shape for every length"
             return None
@@ -167,7 +159,8 @@ class Captured:
             tokens=beam.tokens.repeat_interleave(search.beam, 0),
             rows=None if search.beam == 1 else rows,
         )
-        return Running(beam, state.fixed(capacity).select(rows // search.beam), of_tensors(memory))
+        state = state.select(rows // search.beam).fixed(capacity)
+        return Running(beam, reordered(state, beam.rows), of_tensors(memory))
 
     def _encode(self, source: Tensor, lengths: Tensor) -> Any:
         """Read the source by a captured pass, or as the model does where that cannot be captured."""
@@ -188,7 +181,7 @@ class Captured:
         self._encoders.move_to_end(key)
         return self._encoders[key](source, lengths)
 
-    def _slot(self, settings: Any, take_step: BeamStep, running: Running) -> "Slot":
+    def _slot(self, settings: Any, take_step: BeamStep, running: Running) -> Slot:
         """Give the slot of these shapes, captured now or before."""
         key = (settings, signature(running))
         if key not in self._slots:
@@ -203,107 +196,22 @@ class Captured:
     def _bytes(self) -> int:
         return sum(slot.bytes for slot in self._slots.values())
 
-    def _run(self, slot: "Slot", sentences: Tensor, history: History, most: int) -> Tensor:
+    def _run(self, slot: Slot, sentences: Tensor, history: History, most: int) -> Tensor:
         """Take steps until all is done, half of the sentences are, or the capacity is full; mark those alive."""
         real = (sentences < len(history.lengths)).nonzero().squeeze(1)
+        before = len(history.steps)
         while True:
-            steps = min(STEPS, most - len(history.steps))
-            slot.replay(steps)
+            slot.replay(min(STEPS, most - before - slot.taken))
             self.flag_reads += 1
-            taken, alive = slot.read(steps, sentences, real)
-            for step in taken:
-                history.add(step)
+            alive = slot.alive()
             few = len(alive) > FEW and 2 * int(alive.sum()) <= len(alive)
-            if few or not alive.any() or len(history.steps) + STEPS > slot.capacity:
+            following = min(before + slot.taken + STEPS, most)
+            if few or not alive.any() or following > slot.capacity:
+                history.steps += slot.read(sentences, real)
                 return alive
-
-
-class Encoder:
-    """The captured reading of sources of one shape."""
-
-    def __init__(self, model: AnyModel, source: Tensor, lengths: Tensor, pool: Any) -> None:
-        self._model, self._source, self._lengths = model, source.clone(), lengths.clone()
-        self._memory: Any = None
-        self._replay = _capture(self._read, source.device, pool)
-
-    def __call__(self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"]) -> Any:
-        """Give what was read, in buffers that the next call writes anew."""
-        self._source.copy_(source)
-        self._lengths.copy_(lengths)
-        self._replay()
-        return self._memory
-
-    def _read(self) -> None:
-        self._memory = self._model.encode(self._source, self._lengths)
-
-
-class Slot:
-    """The buffers of a search of certain shapes, and the captured step that reads and writes them."""
-
-    def __init__(self, take_step: BeamStep, running: Running, pool: Any) -> None:
-        self.running: Running = rebuilt(running, iter([leaf.clone() for leaf in leaves(running)]))
-        self._take_step = take_step
-        sentences, width = running.beam.total.shape
-        self._numbers = running.beam.pick.new_zeros(STEPS, 5, sentences, width)
-        self._scores = running.beam.total.new_zeros(STEPS, 2, sentences, width)
-        self._index = running.beam.pick.new_zeros(1)
-        self.bytes = sum(leaf.numel() * leaf.element_size() for leaf in leaves(self.running))
-        self._replay = _capture(self._step, running.beam.total.device, pool)
-
-    @property
-    def capacity(self) -> int:
-        """How many tokens the state has capacity for; a state that does not grow holds any number."""
-        blocks = [part for part in parts(self.running.state) if hasattr(part, "capacity")]
-        return min((block.capacity for block in blocks), default=2**62)
-
-    def load(self, running: Running) -> None:
-        """Go on with another search of these shapes."""
-        for own, new in zip(leaves(self.running), leaves(running), strict=True):
-            own.copy_(new)
-
-    def replay(self, steps: int) -> None:
-        """Take so many steps, at most `STEPS`, without waiting for the device."""
-        self._index.zero_()
-        for _ in range(steps):
-            self._replay()
-
-    def read(
-        self, steps: int, sentences: Int[Tensor, " sentences"], real: Int[Tensor, " real"]
-    ) -> tuple[list[Step], Bool[Tensor, " sentences"]]:
-        """Wait for the device: give the steps just taken, of the real sentences, and mark which are alive."""
-        numbers, scores = self._numbers[:steps].cpu(), self._scores[:steps].cpu()
-        width, alive = numbers.size(-1), numbers[-1, 4].any(1)
-        taken = []
-        for (parent, token, kept, ended, _), (log_probability, score) in zip(
-            numbers[:, :, real].unbind(0), scores[:, :, real].unbind(0), strict=True
-        ):
-            row = real.unsqueeze(1) * width + parent
-            flags = kept.bool(), ended.bool()
-            taken.append(Step(sentences[real], parent, row, token, log_probability, score, *flags, weights=None))
-        return taken, alive
-
-    def select(self, stay: Int[Tensor, " staying"], *, capacity: int) -> Running:
-        """Copy these sentences, with capacity for so many tokens at least, for another slot to go on with."""
-        beam, state, memory = self.running
-        beam = beam.select(stay)
-        assert beam.rows is not None
-        state = state.select(beam.rows).fixed(max(capacity, self.capacity))
-        rows = None if self.running.beam.rows is None else torch.arange(len(beam.rows), device=stay.device)
-        return Running(beam._replace(rows=rows), state, memory.select(stay))
-
-    def _step(self) -> None:
-        """Take one step from the buffers into the buffers, and note its picks."""
-        beam, state, memory = self.running
-        following, state, step = self._take_step(beam, state, memory)
-        alive = following.total != -torch.inf
-        numbers = torch.stack([step.parent, step.token, step.kept.long(), step.ended.long(), alive.long()])
-        self._numbers.index_copy_(0, self._index, numbers.unsqueeze(0))
-        scores = torch.stack([step.log_probability, step.score])
-        self._scores.index_copy_(0, self._index, scores.unsqueeze(0))
-        for own, new in zip(leaves(self.running), leaves(Running(following, state, memory)), strict=True):
-            if own.data_ptr() != new.data_ptr():  # what was written in place is there already
-                own.copy_(new)
-        self._index += 1
+            if slot.full:
+                history.steps += slot.read(sentences, real)
+                before = len(history.steps)
 
 
 def _addresses(model: AnyModel) -> tuple[int, ...]:
@@ -318,28 +226,6 @@ def _reads_word_by_word(model: AnyModel) -> bool:
     members = model.models if isinstance(model, Ensemble) else (model,)
     parts = [part for member in members if isinstance(member, nn.Module) for part in member.modules()]
     return any(isinstance(part, nn.RNNBase) for part in parts)
-
-
-def _capture(work: Callable[[], None], device: torch.device, pool: Any) -> Callable[[], None]:
-    """Capture work as a CUDA graph, and give what replays it; without a GPU, the work itself."""
-    if device.type != "cuda":
-        return work
-    stream = torch.cuda.Stream(device)
-    stream.wait_stream(torch.cuda.current_stream(device))
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.stream(stream), capturing(device):
-        work()  # so that libraries make their plans, which a capture forbids
-        graph.capture_begin(pool=pool, capture_error_mode="thread_local")  # other threads may use the device
-        try:
-            work()
-        except BaseException:
-            with suppress(RuntimeError):  # which would only say that the capture has failed
-                graph.capture_end()
-            raise
-        graph.capture_end()
-    torch.cuda.current_stream(device).wait_stream(stream)
-    replay: Callable[[], None] = graph.replay
-    return replay
 
 
 def _likeliest(count: int) -> Callable[[Beam, Tensor, Tensor], Picks]:

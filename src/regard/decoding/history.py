@@ -1,5 +1,6 @@
 """The record of a search: every step's picks with their back-pointers, followed when it is over."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -16,6 +17,17 @@ class Picks(NamedTuple):
     """Which hypothesis of the sentence is continued."""
     token: Int[Tensor, "sentences picks"]
     """By which word."""
+
+
+class Choice(NamedTuple):
+    """Continuations with what they add to the log-probability."""
+
+    parent: Int[Tensor, "sentences picks"]
+    """Which hypothesis of the sentence is continued."""
+    token: Int[Tensor, "sentences picks"]
+    """By which word."""
+    log_probability: Float[Tensor, "sentences picks"]
+    """Of this word."""
 
 
 class Step(NamedTuple):
@@ -41,13 +53,13 @@ class Step(NamedTuple):
     """What the tokens of this step attended to, if asked for."""
 
 
-class _Leaf(NamedTuple):
-    """The last token of a complete output."""
+class _Leaves(NamedTuple):
+    """The last tokens of complete outputs, sentence by sentence, best first."""
 
-    sentence: int
-    score: float
-    step: int
-    pick: int
+    sentence: Int[Tensor, " leaves"]
+    score: Float[Tensor, " leaves"]
+    step: Int[Tensor, " leaves"]
+    pick: Int[Tensor, " leaves"]
 
 
 class _Paths(NamedTuple):
@@ -73,55 +85,67 @@ class History:
         """Give the `count` best complete outputs of each sentence, best first; fewer where there are fewer."""
         self.steps = [_on_cpu(step) for step in self.steps]
         result: list[list[Hypothesis]] = [[] for _ in self.lengths]
+        if not any(bool(step.ended.any()) for step in self.steps):
+            return result
         leaves = self._leaves(count)
-        if leaves:
-            columns = zip(*(column.tolist() for column in self._follow(leaves)), strict=True)  # at once: rows are many
-            for leaf, path in zip(leaves, columns, strict=True):
-                result[leaf.sentence].append(self._hypothesis(leaf, *path))
+        paths = self._follow(leaves)
+        finished = paths.tokens.gather(1, leaves.step.unsqueeze(1)).squeeze(1) == self.end
+        # plain numbers are made of whole tensors at once, and rows cut out of them: there are many
+        tokens, of_tokens = (tuple(item.flatten().tolist()) for item in (paths.tokens, paths.log_probabilities))
+        begin = torch.arange(len(leaves.step)) * paths.tokens.size(1)
+        columns = leaves.sentence, begin, begin + leaves.step + 1, leaves.score, finished
+        weights = self._weights(leaves, paths)
+        for sentence, first, last, score, done in zip(*(item.tolist() for item in columns), strict=True):
+            hypothesis = Hypothesis(
+                tokens=tokens[first:last],
+                log_probabilities=of_tokens[first:last],
+                finished=done,
+                score=score,
+                weights=next(weights, None),
+            )
+            result[sentence].append(hypothesis)
         return result
 
-    def _leaves(self, count: int) -> list[_Leaf]:
-        """Give the best leaves of each sentence, sentence by sentence."""
-        leaves: list[list[_Leaf]] = [[] for _ in self.lengths]
+    def _leaves(self, count: int) -> _Leaves:
+        """Give the best leaves of each sentence; of equal scores, those of the first step come first."""
+        parts = []
         for number, step in enumerate(self.steps):
-            row, picks = step.ended.nonzero().unbind(1)
-            ended = (step.sentences[row].tolist(), step.score[row, picks].tolist(), picks.tolist())
-            for sentence, score, pick in zip(*ended, strict=True):
-                leaves[sentence].append(_Leaf(sentence, score, number, pick))
-        return [leaf for group in leaves for leaf in sorted(group, key=lambda leaf: -leaf.score)[:count]]
+            row, pick = step.ended.nonzero().unbind(1)
+            parts.append((step.sentences[row], step.score[row, pick], torch.full_like(row, number), pick))
+        every = _Leaves(*map(torch.cat, zip(*parts, strict=True)))
+        order = (-every.score).argsort(stable=True)
+        order = order[every.sentence[order].argsort(stable=True)]
+        sentence = every.sentence[order]
+        rank = torch.arange(len(order)) - torch.searchsorted(sentence, sentence)
+        chosen = order[rank < count]
+        return _Leaves(*(column[chosen] for column in every))
 
-    def _follow(self, leaves: list[_Leaf]) -> _Paths:
+    def _follow(self, leaves: _Leaves) -> _Paths:
         """Follow the back-pointers of all leaves at once, from the last step to the first."""
-        sentence, last, pick = torch.tensor([[leaf.sentence, leaf.step, leaf.pick] for leaf in leaves]).unbind(1)
         columns: list[tuple[Tensor, Tensor, Tensor]] = []
-        for number in range(int(last.max()), -1, -1):
-            step = self.steps[number]
-            index_of = torch.zeros(len(self.lengths), dtype=torch.long)
-            index_of[step.sentences] = torch.arange(len(step.sentences))
+        pick, sentences, index = leaves.pick, None, leaves.sentence
+        for number in range(int(leaves.step.max()), -1, -1):
+            step, here = self.steps[number], number <= leaves.step
+            if step.sentences is not sentences:
+                sentences = step.sentences
+                index_of = torch.zeros(len(self.lengths), dtype=torch.long)
+                index_of[sentences] = torch.arange(len(sentences))
+                index = index_of[leaves.sentence]
             # a leaf of an earlier step has no pick here: whatever is read for it is cut off by its length
-            at = index_of[sentence], torch.where(number <= last, pick, 0)
+            at = index, torch.where(here, pick, 0)
             columns.append((step.token[at], step.log_probability[at], step.row[at]))
-            pick = torch.where(number <= last, step.parent[at], pick)
+            pick = torch.where(here, step.parent[at], pick)
         return _Paths(*(torch.stack(column[::-1], dim=1) for column in zip(*columns, strict=True)))
 
-    def _hypothesis(
-        self, leaf: _Leaf, tokens: list[int], log_probabilities: list[float], rows: list[int]
-    ) -> Hypothesis:
-        length = leaf.step + 1
-        return Hypothesis(
-            tokens=tuple(tokens[:length]),
-            log_probabilities=tuple(log_probabilities[:length]),
-            finished=tokens[length - 1] == self.end,
-            score=leaf.score,
-            weights=self._weights(leaf, rows[:length]),
-        )
-
-    def _weights(self, leaf: _Leaf, rows: list[int]) -> Tensor | None:
+    def _weights(self, leaves: _Leaves, paths: _Paths) -> Iterator[Tensor]:
+        """Give the weights of each leaf, in their order, if they were kept."""
         if self.steps[0].weights is None:
-            return None
-        picked = zip(self.steps[: len(rows)], rows, strict=True)
-        weights = [step.weights[row] for step, row in picked if step.weights is not None]
-        return torch.stack(weights, dim=-2)[..., : self.lengths[leaf.sentence]]
+            return
+        last = zip(leaves.sentence.tolist(), leaves.step.tolist(), paths.rows.tolist(), strict=True)
+        for sentence, number, rows in last:
+            picked = zip(self.steps[: number + 1], rows, strict=False)
+            weights = [step.weights[row] for step, row in picked if step.weights is not None]
+            yield torch.stack(weights, dim=-2)[..., : self.lengths[sentence]]
 
 
 def _on_cpu(step: Step) -> Step:

@@ -24,19 +24,19 @@ def score(
     length: int | Int[Tensor, ""],
     *,
     length_penalty: float,
-    covered: Float[Tensor, "..."] | float,
+    covered: Float[Tensor, "..."] | None = None,
 ) -> Float[Tensor, "..."]:
     r"""Rank outputs of different length.
 
     $$s(y, x) = \frac{\log p(y \mid x)}{|y|^\alpha} + \text{cp}(x, y)$$
 
-    where $\alpha$ is `length_penalty` and cp is `coverage_penalty`'s, `covered`.
+    where $\alpha$ is `length_penalty` and cp is `coverage_penalty`'s, `covered`; None for none.
 
     Reference: Wu et al. (2016), equation 14, arXiv:1609.08144.
     Differs: the length is not $(5 + |y|)/6$; with $\alpha = 1$ this is the mean log-probability of a token.
     """
     divided: Tensor = log_probability / power(length, length_penalty)
-    return divided + covered
+    return divided if covered is None else divided + covered
 
 
 def bound(

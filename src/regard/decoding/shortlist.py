@@ -6,7 +6,7 @@ from the training data says which target tokens go with each source token; the o
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 import torch
@@ -133,7 +133,6 @@ class ShortlistedMemory(NamedTuple):
         return self._replace(memory=self.memory.select(rows))
 
 
-@runtime_checkable
 class PredictsFromFeatures(Protocol):
     """A generating model whose last layer is a matrix."""
 
@@ -149,6 +148,11 @@ class PredictsFromFeatures(Protocol):
         """Read the next tokens up to the output matrix."""
 
 
+def predicts_from_features(model: object) -> TypeGuard[PredictsFromFeatures]:
+    """Return whether a model is one; from Python 3.12 on `isinstance` would not find `output`, which is a submodule."""
+    return all(hasattr(model, name) for name in ("output", "encode", "start", "step_features"))
+
+
 class Shortlisted:
     """A model that predicts the words of a shortlist alone; a `GeneratingModel` itself, for `decode`.
 
@@ -157,7 +161,7 @@ class Shortlisted:
     """
 
     def __init__(self, model: AnyModel, shortlist: Shortlist) -> None:
-        if not isinstance(model, PredictsFromFeatures):
+        if not predicts_from_features(model):
             raise ArgumentError(
                 f"`model` must be a network with an output matrix; received {type(model).__name__}, for which a "
                 "shortlist has no use."

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from regard.attention import Attended, Causal, Mask, Padding, Position
 from regard.errors import ArgumentError
 from regard.layers.memory import Memory, blank_own
+from regard.layers.static_memory import StaticMemory
 
 
 class Attentional(NamedTuple):
@@ -44,6 +45,9 @@ class Interface:
     """A call takes `position`, in place of the layer's own."""
     alone: bool = False
     """Called without a memory it attends to the queries' own sequence."""
+    table: bool = False
+    """It attends to keys in rows that a table names (`StaticMemory`); for others, and for a class that only inherits
+    this, they are gathered first."""
     joins: bool = False
     """It gives `Attentional`, context and query joined to one vector, in place of the context."""
 
@@ -174,24 +178,52 @@ def attend_causally(
     `mask` says which of the new positions count; `filled`, how many positions every row holds, if that is known. Then
     only those are attended to, and without a mask.
     """
-    if mask is not None:
-        filled = None
-    elif filled is None:
-        filled = state.common_length()
-    count, capacity = query.size(1), state.capacity
-    if filled is None:
-        positions = state.next_positions(count)
-    else:
-        positions = torch.arange(filled, filled + count, device=query.device)
-    state = state.append(remember_keys(attention, query, mask=mask, positions=positions), filled=filled)
+    capacity = state.capacity
+    held, state, positions = append_positions(attention, query, state, mask=mask, filled=filled)
     result, weights = attend_to(
         attention,
         query,
-        state if filled is None else state.first(filled + count),
-        mask=None if count == 1 else Causal(positions=positions),  # a single new position attends to all that is filled
+        held,
+        mask=causal_mask(positions),
         query_positions=positions if interface_of(attention).query_positions else None,
         return_weights=return_weights,
     )
     if weights is not None and weights.size(-1) < capacity:
         weights = F.pad(weights, (0, capacity - weights.size(-1)))
     return result, state, weights
+
+
+def append_positions(
+    attention: nn.Module,
+    query: Float[Tensor, "batch new size"],
+    state: Memory,
+    *,
+    mask: Bool[Tensor, "batch new"] | Padding | None = None,
+    filled: int | None = None,
+) -> tuple[Memory, Memory, Int[Tensor, "*batch_or_none new"]]:
+    """Append the new positions; give what they attend to, the state that holds it, and where they stand in it."""
+    if mask is not None:
+        filled = None
+    elif filled is None:
+        filled = state.common_length()
+    count = query.size(1)
+    if filled is None:
+        positions = state.next_positions(count)
+    else:
+        positions = torch.arange(filled, filled + count, device=query.device)
+    state = state.append(remember_keys(attention, query, mask=mask, positions=positions), filled=filled)
+    held = state if filled is None else state.first(filled + count)
+    if isinstance(held, StaticMemory) and not _reads_table(attention):
+        held = held.gathered()
+    return held, state, positions
+
+
+def causal_mask(positions: Int[Tensor, "*batch_or_none new"]) -> Causal | None:
+    """Give the mask of new positions; a single one attends to all that is filled."""
+    return None if positions.size(-1) == 1 else Causal(positions=positions)
+
+
+def _reads_table(attention: nn.Module) -> bool:
+    """Return whether a layer finds keys by a table: its own class says so, since a subclass may read them otherwise."""
+    declared = vars(type(attention)).get("interface")
+    return isinstance(declared, Interface) and declared.table

@@ -14,7 +14,8 @@ from regard.models.sequence.previous_state import PreviousStateDecoder
 from regard.models.sequence.protocol import AnyModel, GeneratingModel, Stepped
 from regard.models.sequence.recurrent import RecurrentModel, RecurrentStep
 from regard.models.sequence.recurrent_decoder import RecurrentDecoder, RecurrentMemory, RecurrentState
-from regard.models.sequence.transformer import TransformerMemory, TransformerModel, TransformerState, TransformerStep
+from regard.models.sequence.transformer import TransformerModel, TransformerStep
+from regard.models.sequence.transformer_state import TransformerMemory, TransformerState
 
 __all__ = [
     "AnyModel",

@@ -7,7 +7,7 @@ products with a matrix, which take most of the time, are computed from fewer bit
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -115,6 +115,7 @@ class BFloat16Linear(nn.Linear):
     With `wide` the result is float32: logits of many words need more digits than bfloat16 has.
     """
 
+    fusible: ClassVar[bool] = True
     wide = False
     with_bias: Tensor
 

@@ -35,6 +35,7 @@ def cases(device="cpu"):
     yield "heads", {"mask": random.to(device)}, heads
     large = normal(2, 9, 6, scale=30), normal(2, 9, 6, scale=30), normal(6), normal(2, 9, 4)
     yield "large numbers", {}, large
+    yield "wide values", {"mask": Padding(lengths)}, (normal(2, 2, 5), normal(2, 40, 5), normal(5), normal(2, 40, 700))
     half = normal(2, 9, 8), normal(2, 9, 8), normal(8), normal(2, 9, 16)
     yield "float16", {}, tuple(tensor.half() for tensor in half)  # the interpreter multiplies no bfloat16
 

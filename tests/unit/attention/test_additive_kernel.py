@@ -47,8 +47,8 @@ def test_it_says_why_it_refuses(options, reason) -> None:
 
 def test_wide_values_and_exact_numbers_are_refused() -> None:
     query, key = torch.ones(2, 5, 6), torch.ones(2, 7, 6)
-    with pytest.raises(BackendError, match="values are wider than 512"):
-        attention(query, key, torch.ones(2, 7, 513), score=Additive(torch.ones(6)), backend="triton")
+    with pytest.raises(BackendError, match="values are wider than 512, and there are more than 8 queries"):
+        attention(query.repeat(1, 2, 1), key, torch.ones(2, 7, 513), score=Additive(torch.ones(6)), backend="triton")
     with pytest.raises(BackendError, match=r"the kernel computes in float32 or less, not torch\.float64"):
         attention(query.double(), key.double(), score=Additive(torch.ones(6).double()), backend="triton")
 

@@ -7,21 +7,25 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from catalogue.models import MODELS, Row, example
 from regard.config.model import TransformerSpec
 from regard.decoding import Ensemble, Hypothesis, Sampling, Search, captured, decode
-from regard.decoding.captured import STEPS, Captured
+from regard.decoding import slot as slot_file
+from regard.decoding.captured import Captured
+from regard.decoding.slot import STEPS
 from regard.models import Model, build_model
 from unit.decoding.table import END as TABLE_END
 from unit.decoding.table import LENGTHS, SOURCE, Table
 from unit.decoding.table import START as TABLE_START
 from unit.decoding.test_every_model import KINDS
+from unit.layers.table_kernel import stand_in
 
 START, END = 2, 3
 #: Operators of a step of two blocks, by the width of the beam; views included.
-LAUNCHES = {1: 260, 4: 275}
+LAUNCHES = {1: 218, 4: 247}
 SEARCHES = [
     Search(beam=1, max_length=7),
     Search(beam=4, n_best=2, max_length=9),
@@ -114,19 +118,32 @@ def test_the_host_reads_once_in_several_steps(beam: int) -> None:
     assert fast.flag_reads == math.ceil(21 / STEPS)
 
 
+@pytest.mark.parametrize("name", ["bahdanau", "transformer-tiny"])
+def test_picks_are_read_before_there_are_more_than_a_slot_keeps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slot_file, "MOST_STEPS", 2 * STEPS)
+    (model,), (source, lengths, _) = [row.build() for row in MODELS if row.name == name], example()
+    for search in (Search(beam=1, max_length=21, min_length=18), Search(beam=3, n_best=2, max_length=30)):
+        check_same(model, Captured(model), search, source, lengths)
+
+
 class _Reads(TorchDispatchMode):
-    """Counts the operators that a GPU would be waited for, and all."""
+    """Counts the operators that a GPU would be waited for, and all; and notes the most numbers that one has written."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.all, self.waiting = 0, 0
+        self.all, self.waiting, self.written = 0, 0, 0
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         self.all += 1
         self.waiting += str(func) in ("aten._local_scalar_dense.default", "aten.nonzero.default", "aten.equal.default")
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        if not func.is_view:
+            written = args[3] if "index_copy_" in str(func) else result
+            sizes = [item.numel() for item in pytree.tree_leaves(written) if isinstance(item, Tensor)]
+            self.written = max(self.written, *sizes, 0)
+        return result
 
 
 def count_step(model: Any, search: Search) -> _Reads:
@@ -146,6 +163,23 @@ def test_a_step_asks_the_host_nothing_and_launches_no_more_than_it_did(beam: int
     reads = count_step(small_transformer(), Search(beam=beam, max_length=8))
     assert reads.waiting == 0
     assert reads.all <= LAUNCHES[beam]
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_a_step_writes_nothing_as_large_as_a_cache(beam: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = stand_in(monkeypatch)
+    fast, (source, lengths) = Captured(small_transformer()), many_sources(8)
+    expected = run(small_transformer(), Search(beam=beam, max_length=8), source, lengths)
+    assert tokens(run(fast, Search(beam=beam, max_length=8), source, lengths)) == tokens(expected)
+    (slot,) = fast._slots.values()
+    assert bool(kernel.calls) == (beam > 1), "greedy search has no table"
+    with torch.inference_mode():
+        slot._index.zero_()
+        with _Reads() as reads:
+            slot._step()
+    cache = slot.running.state.caches[0].key
+    assert cache.size(1) == 16
+    assert reads.written <= cache.numel() // 4
 
 
 @pytest.mark.parametrize(
@@ -187,7 +221,7 @@ def test_a_step_that_cannot_be_captured_runs_step_by_step(monkeypatch: pytest.Mo
     def fail(work: Callable[[], None], device: torch.device, pool: Any) -> Callable[[], None]:
         raise RuntimeError("operation not permitted when stream is capturing\nmore")
 
-    monkeypatch.setattr(captured, "_capture", fail)
+    monkeypatch.setattr(slot_file, "capture", fail)
     model = small_transformer()
     fast, (source, lengths) = Captured(model), many_sources(3)
     for _ in range(2):

@@ -22,9 +22,9 @@ def test_nothing_goes_beyond_the_bound(penalty: float) -> None:
     total = words.cumsum(1)
     highest = bound(total[:, 3], limits.expand(200), length_penalty=penalty)
     for length in range(4, 13):
-        reached = score(total[:, length - 1], length, length_penalty=penalty, covered=0.0)
+        reached = score(total[:, length - 1], length, length_penalty=penalty)
         assert (reached <= highest + 1e-6).all()
-    torch.testing.assert_close(score(total[:20, 11], 12, length_penalty=penalty, covered=0.0), highest[:20])
+    torch.testing.assert_close(score(total[:20, 11], 12, length_penalty=penalty), highest[:20])
 
 
 def test_coverage_is_the_papers() -> None:

@@ -1,4 +1,4 @@
-"""The kernels of Transformer blocks in Triton's interpreter, which must be chosen before Triton is imported: a program.
+"""The kernels of `layers.fused` in Triton's interpreter, which must be chosen before Triton is imported: a program.
 
 On a GPU the same comparisons are tests.
 """
@@ -6,7 +6,7 @@ On a GPU the same comparisons are tests.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
@@ -14,11 +14,16 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from regard.attention import Padding
+from regard.config.attention import AdditiveSpec
 from regard.config.language import TransformerLanguageSpec
-from regard.config.model import TransformerSpec
-from regard.layers.fused import block_triton, choose, operations
+from regard.config.model import RecurrentSpec, TransformerSpec
+from regard.layers.fused import block_triton, choose, conditional_loop, conditional_triton, operations
 from regard.layers.fused.operations import Draw, Norm
+from regard.layers.mechanisms.additive import AdditiveAttention
+from regard.layers.recurrent.conditional_gru import ConditionalGRU
 from regard.models.language.build import build_network
+from regard.models.precision import in_precision
 from regard.models.sequence.build import build_model
 from regard.training.precision import matrices_of_linears, round_to_bfloat16
 
@@ -208,6 +213,67 @@ def compare_second_derivatives(device: str) -> None:
     agree(*results, 1e-4)
 
 
+def step_by_step(model: Any, inputs: tuple[Tensor, ...], *, static: bool) -> Tensor:
+    """Give the logits of some steps of decoding with two hypotheses for each sentence, re-ordered on the way."""
+    source, lengths, target = inputs
+    rows = torch.arange(2 * len(source), device=source.device) // 2
+    target, logits = target[rows], []
+    with torch.inference_mode():
+        memory = model.encode(source, lengths)
+        state = model.start(memory, capacity=1).select(rows)
+        state = state.fixed(8) if static else state
+        for position in range(target.size(1)):
+            if position:
+                state = state.select(torch.tensor([1, 0, 2, 2, 5, 4], device=source.device))
+            features, state, _ = model.step_features(target[:, position : position + 1], state, memory)
+            logits.append(model.output(features))
+        features, _, _ = model.step_features(target[:, :2], state, memory)
+        return torch.cat([*logits, model.output(features)], dim=1).float()
+
+
+def compare_steps(device: str) -> None:
+    """Compare steps of decoding, with the cache that grows and with the one of one shape; hooks are called."""
+    translators = [(name, model.eval(), inputs) for name, model, inputs in models() if name != "language"]
+    for name, model, inputs in translators:
+        model, inputs = model.to(device), tuple(item.to(device) for item in inputs)
+        with together():
+            truth = step_by_step(model, inputs, static=False)
+            plain = step_by_step(in_precision(model, "bfloat16"), inputs, static=False)
+        with together(device):
+            for static in (False, True):
+                agree([step_by_step(model, inputs, static=static)], [truth], 1e-4)
+                fused = step_by_step(in_precision(model, "bfloat16"), inputs, static=static)
+                off, own = distance([plain], [truth]), distance([fused], [truth])
+                assert own < (1.2 if device == "cuda" else 2.5) * off + 1e-3, (name, own, off)
+            for part in ("decoder.0", "decoder.0.self_attention.output", "decoder.0.feed_forward_residual.norm"):
+                called: list[str] = []
+                handle = model.get_submodule(part).register_forward_hook(lambda *_: called.append("once"))
+                agree([step_by_step(model, inputs, static=True)], [truth], 1e-4)
+                handle.remove()
+                assert called or part == "decoder.0", part
+
+
+def count_step_launches() -> None:
+    """Count what a block adds to a step of decoding in bfloat16, but for attention itself."""
+    counts = []
+    for devices in (("cpu",), ()):
+        of_blocks = []
+        for blocks in (2, 3):
+            spec = TransformerSpec(
+                size=32, num_encoder_layers=1, num_decoder_layers=blocks, num_heads=2, feed_forward_size=64
+            )
+            model = in_precision(build_model(spec, source_vocabulary=20, target_vocabulary=20).eval(), "bfloat16")
+            with together(*devices), counted_kernels() as counter, torch.inference_mode():
+                memory = model.encode(torch.randint(4, 20, (4, 8)))
+                state = model.start(memory, capacity=1).fixed(8)
+                counter.count = 0
+                model.step_features(torch.zeros(4, 1, dtype=torch.long), state, memory)
+                of_blocks.append(counter.count)
+        counts.append(of_blocks[1] - of_blocks[0])
+    together_count, apart = counts
+    assert together_count <= MOST_STEP_LAUNCHES < apart, (together_count, apart)
+
+
 def check_fallbacks(device: str) -> None:
     """See that a hook on any part of a block is called, and that dropout repeats by the seed."""
     _, model, inputs = next(models())
@@ -252,25 +318,31 @@ class Launches(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-def launches(blocks: int, *devices: str) -> int:
-    """Count forward and backward passes of a translator with so many blocks on each side, in bfloat16."""
-    kernels = {name: item for name, item in vars(block_triton).items() if name.endswith("_kernel")}
-    spec = TransformerSpec(
-        size=32, num_encoder_layers=blocks, num_decoder_layers=blocks, num_heads=2, feed_forward_size=64, dropout=0.1
-    )
+def launches(spec: TransformerSpec | RecurrentSpec, length: int, *devices: str) -> int:
+    """Count forward and backward passes of a translator over targets of this length, in bfloat16."""
     model = build_model(spec, source_vocabulary=20, target_vocabulary=20)
-    source, target = torch.randint(4, 20, (4, 8)), torch.randint(4, 20, (4, 8))
+    source, target = torch.randint(4, 20, (4, 8)), torch.randint(4, 20, (4, length))
     lengths = torch.tensor([8, 3, 5, 2])
-    with together(*devices), Launches() as counted, torch.autocast("cpu", torch.bfloat16):
-        for name, kernel in kernels.items():
-            setattr(block_triton, name, Counted(kernel, counted))
-        try:
-            matrices = matrices_of_linears(model)
-            rounded = dict(zip(matrices, round_to_bfloat16(matrices.values()), strict=True))
-            torch.func.functional_call(model, rounded, (source, lengths, target)).sum().backward()
-        finally:
-            vars(block_triton).update(kernels)
+    with together(*devices), counted_kernels() as counted, torch.autocast("cpu", torch.bfloat16):
+        matrices = matrices_of_linears(model)
+        rounded = dict(zip(matrices, round_to_bfloat16(matrices.values()), strict=True))
+        torch.func.functional_call(model, rounded, (source, lengths, target)).sum().backward()
     return counted.count
+
+
+@contextmanager
+def counted_kernels() -> Iterator[Launches]:
+    """Count launches inside, those of our kernels too."""
+    files = (block_triton, conditional_triton)
+    kernels = [(file, name, item) for file in files for name, item in vars(file).items() if name.endswith("_kernel")]
+    with Launches() as counted:
+        for file, name, kernel in kernels:
+            setattr(file, name, Counted(kernel, counted))
+        try:
+            yield counted
+        finally:
+            for file, name, kernel in kernels:
+                setattr(file, name, kernel)
 
 
 class Counted:
@@ -290,19 +362,92 @@ class Counted:
 
 #: Launches of an encoder and a decoder block together, forward and backward: they may fall, and must not grow.
 MOST_LAUNCHES = 78
+#: Launches of a step of Bahdanau's decoder: three products and three kernels, forward and backward.
+LOOP_LAUNCHES = 12
+#: Of a decoder block in a step of decoding.
+MOST_STEP_LAUNCHES = 19
+
+
+def of_blocks(blocks: int) -> TransformerSpec:
+    return TransformerSpec(
+        size=32, num_encoder_layers=blocks, num_decoder_layers=blocks, num_heads=2, feed_forward_size=64, dropout=0.1
+    )
 
 
 def count_launches() -> None:
-    together_count, apart = (launches(3, *devices) - launches(2, *devices) for devices in (("cpu",), ()))
+    together_count, apart = (
+        launches(of_blocks(3), 8, *devices) - launches(of_blocks(2), 8, *devices) for devices in (("cpu",), ())
+    )
     assert together_count <= MOST_LAUNCHES < apart, (together_count, apart)
+    spec = recurrent("linear")
+    a_step, apart = (launches(spec, 6, *devices) - launches(spec, 5, *devices) for devices in (("cpu",), ()))
+    assert a_step == LOOP_LAUNCHES, a_step
+    assert apart > 2 * LOOP_LAUNCHES, apart
+
+
+def recurrent(output: Literal["linear", "maxout"]) -> RecurrentSpec:
+    attention = AdditiveSpec(hidden_size=14)
+    return RecurrentSpec(embedding_size=12, hidden_size=20, attention=attention, output=output, dropout=0.0)
+
+
+def compare_loop(device: str) -> None:
+    """Compare all steps of Bahdanau's decoder with the modules: one block of keys and several, padding or none."""
+    for output, keys in (("linear", 9), ("maxout", 71)):
+        model = build_model(recurrent(output), source_vocabulary=20, target_vocabulary=20).to(device)
+        source = torch.randint(4, 20, (4, keys), device=device)
+        target = torch.randint(4, 20, (4, 5), device=device)
+        for lengths in (None, torch.tensor([keys, 3, 1, keys - 2], device=device)):
+            results = []
+            for half, devices in ((False, ()), (False, (device,)), (True, ()), (True, (device,))):
+                with together(*devices), torch.autocast(device, torch.bfloat16, enabled=half):
+                    predicted = model(source, lengths, target).float()
+                results.append([predicted, *torch.autograd.grad(predicted.sin().sum(), list(model.parameters()))])
+            truth, result, plain, fused = results
+            agree(result, truth, 2e-5)
+            off, own = distance(plain, truth), distance(fused, truth)
+            assert own < (1.2 if device == "cuda" else 6.0) * off + 1e-3, (output, own, off)
+
+
+def compare_loop_kernels(device: str) -> None:
+    """Compare the kernels alone, where a row has no key, and where numbers are large, with what modules compute."""
+    rows, size, keys, compared, width, steps = 3, 5, 40, 7, 300, 4
+    attention, cell = AdditiveAttention(size, width, compared).to(device), ConditionalGRU(6, size, width).to(device)
+    for scale, lengths in ((1.0, [40, 0, 33]), (40.0, [2, 40, 0])):
+        mask = Padding(torch.tensor(lengths, device=device))
+        words, state = torch.randn(rows, steps, 6, device=device), torch.randn(rows, size, device=device)
+        memory = torch.randn(rows, keys, width, device=device)
+
+        def modules(words: Tensor, state: Tensor, memory: Tensor, mask: Padding = mask) -> Any:
+            remembered, states, contexts = attention.remember(memory, mask=mask), [], []
+            for word in words.unbind(1):
+                context = attention(state[:, None], remembered)[:, 0]
+                state = cell(word, state, context)
+                states.append(state)
+                contexts.append(context)
+            return torch.stack(states, dim=1), torch.stack(contexts, dim=1)
+
+        def loop(words: Tensor, state: Tensor, memory: Tensor, mask: Padding = mask) -> Any:
+            with together(device):
+                remembered = attention.remember(memory, mask=mask)
+                assert conditional_loop.can_run(attention, cell, words, state, remembered)
+                return conditional_loop.run(attention, cell, words, state, remembered)
+
+        with torch.no_grad():
+            attention.query.weight.mul_(scale)
+        tensors = words, state, memory
+        agree(differentiated(loop, *tensors), differentiated(modules, *tensors), 2e-5)
 
 
 if __name__ == "__main__":
     torch.manual_seed(0)
     count_launches()
+    count_step_launches()
+    compare_steps("cpu")
     compare_dropout("cpu")
     compare_operations("cpu")
     compare_models("cpu")
     compare_second_derivatives("cpu")
     check_fallbacks("cpu")
+    compare_loop("cpu")
+    compare_loop_kernels("cpu")
     print("agrees")

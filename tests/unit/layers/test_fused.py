@@ -10,10 +10,14 @@ import pytest
 import torch
 from torch import nn
 
-from regard.layers import FeedForward, MultiHeadAttention, TransformerEncoderBlock
+from regard import Padding, Sparsemax
+from regard.inspection import record
+from regard.layers import AdditiveAttention, ConditionalGRU, FeedForward, MultiHeadAttention, TransformerEncoderBlock
 from regard.layers.fused import choose, operations
+from regard.layers.fused.conditional_loop import can_run
 from regard.layers.fused.projection import packed_bias, project
 from regard.layers.fused.stack import serves_blocks
+from regard.layers.memory import Memory
 
 PROGRAM = Path(__file__).with_name("fused_interpreted.py")
 HAS_TRITON = importlib.util.find_spec("triton") is not None
@@ -32,7 +36,16 @@ def test_in_the_interpreter_it_agrees_with_torch() -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize(
     "check",
-    ["compare_dropout", "compare_operations", "compare_models", "compare_second_derivatives", "check_fallbacks"],
+    [
+        "compare_dropout",
+        "compare_operations",
+        "compare_models",
+        "compare_steps",
+        "compare_second_derivatives",
+        "check_fallbacks",
+        "compare_loop",
+        "compare_loop_kernels",
+    ],
 )
 def test_on_a_gpu_it_agrees_with_torch(check: str, cuda: torch.device) -> None:
     from unit.layers import fused_interpreted
@@ -138,3 +151,36 @@ def test_dropout_drops_its_share_of_every_row_and_column() -> None:
     assert float((kept.mean(0) - 0.75).abs().max()) < 0.11
     assert float((kept.mean(1) - 0.75).abs().max()) < 0.12
     torch.testing.assert_close(factors[factors > 0], torch.full_like(factors[factors > 0], 4 / 3))
+
+
+class Other(ConditionalGRU):
+    """A cell of somebody else's, who may compute anything."""
+
+
+def decoder_parts() -> tuple[AdditiveAttention, ConditionalGRU, torch.Tensor, torch.Tensor, Memory]:
+    attention, cell = AdditiveAttention(5, 6, 7), ConditionalGRU(4, 5, 6)
+    memory = attention.remember(torch.randn(3, 8, 6), mask=Padding(torch.tensor([8, 2, 0])))
+    return attention, cell, torch.randn(3, 9, 4), torch.randn(3, 5), memory
+
+
+def test_bahdanaus_steps_run_together_where_nothing_is_unusual(monkeypatch: pytest.MonkeyPatch) -> None:
+    attention, cell, words, state, memory = decoder_parts()
+    assert not can_run(attention, cell, words, state, memory)  # on a CPU
+    monkeypatch.setattr(choose, "DEVICES", ("cpu",))
+    monkeypatch.setattr(choose, "_HAS_TRITON", True)
+    assert can_run(attention, cell, words, state, memory)
+    assert not can_run(attention, cell, words[:, :1], state, memory)
+    assert not can_run(attention, Other(4, 5, 6), words, state, memory)
+    assert not can_run(attention, cell, words.repeat(2, 1, 1), state.repeat(2, 1), memory)  # hypotheses
+    assert not can_run(attention, cell, words, state, memory._replace(padding=None))  # another mask than a length
+    with torch.no_grad():
+        assert not can_run(attention, cell, words, state, memory)
+    for other in (AdditiveAttention(5, 6, 7, dropout=0.1), AdditiveAttention(5, 6, 7, normalize=Sparsemax())):
+        assert not can_run(other, cell, words, state, memory)
+    assert can_run(AdditiveAttention(5, 6, 7, dropout=0.1).eval(), cell, words, state, memory)
+    with record(attention):
+        assert not can_run(attention, cell, words, state, memory)
+    handle = cell.gates.register_forward_hook(lambda *_: None)
+    assert not can_run(attention, cell, words, state, memory)
+    handle.remove()
+    assert can_run(attention, cell, words, state, memory)

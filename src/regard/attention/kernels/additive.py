@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.inputs import Inputs
-from regard.attention.kernels import additive_op
+from regard.attention.kernels import additive_few, additive_op
 from regard.attention.kernels.additive_call import Call, Masking
 from regard.attention.kernels.reference import Attended, operands, ungroup
 from regard.attention.mask import And, Causal, Mask, Padding, Window
@@ -16,7 +16,7 @@ from regard.attention.normalize import Softmax
 from regard.attention.score import Additive, Concat, Score
 from regard.attention.tensors import name_of
 
-#: Widest values that one program mixes.
+#: Widest values that one program mixes; for a few queries they are divided.
 WIDEST_VALUE = 512
 #: Batch elements, times heads, that CUDA numbers along one axis of programs.
 MOST_ELEMENTS = 65_535
@@ -35,8 +35,8 @@ def refusal(inputs: Inputs) -> str | None:
         return "the kernel adds nothing to the scores"
     if inputs.dtype not in (torch.float32, torch.float16, torch.bfloat16):
         return f"the kernel computes in float32 or less, not {inputs.dtype}"
-    if inputs.value.size(-1) > WIDEST_VALUE:
-        return f"values are wider than {WIDEST_VALUE}"
+    if inputs.value.size(-1) > WIDEST_VALUE and inputs.shape[-2] > additive_few.FEW:
+        return f"values are wider than {WIDEST_VALUE}, and there are more than {additive_few.FEW} queries"
     if not math.prod(inputs.shape) > 0 or not 0 < math.prod(inputs.shape[:-2]) <= MOST_ELEMENTS:
         return f"an axis is empty, or batch and heads have more than {MOST_ELEMENTS:,} elements"
     if not on_device(inputs.query):

@@ -55,13 +55,12 @@ def _add_rows(
                 r = _reciprocal(d0 * d1, FAST)
                 r0 = r * d1
                 r1 = r * d0
-                f0 = s * r0
-                f1 = s * r1
-                g0 = f0 - f0 * r0
-                g1 = f1 - f1 * r1
-                sums_now = sums_now + (sums[i * UNITS + p] + g0, sums[i * UNITS + p + 1] + g1)
-                down_now = down_now + (down[p] + g0, down[p + 1] + g1)
-                parts_now = parts_now + (parts[p] + f0, parts[p + 1] + f1)
+                t0 = r0 - r0 * r0
+                t1 = r1 - r1 * r1
+                # s stays a factor of every sum, so that each is one multiply-add
+                sums_now = sums_now + (sums[i * UNITS + p] + s * t0, sums[i * UNITS + p + 1] + s * t1)
+                down_now = down_now + (down[p] + s * t0, down[p + 1] + s * t1)
+                parts_now = parts_now + (parts[p] + s * r0, parts[p + 1] + s * r1)
             down = down_now
             parts = parts_now
         sums = sums_now

@@ -17,8 +17,8 @@ from regard.attention.kernels.additive_call import (
 
 #: Queries, and pairs times hidden units, up to which these kernels serve: then launching takes the time.
 FEW, SMALL = 8, 1 << 22
-#: Keys and hidden units that a program takes at once, and its warps of threads.
-KEYS, UNITS, WARPS = 32, 64, 4
+#: Keys, hidden units and features that a program takes at once, and its warps of threads.
+KEYS, UNITS, WIDTH, WARPS = 32, 64, 512, 4
 
 
 def serves(call: Call) -> bool:
@@ -33,9 +33,9 @@ def forward(call: Call, *, weighted: bool = False) -> Outputs:
     (elements, queries, _), width = call.query.shape, call.value.size(2)
     context = call.value.new_empty(elements, queries, width)
     normalizer = torch.empty(elements, queries, dtype=torch.float32, device=context.device)
-    few_forward_kernel[queries, elements](
+    few_forward_kernel[-(-width // WIDTH), queries, elements](
         *_operands(call, normalizer), call.value, context, normalizer, *_numbers(call), **call.flags,
-        BLOCK_KEY=KEYS, BLOCK_SIZE=2 * UNITS, BLOCK_WIDTH=power_of_two(width), num_warps=2 * WARPS,
+        BLOCK_KEY=KEYS, BLOCK_SIZE=2 * UNITS, BLOCK_WIDTH=min(WIDTH, power_of_two(width)), num_warps=2 * WARPS,
     )  # fmt: skip
     return Outputs(context, normalizer, weigh(call, normalizer) if weighted else normalizer.new_empty(0))
 
@@ -62,8 +62,9 @@ def _weigh(
     few_weights_kernel[-(-keys // KEYS), queries, elements](
         *_operands(call, outputs[1]), call.value, *outputs, arrived.context, either(arrived.weights, outputs[1]),
         either(arrived.rows, outputs[1]), *results, *_numbers(call), **call.flags,
-        SLOPES=slopes, BY_WEIGHT=arrived.weights is not None, BY_ROW=arrived.rows is not None,
-        BLOCK_KEY=KEYS, BLOCK_SIZE=2 * UNITS, BLOCK_WIDTH=power_of_two(call.value.size(2)), num_warps=2 * WARPS,
+        SLOPES=slopes, BY_WEIGHT=arrived.weights is not None, BY_ROW=arrived.rows is not None, ONE=keys <= KEYS,
+        BLOCK_KEY=KEYS, BLOCK_SIZE=2 * UNITS, BLOCK_WIDTH=min(WIDTH, power_of_two(call.value.size(2))),
+        num_warps=2 * WARPS,
     )  # fmt: skip
 
 

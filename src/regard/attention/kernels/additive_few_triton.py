@@ -51,11 +51,11 @@ def few_forward_kernel(
     HAS_LENGTHS: tl.constexpr, HAS_MASK: tl.constexpr, HAS_DROPOUT: tl.constexpr, FAST: tl.constexpr,
     BLOCK_KEY: tl.constexpr, BLOCK_SIZE: tl.constexpr, BLOCK_WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Give context and log normalizer of one query of one batch element."""
-    element = tl.program_id(1).to(tl.int64)
-    query = tl.program_id(0)
+    """Give some features of the context of one query of one batch element, and its log normalizer."""
+    element = tl.program_id(2).to(tl.int64)
+    query = tl.program_id(1)
     row = query + tl.arange(0, 1)
-    feature = tl.arange(0, BLOCK_WIDTH)
+    feature = tl.program_id(0) * BLOCK_WIDTH + tl.arange(0, BLOCK_WIDTH)
     length = _length(lengths, element, keys, per_length, HAS_LENGTHS)
     counts = _attending(query, length, queries, low, high)
     q += element * queries * size
@@ -97,10 +97,13 @@ def few_weights_kernel(
     q, k, vector, lengths, mask, seed, value, context, normalizer, by_context, by_weight, by_row, weights, slopes,
     queries, keys, size, width, heads, per_length, low, high, mask_element, mask_query, mask_key, dropout,
     HAS_LENGTHS: tl.constexpr, HAS_MASK: tl.constexpr, HAS_DROPOUT: tl.constexpr, FAST: tl.constexpr,
-    SLOPES: tl.constexpr, BY_WEIGHT: tl.constexpr, BY_ROW: tl.constexpr,
+    SLOPES: tl.constexpr, BY_WEIGHT: tl.constexpr, BY_ROW: tl.constexpr, ONE: tl.constexpr,
     BLOCK_KEY: tl.constexpr, BLOCK_SIZE: tl.constexpr, BLOCK_WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Give one query's weights with some keys and, where `SLOPES`, the gradients of their scores, in float32."""
+    """Give one query's weights with some keys and, where `SLOPES`, the gradients of their scores, in float32.
+
+    Where all keys are `ONE` block, slopes sum to zero; by the context, which was rounded, they do so but for rounding.
+    """
     element = tl.program_id(2).to(tl.int64)
     query = tl.program_id(1)
     key = tl.program_id(0) * BLOCK_KEY + tl.arange(0, BLOCK_KEY)
@@ -118,18 +121,24 @@ def few_weights_kernel(
     shares = tl.where(tl.reshape(allowed, [BLOCK_KEY]), tl.exp(scores - tl.load(normalizer + at)), 0.0)
     kept = shares
     if SLOPES:
-        feature = tl.arange(0, BLOCK_WIDTH)
-        inside = feature < width
-        by_feature = tl.load(by_context + at * width + feature, mask=inside, other=0.0).to(tl.float32)
-        mixed = tl.load(context + at * width + feature, mask=inside, other=0.0).to(tl.float32)
-        pointers = value + (element * keys + key[:, None]) * width + feature[None, :]
-        values = tl.load(pointers, mask=there[:, None] & inside[None, :], other=0.0).to(tl.float32)
-        arrived = tl.sum(by_feature[None, :] * values, axis=1)
-        middle = tl.sum(by_feature * mixed, axis=0)
+        products = tl.zeros([BLOCK_KEY, BLOCK_WIDTH], tl.float32)
+        middle = 0.0
+        for start in range(0, width, BLOCK_WIDTH):
+            feature = start + tl.arange(0, BLOCK_WIDTH)
+            inside = feature < width
+            by_feature = tl.load(by_context + at * width + feature, mask=inside, other=0.0).to(tl.float32)
+            mixed = tl.load(context + at * width + feature, mask=inside, other=0.0).to(tl.float32)
+            pointers = value + (element * keys + key[:, None]) * width + feature[None, :]
+            values = tl.load(pointers, mask=there[:, None] & inside[None, :], other=0.0).to(tl.float32)
+            products += by_feature[None, :] * values
+            middle += tl.sum(by_feature * mixed, axis=0)
+        arrived = tl.sum(products, axis=1)
         if HAS_DROPOUT:
             factors = tl.reshape(_kept(seed, element, row, key, dropout), [BLOCK_KEY])
             arrived = arrived * factors
             kept = shares * factors
+        if ONE:
+            middle = tl.sum(shares * arrived, axis=0)
         if BY_ROW:
             middle -= tl.load(by_row + at)
         if BY_WEIGHT:

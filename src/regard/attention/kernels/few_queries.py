@@ -8,7 +8,7 @@ import importlib.util
 import math
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 MOST_QUERIES = 8
@@ -38,11 +38,15 @@ def refusal(query: Float[Tensor, "batch heads query size"], key: Float[Tensor, "
 
 def attend(
     query: Float[Tensor, "batch heads query size"],
-    key: Float[Tensor, "batch heads key size"],
-    value: Float[Tensor, "batch heads key size"],
+    key: Float[Tensor, "rows heads key size"],
+    value: Float[Tensor, "rows heads key size"],
     mask: Bool[Tensor, "batch_or_one 1 1 key"] | None,
+    table: Int[Tensor, "batch key"] | None = None,
 ) -> Float[Tensor, "batch heads query size"]:
-    """Attend to the keys that the mask allows."""
+    """Attend to the keys that the mask allows.
+
+    With a `table`, key and value j of batch element i lie in row `table[i, j]`; without one, in row i.
+    """
     from regard.attention.kernels.few_queries_triton import few_queries_kernel
 
     batch, heads, queries, size = query.shape
@@ -52,11 +56,12 @@ def attend(
     block = _padded(keys)
     strides = [stride for item in (query, key, value) for stride in item.stride()[:3]]
     mask_strides = (0, 0) if mask is None else (mask.stride(0) * (mask.size(0) > 1), mask.stride(3))
+    table_strides = (0, 0) if table is None else table.stride()
     with torch.cuda.device(query.device) if query.is_cuda else torch.no_grad():
         few_queries_kernel[batch * heads,](
-            query, key, value, query if mask is None else mask, context, 1 / math.sqrt(size), heads, queries, keys,
-            *strides, *mask_strides,
-            MASKED=mask is not None, BLOCK=block, SIZE=size,
+            query, key, value, query if mask is None else mask, query if table is None else table, context,
+            1 / math.sqrt(size), heads, queries, keys, *strides, *mask_strides, *table_strides,
+            MASKED=mask is not None, TABLE=table is not None, BLOCK=block, SIZE=size,
             num_warps=max(1, min(4, block * size // 1024)),
         )  # fmt: skip
     return context.transpose(1, 2)

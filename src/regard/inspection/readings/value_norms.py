@@ -11,7 +11,8 @@ from regard.layers.mechanisms.multi_head import MultiHeadAttention
 from regard.layers.memory import Memory
 from regard.models.sequence.recurrent import RecurrentModel
 from regard.models.sequence.recurrent_decoder import RecurrentMemory
-from regard.models.sequence.transformer import TransformerMemory, TransformerModel
+from regard.models.sequence.transformer import TransformerModel
+from regard.models.sequence.transformer_state import TransformerMemory
 
 
 @torch.no_grad()

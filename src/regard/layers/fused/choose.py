@@ -1,4 +1,5 @@
-"""Where parts of a block are computed together: plain modules without hooks, in training, on a GPU with Triton."""
+"""Where parts of a block are computed together: plain modules without hooks, in training and in steps of decoding, on a
+GPU with Triton."""
 
 import importlib.util
 from collections.abc import Sequence
@@ -18,14 +19,26 @@ _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def serves(states: Float[Tensor, "..."], modules: Sequence[nn.Module]) -> bool:
-    """Return whether what these modules compute from `states` may be computed together."""
-    if states.device.type not in DEVICES or not _HAS_TRITON or not torch.is_grad_enabled():
+    """Return whether what these modules compute from `states` in training may be computed together."""
+    return torch.is_grad_enabled() and _are_plain(states, modules) and _one_precision(states, modules)
+
+
+def serves_decoding(states: Float[Tensor, "..."], modules: Sequence[nn.Module]) -> bool:
+    """Return whether what these modules compute from `states` in a step of decoding may be computed together."""
+    if torch.is_grad_enabled() or torch.is_autocast_enabled(states.device.type) or not _are_plain(states, modules):
         return False
-    if traced() or not states.numel() or type(states) is not Tensor:
+    linears = [module for module in modules if isinstance(module, nn.Linear)]
+    same = all(linear.weight.dtype is states.dtype for linear in linears if type(linear) is nn.Linear)
+    return same and len({linear.weight.dtype for linear in linears}) == 1 and not any(item.training for item in modules)
+
+
+def _are_plain(states: Tensor, modules: Sequence[nn.Module]) -> bool:
+    """Return whether kernels read these states, and nobody would see that modules are not called."""
+    if states.device.type not in DEVICES or not _HAS_TRITON or traced():
         return False
-    if states.dtype not in _DTYPES or torch_module._has_any_global_hook():
+    if not states.numel() or type(states) is not Tensor or states.dtype not in _DTYPES:
         return False
-    return all(map(_is_plain, modules)) and _one_precision(states, modules)
+    return not torch_module._has_any_global_hook() and all(map(_is_plain, modules))
 
 
 def product_dtype(states: Float[Tensor, "..."]) -> torch.dtype:
@@ -40,8 +53,13 @@ def _is_plain(module: nn.Module) -> bool:
     A class of ours says so in its own body, as `fusible = True`; one that inherits it may compute otherwise.
     """
     known = type(module) in _TORCH or vars(type(module)).get("fusible", False)
+    return bool(known) and unwatched(module)
+
+
+def unwatched(module: nn.Module) -> bool:
+    """Return whether nobody would see that a module is not called: it has no hooks and no forward of its own."""
     hooks = module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks
-    return bool(known) and not any(hooks) and "forward" not in vars(module)
+    return not any(hooks) and "forward" not in vars(module)
 
 
 def _one_precision(states: Tensor, modules: Sequence[nn.Module]) -> bool:

@@ -37,5 +37,7 @@ def packed_bias(linears: Sequence[nn.Linear]) -> Float[Tensor, " columns"] | Non
     """Join the biases, zeros where a map has none; None where no map has one."""
     if all(linear.bias is None for linear in linears):
         return None
+    if len(linears) == 1:
+        return linears[0].bias
     biases = [item.weight.new_zeros(item.out_features) if item.bias is None else item.bias for item in linears]
     return packed([bias.float() for bias in biases])

@@ -14,8 +14,9 @@ from torch.nn import functional as F
 
 from regard.attention import Causal, Mask, Padding
 from regard.attention.prepared import promises_finite
+from regard.layers.attention_layer import append_positions, causal_mask
 from regard.layers.fused import choose
-from regard.layers.fused.choose import product_dtype, serves
+from regard.layers.fused.choose import product_dtype, serves, serves_decoding
 from regard.layers.fused.operations import TILE, Draw, Norm, activate, add_and_norm
 from regard.layers.fused.projection import packed, packed_bias, project
 from regard.layers.mechanisms.multi_head import MultiHeadAttention
@@ -72,6 +73,34 @@ def decode(
     return stream.finish(norm)
 
 
+def step(
+    blocks: Sequence[TransformerDecoderBlock],
+    states: Float[Tensor, "rows new size"],
+    caches: Sequence[Memory],
+    memories: Sequence[Memory],
+    *,
+    norm: nn.Module,
+    filled: int | None,
+) -> tuple[Float[Tensor, "rows new size"], list[Memory]] | None:
+    """Let the next positions go through decoder blocks, each with its cache and its memory, and the norm behind them.
+
+    Give what comes out and the caches, or None where every block must be called. There may be several rows for each
+    one of a memory, side by side.
+    """
+    if not _all_fit(blocks, states, norm):
+        return None
+    modules = _modules(blocks, norm)
+    if any(states.size(0) % item.key.size(0) for item in memories) or not serves_decoding(states, modules):
+        return None
+    dtype = next(module.weight.dtype for module in modules if isinstance(module, nn.Linear))
+    stream, kept = _Stream(states, dtype), []
+    for block, cache, memory in zip(blocks, caches, memories, strict=True):
+        kept.append(stream.attend_causally(block.self_attention_residual, block.self_attention, cache, filled))
+        stream.attend(block.cross_attention_residual, block.cross_attention, memory, None)
+        stream.feed_forward(block.feed_forward_residual, block.feed_forward)
+    return stream.finish(norm), kept
+
+
 def remember(
     blocks: Sequence[TransformerDecoderBlock], source: Float[Tensor, "batch key size"], mask: Padding | None
 ) -> tuple[Memory, ...]:
@@ -87,14 +116,21 @@ def remember(
 
 def serves_blocks(blocks: Sequence[nn.Module], states: Float[Tensor, "..."], norm: nn.Module) -> bool:
     """Return whether all of these are computed together."""
+    return _all_fit(blocks, states, norm) and serves(states, _modules(blocks, norm))
+
+
+def _all_fit(blocks: Sequence[nn.Module], states: Tensor, norm: nn.Module) -> bool:
+    """Return whether all parts are ones that this file knows."""
     if states.device.type not in choose.DEVICES or states.ndim != 3 or states.size(-1) > TILE:
         return False
     size, parts = states.size(-1), [part for block in blocks for part in block.children()]
-    if not all(map(partial(_fits, size=size), parts)) or not (type(norm) is nn.Identity or _is_norm(norm, size)):
-        return False
-    # attention itself, with scores, positions and normalizers that have parameters, is called as ever
-    inside = [item for part in parts for item in part.children() if isinstance(item, _CALLED)]
-    return serves(states, [norm, *blocks, *parts, *inside])
+    return all(map(partial(_fits, size=size), parts)) and (type(norm) is nn.Identity or _is_norm(norm, size))
+
+
+def _modules(blocks: Sequence[nn.Module], norm: nn.Module) -> list[nn.Module]:
+    """List what is computed here: attention itself, with scores, positions and normalizers, is called as ever."""
+    parts = [part for block in blocks for part in block.children()]
+    return [norm, *blocks, *parts, *(item for part in parts for item in part.children() if isinstance(item, _CALLED))]
 
 
 def _fits(part: nn.Module, size: int) -> bool:
@@ -118,7 +154,10 @@ def _is_norm(module: nn.Module, size: int) -> bool:
 
 def _are_linear(*modules: nn.Module) -> bool:
     """Return whether all are linear maps and nothing more: an adapter around one has its parameters too."""
-    return all(type(module) is nn.Linear for module in modules)
+    return all(
+        type(module) is nn.Linear or (isinstance(module, nn.Linear) and vars(type(module)).get("fusible", False))
+        for module in modules
+    )
 
 
 def _drops_features(dropout: nn.Module) -> bool:
@@ -134,19 +173,29 @@ def _harmless(mask: Mask | None) -> bool:
 class _Stream:
     """States on their way through blocks, and the product that is still to be added to them."""
 
-    def __init__(self, states: Tensor) -> None:
+    def __init__(self, states: Tensor, dtype: torch.dtype | None = None) -> None:
         self._shape, self._rows = states.shape, states.flatten(0, -2).contiguous()
-        self._dtype = product_dtype(states)
+        self._dtype = product_dtype(states) if dtype is None else dtype
         self._waiting: tuple[Tensor, Tensor | None, Draw | None] | None = None
         self._seed: Tensor | None = None
         self._calls = 0
 
     def attend(self, residual: Residual, attention: nn.Module, memory: Memory | None, mask: Mask | None) -> None:
         assert isinstance(attention, MultiHeadAttention)
-        inner = self._enter(residual).view(self._shape)
+        batch = self._shape[0] if memory is None else memory.key.size(0)
+        inner = self._enter(residual).view(batch, -1, self._shape[-1])
         contexts = attention.contexts(inner, memory, mask=mask)
         assert isinstance(contexts, Tensor)
         self._leave(residual, contexts.flatten(0, -2), attention.output)
+
+    def attend_causally(self, residual: Residual, attention: nn.Module, cache: Memory, filled: int | None) -> Memory:
+        assert isinstance(attention, MultiHeadAttention)
+        inner = self._enter(residual).view(self._shape)
+        held, cache, positions = append_positions(attention, inner, cache, filled=filled)
+        contexts = attention.contexts(inner, held, mask=causal_mask(positions), query_positions=positions)
+        assert isinstance(contexts, Tensor)
+        self._leave(residual, contexts.flatten(0, -2), attention.output)
+        return cache
 
     def feed_forward(self, residual: Residual, layer: nn.Module) -> None:
         assert isinstance(layer, FeedForward)

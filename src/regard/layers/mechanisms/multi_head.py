@@ -21,6 +21,7 @@ from regard.layers.mechanisms.sink import LearnedSink
 from regard.layers.mechanisms.torch_mha import read_torch_mha, write_torch_mha
 from regard.layers.memory import Memory, blank_own, blank_padding, check_memory, over_heads, speaks_of_keys
 from regard.layers.position.rotary import RotaryPositions
+from regard.layers.static_memory import StaticMemory
 
 SCALED_DOT = ScaledDot()
 MAPS = ("query", "key", "value", "output")
@@ -60,7 +61,7 @@ class MultiHeadAttention(nn.Module):
     """
 
     fusible: ClassVar[bool] = True
-    interface = Interface(key_positions=True, query_positions=True, position=True, alone=True)
+    interface = Interface(key_positions=True, query_positions=True, position=True, alone=True, table=True)
 
     def __init__(
         self,
@@ -209,9 +210,15 @@ class MultiHeadAttention(nn.Module):
                 memory = memory.trimmed()
             if query_positions is None and used is not None:
                 query_positions = memory.locate(query.size(1))
+            (queries,) = project(query, [self.query])
+            if isinstance(memory, StaticMemory) and memory.table is not None:
+                plain = mask is None and bias is None and used is None and not return_weights
+                context = self._attend_by_table(queries, memory) if plain else None
+                if context is not None:
+                    return context
+                memory = memory.gathered()
             key, value, turned = memory.key, memory.value, memory.turned
             allowed = memory.allowed(mask, query.size(1), query_positions)
-            (queries,) = project(query, [self.query])
         attended: Tensor | Attended = self.attend(
             self._split(queries, self.num_heads),
             key,
@@ -226,6 +233,17 @@ class MultiHeadAttention(nn.Module):
         if isinstance(attended, Attended):
             return Attended(self._join(attended.context), attended.weights, attended.log_normalizer)
         return self._join(attended)
+
+    def _attend_by_table(self, queries: Tensor, memory: StaticMemory) -> Tensor | None:
+        """Attend to keys and values where they lie; None where they must be gathered first."""
+        grouped = self.num_key_value_heads != self.num_heads
+        if grouped or type(self.score) is not ScaledDot or self.score.scale is not None:
+            return None
+        assert memory.mask is not None
+        assert memory.table is not None
+        split = self._split(queries, self.num_heads)
+        context = self.attend.by_table(split, memory.key, memory.value, memory.mask, memory.table)
+        return None if context is None else self._join(context)
 
     def _split(self, features: Tensor, heads: int) -> Tensor:
         parts: Tensor = features.unflatten(-1, (heads, self.head_size))

@@ -8,9 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention import Padding
-from regard.layers.fused.stack import decode, encode, remember
-from regard.layers.memory import Memory
-from regard.layers.static_memory import StaticMemory
+from regard.layers.fused.stack import decode, encode, remember, step
 from regard.layers.transformer.decoder_block import DecoderBlockOutput, TransformerDecoderBlock
 from regard.layers.transformer.encoder_block import TransformerEncoderBlock
 from regard.models.embedding import TokenEmbedding
@@ -22,70 +20,10 @@ from regard.models.sequence.prediction import (
     check_some,
     log_probabilities,
 )
+from regard.models.sequence.transformer_state import StaticState, TransformerMemory, TransformerState
 
 #: Capacity that a decoder starts with, unless `capacity` is passed; it doubles whenever it is full.
 CAPACITY = 16
-
-
-class TransformerMemory(NamedTuple):
-    """The source as each block of the decoder attends to it, one row per sentence."""
-
-    blocks: tuple[Memory, ...]
-    """Keys and values, for each block its own."""
-
-    @property
-    def rows(self) -> int:
-        """How many sentences."""
-        return self.blocks[0].key.size(0)
-
-    def select(self, rows: Int[Tensor, " chosen"]) -> "TransformerMemory":
-        """Take these sentences, in this order."""
-        return TransformerMemory(tuple(item.select(rows) for item in self.blocks))
-
-
-class TransformerState(NamedTuple):
-    """The target so far as each block of the decoder attends to it, one row per hypothesis."""
-
-    blocks: tuple[Memory, ...]
-    """Keys and values, for each block its own, in a fixed capacity."""
-    length: int | None
-    """How many tokens every row holds: known without asking the device. None where the device alone counts."""
-
-    @property
-    def rows(self) -> int:
-        """How many hypotheses."""
-        return self.blocks[0].key.size(0)
-
-    def select(self, rows: Int[Tensor, " chosen"]) -> "TransformerState":
-        """Take these hypotheses, in this order; one may come twice."""
-        return TransformerState(tuple(item.select(rows, filled=self.length) for item in self.blocks), self.length)
-
-    def fixed(self, capacity: int) -> "TransformerState":
-        """Give the state before any token, or one that is fixed already, in tensors of one shape for `capacity` tokens.
-
-        A step then writes in place and asks the host nothing: it can be captured.
-        """
-        static = (
-            item.reserve(capacity) if isinstance(item, StaticMemory) else StaticMemory.from_empty(item, capacity)
-            for item in self.blocks
-        )
-        return TransformerState(tuple(static), None)
-
-    def with_capacity(self, more: int) -> "TransformerState":
-        """Reserve capacity for `more` tokens where there is none, by doubling."""
-        if self.length is None:
-            return self
-        capacity, needed = self.blocks[0].capacity, self.length + more
-        if needed <= capacity:
-            return self
-        capacity_needed = max(needed, 2 * capacity)
-        return TransformerState(tuple(item.reserve(capacity_needed) for item in self.blocks), self.length)
-
-    def next_positions(self, count: int) -> Int[Tensor, "..."]:
-        """Give the positions of the next `count` tokens, the same in all rows."""
-        if torch.compiler.is_compiling() or self.length is None:
-            return self.blocks[0].next_positions(count)
-        return torch.arange(self.length, self.length + count, device=self.blocks[0].key.device)
 
 
 class TransformerStep(NamedTuple):
@@ -93,7 +31,7 @@ class TransformerStep(NamedTuple):
 
     log_probabilities: Float[Tensor, "rows new vocabulary"]
     """Of every word, after each of the new tokens."""
-    state: TransformerState
+    state: TransformerState | StaticState
     """For the next step."""
     weights: Float[Tensor, "rows layers heads new source"] | None
     """How much each new token attended to each source token, if asked for."""
@@ -123,7 +61,7 @@ class TransformerDecoder(nn.Module):
     def step(
         self,
         tokens: Int[Tensor, "rows new"],
-        state: TransformerState,
+        state: TransformerState | StaticState,
         memory: TransformerMemory,
         *,
         weights: bool = False,
@@ -135,23 +73,31 @@ class TransformerDecoder(nn.Module):
     def step_features(
         self,
         tokens: Int[Tensor, "rows new"],
-        state: TransformerState,
+        state: TransformerState | StaticState,
         memory: TransformerMemory,
         *,
         weights: bool = False,
-    ) -> tuple[Float[Tensor, "rows new size"], TransformerState, Float[Tensor, "rows layers heads new source"] | None]:
+    ) -> tuple[
+        Float[Tensor, "rows new size"],
+        TransformerState | StaticState,
+        Float[Tensor, "rows layers heads new source"] | None,
+    ]:
         """Read the next tokens up to the output matrix."""
         check_some("tokens", tokens)
-        state = state.with_capacity(tokens.size(1))
-        filled = None if torch.compiler.is_compiling() else state.length  # compiled code keeps its shapes
-        states = self.target(tokens, state.next_positions(tokens.size(1)))
-        kept, attention_weights = [], []
-        for block, own, source in zip(self._decoder(), state.blocks, memory.blocks, strict=True):
+        count = tokens.size(1)
+        grown = state.with_capacity(count)
+        filled = None if torch.compiler.is_compiling() else grown.length  # compiled code keeps its shapes
+        states = self.target(tokens, grown.next_positions(count))
+        blocks, kept, attention_weights = list(self._decoder()), [], []
+        if not weights:
+            fused = step(blocks, states, grown.blocks, memory.blocks, norm=self.decoder_norm, filled=filled)
+            if fused is not None:
+                return fused[0], state.after(fused[1], count), None
+        for block, own, source in zip(blocks, grown.blocks, memory.blocks, strict=True):
             states, own, _, attended = block.step(states, own, source, filled=filled, return_weights=weights)
             kept.append(own)
             attention_weights.append(attended)
-        length = None if state.length is None else state.length + tokens.size(1)
-        return self.decoder_norm(states), TransformerState(tuple(kept), length), _by_layer(attention_weights)
+        return self.decoder_norm(states), state.after(kept, count), _by_layer(attention_weights)
 
     def read_along(
         self, memory: TransformerMemory, target: Int[Tensor, "batch target"], *, weights: bool = False

@@ -10,7 +10,8 @@ from regard.errors import ArgumentError
 from regard.layers.transformer.decoder_block import TransformerDecoderBlock
 from regard.models.embedding import TokenEmbedding
 from regard.models.sequence.prediction import Read
-from regard.models.sequence.transformer import TransformerDecoder, TransformerMemory
+from regard.models.sequence.transformer import TransformerDecoder
+from regard.models.sequence.transformer_state import TransformerMemory
 from regard.models.vision.image_positions import ImagePositions
 
 
