@@ -59,7 +59,7 @@ def main() -> None:
         {
             f"last-{name}": [
                 *("train", "--from", str(out / f"all-{name}"), "--out", str(out / f"last-{name}")),
-                *chosen(data, name, finish, [*flat("train", table["train"]), *FINISH, *options.set]),
+                *chosen(data, name, finish, [*flat("train", table["train"]), *FINISH, *for_training(options.set)]),
             ]
             for name in names
             if not is_finished(out / f"last-{name}")
@@ -111,6 +111,15 @@ def chosen(data: Mapping[str, str], seed: int | str, minutes: float, settings: S
     """Give files, settings, seed and minutes as flags."""
     files = [f"data.{part}{side}={data[f'{part}{side}']}" for part in PARTS for side in SIDES]
     return sets([*files, *settings, f"train.seed={seed}", f"train.minutes={minutes:g}"])
+
+
+def for_training(settings: Sequence[str]) -> list[str]:
+    """Give the settings that a run which goes on from a model may have: sizes and tokenizer are the model's.
+
+    >>> for_training(["train.clip=0.5", "model.size=64"])
+    ['train.clip=0.5']
+    """
+    return [item for item in settings if not item.startswith(("model.", "tokenizer."))]
 
 
 def flat(name: str, table: Mapping[str, object]) -> list[str]:

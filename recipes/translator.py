@@ -20,6 +20,7 @@ https://www.manythings.org/anki (spa-eng.zip).
 
 import argparse
 import json
+import re
 import shutil
 import signal
 import sys
@@ -122,6 +123,7 @@ def ship(work: Path, direction: str, command: str, into: Path | None) -> None:
     title = f"{languages[first]} to {languages[second]}"
     credit = "Sentence pairs of tatoeba.org, as manythings.org/anki distributes them, CC BY 2.0 (France)."
     about = json.loads((run / "model" / "figures.json").read_text())
+    trained_with = re.search(r"with torch (\S+)\.\s", (run / "model" / "README.md").read_text(encoding="utf-8"))
     card = Card(
         title=f"{title}, a translator that comes with regard",
         summary=f"A Transformer of {about['parameters']:,.0f} parameters in int8. One head was trained on word links.",
@@ -142,6 +144,7 @@ def ship(work: Path, direction: str, command: str, into: Path | None) -> None:
         checksum=RunFolder(run).fingerprint(),
         languages=(first, second),
         note=WEAK,
+        torch_version=trained_with[1] if trained_with else "not known",
     )
     (folder / "README.md").write_text(write_card(card), encoding="utf-8")
     write_about(

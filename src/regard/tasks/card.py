@@ -41,6 +41,8 @@ class Card(NamedTuple):
     """Codes of the languages of the data, source before target."""
     note: str = ""
     """What a user should know of the output."""
+    torch_version: str = torch.__version__
+    """Of torch, where the model was trained."""
 
 
 def write_card(card: Card) -> str:
@@ -92,7 +94,7 @@ SHA-256 of the data, as it was read, cleaned and divided: {card.checksum or "not
 {card.command}
 ```
 
-by regard {__version__} with torch {torch.__version__}. The settings are in `config.toml` of the run folder.
+by regard {__version__} with torch {card.torch_version}. The settings are in `config.toml` of the run folder.
 """
 
 

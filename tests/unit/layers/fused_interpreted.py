@@ -187,15 +187,17 @@ def compare_models(device: str) -> None:
         agree(result, truth, 1e-4)
         off, own = distance(plain, truth), distance(fused, truth)
         # the interpreter cuts float32 to bfloat16 off, where a GPU rounds
-        assert own < (1.2 if device == "cuda" else 2.5) * off + 1e-3, (name, own, off)
+        assert own < (1.5 if device == "cuda" else 2.5) * off + 1e-3, (name, own, off)
 
 
 def distance(results: list[Any], truth: list[Any]) -> float:
-    """Give the mean over tensors of how far each is from the truth, in its own size."""
-    pairs = [(one, other) for one, other in zip(results, truth, strict=True) if other is not None]
-    return sum(float((one - other).detach().norm() / (other.detach().norm() + 1e-3)) for one, other in pairs) / len(
-        pairs
-    )
+    """Give the mean over tensors of how far each is from the truth, in its own size.
+
+    A gradient far below the others is rounding alone, such as that of the keys' bias, which a softmax drops.
+    """
+    pairs = [(one.detach(), other.detach()) for one, other in zip(results, truth, strict=True) if other is not None]
+    small = 0.03 * sum(float(other.norm()) for _, other in pairs) / len(pairs)
+    return sum(float((one - other).norm()) / (float(other.norm()) + small) for one, other in pairs) / len(pairs)
 
 
 def compare_second_derivatives(device: str) -> None:
