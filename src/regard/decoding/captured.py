@@ -15,7 +15,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.modules import module as torch_module
 
+from regard.attention.observe import OBSERVERS
 from regard.decoding.beam import Beam, BeamStep, first_beam, output_limits
 from regard.decoding.ensemble import Ensemble
 from regard.decoding.history import History, Picks
@@ -25,6 +27,7 @@ from regard.decoding.search import Search
 from regard.decoding.slot import STEPS, Encoder, Running, Slot, reordered
 from regard.decoding.tensor_tree import leaves, of_tensors, signature
 from regard.decoding.word_choice import LogitStep
+from regard.layers.fused.choose import unwatched
 from regard.models.sequence.protocol import AnyModel, Stepped
 
 FEW = 32
@@ -76,6 +79,8 @@ class Captured:
             "`no_repeat_ngram` compares all tokens so far": search.no_repeat_ngram > 0,
             "weights are kept at every step": weights,
             "outputs must begin with a prefix": any(prefix or []),
+            "a module of the model has a hook, or its calls are recorded": _watched(self.model),
+            "the model is in training mode": any(item.training for item in _networks(self.model)),
         }
         self.reason = self._failure or next((reason for reason, applies in reasons.items() if applies), None)
         return self.reason is None
@@ -214,18 +219,26 @@ class Captured:
                 before = len(history.steps)
 
 
+def _networks(model: AnyModel) -> list[nn.Module]:
+    members = model.models if isinstance(model, Ensemble) else (model,)
+    return [member for member in members if isinstance(member, nn.Module)]
+
+
+def _watched(model: AnyModel) -> bool:
+    """Return whether somebody would see that modules are not called: what is captured runs no hooks."""
+    if OBSERVERS or torch_module._has_any_global_hook():
+        return True
+    return any(not unwatched(part) for network in _networks(model) for part in network.modules())
+
+
 def _addresses(model: AnyModel) -> tuple[int, ...]:
     """Say where the parameters lie, which captured work reads from there."""
-    members = model.models if isinstance(model, Ensemble) else (model,)
-    networks = [member for member in members if isinstance(member, nn.Module)]
-    return tuple(item.data_ptr() for network in networks for item in network.parameters())
+    return tuple(item.data_ptr() for network in _networks(model) for item in network.parameters())
 
 
 def _reads_word_by_word(model: AnyModel) -> bool:
     """Return whether a recurrent encoder asks the host how long its sources are, which no capture allows."""
-    members = model.models if isinstance(model, Ensemble) else (model,)
-    parts = [part for member in members if isinstance(member, nn.Module) for part in member.modules()]
-    return any(isinstance(part, nn.RNNBase) for part in parts)
+    return any(isinstance(part, nn.RNNBase) for network in _networks(model) for part in network.modules())
 
 
 def _likeliest(count: int) -> Callable[[Beam, Tensor, Tensor], Picks]:

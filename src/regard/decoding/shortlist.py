@@ -149,8 +149,15 @@ class PredictsFromFeatures(Protocol):
 
 
 def predicts_from_features(model: object) -> TypeGuard[PredictsFromFeatures]:
-    """Return whether a model is one; from Python 3.12 on `isinstance` would not find `output`, which is a submodule."""
-    return all(hasattr(model, name) for name in ("output", "encode", "start", "step_features"))
+    """Return whether a model is one, whose `step` is the log-softmax of `output` over what `step_features` gives.
+
+    The class that defines both says so, as `softmax_of_features = True`. A subclass or an object that has one of them
+    anew may predict otherwise, and so may a wrapper around a model.
+    """
+    names, kinds = ("step", "step_features"), type(model).__mro__
+    owners = {next((kind for kind in kinds if name in vars(kind)), None) for name in names}
+    stated = [vars(owner).get("softmax_of_features", False) for owner in owners if owner is not None]
+    return len(owners) == 1 and stated == [True] and not vars(model).keys() & names
 
 
 class Shortlisted:

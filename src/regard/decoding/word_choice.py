@@ -35,7 +35,7 @@ class LogitStep(BeamStep):
     def serves(model: AnyModel, search: Search) -> bool:
         """Return whether no rule needs the log-probabilities, and the model's `step` is the softmax of its matrix."""
         ruled = search.min_length or search.no_repeat_ngram or search.coverage_penalty or search.sampling is not None
-        return not ruled and predicts_from_features(model) and _in_one_class(model)
+        return not ruled and predicts_from_features(model)
 
     def predict(self, beam: Beam, state: Any, memory: Any) -> Stepped[Any]:
         """Give the logits of every word after each hypothesis."""
@@ -47,14 +47,6 @@ class LogitStep(BeamStep):
     ) -> Choice:
         """Pick the likeliest continuations."""
         return choose_words(beam.total, words[:, -1], self.search.beam)
-
-
-def _in_one_class(model: object) -> bool:
-    """Return whether one class defines `step` and `step_features`: a subclass may predict otherwise in one of them."""
-    owners = [
-        next((kind for kind in type(model).__mro__ if name in vars(kind)), None) for name in ("step", "step_features")
-    ]
-    return owners[0] is owners[1] and not {"step", "step_features"} & vars(model).keys()
 
 
 def choose_words(start: Float[Tensor, "sentences width"], logits: Float[Tensor, "rows words"], count: int) -> Choice:

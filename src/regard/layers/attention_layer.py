@@ -11,9 +11,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.modules import module as torch_module
 
 from regard.attention import Attended, Causal, Mask, Padding, Position
 from regard.errors import ArgumentError
+from regard.layers.fused.choose import unwatched
 from regard.layers.memory import Memory, blank_own
 from regard.layers.static_memory import StaticMemory
 
@@ -224,6 +226,10 @@ def causal_mask(positions: Int[Tensor, "*batch_or_none new"]) -> Causal | None:
 
 
 def _reads_table(attention: nn.Module) -> bool:
-    """Return whether a layer finds keys by a table: its own class says so, since a subclass may read them otherwise."""
+    """Return whether a layer finds keys by a table, and nobody watches it, who would find none.
+
+    Its own class says so, since a subclass may read them otherwise.
+    """
     declared = vars(type(attention)).get("interface")
-    return isinstance(declared, Interface) and declared.table
+    reads = isinstance(declared, Interface) and declared.table
+    return reads and unwatched(attention) and not torch_module._has_any_global_hook()

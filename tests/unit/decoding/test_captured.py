@@ -16,6 +16,7 @@ from regard.decoding import Ensemble, Hypothesis, Sampling, Search, captured, de
 from regard.decoding import slot as slot_file
 from regard.decoding.captured import Captured
 from regard.decoding.slot import STEPS
+from regard.inspection import record
 from regard.models import Model, build_model
 from unit.decoding.table import END as TABLE_END
 from unit.decoding.table import LENGTHS, SOURCE, Table
@@ -243,3 +244,20 @@ def test_on_a_gpu_captured_steps_give_the_outputs_of_the_eager_search(row: Row, 
         expected = run(model, search, source, lengths, "cuda")
         assert tokens(run(fast, search, source, lengths, "cuda")) == tokens(expected)
         assert fast.reason is None
+
+
+def test_whoever_watches_the_model_sees_every_call() -> None:
+    """A graph that is replayed runs no hooks: the search goes step by step, with the same outputs."""
+    model, search = small_transformer(), Search(beam=2, max_length=5)
+    fast, sources = Captured(model), many_sources(3)
+    expected = tokens(run(fast, search, *sources))
+    assert fast.reason is None
+    with record(model) as trace:
+        assert tokens(run(fast, search, *sources)) == expected
+    assert fast.reason == "a module of the model has a hook, or its calls are recorded"
+    assert len(trace) > 6
+    assert tokens(run(fast, search, *sources)) == expected
+    assert fast.reason is None
+    model.train()
+    run(fast, search, *sources)
+    assert fast.reason == "the model is in training mode"

@@ -15,7 +15,9 @@ from torch import Tensor
 from regard.decoding import Ensemble, Sampling, Search
 from regard.decoding.captured import Captured
 from regard.decoding.ranking import CHUNK
+from regard.decoding.shortlist import Shortlist, Shortlisted
 from regard.decoding.word_choice import LogitStep, choose_words, plain_choice, refusal
+from regard.errors import ArgumentError
 from regard.models import Model, TransformerModel
 from unit.decoding.table import Table
 from unit.decoding.test_captured import END, check_same, many_sources, run, small_transformer
@@ -113,15 +115,39 @@ class _Halved(TransformerModel):
         return features / 2, *rest
 
 
+class _Twice(_Cold):
+    """Has both anew, one of them as it was."""
+
+    def step(self, *arguments: Any, **options: Any) -> Any:
+        return super().step(*arguments, **options)
+
+    def step_features(self, *arguments: Any, **options: Any) -> Any:
+        return super().step_features(*arguments, **options)
+
+
+class _Around:
+    """A wrapper that gives on what is asked of it."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+
 def as_kind(model: Model, kind: type[TransformerModel]) -> Model:
     model.__class__ = kind
     return model
 
 
-@pytest.mark.parametrize("kind", [_Cold, _Halved])
-def test_a_model_that_predicts_otherwise_is_asked_itself(kind: type[TransformerModel]) -> None:
-    model = as_kind(small_transformer(), kind)
+@pytest.mark.parametrize("kind", [_Cold, _Halved, _Twice])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_model_that_predicts_otherwise_is_asked_itself(kind: type[TransformerModel], wrapped: bool) -> None:
+    model: Any = as_kind(small_transformer(), kind)
+    model = _Around(model) if wrapped else model
     assert not LogitStep.serves(model, Search())
+    with pytest.raises(ArgumentError, match="must be a network with an output matrix"):
+        Shortlisted(model, Shortlist(torch.arange(8), torch.zeros(30, 2, dtype=torch.long)))
     check_same(model, Captured(model), Search(beam=3, n_best=2, max_length=6), *many_sources(5))
 
 

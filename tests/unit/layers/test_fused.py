@@ -11,13 +11,15 @@ import torch
 from torch import nn
 
 from regard import Padding, Sparsemax
+from regard.config.model import TransformerSpec
 from regard.inspection import record
 from regard.layers import AdditiveAttention, ConditionalGRU, FeedForward, MultiHeadAttention, TransformerEncoderBlock
 from regard.layers.fused import choose, operations
 from regard.layers.fused.conditional_loop import can_run
 from regard.layers.fused.projection import packed_bias, project
-from regard.layers.fused.stack import serves_blocks
+from regard.layers.fused.stack import serves_blocks, side_by_side
 from regard.layers.memory import Memory
+from regard.models import build_model
 
 PROGRAM = Path(__file__).with_name("fused_interpreted.py")
 HAS_TRITON = importlib.util.find_spec("triton") is not None
@@ -141,6 +143,46 @@ def test_biases_are_packed_with_zeros() -> None:
     states = torch.randn(1, 2, 4)
     for result, linear in zip(project(states, maps), maps, strict=True):
         assert torch.equal(result, linear(states))
+
+
+@pytest.fixture
+def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let parts be computed together on a CPU, as far as no kernel runs."""
+    monkeypatch.setattr(choose, "DEVICES", ("cpu",))
+    monkeypatch.setattr(choose, "_HAS_TRITON", True)
+
+
+@pytest.mark.usefixtures("on_cpu")
+def test_the_loop_is_for_layers_as_they_were_made() -> None:
+    words, state = torch.randn(2, 3, 5), torch.randn(2, 8)
+    attention, cell = AdditiveAttention(8, 6, 4), ConditionalGRU(5, 8, 6)
+    memory = attention.remember(torch.randn(2, 7, 6), mask=Padding(torch.tensor([7, 3])))
+    assert can_run(attention, cell, words, state, memory)
+    for owner, name in ((attention, "query"), (cell, "gates"), (cell, "candidate"), (cell, "context")):
+        plain = getattr(owner, name)
+        for other in (nn.Linear(plain.in_features, plain.out_features), nn.Identity(), Adapted(plain)):
+            setattr(owner, name, other)
+            assert not can_run(attention, cell, words, state, memory), (name, other)
+        setattr(owner, name, plain)
+    assert can_run(attention, cell, words, state, memory)
+
+
+@pytest.mark.usefixtures("on_cpu")
+def test_a_step_of_no_rows_is_that_of_the_blocks() -> None:
+    spec = TransformerSpec(size=8, num_encoder_layers=1, num_decoder_layers=1, num_heads=2, feed_forward_size=8)
+    model = build_model(spec, source_vocabulary=9, target_vocabulary=9).eval()
+    with torch.no_grad():
+        memory = model.encode(torch.zeros(0, 3, dtype=torch.long))
+        result = model.step(torch.zeros(0, 1, dtype=torch.long), model.start(memory), memory)
+    assert result.log_probabilities.shape == (0, 1, 9)
+
+
+def test_matrices_are_not_joined_in_decoding() -> None:
+    linears, rows = [nn.Linear(6, 4), nn.Linear(6, 5)], torch.randn(3, 6)
+    joined = side_by_side(rows, linears)
+    with torch.no_grad(), torch.profiler.profile() as profile:
+        torch.testing.assert_close(side_by_side(rows, linears), joined)
+    assert "aten::cat" not in {event.key for event in profile.key_averages()}
 
 
 def test_dropout_drops_its_share_of_every_row_and_column() -> None:

@@ -154,10 +154,15 @@ def test_what_the_kernel_does_not_compute_is_gathered(name: str, kernel: TableKe
     assert not kernel.calls
 
 
+@pytest.mark.parametrize("of_layer", [False, True])
 @torch.no_grad()
-def test_a_hook_sees_the_keys_that_are_attended_to(kernel: TableKernel) -> None:
+def test_a_hook_sees_the_keys_that_are_attended_to(of_layer: bool, kernel: TableKernel) -> None:
     layer, shown = MultiHeadAttention(SIZE, 2).eval(), []
-    layer.attend.register_forward_pre_hook(lambda module, arguments: shown.append(arguments[1].clone()))
+
+    def see(module: nn.Module, arguments: tuple[Any, ...]) -> None:
+        shown.append((arguments[1].key if of_layer else arguments[1]).clone())
+
+    (layer if of_layer else layer.attend).register_forward_pre_hook(see)
     usual, static = begin(layer)
     for number in range(4):
         rows, x = torch.randint(ROWS, (ROWS,)), torch.randn(ROWS, 1, SIZE)

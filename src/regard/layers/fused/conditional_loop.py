@@ -3,9 +3,9 @@ r"""Bahdanau's decoder over all words of a batch: additive attention and a `Cond
 $$c_i = \text{attention}(s_{i-1}, h), \qquad s_i = \text{GRU}(e_i, s_{i-1}, c_i)$$
 
 What a step computes between its matrix products is one kernel each: attention, and what stands before and behind the
-candidate's product. Forward and backward a step is six launches, where modules called one by one take about ninety. Of
-the backward pass only what the step before needs is computed in the loop. The gradients of matrices, keys, values and
-vector are one product or kernel each, when all steps are done.
+candidate's product. A step is six launches forward and six backward, where modules called one by one take about
+ninety. Of the backward pass only what the step before needs is computed in the loop. The gradients of matrices, keys,
+values and vector are one product or kernel each, when all steps are done.
 """
 
 from typing import Any, NamedTuple
@@ -22,15 +22,15 @@ from regard.layers.mechanisms.additive import AdditiveAttention
 from regard.layers.memory import Memory
 from regard.layers.recurrent.conditional_gru import ConditionalGRU
 
-#: Keys, hidden units and features that a program takes at once, and units of the kernels of gates.
+#: What a program takes at once: keys, hidden units that are compared, features of a context; and units of gates.
 KEYS, UNITS, WIDTH, BLOCK = 32, 128, 256, 256
+#: Rows are an axis of a grid that has so many.
+MOST_ROWS = 65_535
 
 
 class Loop(NamedTuple):
-    """The operands, all in one precision but the vector, and the lengths."""
+    """The operands that are needed again for the gradients, all in one precision but the vector, and the lengths."""
 
-    projected: Float[Tensor, "step row gates"]
-    """The words' share of reset, update and candidate."""
     state: Float[Tensor, "row size"]
     """Before the first step."""
     key: Float[Tensor, "row key compared"]
@@ -72,7 +72,10 @@ def can_run(
         return False
     if memory.key.ndim != 3 or memory.key.size(0) != state.size(0) or not memory.key.numel() or OBSERVERS:
         return False
-    if memory.mask is not None and memory.padding is None:
+    if (memory.mask is not None and memory.padding is None) or state.size(0) > MOST_ROWS:
+        return False
+    matrices = attention.query, cell.gates, cell.candidate, cell.context
+    if any(type(item) is not nn.Linear or item.bias is not None for item in matrices):
         return False
     parts = [attention, attend, attention.query, cell, cell.input, cell.context, cell.gates, cell.candidate]
     return serves(words, parts)
@@ -99,9 +102,10 @@ def run(
 class _Run(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *operands: Tensor | None) -> tuple[Tensor, Tensor]:
-        loop = Loop(*operands)  # type: ignore[arg-type]
+        projected, loop = operands[0], Loop(*operands[1:])  # type: ignore[arg-type]
+        assert projected is not None
         with torch.autocast(loop.state.device.type, enabled=False), torch.cuda.device_of(loop.state):
-            steps = forward(loop)
+            steps = forward(projected, loop)
         ctx.save_for_backward(*loop, *steps)
         return steps.states[1:], steps.contexts
 
@@ -114,11 +118,11 @@ class _Run(torch.autograd.Function):
             return *backward(loop, steps, by_states.contiguous(), by_contexts.contiguous()), None
 
 
-def forward(loop: Loop) -> Steps:
-    """Take every step."""
+def forward(projected: Float[Tensor, "step row gates"], loop: Loop) -> Steps:
+    """Take every step; `projected` is the words' share of reset, update and candidate."""
     from regard.layers.fused import conditional_triton as kernels
 
-    (count, rows, _), size = loop.projected.shape, loop.state.size(1)
+    (count, rows, _), size = projected.shape, loop.state.size(1)
     keys, width, compared = loop.key.size(1), loop.value.size(2), loop.key.size(2)
     new = loop.state.new_empty
     steps = Steps(
@@ -143,7 +147,7 @@ def forward(loop: Loop) -> Steps:
         )  # fmt: skip
         torch.mm(context, loop.context.mT, out=of_context)
         gates = from_state[:, compared:]
-        words = loop.projected[step]
+        words = projected[step]
         kernels.open_kernel[blocks](words, of_context, gates, state, steps.kept[step], size, columns, BLOCK=BLOCK)
         torch.mm(steps.kept[step], loop.candidate.mT, out=product)
         kernels.close_kernel[blocks](
@@ -159,7 +163,7 @@ def backward(
     """Give the gradients of the operands but the lengths, from those of the states after each step and of contexts."""
     from regard.layers.fused import conditional_triton as kernels
 
-    (count, rows, _), size = loop.projected.shape, loop.state.size(1)
+    count, rows, size = steps.kept.shape
     keys, width, compared = loop.key.size(1), loop.value.size(2), loop.key.size(2)
     columns, wide = compared + 2 * size, compared + 3 * size
     new = loop.state.new_empty

@@ -30,7 +30,10 @@ def attend_kernel(
     HAS_LENGTHS: tl.constexpr, FAST: tl.constexpr,
     BLOCK_KEY: tl.constexpr, BLOCK_SIZE: tl.constexpr, BLOCK_WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Give some features of one row's context; the first program of a row writes its weights too."""
+    """Give some features of one row's context, from all scores, which each program of a row computes.
+
+    The first program of a row writes its weights too.
+    """
     row = tl.program_id(1).to(tl.int64)
     feature = tl.program_id(0) * BLOCK_WIDTH + tl.arange(0, BLOCK_WIDTH)
     length = _length(lengths, row, keys, 1, HAS_LENGTHS)

@@ -90,7 +90,7 @@ def step(
     if not _all_fit(blocks, states, norm):
         return None
     modules = _modules(blocks, norm)
-    if any(states.size(0) % item.key.size(0) for item in memories) or not serves_decoding(states, modules):
+    if not serves_decoding(states, modules) or any(states.size(0) % item.key.size(0) for item in memories):
         return None
     dtype = next(module.weight.dtype for module in modules if isinstance(module, nn.Linear))
     stream, kept = _Stream(states, dtype), []
@@ -170,6 +170,17 @@ def _harmless(mask: Mask | None) -> bool:
     return mask is None or type(mask) is Causal or (type(mask) is Padding and promises_finite(mask))
 
 
+def side_by_side(rows: Float[Tensor, "rows size"], linears: Sequence[nn.Linear]) -> Float[Tensor, "rows columns"]:
+    """Give the products of linear maps without their biases; in decoding their matrices are not joined every time."""
+    weights = [linear.weight for linear in linears]
+    if len(weights) == 1 or torch.is_grad_enabled():
+        return F.linear(rows, packed(weights).to(rows.dtype))
+    product = rows.new_empty(len(rows), sum(map(len, weights)))
+    for part, weight in zip(product.split([len(weight) for weight in weights], dim=1), weights, strict=True):
+        torch.mm(rows, weight.to(rows.dtype).mT, out=part)
+    return product
+
+
 class _Stream:
     """States on their way through blocks, and the product that is still to be added to them."""
 
@@ -200,9 +211,7 @@ class _Stream:
     def feed_forward(self, residual: Residual, layer: nn.Module) -> None:
         assert isinstance(layer, FeedForward)
         linears = [layer.expand] if layer.gate is None else [layer.expand, layer.gate]
-        weight = packed([linear.weight for linear in linears])
-        inner = self._enter(residual).to(self._dtype)
-        product = F.linear(inner, weight.to(self._dtype))
+        product = side_by_side(self._enter(residual).to(self._dtype), linears)
         hidden = activate(product, packed_bias(linears), layer.activation, self._draw(layer.dropout))
         self._leave(residual, hidden, layer.contract)
 

@@ -91,8 +91,8 @@ class PreviousStateDecoder(RecurrentDecoder):
         now = state.state[:, 0]
         if not weights and can_run(self.attention, self.cell, embedding, now, memory.source):
             after, contexts = run(self.attention, self.cell, embedding, now, memory.source)  # type: ignore[arg-type]
-            states = [now.to(after.dtype), *after.unbind(1)]
-            return self._finish(embedding, state, states, contexts, None, None)
+            all_states = torch.cat([now.to(after.dtype).unsqueeze(1), after], dim=1)
+            return self._finish(embedding, state, all_states, contexts, None, None)
         cell = None if state.cell is None else state.cell[:, 0]
         states, contexts_by_step, weights_by_step = [now], [], []
         with hoisted(self, embedding):
@@ -110,21 +110,22 @@ class PreviousStateDecoder(RecurrentDecoder):
                 contexts_by_step.append(context)
                 weights_by_step.append(attended.weights)
         contexts = torch.stack(contexts_by_step, dim=1)
-        return self._finish(embedding, state, states, contexts, cell, concatenate_steps(weights_by_step))
+        all_states = torch.stack(states, dim=1)
+        return self._finish(embedding, state, all_states, contexts, cell, concatenate_steps(weights_by_step))
 
     def _finish(
         self,
         embedding: Tensor,
         state: RecurrentState,
-        states: list[Tensor],
+        states: Float[Tensor, "rows states size"],
         contexts: Tensor,
         cell: Tensor | None,
         weights: Tensor | None,
     ) -> DecoderStep:
         """Compute the features of all steps from the states before each of them and after the last."""
-        read = torch.stack(states[:-1] if self.features.kind == "maxout" else states[1:], dim=1)  # s_{i−1} or s_i
+        read = states[:, :-1] if self.features.kind == "maxout" else states[:, 1:]  # s_{i−1} or s_i
         kept = state._replace(
-            state=states[-1].unsqueeze(1),
+            state=states[:, -1:],
             cell=None if cell is None else cell.unsqueeze(1),
             position=state.position + embedding.size(1),
         )

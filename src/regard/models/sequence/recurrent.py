@@ -1,6 +1,6 @@
 """The recurrent encoder-decoder: encodes a sentence word by word, then generates another."""
 
-from typing import Literal, NamedTuple, overload
+from typing import ClassVar, Literal, NamedTuple, overload
 
 import torch
 from jaxtyping import Float, Int
@@ -45,6 +45,9 @@ class RecurrentModel(nn.Module):
     - `forward` reads whole targets, for training; `encode`, `start` and `step` are `GeneratingModel`'s. Both run the
       same code, so they give the same numbers.
     """
+
+    softmax_of_features: ClassVar[bool] = True
+    """`step` is the log-softmax of `output` over what `step_features` gives, so that search may read the logits."""
 
     def __init__(
         self,

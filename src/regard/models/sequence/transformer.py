@@ -1,7 +1,7 @@
 """The Transformer: encodes a sentence at once, then generates another word by word, attending to both."""
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple, overload
+from typing import ClassVar, Literal, NamedTuple, overload
 
 import torch
 from jaxtyping import Float, Int
@@ -47,6 +47,8 @@ class TransformerDecoder(nn.Module):
     decoder: nn.ModuleList
     decoder_norm: nn.Module
     output: nn.Linear
+    softmax_of_features: ClassVar[bool] = True
+    """`step` is the log-softmax of `output` over what `step_features` gives, so that search may read the logits."""
 
     def _decoder(self) -> Iterable[TransformerDecoderBlock]:
         for block in self.decoder:

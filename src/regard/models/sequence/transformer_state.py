@@ -51,6 +51,7 @@ class TransformerState(NamedTuple):
 
         What is empty takes no memory until it is copied.
         """
+        assert self.length == 0, "what is held already would be lost"
         return StaticState.from_empty(self.blocks, capacity)
 
     def with_capacity(self, more: int) -> "TransformerState":
