@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from jobs import sets
+
 from translator_parts.files import ALONE, DIRECTIONS, lines, write_lines
 
 RECIPES = Path(__file__).parents[1]
@@ -36,11 +38,6 @@ def training(role: str, direction: str, work: Path, seconds: float, seed: int = 
     out = f"{work}/runs/{role}-{direction}" + (f"-{seed}" if role == "teacher" else "")
     limits = [f"train.minutes={seconds / 60:g}", f"train.seed={seed}"]
     return ["-m", "regard", "train", recipe, "--out", out, *sets([*chosen, *limits])]
-
-
-def sets(assignments: Sequence[str]) -> list[str]:
-    """Write settings as flags."""
-    return [word for item in assignments for word in ("--set", item)]
 
 
 def train(work: Path, seconds: tuple[float, float], *, teachers: int, settings: Sequence[str]) -> None:

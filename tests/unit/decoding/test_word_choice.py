@@ -19,6 +19,7 @@ from regard.decoding.shortlist import Shortlist, Shortlisted
 from regard.decoding.word_choice import LogitStep, choose_words, plain_choice, refusal
 from regard.errors import ArgumentError
 from regard.models import Model, TransformerModel
+from unit.attention.test_few_queries import on_gpu
 from unit.decoding.table import Table
 from unit.decoding.test_captured import END, check_same, many_sources, run, small_transformer
 from unit.decoding.word_choice_interpreted import cases, compare
@@ -54,16 +55,6 @@ def test_it_is_the_top_of_all_sums(words: int, width: int) -> None:
     parent, token, of_token = choose_words(start, logits, count)
     torch.testing.assert_close(start.gather(1, parent) + of_token, sums.flatten(1).topk(count).values)
     torch.testing.assert_close(sums.flatten(1).gather(1, parent * words + token), start.gather(1, parent) + of_token)
-
-
-class _OnGpu(Tensor):
-    """A tensor that claims to be on a GPU."""
-
-    is_cuda = True  # type: ignore[assignment]
-
-
-def on_gpu(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    return torch.zeros(shape, dtype=dtype).as_subclass(_OnGpu)
 
 
 @triton
