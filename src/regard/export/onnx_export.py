@@ -111,13 +111,16 @@ def _write_step(plain: Model, model: Model, names: Names, example: tuple[Tensor,
 
 
 def _example_tensors(model: Model, names: Names, example: tuple[Tensor, Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-    """Give memory and state as tensors, the latter after two steps, so that no axis is 0 or 1 by accident."""
+    """Give memory and state as tensors, the latter after two steps, so that no axis is 0 or 1 by accident.
+
+    They are contiguous, so that no stride is another number to be named: ONNX has none.
+    """
     tensors = list(OnnxEncoder(model)(*example))
     memory, state = tensors[: len(names.memory)], tensors[len(names.memory) :]
     step = OnnxStep(model, names)
     for _ in range(2):
         state = list(step(torch.full((example[0].size(0),), START), memory, state)[-len(names.state) :])
-    return memory, state
+    return [item.contiguous() for item in memory], [item.contiguous() for item in state]
 
 
 def _axes(names: Sequence[str], tensors: Sequence[Tensor]) -> list[dict[int, Any]]:

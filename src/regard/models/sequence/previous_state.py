@@ -125,7 +125,7 @@ class PreviousStateDecoder(RecurrentDecoder):
         """Compute the features of all steps from the states before each of them and after the last."""
         read = states[:, :-1] if self.features.kind == "maxout" else states[:, 1:]  # s_{i−1} or s_i
         kept = state._replace(
-            state=states[:, -1:],
+            state=states[:, -1:].contiguous(),  # a view would keep all states
             cell=None if cell is None else cell.unsqueeze(1),
             position=state.position + embedding.size(1),
         )

@@ -49,9 +49,8 @@ class TransformerState(NamedTuple):
     def fixed(self, capacity: int) -> "StaticState":
         """Give the state before any token in tensors of one shape for `capacity` tokens: a step can then be captured.
 
-        What is empty takes no memory until it is copied.
+        What is held already is not taken along. What is empty takes no memory until it is copied.
         """
-        assert self.length == 0, "what is held already would be lost"
         return StaticState.from_empty(self.blocks, capacity)
 
     def with_capacity(self, more: int) -> "TransformerState":
