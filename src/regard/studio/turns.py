@@ -16,6 +16,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from torch import nn
 
+from regard.layers.fused.choose import Interruption
+
 MAX_WAITING = 64
 """Questions that wait for one model; who comes then is answered 503."""
 PAUSE = 0.02
@@ -108,14 +110,17 @@ async def _answer(request: Request, work: Callable[[], Answer], model: object) -
 
 @contextmanager
 def cancelled(model: object, gone: threading.Event) -> Iterator[None]:
-    """End the work of a model, where it calls one of its layers next, once `gone` is set."""
+    """End the work of a model, where it calls one of its layers next, once `gone` is set.
 
-    def check(layer: nn.Module, inputs: object) -> None:
+    A search by captured steps calls none, and ends by itself.
+    """
+
+    def check() -> None:
         if gone.is_set():
             raise VisitorGone
 
     layers = list(model.modules()) if isinstance(model, nn.Module) else []
-    handles = [layer.register_forward_pre_hook(check) for layer in layers]
+    handles = [layer.register_forward_pre_hook(Interruption(check)) for layer in layers]
     try:
         yield
     finally:

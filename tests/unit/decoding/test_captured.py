@@ -1,6 +1,7 @@
 """Search by captured steps: without a GPU all but the capture itself."""
 
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from regard.decoding.captured import Captured
 from regard.decoding.slot import STEPS
 from regard.inspection import record
 from regard.models import Model, build_model
+from regard.studio.turns import cancelled
 from unit.decoding.table import END as TABLE_END
 from unit.decoding.table import LENGTHS, SOURCE, Table
 from unit.decoding.table import START as TABLE_START
@@ -258,6 +260,9 @@ def test_whoever_watches_the_model_sees_every_call() -> None:
     assert len(trace) > 6
     assert tokens(run(fast, search, *sources)) == expected
     assert fast.reason is None
+    with cancelled(model, threading.Event()):  # whose hooks see nothing of the model
+        assert tokens(run(fast, search, *sources)) == expected
+        assert fast.reason is None
     model.train()
     run(fast, search, *sources)
     assert fast.reason == "the model is in training mode"

@@ -2,7 +2,7 @@
 GPU with Triton."""
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float
@@ -56,10 +56,25 @@ def _is_plain(module: nn.Module) -> bool:
     return bool(known) and unwatched(module)
 
 
+class Interruption:
+    """A hook before a module that may end the pass, and sees nothing of it: parts may be computed together beside it.
+
+    Where they are, or a captured step is replayed, it is called less often, or not at all.
+    """
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._check = check
+
+    def __call__(self, module: nn.Module, inputs: object) -> None:
+        """Raise, if the pass is to end."""
+        self._check()
+
+
 def unwatched(module: nn.Module) -> bool:
     """Return whether nobody would see that a module is not called: it has no hooks and no forward of its own."""
-    hooks = module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks
-    return not any(hooks) and "forward" not in vars(module)
+    if module._forward_hooks or module._backward_hooks or module._backward_pre_hooks or "forward" in vars(module):
+        return False
+    return all(isinstance(hook, Interruption) for hook in module._forward_pre_hooks.values())
 
 
 def _one_precision(states: Tensor, modules: Sequence[nn.Module]) -> bool:
