@@ -2,7 +2,7 @@
 
     python recipes/translator.py prepare data/tatoeba/eng-spa.tsv data/translator \\
         --english data/tatoeba/eng-deu.tsv data/tatoeba/eng-fra.tsv    # split, word links, copies; more English
-    python recipes/translator.py train data/translator --minutes 7 --translate-minutes 1.5
+    python recipes/translator.py train data/translator --minutes 5.6 --translate-minutes 1.2 --teachers 1
     python recipes/translator.py check data/translator es-en es-en     # what a model or run can do
     python recipes/translator.py ship data/translator                  # int8, measured, into the package, with cards
 

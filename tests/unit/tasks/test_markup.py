@@ -7,14 +7,22 @@ from html.parser import HTMLParser
 import pytest
 import torch
 
+import regard
 from regard.data.corpora.pair import words
 from regard.errors import ArgumentError
 from regard.tasks.translation.markup.insertion import insert_marks
 from regard.tasks.translation.markup.marks import DEEPEST, read_marks
 from regard.tasks.translation.markup.search import search_marked
+from regard.tasks.translation.markup.stand_ins import stand_in
 from regard.tasks.translation.markup.tokens import VOID, divide_marks
+from regard.tasks.translation.result import Translation
 
 VOCABULARY = ["el", "gato", "negro", "duerme", "aquí", "¿", "?", ",", "12", "niña", "l'eau", "&", "<", "."]
+
+
+def translation(output):
+    """Give an output of a model, of which the text alone matters."""
+    return Translation(source="", read=None, text=output, hypothesis=None, source_ids=None, tokenizers=None)
 
 
 def links(*targets, source):
@@ -213,3 +221,53 @@ def test_marks_very_deep_or_very_many_are_carried_in_time():
 def test_markup_of_another_name_is_refused(unchecked):
     with pytest.raises(ArgumentError, match=r'`markup` must be html, xml, placeholders or None; received "htm"\.'):
         search_marked(None, ["a"], form="htm")
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("Vivo en {city}.", "Vivo en Tom."),
+        ("Tom ve a {name} y a {other}.", "Tom ve a John y a Bill."),
+        ("Quedan %d de {total}, {{ x }}.", "Quedan 17 de 23, Tom."),
+        ("El 17 de mayo hay %(n)d.", "El 17 de mayo hay 23."),
+        ("{name}", None),
+        ("pre{name} hola", None),
+        ("{a}{b} vienen", None),
+        ("Nada.", None),
+        (" ".join(["a {x}"] * 11), None),
+    ],
+)
+def test_words_stand_for_placeholders(source, text):
+    standing = stand_in(source)
+    assert (standing and standing.text) == text
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("Tom lives with 17 cats of John.", "{a} lives with %d cats of ${b}."),
+        ("John's 17 cats: Tom.", "${b}'s %d cats: {a}."),
+        ("Tom lives with 17 cats.", None),
+        ("Tom and Tom live with 17 cats of John.", None),
+        ("Tommy lives with 17 cats of John.", None),
+    ],
+)
+def test_they_are_put_back_where_each_came_through_once(output, expected):
+    standing = stand_in("{a} vive con %d gatos de ${b}.")
+    result = standing.put_back(translation(output), "source")
+    assert (result and result.with_marks) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "pattern"),
+    [
+        ("es-en", "¿Dónde está {name}?", r"^Where(?: is|'s) \{name\}\?$"),
+        ("es-en", "Vivo en {city}.", r"^I live in \{city\}\.$"),
+        ("es-en", "Quedan {count} días.", r"\{count\} days left"),
+        ("en-es", "Who is {name}?", r"^¿Quién es \{name\}\?$"),
+        ("grammar-es-en", "El gato ve a {name}.", r"\{name\}"),
+    ],
+)
+def test_models_of_the_package_carry_placeholders(name, source, pattern):
+    [output] = regard.load(name).translate([source], markup="placeholders")
+    assert re.search(pattern, output), output

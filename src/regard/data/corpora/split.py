@@ -101,7 +101,8 @@ def check_sides(sides: NDArray[np.int8], fractions: Fractions) -> None:
         if share and not count:
             raise DataError(
                 f"`{name}` = {share:g} must hold out at least one pair; received none of {len(sides):,}. Give a larger "
-                f"share, more pairs, or a {name} file of your own."
+                f"share (data.hold_out.{name}), more pairs, or a {name} file of your own. Pairs that share a sentence "
+                "stay together, and each group is drawn by its text."
             )
     if len(sides) and not counts[TRAIN]:
         raise DataError(f"The split must leave pairs to train on; received 0 of {len(sides):,}. Give more pairs.")

@@ -13,6 +13,7 @@ from regard.tasks.translation.influence import influences
 from regard.tasks.translation.inputs import check_texts
 from regard.tasks.translation.markup.insertion import insert_marks
 from regard.tasks.translation.markup.marks import Marked, read_marks
+from regard.tasks.translation.markup.stand_ins import stand_in
 from regard.tasks.translation.markup.tokens import Form, Markup
 from regard.tasks.translation.result import Translation
 from regard.tasks.translation.terms import Glossary, Searching, search_with_terms
@@ -38,6 +39,68 @@ def search_marked(
     if form is not None and form not in get_args(Form):
         forms = get_args(Markup)
         raise ArgumentError(f'`markup` must be {", ".join(forms)} or None; received "{form}".{near_miss(form, forms)}')
+    if form == "placeholders":
+        return _search_with_placeholders(
+            translator, texts, search, terms=terms, prefixes=prefixes, weights=weights, batch_tokens=batch_tokens
+        )
+    return _search_by_links(
+        translator, texts, search, form=form, terms=terms, prefixes=prefixes, weights=weights, batch_tokens=batch_tokens
+    )
+
+
+def _search_with_placeholders(
+    translator: Searching,
+    texts: Sequence[str],
+    search: Search | None,
+    *,
+    terms: Glossary | Mapping[str, str] | None,
+    prefixes: Sequence[str] | None,
+    weights: bool,
+    batch_tokens: int | None,
+) -> list[list[Translation]]:
+    """Let words stand for the placeholders; where one is lost, leave them out and put them back by links."""
+    result: dict[int, list[Translation]] = {}
+    standing = {index: item for index, text in enumerate(texts) if (item := stand_in(text)) is not None}
+    rows = search_with_terms(
+        translator,
+        [item.text for item in standing.values()],
+        search,
+        terms=terms,
+        prefixes=None if prefixes is None else [prefixes[index] for index in standing],
+        weights=weights,
+        batch_tokens=batch_tokens,
+    )
+    for (index, item), row in zip(standing.items(), rows, strict=True):
+        outputs = [item.put_back(output, texts[index]) for output in row]
+        if all(output is not None for output in outputs):
+            result[index] = [output for output in outputs if output is not None]
+    others = [index for index in range(len(texts)) if index not in result]
+    by_links = _search_by_links(
+        translator,
+        [texts[index] for index in others],
+        search,
+        form="placeholders",
+        terms=terms,
+        prefixes=None if prefixes is None else [prefixes[index] for index in others],
+        weights=weights,
+        batch_tokens=batch_tokens,
+    )
+    result |= dict(zip(others, by_links, strict=True))
+    return [result[index] for index in range(len(texts))]
+
+
+def _search_by_links(
+    translator: Searching,
+    texts: Sequence[str],
+    search: Search | None,
+    *,
+    form: Form | None,
+    terms: Glossary | Mapping[str, str] | None,
+    prefixes: Sequence[str] | None,
+    weights: bool,
+    batch_tokens: int | None,
+) -> list[list[Translation]]:
+    """Take the marks out, and put them back where the words that they belong to went."""
     marked = None if form is None else [read_marks(text, form) for text in texts]
     plain = list(texts) if marked is None else [item.plain for item in marked]
     outputs = search_with_terms(
