@@ -158,4 +158,10 @@ def ship(work: Path, direction: str, command: str, into: Path | None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from regard.errors import RegardError
+
+    try:
+        main()
+    except RegardError as error:
+        print(f"translator.py: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from jobs import sets
 
+from regard.errors import DataError
 from translator_parts.files import ALONE, DIRECTIONS, lines, write_lines
 
 RECIPES = Path(__file__).parents[1]
@@ -42,6 +43,8 @@ def training(role: str, direction: str, work: Path, seconds: float, seed: int = 
 
 def train(work: Path, seconds: tuple[float, float], *, teachers: int, settings: Sequence[str]) -> None:
     """Do all that stands between `prepare` and `ship`, in so many seconds of training and of translating."""
+    if not (work / "teacher.es").is_file():
+        raise DataError(f"`work` must be a folder that `prepare` has written; received {work}. Run prepare first.")
     (work / "runs").mkdir(exist_ok=True)
     share = TEACHING if teachers else 0.0
     failed = []

@@ -216,6 +216,9 @@ def test_a_dictionary_is_tab_separated(tmp_path):
     path.write_text("Haus house\n")
     with pytest.raises(DataError, match=r'line 1 must be a word, a tab and its translation; received "Haus house".'):
         read_dictionary(path)
+    path.write_text("\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"must have a word, a tab and its translation in a line; received none\."):
+        read_dictionary(path)
     path.write_bytes(b"a\tb\nM\xfcll\tx\n")
     with pytest.raises(DataError, match=r"line 2 must be UTF-8"):
         read_dictionary(path)

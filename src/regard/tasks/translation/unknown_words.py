@@ -65,4 +65,6 @@ def read_dictionary(path: Path) -> dict[str, str]:
                 "Write one pair a line."
             )
         result.setdefault(word.strip(), " ".join(translation.partition("\t")[0].split()))
+    if not result:
+        raise DataError(f"{path} must have a word, a tab and its translation in a line; received none. Write some.")
     return result
