@@ -91,8 +91,11 @@ class PreviousStateDecoder(RecurrentDecoder):
         now = state.state[:, 0]
         if not weights and can_run(self.attention, self.cell, embedding, now, memory.source):
             after, contexts = run(self.attention, self.cell, embedding, now, memory.source)  # type: ignore[arg-type]
-            all_states = torch.cat([now.to(after.dtype).unsqueeze(1), after], dim=1)
-            return self._finish(embedding, state, all_states, contexts, None, None)
+            read = after
+            if self._reads_before:
+                read = torch.cat([now.to(after.dtype).unsqueeze(1), after[:, :-1]], dim=1)
+            last = after[:, -1:].contiguous()  # a view would keep all states
+            return self._finish(embedding, state, read, last, contexts, None, None)
         cell = None if state.cell is None else state.cell[:, 0]
         states, contexts_by_step, weights_by_step = [now], [], []
         with hoisted(self, embedding):
@@ -110,22 +113,28 @@ class PreviousStateDecoder(RecurrentDecoder):
                 contexts_by_step.append(context)
                 weights_by_step.append(attended.weights)
         contexts = torch.stack(contexts_by_step, dim=1)
-        all_states = torch.stack(states, dim=1)
-        return self._finish(embedding, state, all_states, contexts, cell, concatenate_steps(weights_by_step))
+        read = torch.stack(states[:-1] if self._reads_before else states[1:], dim=1)
+        last = states[-1].unsqueeze(1)
+        return self._finish(embedding, state, read, last, contexts, cell, concatenate_steps(weights_by_step))
+
+    @property
+    def _reads_before(self) -> bool:
+        """Whether the output reads s_{i−1}, the state before a step, rather than s_i."""
+        return self.features.kind == "maxout"
 
     def _finish(
         self,
         embedding: Tensor,
         state: RecurrentState,
-        states: Float[Tensor, "rows states size"],
+        read: Float[Tensor, "rows new size"],
+        last: Float[Tensor, "rows 1 size"],
         contexts: Tensor,
         cell: Tensor | None,
         weights: Tensor | None,
     ) -> DecoderStep:
-        """Compute the features of all steps from the states before each of them and after the last."""
-        read = states[:, :-1] if self.features.kind == "maxout" else states[:, 1:]  # s_{i−1} or s_i
+        """Compute the features of all steps from the states that the output reads; go on from the last one."""
         kept = state._replace(
-            state=states[:, -1:].contiguous(),  # a view would keep all states
+            state=last,
             cell=None if cell is None else cell.unsqueeze(1),
             position=state.position + embedding.size(1),
         )

@@ -12,8 +12,10 @@ from typing import NamedTuple
 from regard.tasks.translation.markup.tokens import Token, divide_marks
 from regard.tasks.translation.result import Translation
 
-NAMES = ("Tom", "John", "Bill", "Ken", "Mike", "Jim", "Alice", "Bob", "Nancy", "Jack")
-NUMBERS = ("17", "23", "38", "46", "54", "62", "79", "85", "91", "94")
+WORDS = {
+    "name": ("Tom", "John", "Bill", "Ken", "Mike", "Jim", "Alice", "Bob", "Nancy", "Jack"),
+    "number": ("17", "23", "38", "46", "54", "62", "79", "85", "91", "94"),
+}
 _COUNTS = re.compile(
     r"%(?:\(\w+\)|\d+\$)?[-+#0]?[\d.]*[diufxXgGeE]$|(?i:count|number|total|amount|size|price|percent)|\b[nN]\b|\bnum"
 )
@@ -46,7 +48,7 @@ def stand_in(source: str) -> Standing | None:
     'Quedan 17 de 23.'
     """
     tokens = list(divide_marks(source, "placeholders"))
-    free = {kind: [word for word in words if not _whole(word).search(source)] for kind, words in _WORDS.items()}
+    free = {kind: [word for word in words if not _whole(word).search(source)] for kind, words in WORDS.items()}
     parts, placeholders = [], {}
     for number, token in enumerate(tokens):
         if token.kind == "text":
@@ -63,13 +65,11 @@ def stand_in(source: str) -> Standing | None:
     return Standing("".join(parts), placeholders)
 
 
-_WORDS = {"name": NAMES, "number": NUMBERS}
-
-
 def _stands_alone(before: Sequence[Token], after: Sequence[Token]) -> bool:
     """Return whether no letter, digit or other placeholder is right beside a placeholder."""
-    beside = [token.raw[-1:] if token.kind == "text" else "x" for token in before]
-    beside += [token.raw[:1] if token.kind == "text" else "x" for token in after]
+    if any(token.kind != "text" for token in (*before, *after)):
+        return False
+    beside = [*(token.raw[-1] for token in before), *(token.raw[0] for token in after)]
     return not any(character.isalnum() for character in beside)
 
 
