@@ -1,10 +1,11 @@
 """Data diversification: models of both directions translate the training text, and others learn from all of it.
 
-    python recipes/diversify.py recipes/multi30k-en-de.toml runs/diverse
+    python recipes/diversify.py recipes/multi30k-en-de.toml runs/diverse --also recipes/multi30k-en-de-gru.toml
 
 Trains models of the recipe forward and backward, translates the training text by each, joins that with the text, and
-trains models of the recipe on all of it, every stage at once; these then see the text alone once more, at a low rate.
-Every target gets more sources, every source more targets; each pair is kept once. What is finished is not done again.
+trains models of the recipe, and of those of `--also`, on all of it, every stage at once; these then see the text alone
+once more, at a low rate. Every target gets more sources, every source more targets; each pair is kept once. What is
+finished is not done again.
 
 Reference: Nguyen et al. (2020), arXiv:1911.01986.
 """
@@ -15,6 +16,7 @@ import lzma
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from jobs import run_at_once, sets
 
@@ -26,31 +28,45 @@ FINISH = ("train.schedule.rate=0.0003", "train.schedule.warm_up=50", "train.ema=
 """Settings of the last stage, which begins where the one before has ended."""
 
 
+class Learner(NamedTuple):
+    """A model of the last stages."""
+
+    recipe: Path
+    table: Mapping[str, Any]
+    seed: int
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recipe", type=Path, help="of a translator")
     parser.add_argument("out", type=Path, help="the folder of all runs")
     parser.add_argument("--forward", type=int, default=3, help="models that translate the sources")
     parser.add_argument("--backward", type=int, default=2, help="models that translate the targets")
-    parser.add_argument("--models", type=int, default=3, help="models of the last stages")
+    parser.add_argument("--models", type=int, default=3, help="models of the last stages, of each recipe")
+    parser.add_argument("--also", type=Path, nargs="+", default=[], metavar="RECIPE", help="of others that learn from all")
     parser.add_argument(
         "--minutes", type=float, nargs=3, default=(2.6, 4.0, 0.3), metavar=("FIRST", "ALL", "FINISH"), help="each run's"
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of all runs")
     options = parser.parse_args()
     recipe, out = options.recipe, options.out
-    table = tomllib.loads(recipe.read_text(encoding="utf-8"))
-    data = table["data"]
+    data = read(recipe)["data"]
     first, everything, finish = options.minutes
     translate_text(recipe, out, data, options, minutes=first)
     join(data, out)
-    names = [f"{number}" for number in range(1, options.models + 1)]
-    joined = {side: str(out / f"all.{side}") for side in SIDES}
-    longer = [f"train.steps={LONGER * table['train']['steps']}", *options.set]
+    learners = name_learners([recipe, *options.also], models=options.models)
+    joined = {**data, **{side: str(out / f"all.{side}") for side in SIDES}}
     run_at_once(
         {
-            f"all-{name}": train(recipe, out / f"all-{name}", {**data, **joined}, name, everything, longer)
-            for name in names
+            f"all-{name}": train(
+                learner.recipe,
+                out / f"all-{name}",
+                joined,
+                learner.seed,
+                everything,
+                [f"train.steps={LONGER * learner.table['train']['steps']}", *options.set],
+            )
+            for name, learner in learners.items()
             if not is_finished(out / f"all-{name}")
         },
         out,
@@ -59,15 +75,38 @@ def main() -> None:
         {
             f"last-{name}": [
                 *("train", "--from", str(out / f"all-{name}"), "--out", str(out / f"last-{name}")),
-                *chosen(data, name, finish, [*flat("train", table["train"]), *FINISH, *for_training(options.set)]),
+                *chosen(
+                    data,
+                    learner.seed,
+                    finish,
+                    [*flat("train", learner.table["train"]), *FINISH, *for_training(options.set)],
+                ),
             ]
-            for name in names
+            for name, learner in learners.items()
             if not is_finished(out / f"last-{name}")
         },
         out,
     )
     for run in sorted(path for path in out.iterdir() if is_finished(path)):
         print(f"{run.name}: {figures(run)}")
+
+
+def read(recipe: Path) -> dict[str, Any]:
+    """Read a recipe."""
+    return tomllib.loads(recipe.read_text(encoding="utf-8"))
+
+
+def name_learners(recipes: Sequence[Path], *, models: int) -> dict[str, Learner]:
+    """Name so many models of each recipe: by number, those of recipes after the first by the recipe too.
+
+    >>> list(name_learners([], models=2))
+    []
+    """
+    return {
+        f"{recipe.stem}-{seed}" if number else f"{seed}": Learner(recipe, read(recipe), seed)
+        for number, recipe in enumerate(recipes)
+        for seed in range(1, models + 1)
+    }
 
 
 def translate_text(
@@ -109,7 +148,7 @@ def train(
 
 def chosen(data: Mapping[str, str], seed: int | str, minutes: float, settings: Sequence[str]) -> list[str]:
     """Give files, settings, seed and minutes as flags."""
-    files = [f"data.{part}{side}={data[f'{part}{side}']}" for part in PARTS for side in SIDES]
+    files = [f"data.{part}{side}={find(data[f'{part}{side}'])}" for part in PARTS for side in SIDES]
     return sets([*files, *settings, f"train.seed={seed}", f"train.minutes={minutes:g}"])
 
 
@@ -161,12 +200,19 @@ def figures(run: Path) -> str:
     return ", ".join(f"{name} {table[name]:.6g}" for name in shown if name in table)
 
 
+def find(name: str | Path) -> Path:
+    """Give a file, or what it is compressed to by xz."""
+    path = Path(name)
+    packed = path.with_name(f"{path.name}.xz")
+    return packed if packed.is_file() and not path.is_file() else path
+
+
 def lines(path: Path) -> list[str]:
     """Read the lines of a file, compressed by xz or not."""
-    if path.is_file():
-        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    with lzma.open(path.with_name(f"{path.name}.xz"), "rt", encoding="utf-8") as packed:
-        return packed.read().removesuffix("\n").split("\n")
+    path = find(path)
+    read_text = lzma.open if path.suffix == ".xz" else open
+    with read_text(path, "rt", encoding="utf-8") as file:
+        return file.read().removesuffix("\n").split("\n")
 
 
 def write_lines(path: Path, texts: Sequence[str]) -> None:

@@ -2,13 +2,12 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 
 def run_at_once(jobs: Mapping[str, Sequence[str]], folder: Path) -> None:
-    """Run commands of regard at once, each with its own log in a folder, and stop at the first that fails."""
+    """Run commands of regard at once, each with its own log in a folder; one that fails leaves the others to finish."""
     folder.mkdir(parents=True, exist_ok=True)
     running = {}
     for name, command in jobs.items():
@@ -17,17 +16,13 @@ def run_at_once(jobs: Mapping[str, Sequence[str]], folder: Path) -> None:
         running[name] = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         print(f"{name}: see {log.name}", flush=True)
     try:
-        working = True
-        while working:
-            working = any(process.poll() is None for process in running.values())
-            for name, process in running.items():
-                if process.poll():
-                    text = (folder / f"{name}.log").read_text(encoding="utf-8")
-                    raise SystemExit(f"{name} failed: {text[-500:]}")
-            time.sleep(0.2)
+        failed = [name for name, process in running.items() if process.wait()]
     finally:
         for process in running.values():
             process.terminate()
+    if failed:
+        ends = [f"{name} failed: {(folder / f'{name}.log').read_text(encoding='utf-8')[-500:]}" for name in failed]
+        raise SystemExit("\n".join([*ends, "The same command does again what has failed, and goes on."]))
 
 
 def sets(assignments: Sequence[str]) -> list[str]:
