@@ -43,7 +43,9 @@ def main() -> None:
     parser.add_argument("--forward", type=int, default=3, help="models that translate the sources")
     parser.add_argument("--backward", type=int, default=2, help="models that translate the targets")
     parser.add_argument("--models", type=int, default=3, help="models of the last stages, of each recipe")
-    parser.add_argument("--also", type=Path, nargs="+", default=[], metavar="RECIPE", help="of others that learn from all")
+    parser.add_argument(
+        "--also", type=Path, nargs="+", default=[], metavar="RECIPE", help="of others that learn from all"
+    )
     parser.add_argument(
         "--minutes", type=float, nargs=3, default=(2.6, 4.0, 0.3), metavar=("FIRST", "ALL", "FINISH"), help="each run's"
     )

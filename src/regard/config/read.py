@@ -153,7 +153,8 @@ def plain_values(settings: type[Any], table: Table) -> dict[str, Any]:
 def _typed(kinds: Sequence[type[Any]], table: Table) -> dict[str, Any]:
     result = {}
     for name, value in table.items():
-        hints = [choice for kind in kinds for choice in _choices(typing.get_type_hints(kind).get(name, str))]
+        declared = [hints[name] for kind in kinds if name in (hints := typing.get_type_hints(kind))] or [str]
+        hints = [choice for hint in declared for choice in _choices(hint)]
         inner = [hint for hint in hints if is_dataclass(hint)]
         if isinstance(value, Mapping):
             result[name] = _typed(typing.cast(list[type[Any]], inner), value)

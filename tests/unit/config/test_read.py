@@ -17,6 +17,7 @@ from regard.config.read import (
     load_toml,
     merge,
     parse_assignments,
+    plain_values,
     read_any_version,
     read_settings,
 )
@@ -42,6 +43,11 @@ def test_numbers_are_taken_for_the_type_they_are_asked_as():
     settings = read_settings(Train, {"clip": 2, "steps": 7, "schedule": {"rate": 1}})
     assert (settings.clip, type(settings.clip), settings.steps) == (2.0, float, 7)
     assert settings.schedule == InverseSquareRoot(rate=1.0)
+
+
+def test_settings_of_some_models_alone_are_not_taken_for_text():
+    given = parse_assignments(["model.dropout=0.3", "model.num_layers=2", "model.tie=all"])
+    assert plain_values(Config, given) == {"model": {"dropout": 0.3, "num_layers": 2, "tie": "all"}}
 
 
 @pytest.mark.parametrize(
