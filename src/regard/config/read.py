@@ -152,14 +152,15 @@ def plain_values(settings: type[Any], table: Table) -> dict[str, Any]:
 
 def _typed(kinds: Sequence[type[Any]], table: Table) -> dict[str, Any]:
     result = {}
+    of_kinds = [typing.get_type_hints(kind) for kind in kinds]
     for name, value in table.items():
-        declared = [hints[name] for kind in kinds if name in (hints := typing.get_type_hints(kind))] or [str]
-        hints = [choice for hint in declared for choice in _choices(hint)]
-        inner = [hint for hint in hints if is_dataclass(hint)]
+        declared = [hints[name] for hints in of_kinds if name in hints] or [str]
+        choices = [choice for hint in declared for choice in _choices(hint)]
         if isinstance(value, Mapping):
-            result[name] = _typed(typing.cast(list[type[Any]], inner), value)
+            tables = [choice for choice in choices if isinstance(choice, type) and is_dataclass(choice)]
+            result[name] = _typed(tables, value)
         else:
-            is_text = str in hints or any(get_origin(hint) is Literal for hint in hints)
+            is_text = str in choices or any(get_origin(choice) is Literal for choice in choices)
             result[name] = _parse(value, str if is_text else int)
     return result
 
