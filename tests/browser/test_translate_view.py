@@ -604,10 +604,10 @@ def test_it_is_accessible_and_fits(visit, width):
 def test_a_question_mark_explains_a_word(visit):
     page = shown(visit(address()))
     page.get_by_role("button", name="What is: Cross-attention").first.click()
-    told = page.locator(".popover:popover-open")
-    assert "its query is compared with the key" in told.inner_text()
-    assert "arXiv:1409.0473" in told.inner_text()
-    assert told.locator("math").count() == 1
+    explained = page.locator(".popover:popover-open")
+    expect(explained).to_contain_text("its query is compared with the key")
+    expect(explained).to_contain_text("arXiv:1409.0473")
+    expect(explained.locator("math")).to_have_count(1)
     assert violations(page) == []
 
 
