@@ -30,6 +30,8 @@ NOT_BEFORE = re.compile(
 NAMING = re.compile(r"(?i)llam|nombr|apellid|apod|\bname|\bcalled|\bfirst\b|\bdear\b|querid|tío|hola|\bamig")
 NOT_CALLED = re.compile(r", (?:que|quien|el|la|los|un|una|mi|su|al|who|which|the|an?|my|his|her|and|y)\b")
 OF_PLACES = r"(?:en|a|de|desde|hasta|para|hacia|por)"
+SENTENCES = (2, 2, 2, 3, 3, 4, 5, 6)
+"""How many stand in a line, as often as they are drawn."""
 
 
 def copies(pairs: Sequence[Pair], chance: random.Random, names: Names = TRAINED) -> Iterator[Pair]:
@@ -133,7 +135,7 @@ def move(pair: Pair, chance: random.Random, names: Names = TRAINED) -> tuple[str
 
 
 def join(pairs: Sequence[Pair], count: int, chance: random.Random, *, most_words: int = 40) -> Iterator[Pair]:
-    """Join two or three pairs to one: half of them with a name in common, the others of like length."""
+    """Join two to six pairs to one: half of them with a name in common, the others of like length."""
     whole = [pair for pair in pairs if all(re.search(r"[.!?]$", text) for text in (pair.source, pair.target))]
     whole.sort(key=lambda pair: len(pair.target))
     by_name: dict[str, list[Pair]] = {}
@@ -148,7 +150,7 @@ def join(pairs: Sequence[Pair], count: int, chance: random.Random, *, most_words
         else:
             start = chance.randrange(len(whole))
             near = whole[start : start + 200] if start + 4 < len(whole) else whole
-        chosen = chance.sample(near, chance.choice((2, 2, 3)))
+        chosen = chance.sample(near, min(len(near), chance.choice(SENTENCES)))
         source, target = (" ".join(getattr(pair, side) for pair in chosen) for side in ("source", "target"))
         if max(len(source.split()), len(target.split())) <= most_words:
             yield Pair(source=source, target=target)

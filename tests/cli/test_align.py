@@ -300,6 +300,16 @@ def test_counts_with_jumps_are_joined_where_both_directions_agree(run, files):
         assert sum(row) + rest == pytest.approx(1.0, abs=1e-3)
 
 
+def test_counts_of_both_directions_learn_together(run, files):
+    both = ("align", "hmm", "--reverse", "hmm", *BOTH)
+    usual, named = run(*both), run(*both, "--join", "agreement", "--set", "threshold=0.5")
+    assert (usual.returncode, usual.stdout) == (0, named.stdout)
+    assert len(run(*both, "--set", "threshold=0.0001").stdout) > len(usual.stdout)
+    refused = run(*both, "--set", "layer=1")
+    assert refused.returncode == 2
+    assert "`--set` must come with a model that attends; received hmm" in " ".join(refused.stderr.split())
+
+
 def test_counts_do_not_mind_case_and_marks(run, files):
     (files / "b.es").write_text("El perro, el gato\nel PERRO\n")
     (files / "b.en").write_text("the dog , the cat\nThe dog\n")

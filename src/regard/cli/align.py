@@ -32,8 +32,12 @@ def align(
     target: Annotated[Path | None, typer.Option(help="The plain file of their translations.")] = None,
     reverse: Annotated[str, typer.Option(help="A model of the other direction, or hmm, or ibm-1, to join with.")] = "",
     join: Annotated[
-        str, typer.Option(metavar="HOW", help="intersection, union, grow-diag, grow-diag-final or agreement.")
-    ] = "grow-diag",
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="intersection, union, grow-diag (the default), grow-diag-final, or agreement (the default for hmm).",
+        ),
+    ] = None,
     develop: Annotated[
         tuple[Path, Path, Path] | None,
         typer.Option(metavar="SOURCE TARGET LINKS", help="Pairs with gold links, to choose layer, head and step by."),
@@ -85,8 +89,8 @@ def align(
 
     By hand: `--set step=read --set layer=2 --set head=0 --set norms=true --set threshold=0.2`
 
-    Counts of words and jumps, learned from the same two files and from more: `regard align hmm --reverse hmm --train
-    train.es train.en --source test.es --target test.en --join agreement`
+    Counts of words and jumps, learned from the same two files and from more, in both directions together: `regard align
+    hmm --reverse hmm --train train.es train.en --source test.es --target test.en`
 
     A baseline without order: `regard align ibm-1 --source … --target …`
 
@@ -101,7 +105,9 @@ def align(
     refused = {"--json": as_json, "--draw": draw, "--develop": develop, "--train": train}
     if cluster := find_engine(engine, output=output, files=[source, target], refused=refused):
         check_join(join)
-        work = _over(model, reverse, source, target, join=join, words=words, respell=not as_typed, device=device)
+        work = _over(
+            model, reverse, source, target, join=join or "grow-diag", words=words, respell=not as_typed, device=device
+        )
         run_lines(work(assignments or []), output or Path(), cluster, overwrite=overwrite)
         return
     if output is not None or overwrite:
@@ -129,7 +135,7 @@ def align(
         else:
             aligner.choose_by_agreement(pairs)
         try:
-            for alignment in aligner.align(pairs, cast("Join", join)):
+            for alignment in aligner.align(pairs, cast("Join | None", join)):
                 print(_shown(alignment, as_json=as_json, draw=draw), file=shown, flush=True)
         finally:
             for warning in aligner.warnings():
@@ -194,8 +200,10 @@ def _read_reading(assignments: Sequence[str]) -> "Reading":
     return read_settings(Reading, parse_assignments(assignments))
 
 
-def check_join(join: str) -> None:
+def check_join(join: str | None) -> None:
     """Refuse an unknown way to join."""
+    if join is None:
+        return
     from regard.inspection.readings.symmetrize import Join
 
     known = get_args(Join)

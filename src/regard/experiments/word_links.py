@@ -24,11 +24,18 @@ from regard.experiments.experiment import Experiment, Result, Row, Settings
 from regard.experiments.translators import CORPUS, Trained, draw_pairs, learn_words, train_preset
 from regard.inspection.drawing.panels import PALETTE, panels
 from regard.tasks.alignment.align import align, join_directions, turned_pairs
-from regard.tasks.alignment.counted import align_by_counting, align_counted, align_diagonally, count_words
+from regard.tasks.alignment.counted import (
+    TOGETHER,
+    align_by_counting,
+    align_counted,
+    align_diagonally,
+    count_both_directions,
+    count_words,
+)
 from regard.tasks.alignment.result import Alignment
 
 DIAGONAL, COUNTED, BOTH_WAYS, ATTENTION = "diagonal", "IBM Model 1", "IBM Model 1, both directions", "attention"
-MARKOV, MARKOV_BOTH = "hidden Markov model", "hidden Markov model, both directions"
+MARKOV, MARKOV_BOTH = "hidden Markov model", "hidden Markov model, both directions together"
 TESTED = "the test pairs"
 
 
@@ -55,15 +62,17 @@ def measure(settings: Settings) -> Result:
 def _rows(trained: Trained, pairs: list[Pair], test: list[Pair], steps: int) -> list[Row]:
     many, all_pairs = f"{len(pairs):,} training pairs", f"{len(pairs):,} training pairs and {TESTED}"
     forward, backward = (align_by_counting(some, train_on=more) for some, more in _directions(test, pairs))
-    there, back = (align_by_counting(some, train_on=more, model="hmm") for some, more in _directions(test, pairs))
+    markov = align_by_counting(test, train_on=pairs, model="hmm")
+    both = zip(count_both_directions([*pairs, *test]), (test, turned_pairs(test)), strict=True)
+    there, back = (align_counted(counted, some) for counted, some in both)
     aligned: list[tuple[str, str, list[Alignment]]] = [
         (DIAGONAL, "nothing", align_diagonally(test)),
         (COUNTED, TESTED, align_by_counting(test)),
         (COUNTED, many, align_counted(count_words(pairs), test)),
         (COUNTED, all_pairs, forward),
         (BOTH_WAYS, all_pairs, join_directions(forward, backward, "grow-diag")),
-        (MARKOV, all_pairs, there),
-        (MARKOV_BOTH, all_pairs, join_directions(there, back, "grow-diag")),
+        (MARKOV, all_pairs, markov),
+        (MARKOV_BOTH, all_pairs, join_directions(there, back, "agreement", threshold=TOGETHER)),
         (ATTENTION, f"{many}, {steps:,} steps", align(trained.translator, test)),
     ]
     return [_row(name, learned, links, test) for name, learned, links in aligned]

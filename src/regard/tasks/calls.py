@@ -142,7 +142,7 @@ def align(
     pairs: Sequence[Pair | tuple[str, str]],
     *,
     reverse: str | Path | Translator | None = None,
-    join: Join = "grow-diag",
+    join: Join | None = None,
     words: Division = "marks",
     develop: Sequence[Pair] = (),
     train: Sequence[Pair | tuple[str, str]] = (),
@@ -154,11 +154,13 @@ def align(
     - `model`: a run folder, a model folder, a translator, an aligner; or "hmm" or "ibm-1", which count, or "diagonal".
     - `pairs`: (source, target) texts, or the pairs of a corpus.
     - `reverse`: a model of the other direction, whose links are joined as `join` says: intersection, union, grow-diag,
-      grow-diag-final, or agreement, where both weights are large. An aligner has both directions itself.
+      grow-diag-final, or agreement, where both weights are large; by default agreement for "hmm" with "hmm", which
+      then learn together, else grow-diag. An aligner has both directions itself.
     - `words`: what links count: "marks" counts punctuation apart, "whitespace" what stands between spaces.
     - `develop`: pairs with gold links (`Pair.links`), by which the layer, head and step are chosen.
     - `train`: more pairs for "hmm" and "ibm-1" to learn from, beside those they align.
-    - `settings`: which weights are read: step, layer, head, norms, threshold; of an aligner threshold alone. Without
+    - `settings`: which weights are read: step, layer, head, norms, threshold; of an aligner or of "hmm" in both
+      directions threshold alone. Without
       them and `develop`, two directions are read where they agree most, one of four layers or more where it agrees
       most with the links of "hmm", given 100 pairs, and any other by its last layer but one; a model with a head that
       was trained on word links is always read from that.
@@ -168,7 +170,8 @@ def align(
     >>> [alignment.links for alignment in align("diagonal", [("la casa", "the house")])]
     [(Link(source=0, target=0, sure=True), Link(source=1, target=1, sure=True))]
     """
-    _check_choice("join", join, get_args(Join))
+    if join is not None:
+        _check_choice("join", join, get_args(Join))
     _check_choice("words", words, get_args(Division))
     models = [model] if reverse is None else [model, reverse]
     reading = read_settings(Reading, read_keys(settings)) if settings else None

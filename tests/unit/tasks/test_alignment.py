@@ -133,6 +133,15 @@ def test_counting_needs_no_model():
     torch.testing.assert_close(found[1].weights.sum(-1), torch.ones(3))
 
 
+def test_a_mark_beside_letters_takes_no_weight_from_its_word():
+    pairs = [Pair(source="bien conocido hoy", target="(well-known) today .")] * 3
+    pairs += [Pair(source="hoy", target="today"), Pair(source="(bien)", target="(well)")]
+    by_marks, by_spaces = (align_by_counting(pairs, words=division)[0].weights for division in ("marks", "whitespace"))
+    opening, word, _, today, stop = by_marks
+    torch.testing.assert_close(by_spaces, torch.stack([word, today, stop]))
+    assert not torch.allclose(opening, word)
+
+
 def test_the_diagonal_needs_nothing():
     assert pharaoh(align_diagonally(PAIRS)) == STRAIGHT
     assert align_diagonally(PAIRS)[1].weights.tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]

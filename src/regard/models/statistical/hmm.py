@@ -5,8 +5,8 @@ it: how near is counted too. Sums over all alignments are taken by the forward-b
 whose sources have as many words at once, since those share their matrix of jumps.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +17,12 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.models.statistical.ibm_model_1 import IbmModel1, likeliest
-from regard.models.statistical.word_pairs import Sentence, WordPairs, check_sentences
+from regard.models.statistical.word_pairs import Rectangle, Sentence, WordPairs, check_sentences
 
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-class _Expected(NamedTuple):
+class Expected(NamedTuple):
     """What is expected of the alignments of some sentence pairs."""
 
     shares: Float[Tensor, "rows causes"]
@@ -78,6 +78,19 @@ class HiddenMarkovAligner:
         for name, number in (("iterations", iterations), ("first", first)):
             if number < 1:
                 raise ArgumentError(f"`{name}` must be at least 1; received {number}.")
+        pairs = WordPairs.of(sources, targets)
+        model = cls.begin(IbmModel1.count(pairs, iterations=first), pairs, null=null, smoothing=smoothing)
+        for _ in range(iterations):
+            counts, jumps = torch.zeros(len(pairs.entries), dtype=torch.float64), JumpCounts(model)
+            for rectangle, expected in model.expect(pairs):
+                counts.scatter_add_(0, rectangle.entries.flatten().long(), expected.shares.flatten())
+                jumps.add(expected)
+            model = model.with_counts(pairs.shares(counts), jumps)
+        return model
+
+    @classmethod
+    def begin(cls, words: IbmModel1, pairs: WordPairs, *, null: float, smoothing: float) -> "HiddenMarkovAligner":
+        """Begin with word translations that were counted without order, and with equal jumps."""
         if not 0 < null < 1:
             raise ArgumentError(
                 f"`null` must be above 0 and below 1; received {null:g}. Words that nothing translates need it: take a "
@@ -85,35 +98,24 @@ class HiddenMarkovAligner:
             )
         if not 0 <= smoothing < 1:
             raise ArgumentError(f"`smoothing` must be from 0 to below 1; received {smoothing:g}.")
-        pairs = WordPairs.of(sources, targets)
-        model = IbmModel1.count(pairs, iterations=first)
-        probabilities = torch.from_numpy(model.probabilities)
-        reach = max(pairs.most_causes, 1)
-        jumps, history = torch.ones(2 * reach + 1, dtype=torch.float64), []
-        for _ in range(iterations):
-            counts, steps, log_likelihood = torch.zeros_like(probabilities), torch.zeros_like(jumps), 0.0
-            for rectangle in pairs.rectangles():
-                indices = rectangle.entries.flatten()
-                table = probabilities.index_select(0, indices).view_as(rectangle.entries)
-                moves = _moves(jumps, table.size(1), null=null, smoothing=smoothing)
-                expected = _expect(table, rectangle.steps, moves, null)
-                counts.scatter_add_(0, indices.long(), expected.shares.flatten())
-                steps += _by_distance(expected.jumps, reach)
-                log_likelihood += expected.log_likelihood
-            probabilities, jumps = pairs.shares(counts), steps / steps.sum().clamp_min(_TINY)
-            history.append(log_likelihood)
-        return cls(
-            words=IbmModel1(
-                source_words=pairs.source_words,
-                target_words=pairs.target_words,
-                entries=pairs.entries,
-                probabilities=probabilities.numpy(),
-                log_likelihoods=model.log_likelihoods,
-            ),
-            jumps=jumps.numpy(),
-            null=null,
-            smoothing=smoothing,
-            log_likelihoods=tuple(history),
+        jumps = np.ones(2 * max(pairs.most_causes, 1) + 1)
+        return cls(words=words, jumps=jumps, null=null, smoothing=smoothing, log_likelihoods=())
+
+    def expect(self, pairs: WordPairs) -> Iterator[tuple[Rectangle, Expected]]:
+        """Give what is expected of the alignments of all sentence pairs, some at a time."""
+        probabilities, jumps = torch.from_numpy(self.words.probabilities), torch.from_numpy(self.jumps)
+        for rectangle in pairs.rectangles():
+            table = probabilities.index_select(0, rectangle.entries.flatten()).view_as(rectangle.entries)
+            moves = _moves(jumps, table.size(1), null=self.null, smoothing=self.smoothing)
+            yield rectangle, _expect(table, rectangle.steps, moves, self.null)
+
+    def with_counts(self, probabilities: Float[Tensor, " entries"], jumps: "JumpCounts") -> "HiddenMarkovAligner":
+        """Give the aligner of the next iteration."""
+        return replace(
+            self,
+            words=replace(self.words, probabilities=probabilities.numpy()),
+            jumps=(jumps.counts / jumps.counts.sum().clamp_min(_TINY)).numpy(),
+            log_likelihoods=(*self.log_likelihoods, jumps.log_likelihood),
         )
 
     def align(self, sources: Sequence[Sentence], targets: Sequence[Sentence]) -> list[list[int | None]]:
@@ -134,6 +136,19 @@ class HiddenMarkovAligner:
         shares = _expect(table, (1,) * len(target), moves, self.null).shares
         result: NDArray[np.float64] = shares.roll(-1, -1).numpy()
         return result
+
+
+class JumpCounts:
+    """Counts jumps of equal distance over all sentence pairs, and adds up how likely these are."""
+
+    def __init__(self, model: HiddenMarkovAligner) -> None:
+        self.counts = torch.zeros(len(model.jumps), dtype=torch.float64)
+        self.log_likelihood = 0.0
+
+    def add(self, expected: Expected) -> None:
+        """Count the jumps of some sentence pairs."""
+        self.counts += _by_distance(expected.jumps, len(self.counts) // 2)
+        self.log_likelihood += expected.log_likelihood
 
 
 def _moves(
@@ -159,7 +174,7 @@ def _by_distance(counts: Float[Tensor, "causes causes"], reach: int) -> Float[Te
 
 def _expect(
     table: Float[Tensor, "rows causes"], steps: Sequence[int], moves: Float[Tensor, "causes causes"], null: float
-) -> _Expected:
+) -> Expected:
     r"""Sum over all alignments of the sentences of a rectangle, step by step, forward and backward.
 
     $$f_j(i) = \frac{1}{z_j} \Bigl( t(y_j \mid x_i) \sum_{i'} f_{j-1}(i')\, p(i \mid i') + p_0\, t(y_j \mid x_0)\,
@@ -194,4 +209,4 @@ def _expect(
         later *= from_null[row]
         later.addmm_(emitted[row], back)
     own[:, 0] = (1 - own.sum(-1)).clamp_min(0)
-    return _Expected(own, moves * (before.T @ emitted), float(norms.log().sum()))
+    return Expected(own, moves * (before.T @ emitted), float(norms.log().sum()))

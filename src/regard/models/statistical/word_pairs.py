@@ -119,6 +119,32 @@ class WordPairs:
         return _located(own.numpy(), where, self.entries), steps
 
     @property
+    def num_cells(self) -> int:
+        """How many pairs of words all sentence pairs have, without NULL."""
+        return int((self._sources.lengths * self._targets.lengths).sum())
+
+    def cells(self, *, turned: bool) -> Iterator[Int[Tensor, "rows sources"]]:
+        """Give for each rectangle where its pairs of words stand in a list of all, that both directions can share.
+
+        The list has sentence pair after sentence pair, and of each a row for each target word; `turned` says that
+        sources are the targets of that list.
+
+        >>> pairs, other = WordPairs.of([["a", "b"]], [["x", "y", "z"]]), WordPairs.of([["x", "y", "z"]], [["a", "b"]])
+        >>> [cells.tolist() for side in (pairs, other) for cells in side.cells(turned=side is other)]
+        [[[0, 1], [2, 3], [4, 5]], [[0, 2, 4], [1, 3, 5]]]
+        """
+        starts = np.concatenate([[0], np.cumsum(self._sources.lengths * self._targets.lengths)])
+        for part in self._parts:
+            width, lengths = int(self._sources.lengths[part[0]]), self._targets.lengths[part]
+            there = np.arange(lengths[0])[:, None] < lengths
+            step, sentence = np.nonzero(there)
+            begin, rows, columns = starts[part][sentence], step, np.arange(width)
+            if turned:
+                yield torch.from_numpy((begin + rows)[:, None] + columns * lengths[sentence][:, None])
+            else:
+                yield torch.from_numpy((begin + rows * width)[:, None] + columns)
+
+    @property
     def most_causes(self) -> int:
         """How many words the longest source has."""
         return int(self._sources.lengths.max(initial=0))

@@ -1,6 +1,6 @@
 """Link words with one model or with two, some pairs at a time: what `regard align` and `regard.align` both do."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,7 +11,15 @@ from regard.errors import ArgumentError
 from regard.inspection.readings.alignment import PLAIN, Reading
 from regard.inspection.readings.symmetrize import AGREED, Join
 from regard.tasks.alignment.align import align, chosen_reading, describe_cut, join_directions, shorten, turned_pairs
-from regard.tasks.alignment.counted import COUNTING, DIAGONAL, align_counted, align_diagonally, count_words
+from regard.tasks.alignment.counted import (
+    COUNTING,
+    DIAGONAL,
+    TOGETHER,
+    align_counted,
+    align_diagonally,
+    count_both_directions,
+    count_words,
+)
 from regard.tasks.alignment.model import WordAligner, load_aligner
 from regard.tasks.alignment.reading_choice import (
     DEEP,
@@ -33,6 +41,7 @@ AGREE_ON = 500
 AT_ONCE = 200
 """Pairs that are aligned together, before they are given."""
 Watch: TypeAlias = Callable[[str, int, int], None]
+Linking: TypeAlias = Callable[[Sequence[Pair]], list[Alignment]]
 Attending: TypeAlias = Translator | WordAligner
 """What links words by attention."""
 
@@ -49,12 +58,18 @@ def load_attending(path: str | Path, *, device: str = "cpu", respell: bool = Tru
 
 
 def check_choosing(
-    models: Sequence[str | Path | Attending], *, develop: object, settings: object, train: object
+    models: Sequence[str | Path | Attending],
+    *,
+    develop: object,
+    settings: Iterable[str] | None,
+    train: object,
 ) -> None:
     """Raise where the reading is chosen twice, or where models have nothing to choose or to learn."""
     if develop and settings:
         raise ArgumentError("Either `develop` or `settings` must choose the reading; received both.")
-    if (develop or settings) and all(item in (*COUNTING, DIAGONAL) for item in models):
+    counted = all(item in (*COUNTING, DIAGONAL) for item in models)
+    joined = len(models) == 2 and not develop and all(str(item).startswith("threshold") for item in settings or ())
+    if (develop or settings) and counted and not joined:
         raise ArgumentError(
             f"`develop` and `settings` must come with a model that attends; received {models[0]}, where there is "
             "nothing to choose."
@@ -141,10 +156,16 @@ class Aligner:
         agreement = f"{1 - choice.scores.error:.1%}".replace("%", " %")
         self._note(f"{self.names[0]}: {choice.reading}, by agreement with hmm: {agreement}")
 
-    def align(self, pairs: Sequence[Pair], join: Join) -> Iterator[Alignment]:
-        """Give the alignments in order, some pairs at a time, so that memory does not grow with their number."""
-        aligners = [self._aligner(number, pairs) for number in range(len(self.names))]
-        threshold = self.readings[0].threshold or AGREED
+    def align(self, pairs: Sequence[Pair], join: Join | None = None) -> Iterator[Alignment]:
+        """Give the alignments in order, some pairs at a time, so that memory does not grow with their number.
+
+        `join` is by default "agreement" where "hmm" counts both directions, which then learn together, and "grow-diag"
+        elsewhere.
+        """
+        together = self.names == ["hmm", "hmm"]
+        join = join or ("agreement" if together else "grow-diag")
+        threshold = self.readings[0].threshold or (TOGETHER if together else AGREED)
+        aligners = self._counted_together(pairs) if together else self._aligners(pairs)
         for start in range(0, len(pairs), AT_ONCE):
             some, cut = shorten(pairs[start : start + AT_ONCE], *self.attending, words=self.words)
             for number in cut:
@@ -171,7 +192,14 @@ class Aligner:
     def _reach(self) -> int:
         return min((item.reach.source for item in self.attending if item is not None), default=0)
 
-    def _aligner(self, number: int, pairs: Sequence[Pair]) -> Callable[[Sequence[Pair]], list[Alignment]]:
+    def _counted_together(self, pairs: Sequence[Pair]) -> list[Linking]:
+        both = count_both_directions([*self.train_on, *pairs])
+        return [partial(align_counted, counted, words=self.words) for counted in both]
+
+    def _aligners(self, pairs: Sequence[Pair]) -> list[Linking]:
+        return [self._aligner(number, pairs) for number in range(len(self.names))]
+
+    def _aligner(self, number: int, pairs: Sequence[Pair]) -> Linking:
         model, name, reading = self.attending[number], self.names[number], self.readings[number]
         watch = None if number else self._counted("aligning", len(pairs))
         if isinstance(model, WordAligner):

@@ -11,6 +11,7 @@ from regard.data.corpora.pair import words as words_of
 from regard.data.text.word_spans import Division, compose, divide, whitespace_words
 from regard.inspection.readings.alignment import diagonal_links
 from regard.inspection.readings.words_of_tokens import join
+from regard.models.statistical.both_directions import train_both_directions
 from regard.models.statistical.hmm import HiddenMarkovAligner
 from regard.models.statistical.ibm_model_1 import IbmModel1, likeliest
 from regard.models.statistical.word_pairs import Sentence
@@ -23,6 +24,8 @@ DIAGONAL = "diagonal"
 _TRAIN: Mapping[Counting, Callable[..., Counted]] = {"ibm-1": IbmModel1.train, "hmm": HiddenMarkovAligner.train}
 COUNTING: tuple[Counting, ...] = ("ibm-1", "hmm")
 """The models that count, by name."""
+TOGETHER = 0.5
+"""How large `mutual_weights` of two directions must be for a link, where they were counted to agree."""
 
 
 def align_by_counting(
@@ -39,7 +42,12 @@ def align_by_counting(
 
 def count_words(pairs: Sequence[Pair], *, model: Counting = "ibm-1", iterations: int = 5) -> Counted:
     """Train IBM Model 1, or the hidden Markov aligner, on pairs: on words and marks, in lower case."""
-    return _TRAIN[model](*zip(*map(_counted_words, pairs), strict=True) if pairs else ([], []), iterations=iterations)
+    return _TRAIN[model](*_sides(pairs), iterations=iterations)
+
+
+def count_both_directions(pairs: Sequence[Pair]) -> tuple[HiddenMarkovAligner, HiddenMarkovAligner]:
+    """Train the hidden Markov aligner and one of the other direction, so that they agree; see `count_words`."""
+    return train_both_directions(*_sides(pairs))
 
 
 def align_counted(model: Counted, pairs: Sequence[Pair], *, words: Division = "marks") -> list[Alignment]:
@@ -53,10 +61,27 @@ def _align(model: Counted, pair: Pair, words: Division) -> Alignment:
     if words == "whitespace":
         columns = [*whitespace_words(pair.source), len(source)]
         shares = join(shares, columns, len(source) + 1, axis=-1)
-        shares = join(shares, whitespace_words(pair.target), len(target), axis=-2, mean=True)
+        shares = join(shares, _rows(pair.target, len(target)), len(target) + 1, axis=-2, mean=True)[:-1]
     causes = enumerate(likeliest(shares.numpy().astype(np.float64)))
     links = sorted(Link(cause, index, sure=True) for index, cause in causes if cause is not None)
     return Alignment(source=tuple(source), target=tuple(target), links=tuple(links), weights=shares)
+
+
+def _rows(text: str, count: int) -> list[int]:
+    """Give for each word and mark which word between spaces has its weights; a mark beside letters is none's.
+
+    >>> _rows("(well-known) , yes.", 3)
+    [3, 0, 3, 1, 2, 3]
+    """
+    numbers, parts = whitespace_words(text), divide(text, "marks")
+    spelled = {number for number, part in zip(numbers, parts, strict=True) if part[0].isalnum()}
+    left_out = [number in spelled and not part[0].isalnum() for number, part in zip(numbers, parts, strict=True)]
+    return [count if out else number for out, number in zip(left_out, numbers, strict=True)]
+
+
+def _sides(pairs: Sequence[Pair]) -> tuple[list[Sentence], list[Sentence]]:
+    divided = [_counted_words(pair) for pair in pairs]
+    return [source for source, _ in divided], [target for _, target in divided]
 
 
 def _counted_words(pair: Pair) -> tuple[Sentence, Sentence]:

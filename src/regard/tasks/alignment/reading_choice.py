@@ -21,7 +21,7 @@ from regard.tasks.alignment.align import (
     shorten,
     turned_pairs,
 )
-from regard.tasks.alignment.counted import align_counted, count_words
+from regard.tasks.alignment.counted import TOGETHER, align_counted, count_both_directions
 from regard.tasks.alignment.model import WordAligner
 from regard.tasks.translation.model import Translator
 
@@ -73,8 +73,6 @@ DEEP = 4
 """Decoder layers from which on the reading of a translator alone is chosen by counts."""
 LEAST = 100
 """Pairs that are enough for that."""
-_SILVER = 0.3
-"""How likely a link must be to the counts of both directions."""
 
 
 def choose_by_counts(translator: Translator, pairs: Sequence[Pair], *, words: Division = "marks") -> Choice:
@@ -84,10 +82,9 @@ def choose_by_counts(translator: Translator, pairs: Sequence[Pair], *, words: Di
     """
     if not pairs:
         raise ArgumentError("`pairs` must hold at least one pair to choose a reading by; received none.")
-    forward, backward = (
-        align_counted(count_words(some, model="hmm"), some, words=words) for some in (pairs, turned_pairs(pairs))
-    )
-    silver = join_directions(forward, backward, "agreement", threshold=_SILVER)
+    both = zip(count_both_directions(pairs), (pairs, turned_pairs(pairs)), strict=True)
+    forward, backward = (align_counted(counted, some, words=words) for counted, some in both)
+    silver = join_directions(forward, backward, "agreement", threshold=TOGETHER)
     linked = [replace(pair, links=item.links) for pair, item in zip(pairs, silver, strict=True)]
     return choose_by_gold(translator, linked, words=words)
 
