@@ -2,6 +2,7 @@
 
 A word is respelled where the model does not know it as typed, and knows one that differs in accents and case only.
 A word that begins with a capital inside a sentence is taken for a name: it stays one, and only its accents change.
+A text in capitals is read as a sentence, by a model of pieces that has to spell capitals letter by letter.
 """
 
 import re
@@ -19,6 +20,11 @@ from regard.data.text.tokenizer import SPACE, Tokenizer, unknown_words
 from regard.data.text.word_spans import compose, word_spans
 
 _ACCENTS = re.compile("[\u0300-\u036f]+")
+_FIRST_LETTER = re.compile(r"(?:^|(?<=[.!?…]\s))\W*\w")
+_LONGEST_NAME = 4
+"""Letters of a word in capitals that may be the abbreviation of a name: the text is left as it is."""
+_FEWER = 2 / 3
+"""Share of the pieces that a sentence has at most, where capitals are spelled letter by letter."""
 
 
 def bare(text: str) -> str:
@@ -38,6 +44,12 @@ class Respelled(NamedTuple):
     """For each word that was respelled, as typed, how it is read."""
 
 
+def _compare(typed: str, read: str) -> Respelled:
+    """Name the words that are read otherwise than typed."""
+    sides = words(compose(typed)), words(compose(read))
+    return Respelled(read, {one: other for one, other in zip(*sides, strict=False) if one != other})
+
+
 class Respeller:
     """Reads texts with the spelling of one side of the training data.
 
@@ -54,10 +66,28 @@ class Respeller:
 
     def __call__(self, texts: Sequence[str]) -> list[Respelled]:
         """Give each text as it is read."""
+        typed, texts = texts, self._without_capitals(texts)
         encoded = self._tokenizer.encode_batch(texts)
         strange = np.flatnonzero(np.isin(encoded.values, [UNKNOWN, *self._unused]))
         rows = set((np.searchsorted(encoded.offsets, strange, side="right") - 1).tolist())
-        return [self._read(text) if row in rows else Respelled(text, {}) for row, text in enumerate(texts)]
+        read = [self._read(text) if row in rows else Respelled(text, {}) for row, text in enumerate(texts)]
+        return [
+            one if text == plain else _compare(text, one.text)
+            for text, plain, one in zip(typed, texts, read, strict=True)
+        ]
+
+    def _without_capitals(self, texts: Sequence[str]) -> list[str]:
+        """Write texts in capitals as sentences, where that takes far fewer pieces."""
+        result = list(texts)
+        if self._tokenizer.kind not in ("bpe", "unigram"):
+            return result
+        for row, text in enumerate(texts):
+            if text.isupper() and max(map(len, words(text))) > _LONGEST_NAME:
+                sentence = _FIRST_LETTER.sub(lambda match: match[0].upper(), text.lower())
+                typed, read = (self._tokenizer.encode(one).ids for one in (text, sentence))
+                fewer = len(read) <= _FEWER * len(typed) or read.count(UNKNOWN) < typed.count(UNKNOWN)
+                result[row] = sentence if fewer else text
+        return result
 
     def _read(self, text: str) -> Respelled:
         plain = compose(text)

@@ -84,5 +84,29 @@ def test_a_vocabulary_in_lower_case_is_read_in_lower_case():
     assert speller(["Soy de Canada"]) == [("Soy de canadá", {"Canada": "canadá"})]
 
 
+CALM = ["El perro pasa. No hay peligro.", "¿Hay peligro? No pasa la ONU.", "el perro y la casa", "Peligro de Rusia"] * 5
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_text_in_capitals_is_read_as_a_sentence(kind):
+    speller = Respeller(make(kind, CALM))
+    assert speller(["PELIGRO", "¡NO HAY PELIGRO! ¿PASA EL PERRO?", "LA ONU", "el PELIGRO", "17"]) == [
+        ("Peligro", {"PELIGRO": "Peligro"}),
+        (
+            "¡No hay peligro! ¿Pasa el perro?",
+            {"NO": "No", "HAY": "hay", "PELIGRO": "peligro", "PASA": "Pasa", "EL": "el", "PERRO": "perro"},
+        ),
+        ("LA ONU", {}),
+        ("el PELIGRO", {}),
+        ("17", {}),
+    ]
+
+
+def test_a_text_in_capitals_stays_where_the_model_knows_capitals():
+    assert Respeller(make("bpe", [text.upper() for text in CALM]))(["PELIGRO"]) == [("PELIGRO", {})]
+    assert Respeller(make("bpe", CALM, lowercase=True))(["PELIGRO"]) == [("PELIGRO", {})]
+    assert Respeller(make("character", CALM))(["PELIGRO"]) == [("PELIGRO", {})]
+
+
 def test_white_space_that_only_tokenizers_know_changes_nothing(respell):
     assert respell("de▁Canada") == ("de▁Canada", {})
