@@ -150,6 +150,39 @@ def test_agreement_and_entropy_are_least_where_they_should_be():
     assert nothing.grad.isfinite().all()
 
 
+def test_links_guide_both_directions():
+    plain, guided = (
+        make_job(AlignTrain(batch_tokens=200, guided_alignment=weight, label_smoothing=0.0)) for weight in (0.0, 2.0)
+    )
+    model, batch = make_model().eval(), next(iter(guided.batches))
+    read = model(*plain_tokens(batch))
+    expected = 0.0
+    for side, links in ((read.to_target, batch.links), (read.to_source, batch.links.mT)):
+        losses = []
+        for row, matrix in zip(side.weights.mean(1)[..., 1:], links, strict=True):
+            for weights, linked in zip(row, matrix[: row.size(0), : row.size(1)], strict=True):
+                if linked.any():
+                    losses.append(-weights[linked].log().mean())
+        expected += torch.stack(losses).mean()
+    added = (guided.loss(model, batch).total - plain.loss(model, batch).total) / batch.num_tokens
+    torch.testing.assert_close(added, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_guided_aligner_learns_the_links():
+    errors = {}
+    for weight in (0.0, 3.0):
+        torch.manual_seed(2)
+        job, model = make_job(AlignTrain(batch_tokens=400, guided_alignment=weight)), make_model()
+        optimizer = torch.optim.Adam(model.parameters(), 0.01)
+        for _ in range(24):
+            for batch in job.batches:
+                optimizer.zero_grad()
+                (job.loss(model, batch).total / batch.num_tokens).backward()
+                optimizer.step()
+        errors[weight] = job.validate(model).figures["error"]
+    assert errors[3.0] < errors[0.0] - 0.3
+
+
 def test_training_makes_the_loss_fall():
     settings = AlignTrain(batch_tokens=400, label_smoothing=0.0)
     job, model = make_job(settings), make_model()
@@ -309,7 +342,7 @@ def test_settings_suit_the_data_and_are_checked():
     assert compose_aligner({}, DataSize(pairs=10, words=90), name="mask-align").model.size == 512
     with pytest.raises(ArgumentError, match=r'`preset` must be the name of an aligner; received "mask"'):
         compose_aligner({}, DataSize(pairs=10, words=90), name="mask")
-    with pytest.raises(ArgumentError, match=r"data.links: must be left out for an aligner, which learns without links"):
+    with pytest.raises(ArgumentError, match=r"data.links: .* learns without links; received gold\. To learn from"):
         AlignConfig(data=type(AlignConfig().data)(corpus="a.tsv", links="gold"))
     with pytest.raises(ArgumentError, match=r'train.bpe_dropout: must be 0 for tokenizer.kind = "word"'):
         compose_aligner({"train": {"bpe_dropout": 0.1}, "tokenizer": {"kind": "word"}}, DataSize(pairs=10, words=90))

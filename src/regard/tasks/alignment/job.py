@@ -20,7 +20,7 @@ from regard.tasks.alignment.model import WordAligner
 from regard.tasks.alignment.settings import AlignTrain
 from regard.tasks.translation.encoding import TrainingFiles, encode_pairs, encode_training
 from regard.training.group import Group
-from regard.training.loss import Loss, agreement_loss, even_entropy
+from regard.training.loss import Loss, agreement_loss, alignment_loss, even_entropy, gold_weights
 from regard.training.watch import Validated
 
 
@@ -65,12 +65,15 @@ class AlignmentJob:
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         r"""Give the mean over the tokens of both directions' cross-entropy, and of what makes them agree.
 
-        $$L = \frac{L_\to + L_\leftarrow}{2} + \alpha\, L_a + \beta\, (H_\to + H_\leftarrow)$$
+        $$L = \frac{L_\to + L_\leftarrow}{2} + \alpha\, L_a + \beta\, (H_\to + H_\leftarrow) +
+        \gamma\, \frac{G_\to + G_\leftarrow}{2}$$
 
-        where $L_a$ is `agreement_loss` and $H$ `even_entropy`, as means over pairs of tokens; times the target tokens
-        of the batch, since the loop divides by those.
+        where $L_a$ is `agreement_loss` and $H$ `even_entropy`, as means over pairs of tokens, and $G$ is
+        `alignment_loss`, as a mean over the tokens that have links; times the target tokens of the batch, since the
+        loop divides by those.
 
-        Reference: Chen, Sun and Liu (2021), section 3, arXiv:2012.07162.
+        Reference: Chen, Sun and Liu (2021), section 3, arXiv:2012.07162; Garg et al. (2019), section 4.2,
+        arXiv:1909.02074, for $G$ in one direction.
         """
         assert isinstance(model, MaskAligner)
         settings, tokens = self.settings, plain_tokens(batch)
@@ -87,6 +90,10 @@ class AlignmentJob:
         if settings.entropy:
             both = even_entropy(forward, real, even=settings.even), even_entropy(backward, real.mT, even=settings.even)
             total = total + settings.entropy / cells * sum(both)
+        if settings.guided_alignment:
+            assert batch.links is not None
+            links = batch.links[:, : forward.size(1), : forward.size(2)]  # without </s>
+            total = total + settings.guided_alignment / 2 * (_guided(forward, links) + _guided(backward, links.mT))
         count = batch.target_lengths.sum()
         return Loss(total * count, cross_entropy * count)
 
@@ -136,6 +143,11 @@ def _attended(read: AlignerRead, *, nothing: bool = False) -> tuple[Tensor, Tens
     """Give the weights of both directions, the mean over the heads, with the column of nothing first or without it."""
     forward, backward = (item.weights.mean(1)[..., 0 if nothing else 1 :] for item in read)
     return forward, backward
+
+
+def _guided(weights: Float[Tensor, "batch row column"], links: Bool[Tensor, "batch row column"]) -> Float[Tensor, ""]:
+    """Give the mean cross-entropy of attention against links, over the rows that have some."""
+    return alignment_loss(weights, gold_weights(links)) / links.any(-1).sum().clamp_min(1)
 
 
 def _real_cells(tokens: PlainTokens) -> Bool[Tensor, "batch target source"]:

@@ -40,17 +40,14 @@ class AlignTrain(TokenTrain):
     """What is added to each weight before its entropy is taken, lest the first to be large take all."""
     bpe_dropout: float = 0.0
     """Share of merges left out at random, anew in each epoch, for `tokenizer.kind = "bpe"`; 0 is off."""
+    guided_alignment: float = 0.0
+    """Weight of the loss that draws the attention of both directions to known word links; 0 is off."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_least(self, 1, "valid_sentences")
-        check_least(self, 0, "agreement", "entropy", "even")
+        check_least(self, 0, "agreement", "entropy", "even", "guided_alignment")
         check_shares(self, "bpe_dropout")
-
-    @property
-    def guided_alignment(self) -> float:
-        """No links are known."""
-        return 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +64,10 @@ class AlignConfig:
     """How long, how fast, and what to keep."""
 
     def __post_init__(self) -> None:
-        if self.data.links:
+        if self.data.links and not self.train.guided_alignment:
             raise ArgumentError(
-                f"data.links: must be left out for an aligner, which learns without links; received {self.data.links}."
+                "data.links: must be left out for an aligner that learns without links; received "
+                f"{self.data.links}. To learn from them: train.guided_alignment=1."
             )
         if self.train.bpe_dropout and not self.data.tokenizer and self.tokenizer.kind != "bpe":
             raise ArgumentError(
