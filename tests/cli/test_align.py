@@ -305,9 +305,13 @@ def test_counts_of_both_directions_learn_together(run, files):
     usual, named = run(*both), run(*both, "--join", "agreement", "--set", "threshold=0.5")
     assert (usual.returncode, usual.stdout) == (0, named.stdout)
     assert len(run(*both, "--set", "threshold=0.0001").stdout) > len(usual.stdout)
-    refused = run(*both, "--set", "layer=1")
-    assert refused.returncode == 2
-    assert "`--set` must come with a model that attends; received hmm" in " ".join(refused.stderr.split())
+    for name, choice in (("hmm", "layer=1"), ("ibm-1", "threshold=0.5"), ("diagonal", "threshold=0.5")):
+        refused = run("align", name, "--reverse", name, *BOTH, "--set", choice)
+        assert refused.returncode == 2
+        assert f"`--set` must come with a model that attends; received {name}" in " ".join(refused.stderr.split())
+    refused = run(*both, "--join", "union", "--set", "threshold=0.5")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "must go with" in refused.stderr
 
 
 def test_counts_do_not_mind_case_and_marks(run, files):

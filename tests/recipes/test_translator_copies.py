@@ -5,7 +5,7 @@ import re
 
 import pytest
 from translator_parts import copies as made
-from translator_parts.copies import as_typed, entitle, join, move, rename, vary, without_accents, word_pairs
+from translator_parts.copies import SENTENCES, as_typed, entitle, join, move, rename, vary, without_accents, word_pairs
 from translator_parts.names import CHECKED, TRAINED, Names, invent, with_right_and, with_words
 from translator_parts.numbers import NUMBER, read_number, recount, renumber, spell_en, spell_es, write_number
 
@@ -216,8 +216,9 @@ def test_joined_lines_are_whole_pairs(chance):
     assert joined
     for pair in joined:
         assert re.findall(r"\d+", pair.source) == re.findall(r"\d+", pair.target)
-        assert 2 <= pair.source.count(".") <= 3
+        assert pair.source.count(".") == 2
         assert len(pair.source.split()) <= 8
+    assert {pair.source.count(".") for pair in join(pairs, 40, chance)} == set(SENTENCES)
 
 
 def test_word_pairs_are_linked_to_each_other_alone():

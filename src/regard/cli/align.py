@@ -35,7 +35,7 @@ def align(
         str | None,
         typer.Option(
             metavar="HOW",
-            help="intersection, union, grow-diag (the default), grow-diag-final, or agreement (the default for hmm).",
+            help="intersection, union, grow-diag (the default), grow-diag-final, or agreement (that of hmm with hmm).",
         ),
     ] = None,
     develop: Annotated[

@@ -20,11 +20,9 @@ from regard.data.text.tokenizer import SPACE, Tokenizer, unknown_words
 from regard.data.text.word_spans import compose, word_spans
 
 _ACCENTS = re.compile("[\u0300-\u036f]+")
-_FIRST_LETTER = re.compile(r"(?:^|(?<=[.!?…]\s))\W*\w")
+_ENDS = frozenset(".!?…")
 _LONGEST_NAME = 4
-"""Letters of a word in capitals that may be the abbreviation of a name: the text is left as it is."""
-_FEWER = 2 / 3
-"""Share of the pieces that a sentence has at most, where capitals are spelled letter by letter."""
+"""Letters of a word that may be the abbreviation of a name: a text in capitals of such words is left as it is."""
 
 
 def bare(text: str) -> str:
@@ -47,7 +45,11 @@ class Respelled(NamedTuple):
 def _compare(typed: str, read: str) -> Respelled:
     """Name the words that are read otherwise than typed."""
     sides = words(compose(typed)), words(compose(read))
-    return Respelled(read, {one: other for one, other in zip(*sides, strict=False) if one != other})
+    return Respelled(read, {one: other for one, other in zip(*sides, strict=True) if one != other})
+
+
+def _count_letters(word: str) -> int:
+    return sum(letter.isalpha() for letter in word)
 
 
 class Respeller:
@@ -77,17 +79,36 @@ class Respeller:
         ]
 
     def _without_capitals(self, texts: Sequence[str]) -> list[str]:
-        """Write texts in capitals as sentences, where that takes far fewer pieces."""
+        """Write texts in capitals as sentences, if the model has pieces of words."""
         result = list(texts)
         if self._tokenizer.kind not in ("bpe", "unigram"):
             return result
         for row, text in enumerate(texts):
-            if text.isupper() and max(map(len, words(text))) > _LONGEST_NAME:
-                sentence = _FIRST_LETTER.sub(lambda match: match[0].upper(), text.lower())
-                typed, read = (self._tokenizer.encode(one).ids for one in (text, sentence))
-                fewer = len(read) <= _FEWER * len(typed) or read.count(UNKNOWN) < typed.count(UNKNOWN)
-                result[row] = sentence if fewer else text
+            letters = [letter for letter in text if letter.isalpha()]
+            if (
+                letters
+                and all(letter.isupper() for letter in letters)
+                and max(map(_count_letters, words(text))) > _LONGEST_NAME
+            ):
+                result[row] = self._as_sentence(text)
         return result
+
+    def _as_sentence(self, text: str) -> str:
+        """Write the words of a text in capitals that take fewer pieces so in lower case, but for the first letters."""
+        plain = compose(text)
+        parts, end, begins = list[str](), 0, True
+        for span in word_spans(plain, "marks"):
+            word = plain[span.start : span.end]
+            lowered = word.lower()
+            spelled = lowered.capitalize() if begins else lowered
+            parts += [plain[end : span.start], spelled if self._is_shorter(spelled, word) else word]
+            end, begins = span.end, word in _ENDS or (begins and not _count_letters(word))
+        sentence = "".join([*parts, plain[end:]])
+        return sentence if len(words(sentence)) == len(words(plain)) else text
+
+    def _is_shorter(self, lowered: str, word: str) -> bool:
+        new, old = (self._tokenizer.encode(one).ids for one in (lowered, word))
+        return len(new) < len(old) or new.count(UNKNOWN) < old.count(UNKNOWN)
 
     def _read(self, text: str) -> Respelled:
         plain = compose(text)

@@ -25,7 +25,7 @@ from regard.experiments.translators import CORPUS, Trained, draw_pairs, learn_wo
 from regard.inspection.drawing.panels import PALETTE, panels
 from regard.tasks.alignment.align import align, join_directions, turned_pairs
 from regard.tasks.alignment.counted import (
-    TOGETHER,
+    BOTH_EXPECT,
     align_by_counting,
     align_counted,
     align_diagonally,
@@ -35,7 +35,7 @@ from regard.tasks.alignment.counted import (
 from regard.tasks.alignment.result import Alignment
 
 DIAGONAL, COUNTED, BOTH_WAYS, ATTENTION = "diagonal", "IBM Model 1", "IBM Model 1, both directions", "attention"
-MARKOV, MARKOV_BOTH = "hidden Markov model", "hidden Markov model, both directions together"
+MARKOV, MARKOV_BOTH = "hidden Markov model", "hidden Markov models that agree"
 TESTED = "the test pairs"
 
 
@@ -72,7 +72,7 @@ def _rows(trained: Trained, pairs: list[Pair], test: list[Pair], steps: int) -> 
         (COUNTED, all_pairs, forward),
         (BOTH_WAYS, all_pairs, join_directions(forward, backward, "grow-diag")),
         (MARKOV, all_pairs, markov),
-        (MARKOV_BOTH, all_pairs, join_directions(there, back, "agreement", threshold=TOGETHER)),
+        (MARKOV_BOTH, all_pairs, join_directions(there, back, "agreement", threshold=BOTH_EXPECT)),
         (ATTENTION, f"{many}, {steps:,} steps", align(trained.translator, test)),
     ]
     return [_row(name, learned, links, test) for name, learned, links in aligned]
@@ -122,7 +122,7 @@ def _read(rows: list[Row]) -> tuple[str, str, str]:
     third = (
         f"From the same training pairs attention is {'better' if errors[-1] < errors[2] else 'worse'} than IBM Model 1 "
     )
-    third += f"({attention} against {many}); joined in both directions, with the test pairs too, counting reaches "
+    third += f"({attention} against {many}); in both directions, with the test pairs too, counting reaches "
     third += f"{joined}, and with jumps {markov_joined} ({markov} in one direction)."
     return first, second, third
 

@@ -84,7 +84,13 @@ def test_a_vocabulary_in_lower_case_is_read_in_lower_case():
     assert speller(["Soy de Canada"]) == [("Soy de canadá", {"Canada": "canadá"})]
 
 
-CALM = ["El perro pasa. No hay peligro.", "¿Hay peligro? No pasa la ONU.", "el perro y la casa", "Peligro de Rusia"] * 5
+CALM = [
+    "El perro pasa. No hay peligro.",
+    "¿Hay peligro? No pasa la ONU.",
+    "el perro y la casa",
+    "Peligro de Rusia",
+    "Pasa la ONU.",
+] * 5
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -100,6 +106,27 @@ def test_a_text_in_capitals_is_read_as_a_sentence(kind):
         ("el PELIGRO", {}),
         ("17", {}),
     ]
+
+
+def test_words_of_a_text_in_capitals_stay_as_many():
+    speller = Respeller(make("bpe", ["This is Peter's house.", "It's here, is it?", "the house"] * 5))
+    for text in (
+        "THIS IS PETER'S HOUSE",
+        "IT'S PETER'S, IS IT?",
+        "THE HOUSE. IT IS HERE… IS IT? PETER'S!",
+        "PETER’S  HOUSE",
+    ):
+        found = speller([text])[0]
+        assert found.text.casefold() == text.casefold()
+        assert found.text != text
+        assert len(words(found.text)) == len(words(text))
+        assert all(one.casefold() == other.casefold() for one, other in found.words.items())
+    assert speller(["THE HOUSE. IT IS HERE"])[0].text == "The house. It is here"
+
+
+@pytest.mark.parametrize("text", ["他在PELIGRO工作", "ONU-2024", "pELIGRO", "X" * 3, "…", ""])
+def test_what_is_no_text_in_capitals_stays(text):
+    assert Respeller(make("bpe", CALM))([text]) == [(text, {})]
 
 
 def test_a_text_in_capitals_stays_where_the_model_knows_capitals():

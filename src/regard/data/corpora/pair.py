@@ -7,7 +7,7 @@ from typing import NamedTuple
 import regex
 
 _LETTER = r"[\p{L}\p{M}\p{N}_]"  # marks too: in many scripts vowels are marks on letters
-_WORD = regex.compile(rf"['’]s\b|{_LETTER}+(?:(?!['’]s\b)[-'’]{_LETTER}+)*|[^\p{{L}}\p{{M}}\p{{N}}_\s]")
+_WORD = regex.compile(rf"['’][sS]\b|{_LETTER}+(?:(?!['’][sS]\b)[-'’]{_LETTER}+)*|[^\p{{L}}\p{{M}}\p{{N}}_\s]")
 _CLINGS_LEFT = frozenset([",", ".", ";", ":", "?", "!", ")", "]", "'s", "’s"])
 _CLINGS_RIGHT = frozenset(["¿", "¡", "(", "["])
 

@@ -75,9 +75,7 @@ class HiddenMarkovAligner:
         smoothing: float = 0.2,
     ) -> "HiddenMarkovAligner":
         """Learn by expectation-maximization, after `first` iterations of IBM Model 1; equal jumps to begin with."""
-        for name, number in (("iterations", iterations), ("first", first)):
-            if number < 1:
-                raise ArgumentError(f"`{name}` must be at least 1; received {number}.")
+        check_training(iterations=iterations, first=first, null=null, smoothing=smoothing)
         pairs = WordPairs.of(sources, targets)
         model = cls.begin(IbmModel1.count(pairs, iterations=first), pairs, null=null, smoothing=smoothing)
         for _ in range(iterations):
@@ -91,13 +89,6 @@ class HiddenMarkovAligner:
     @classmethod
     def begin(cls, words: IbmModel1, pairs: WordPairs, *, null: float, smoothing: float) -> "HiddenMarkovAligner":
         """Begin with word translations that were counted without order, and with equal jumps."""
-        if not 0 < null < 1:
-            raise ArgumentError(
-                f"`null` must be above 0 and below 1; received {null:g}. Words that nothing translates need it: take a "
-                "small number, such as 0.01, for few of them."
-            )
-        if not 0 <= smoothing < 1:
-            raise ArgumentError(f"`smoothing` must be from 0 to below 1; received {smoothing:g}.")
         jumps = np.ones(2 * max(pairs.most_causes, 1) + 1)
         return cls(words=words, jumps=jumps, null=null, smoothing=smoothing, log_likelihoods=())
 
@@ -136,6 +127,20 @@ class HiddenMarkovAligner:
         shares = _expect(table, (1,) * len(target), moves, self.null).shares
         result: NDArray[np.float64] = shares.roll(-1, -1).numpy()
         return result
+
+
+def check_training(*, iterations: int, first: int, null: float, smoothing: float) -> None:
+    """Raise unless an aligner can learn with these settings."""
+    for name, number in (("iterations", iterations), ("first", first)):
+        if number < 1:
+            raise ArgumentError(f"`{name}` must be at least 1; received {number}.")
+    if not 0 < null < 1:
+        raise ArgumentError(
+            f"`null` must be above 0 and below 1; received {null:g}. Words that nothing translates need it: take a "
+            "small number, such as 0.01, for few of them."
+        )
+    if not 0 <= smoothing < 1:
+        raise ArgumentError(f"`smoothing` must be from 0 to below 1; received {smoothing:g}.")
 
 
 class JumpCounts:

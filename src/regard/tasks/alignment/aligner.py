@@ -12,9 +12,9 @@ from regard.inspection.readings.alignment import PLAIN, Reading
 from regard.inspection.readings.symmetrize import AGREED, Join
 from regard.tasks.alignment.align import align, chosen_reading, describe_cut, join_directions, shorten, turned_pairs
 from regard.tasks.alignment.counted import (
+    BOTH_EXPECT,
     COUNTING,
     DIAGONAL,
-    TOGETHER,
     align_counted,
     align_diagonally,
     count_both_directions,
@@ -36,6 +36,8 @@ from regard.tasks.translation.lines import Tally
 from regard.tasks.translation.model import Translator
 from regard.tasks.translation.model import load as load_translator
 
+BOTH = ["hmm", "hmm"]
+"""Models that learn from each other."""
 AGREE_ON = 500
 """Pairs on which the agreement of two directions is measured, at most."""
 AT_ONCE = 200
@@ -68,7 +70,7 @@ def check_choosing(
     if develop and settings:
         raise ArgumentError("Either `develop` or `settings` must choose the reading; received both.")
     counted = all(item in (*COUNTING, DIAGONAL) for item in models)
-    joined = len(models) == 2 and not develop and all(str(item).startswith("threshold") for item in settings or ())
+    joined = list(models) == BOTH and not develop and all(str(item).startswith("threshold") for item in settings or ())
     if (develop or settings) and counted and not joined:
         raise ArgumentError(
             f"`develop` and `settings` must come with a model that attends; received {models[0]}, where there is "
@@ -162,10 +164,13 @@ class Aligner:
         `join` is by default "agreement" where "hmm" counts both directions, which then learn together, and "grow-diag"
         elsewhere.
         """
-        together = self.names == ["hmm", "hmm"]
-        join = join or ("agreement" if together else "grow-diag")
-        threshold = self.readings[0].threshold or (TOGETHER if together else AGREED)
-        aligners = self._counted_together(pairs) if together else self._aligners(pairs)
+        both = self.names == BOTH and not any(self.attending)
+        join = join or ("agreement" if both else "grow-diag")
+        chosen = self.readings[0].threshold
+        if both and chosen and join != "agreement":
+            raise ArgumentError(f'`threshold` must go with `join` "agreement" for counts; received {join}.')
+        threshold = chosen or (BOTH_EXPECT if both else AGREED)
+        aligners = self._counted_both(pairs) if both else self._aligners(pairs)
         for start in range(0, len(pairs), AT_ONCE):
             some, cut = shorten(pairs[start : start + AT_ONCE], *self.attending, words=self.words)
             for number in cut:
@@ -192,7 +197,7 @@ class Aligner:
     def _reach(self) -> int:
         return min((item.reach.source for item in self.attending if item is not None), default=0)
 
-    def _counted_together(self, pairs: Sequence[Pair]) -> list[Linking]:
+    def _counted_both(self, pairs: Sequence[Pair]) -> list[Linking]:
         both = count_both_directions([*self.train_on, *pairs])
         return [partial(align_counted, counted, words=self.words) for counted in both]
 

@@ -1,5 +1,6 @@
 """Aligners that count, and the diagonal: links without attention, to compare with, or to guide attention by."""
 
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
@@ -24,7 +25,7 @@ DIAGONAL = "diagonal"
 _TRAIN: Mapping[Counting, Callable[..., Counted]] = {"ibm-1": IbmModel1.train, "hmm": HiddenMarkovAligner.train}
 COUNTING: tuple[Counting, ...] = ("ibm-1", "hmm")
 """The models that count, by name."""
-TOGETHER = 0.5
+BOTH_EXPECT = 0.5
 """How large `mutual_weights` of two directions must be for a link, where they were counted to agree."""
 
 
@@ -68,15 +69,22 @@ def _align(model: Counted, pair: Pair, words: Division) -> Alignment:
 
 
 def _rows(text: str, count: int) -> list[int]:
-    """Give for each word and mark which word between spaces has its weights; a mark beside letters is none's.
+    """Give for each word and mark which word between spaces has its weights; punctuation beside others is none's.
 
-    >>> _rows("(well-known) , yes.", 3)
-    [3, 0, 3, 1, 2, 3]
+    >>> _rows("(well-known) , Ana's 5%.", 4)
+    [4, 0, 4, 1, 2, 2, 3, 3, 4]
     """
     numbers, parts = whitespace_words(text), divide(text, "marks")
-    spelled = {number for number, part in zip(numbers, parts, strict=True) if part[0].isalnum()}
-    left_out = [number in spelled and not part[0].isalnum() for number, part in zip(numbers, parts, strict=True)]
-    return [count if out else number for out, number in zip(left_out, numbers, strict=True)]
+    spelled = {number for number, part in zip(numbers, parts, strict=True) if not _is_punctuation(part)}
+    return [
+        count if number in spelled and _is_punctuation(part) else number
+        for number, part in zip(numbers, parts, strict=True)
+    ]
+
+
+def _is_punctuation(part: str) -> bool:
+    """Return whether this is a bracket, a quotation mark, a dash, or what parts sentences."""
+    return len(part) == 1 and (part in ".,;:!?¿¡…'\"" or unicodedata.category(part) in ("Ps", "Pe", "Pi", "Pf", "Pd"))
 
 
 def _sides(pairs: Sequence[Pair]) -> tuple[list[Sentence], list[Sentence]]:

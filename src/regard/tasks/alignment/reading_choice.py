@@ -21,7 +21,7 @@ from regard.tasks.alignment.align import (
     shorten,
     turned_pairs,
 )
-from regard.tasks.alignment.counted import TOGETHER, align_counted, count_both_directions
+from regard.tasks.alignment.counted import align_counted, count_both_directions
 from regard.tasks.alignment.model import WordAligner
 from regard.tasks.translation.model import Translator
 
@@ -84,7 +84,7 @@ def choose_by_counts(translator: Translator, pairs: Sequence[Pair], *, words: Di
         raise ArgumentError("`pairs` must hold at least one pair to choose a reading by; received none.")
     both = zip(count_both_directions(pairs), (pairs, turned_pairs(pairs)), strict=True)
     forward, backward = (align_counted(counted, some, words=words) for counted, some in both)
-    silver = join_directions(forward, backward, "agreement", threshold=TOGETHER)
+    silver = join_directions(forward, backward, "agreement")
     linked = [replace(pair, links=item.links) for pair, item in zip(pairs, silver, strict=True)]
     return choose_by_gold(translator, linked, words=words)
 
