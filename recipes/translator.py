@@ -3,11 +3,12 @@
     python recipes/translator.py prepare data/tatoeba/eng-spa.tsv data/translator \\
         --english data/tatoeba/eng-deu.tsv data/tatoeba/eng-fra.tsv    # split, word links, copies; more English
     python recipes/translator.py train data/translator --minutes 5.6 --translate-minutes 1.2 --teachers 1
+    python recipes/translator.py refine data/translator                # students go on, with what they translate
     python recipes/translator.py check data/translator es-en es-en     # what a model or run can do
     python recipes/translator.py ship data/translator                  # int8, measured, into the package, with cards
 
-`prepare` needs no GPU. `train` does these steps, of both directions at once, leaves out what is finished, and goes on
-without what has failed:
+`prepare` and `refine` need no GPU. `train` does these steps, of both directions at once, leaves out what is finished,
+and goes on without what has failed:
 
     regard train recipes/translator-teacher.toml …                     # some teachers of each direction
     python recipes/translator.py translate data/translator es-en …     # what they make of sources and more English
@@ -30,7 +31,7 @@ from translator_parts.assemble import assemble
 from translator_parts.check import measure, shown
 from translator_parts.files import DIRECTIONS, lines
 from translator_parts.prepare import prepare
-from translator_parts.train import train, translate
+from translator_parts.train import refine, train, translate
 
 
 def main() -> None:
@@ -44,6 +45,7 @@ def main() -> None:
     chosen.add_argument("work", type=Path)
     chosen.add_argument("direction", choices=DIRECTIONS)
     chosen.add_argument("--minutes", type=float, default=0.0, help="at most; 0 is no limit")
+    chosen.add_argument("--by", choices=("teacher", "student"), default="teacher", help="whose translations")
     chosen = stages.add_parser("assemble", help="write what students read, from the teachers' translations")
     chosen.add_argument("work", type=Path)
     chosen.add_argument("direction", choices=DIRECTIONS)
@@ -53,6 +55,10 @@ def main() -> None:
     chosen.add_argument("--translate-minutes", type=float, default=1.5, help="after which what is translated is used")
     chosen.add_argument("--teachers", type=int, default=2, help="of each direction, which translate together")
     chosen.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of all runs")
+    chosen = stages.add_parser("refine", help="students go on, with what they translate themselves")
+    chosen.add_argument("work", type=Path)
+    chosen.add_argument("--minutes", type=float, default=50.0, help="of each student")
+    chosen.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of both runs")
     chosen = stages.add_parser("check", help="measure a model on the test and on names, numbers, dates and titles")
     chosen.add_argument("work", type=Path)
     chosen.add_argument("model", help="a run, a model folder or the name of a model of the package")
@@ -66,13 +72,16 @@ def main() -> None:
         case "prepare":
             prepare(options.pairs, options.work, options.english)
         case "translate":
-            translate(options.work, options.direction, 60 * options.minutes)
+            translate(options.work, options.direction, 60 * options.minutes, by=options.by)
         case "assemble":
             assemble(options.work, options.direction)
         case "train":
             signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # which ends what it runs too
             seconds = 60 * options.minutes, 60 * options.translate_minutes
             train(options.work, seconds, teachers=options.teachers, settings=options.set)
+        case "refine":
+            signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+            refine(options.work, 60 * options.minutes, settings=options.set)
         case "check":
             print_figures(options.model, options.work, options.direction)
         case _:
@@ -110,7 +119,8 @@ def ship(work: Path, direction: str, command: str, into: Path | None) -> None:
     from regard.training.run_folder import RunFolder
 
     first, second = direction.split("-")
-    run, folder = work / "runs" / f"student-{direction}", (into or MODELS) / direction
+    refined, folder = work / "runs" / f"refined-{direction}", (into or MODELS) / direction
+    run = refined if (refined / "model").is_dir() else work / "runs" / f"student-{direction}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
     compress(run, folder)

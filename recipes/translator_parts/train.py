@@ -19,6 +19,19 @@ QUEUE = {
     "en-es": (("alone.en", "alone.es"), ("more.en", "more.en.translated")),
 }
 """What the teachers of a direction translate, and into which file. Spanish made of English alone is English again."""
+REFINED = (
+    "train.batch_tokens=4096",
+    "train.guided_alignment=0.2",
+    "train.ema=0.998",
+    "train.result=last",
+    "train.patience=0",
+    "train.steps=100000",
+    "train.validate_every=100000",
+    "train.schedule.kind=linear",
+    "train.schedule.rate=4e-4",
+    "train.schedule.warm_up=30",
+)
+"""Settings of students that go on."""
 BLOCK = 8192
 """Sentences that are translated before the clock is read again, at most; fewer where they take long."""
 PATIENCE = 60.0
@@ -39,6 +52,14 @@ def training(role: str, direction: str, work: Path, seconds: float, seed: int = 
     out = f"{work}/runs/{role}-{direction}" + (f"-{seed}" if role == "teacher" else "")
     limits = [f"train.minutes={seconds / 60:g}", f"train.seed={seed}"]
     return ["-m", "regard", "train", recipe, "--out", out, *sets([*chosen, *limits])]
+
+
+def going_on(direction: str, work: Path, seconds: float) -> list[str]:
+    """Give the command that trains a student further, with the tokenizer that it has."""
+    recipe = training("student", direction, work, seconds)
+    begin = ["-m", "regard", "train", "--from", f"{work}/runs/student-{direction}"]
+    kept = [item for item in recipe[recipe.index("--out") + 2 :] if item != "--set" and "data.tokenizer" not in item]
+    return [*begin, "--out", f"{work}/runs/refined-{direction}", *sets(kept)]
 
 
 def train(work: Path, seconds: tuple[float, float], *, teachers: int, settings: Sequence[str]) -> None:
@@ -102,13 +123,30 @@ def together(jobs: Mapping[str, Sequence[str]], work: Path, *, seconds: float | 
     return failed
 
 
-def teachers_of(work: Path, direction: str) -> list[Path]:
-    """List the teachers of a direction that have a model."""
-    return sorted(path.parent for path in (work / "runs").glob(f"teacher-{direction}-*/model"))
+def teachers_of(work: Path, direction: str, *, by: str = "teacher") -> list[Path]:
+    """List the teachers of a direction that have a model, or its student."""
+    return sorted(path.parent for path in (work / "runs").glob(f"{by}-{direction}{'-*' * (by == 'teacher')}/model"))
 
 
-def translate(work: Path, direction: str, seconds: float) -> None:
-    """Translate the files of a direction by all its teachers at once, block by block, until all or the time is over.
+def refine(work: Path, seconds: float, *, settings: Sequence[str]) -> None:
+    """Let students go on, with what they themselves make of all sentences, and with word links of greater weight."""
+    failed = [name for name in DIRECTIONS if not (work / "runs" / f"student-{name}" / "model").is_dir()]
+    if failed:
+        raise DataError(f"`work` must hold students to go on with; {', '.join(failed)} has none. Run train first.")
+    for _, made in (file for files in QUEUE.values() for file in files):
+        (work / made).unlink(missing_ok=True)
+    here = str(RECIPES / "translator.py")
+    failed = together(
+        {f"translate-{name}": [here, "translate", str(work), name, "--by", "student"] for name in DIRECTIONS}, work
+    )
+    failed += together({f"assemble-{name}": [here, "assemble", str(work), name] for name in DIRECTIONS}, work)
+    jobs = {f"refined-{name}": [*going_on(name, work, seconds), *sets([*REFINED, *settings])] for name in DIRECTIONS}
+    if failed or (failed := together(jobs, work)):
+        raise SystemExit(f"Without {', '.join(failed)}, which failed. The same command tries again.")
+
+
+def translate(work: Path, direction: str, seconds: float, *, by: str) -> None:
+    """Translate the files of a direction by its teachers at once, or by its student, until all or the time is over.
 
     Lines that are there stay. The one file that is being made by the other direction is waited for.
     """
@@ -120,7 +158,7 @@ def translate(work: Path, direction: str, seconds: float) -> None:
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     precision = "bfloat16" if device == "cuda" else "float32"
-    translator = regard.load(teachers_of(work, direction), device=device, precision=precision, respell=False)
+    translator = regard.load(teachers_of(work, direction, by=by), device=device, precision=precision, respell=False)
     block = BLOCK if device == "cuda" else 64
     for name, made in QUEUE[direction]:
         write_lines(work / made, ready := lines(work / made))  # without half a line

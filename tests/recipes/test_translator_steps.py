@@ -9,12 +9,13 @@ from translator_parts import train as training
 from translator_parts.assemble import assemble, turned_links
 from translator_parts.files import DIRECTIONS, KINDS, bare_key, held_out, lines, read_side, write, write_lines
 from translator_parts.prepare import in_order, prepare
-from translator_parts.train import together, train, translate
+from translator_parts.train import refine, together, train, translate
 
 import regard
 from regard.data.builtin import corpus
 from regard.data.corpora.pair import Pair, words
 from regard.data.text.tokenizer import TokenizerPair
+from regard.errors import DataError
 
 
 def draw_pairs(size: int) -> list[Pair]:
@@ -140,16 +141,16 @@ def test_teachers_translate_what_is_left_until_the_time_is_over(work, monkeypatc
         (work / f"runs/teacher-en-es-{seed}/model").mkdir(parents=True)
     (work / "runs/teacher-en-es-3").mkdir()  # has failed
     (work / "alone.es").write_text("one\ntwo\nhal", encoding="utf-8")
-    translate(work, "en-es", 0)
+    translate(work, "en-es", 0, by="teacher")
     assert [run.name for run in asked[0]] == ["teacher-en-es-1", "teacher-en-es-2"]
     made, alone = lines(work / "alone.es"), lines(work / "alone.en")
     assert made == ["one", "two", *(f"{text} made" for text in alone[2:])]
     assert lines(work / "more.en.translated") == [f"{text} made" for text in lines(work / "more.en")]
-    translate(work, "es-en", 1e-9)
+    translate(work, "es-en", 1e-9, by="teacher")
     assert lines(work / "more.es.translated") == []
     monkeypatch.setattr(training, "PATIENCE", 0.1)
     write_lines(work / "alone.es", made[:5])  # whoever makes the rest has stopped
-    translate(work, "es-en", 30)
+    translate(work, "es-en", 30, by="teacher")
     assert lines(work / "alone.es.translated") == [f"{text} made" for text in made[:5]]
 
 
@@ -208,6 +209,29 @@ def test_without_teachers_students_have_all_the_time(work, monkeypatch):
         ["student-es-en", "student-en-es"],
     ]
     assert "train.minutes=10" in stages[-1]["student-es-en"]
+
+
+def test_students_go_on_with_what_they_translate(work, monkeypatch):
+    stages = []
+    monkeypatch.setattr(training, "together", lambda jobs, work, seconds=None: stages.append(jobs) or [])
+    with pytest.raises(DataError, match=r"`work` must hold students to go on with; es-en, en-es has none. Run train"):
+        refine(work, 600, settings=[])
+    for direction in DIRECTIONS:
+        (work / f"runs/student-{direction}/model").mkdir(parents=True)
+    write_lines(work / "more.es.translated", ["of teachers"])
+    refine(work, 600, settings=["train.seed=4"])
+    assert lines(work / "more.es.translated") == []
+    assert stages[0]["translate-es-en"][-2:] == ["--by", "student"]
+    assert list(stages[1]) == ["assemble-es-en", "assemble-en-es"]
+    command = stages[2]["refined-en-es"]
+    assert command[:7] == [
+        *("-m", "regard", "train", "--from", f"{work}/runs/student-en-es"),
+        *("--out", f"{work}/runs/refined-en-es"),
+    ]
+    chosen = {"train.minutes=10", "train.guided_alignment=0.2", "train.seed=4", f"data.source={work}/student-en-es.en"}
+    assert chosen <= set(command)
+    assert not any("tokenizer" in item or item.endswith(".toml") for item in command)
+    assert [path.name for path in training.teachers_of(work, "es-en", by="student")] == ["student-es-en"]
 
 
 def test_held_out_pairs_are_read_from_their_files(work):
