@@ -169,6 +169,10 @@ def test_matrices_are_drawn(run, files):
             "`--join` must be one of intersection, union, grow-diag, grow-diag-final, agreement; received grow. Did "
             "you mean grow-diag?",
         ),
+        (
+            ("--join", "union"),
+            "`--join` must go with `--reverse`, a model of the other direction; received union alone.",
+        ),
         (("--json", "--draw"), "Either `--json` or `--draw` must be given; received both."),
         (
             ("--set", "layer=1"),

@@ -114,6 +114,10 @@ def align(
         raise ArgumentError("`--output` and `--overwrite` must go with --engine ray; links go to standard output.")
     division, pairs = read_division(words), read_two_files(source, target)
     check_join(join)
+    if join and not reverse:
+        raise ArgumentError(
+            f"`--join` must go with `--reverse`, a model of the other direction; received {join} alone."
+        )
     if as_json and draw:
         raise ArgumentError("Either `--json` or `--draw` must be given; received both.")
     from regard.tasks.alignment.aligner import Aligner, check_choosing, load_attending

@@ -172,6 +172,10 @@ def align(
     """
     if join is not None:
         _check_choice("join", join, get_args(Join))
+        if reverse is None:
+            raise ArgumentError(
+                f"`join` must go with `reverse`, a model of the other direction; received {join} alone."
+            )
     _check_choice("words", words, get_args(Division))
     models = [model] if reverse is None else [model, reverse]
     reading = read_settings(Reading, read_keys(settings)) if settings else None

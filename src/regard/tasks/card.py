@@ -14,6 +14,8 @@ class Use(NamedTuple):
     kind: str
     command: str
     python: str
+    arguments: str = '"..."'
+    """What the command is given beside the folder."""
 
 
 TRANSLATE = Use("translation", "translate", 'translate(["..."])')
@@ -63,7 +65,7 @@ tags: [{card.use.kind}, attention, regard]
 ## Use
 
 ```
-regard {card.use.command} {card.folder} "..."
+regard {card.use.command} {card.folder} {card.use.arguments}
 ```
 
 ```python

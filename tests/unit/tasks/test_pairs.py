@@ -92,6 +92,15 @@ def test_links_are_read_beside_the_pairs(tmp_path):
         gather_pairs(table)
     with pytest.raises(DataError, match=r"data.links: absent must be a file; received a path where there is none"):
         gather_pairs(table | {"links": "absent"})
+    (tmp_path / "links").write_text("0-0\n" * 39 + "0-0 0-99\n")
+    with pytest.raises(
+        DataError, match=r"links, line 40: a link must be within the \d words and marks of the source and"
+    ):
+        gather_pairs(table)
+    with pytest.raises(
+        ArgumentError, match=r"data.links: must be left out for a built-in corpus, which has gold links"
+    ):
+        gather_pairs({"corpus": "builtin:es-en", "links": "absent"})
     (tmp_path / "links").write_text("0-0\n0:1\n")
     with pytest.raises(DataError, match=r"links, line 2: a link must be such as 0-2 or 0\?2; received '0:1'."):
         gather_pairs(table)

@@ -74,7 +74,7 @@ def check_choosing(
     if (develop or settings) and counted and not joined:
         raise ArgumentError(
             f"`develop` and `settings` must come with a model that attends; received {models[0]}, where there is "
-            "nothing to choose."
+            "nothing to choose but the threshold of hmm in both directions."
         )
     if train and not any(item in COUNTING for item in models):
         raise ArgumentError(

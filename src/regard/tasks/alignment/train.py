@@ -24,7 +24,12 @@ from regard.training.run import Run, Trained
 from regard.training.state import State
 from regard.training.streams import seed_streams
 
-ALIGN = Use("token-classification", "align", 'align([("...", "...")])[0].links')
+ALIGN = Use(
+    "token-classification",
+    "align",
+    'align([("...", "...")])[0].links',
+    arguments="--source a.txt --target b.txt",
+)
 
 
 def train_aligner(
@@ -146,6 +151,6 @@ def _card(config: AlignConfig, corpus: Corpus, run: Run, figures: Mapping[str, f
         use=ALIGN,
         checksum=run.folder.fingerprint(),
         languages=config.data.named_languages,
-        note="From files: regard align FOLDER --source a.txt --target b.txt, a line for each pair.",
+        note="The two files have a line for each pair.",
     )
     return write_card(card)

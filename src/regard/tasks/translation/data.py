@@ -13,14 +13,15 @@ from regard.config.read import read_settings
 from regard.data.builtin import corpus as builtin_corpus
 from regard.data.corpora.catalogue import check_builtin, held_out_size, is_builtin, license_of
 from regard.data.corpora.corpus import AnyCorpus, find_corpus, read_pairs
-from regard.data.corpora.pair import Pair
+from regard.data.corpora.pair import Pair, words
 from regard.data.corpora.report import Report
 from regard.data.corpora.split import TRAIN, Fractions, HeldOut, check_sides, choose_sides
 from regard.data.corpora.streamed import Pairs, StreamedPairs
 from regard.data.formats.lines import read_lines
 from regard.data.formats.paths import is_file, missing_file
-from regard.data.formats.pharaoh import parse_links
+from regard.data.formats.pharaoh import Links, parse_links
 from regard.data.formats.records import BadLine
+from regard.data.text.word_spans import compose
 from regard.errors import ArgumentError, DataError
 from regard.tasks.translation.first_pass import Intake, pair_bytes
 from regard.tasks.translation.settings import Data, DataSize, hold_out_for
@@ -77,6 +78,10 @@ def gather_pairs(
     """
     data = read_settings(Data, table, at="data")
     if is_builtin(data.corpus):
+        if data.links:
+            raise ArgumentError(
+                f"data.links: must be left out for a built-in corpus, which has gold links; received {data.links}."
+            )
         return _draw(data, change)
     if not data.corpus and not data.source:
         raise ArgumentError(
@@ -190,4 +195,20 @@ def _with_links(pairs: Iterator[Pair], path: str) -> Iterator[Pair]:
             raise DataError(f"{path} must have one line for each pair; received fewer {short}, {number - 1}.")
         if isinstance(line, BadLine):
             raise DataError(str(line))
-        yield Pair(source=pair.source, target=pair.target, links=parse_links(line, place=f"{path}, line {number}"))
+        links = parse_links(line, place=f"{path}, line {number}")
+        _check_links(pair, links, place=f"{path}, line {number}")
+        yield Pair(source=pair.source, target=pair.target, links=links)
+
+
+def _check_links(pair: Pair, links: Links, *, place: str) -> None:
+    """Raise where a link is beyond the last word of a side."""
+    most = [max((getattr(link, side) for link in links), default=-1) for side in ("source", "target")]
+    if all(last < len(text.split()) for last, text in zip(most, (pair.source, pair.target), strict=True)):
+        return  # there are no fewer words and marks than words between spaces
+    counts = [len(words(compose(text))) for text in (pair.source, pair.target)]
+    beyond = next((link for link in links if link.source >= counts[0] or link.target >= counts[1]), None)
+    if beyond is not None:
+        raise DataError(
+            f"{place}: a link must be within the {counts[0]} words and marks of the source and the {counts[1]} of the "
+            f"target, counted from 0; received {beyond.source}-{beyond.target}. `regard align --words marks` counts so."
+        )
