@@ -177,7 +177,7 @@ def test_matrices_are_drawn(run, files):
         (
             ("--set", "layer=1"),
             "`--develop` and `--set` must come with a model that attends; received diagonal, where there is nothing to "
-            "choose.",
+            "choose but the threshold of hmm in both directions.",
         ),
         (
             ("--set", "layer=1", "--develop", "a.es", "a.en", "gold"),
