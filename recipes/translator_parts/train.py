@@ -133,13 +133,13 @@ def refine(work: Path, seconds: float, *, settings: Sequence[str]) -> None:
     failed = [name for name in DIRECTIONS if not (work / "runs" / f"student-{name}" / "model").is_dir()]
     if failed:
         raise DataError(f"`work` must hold students to go on with; {', '.join(failed)} has none. Run train first.")
-    for _, made in (file for files in QUEUE.values() for file in files):
-        (work / made).unlink(missing_ok=True)
-    here = str(RECIPES / "translator.py")
-    failed = together(
-        {f"translate-{name}": [here, "translate", str(work), name, "--by", "student"] for name in DIRECTIONS}, work
-    )
-    failed += together({f"assemble-{name}": [here, "assemble", str(work), name] for name in DIRECTIONS}, work)
+    if not any((work / "runs" / f"refined-{name}").is_dir() for name in DIRECTIONS):  # else the data stays
+        for _, made in (file for files in QUEUE.values() for file in files):
+            (work / made).unlink(missing_ok=True)
+        here = str(RECIPES / "translator.py")
+        jobs = {f"translate-{name}": [here, "translate", str(work), name, "--by", "student"] for name in DIRECTIONS}
+        failed += together(jobs, work)
+        failed += together({f"assemble-{name}": [here, "assemble", str(work), name] for name in DIRECTIONS}, work)
     jobs = {f"refined-{name}": [*going_on(name, work, seconds), *sets([*REFINED, *settings])] for name in DIRECTIONS}
     if failed or (failed := together(jobs, work)):
         raise SystemExit(f"Without {', '.join(failed)}, which failed. The same command tries again.")

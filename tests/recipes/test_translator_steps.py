@@ -231,6 +231,11 @@ def test_students_go_on_with_what_they_translate(work, monkeypatch):
     chosen = {"train.minutes=10", "train.guided_alignment=0.2", "train.seed=4", f"data.source={work}/student-en-es.en"}
     assert chosen <= set(command)
     assert not any("tokenizer" in item or item.endswith(".toml") for item in command)
+    (work / "runs/refined-es-en").mkdir()  # has begun: its data stays
+    write_lines(work / "more.es.translated", ["of students"])
+    refine(work, 600, settings=[])
+    assert lines(work / "more.es.translated") == ["of students"]
+    assert list(stages[3]) == ["refined-es-en", "refined-en-es"]
     assert [path.name for path in training.teachers_of(work, "es-en", by="student")] == ["student-es-en"]
 
 

@@ -46,6 +46,15 @@ def make_job(settings=None, valid=PAIRS[:20]):
     return AlignmentJob(PAIRS, valid, PIECES, settings or AlignTrain(batch_tokens=200), group=CPU)
 
 
+def train_on(job, model, *, epochs):
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    for _ in range(epochs):
+        for batch in job.batches:
+            optimizer.zero_grad()
+            (job.loss(model, batch).total / batch.num_tokens).backward()
+            optimizer.step()
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("aligner")
@@ -173,12 +182,7 @@ def test_a_guided_aligner_learns_the_links():
     for weight in (0.0, 3.0):
         torch.manual_seed(2)
         job, model = make_job(AlignTrain(batch_tokens=400, guided_alignment=weight)), make_model()
-        optimizer = torch.optim.Adam(model.parameters(), 0.01)
-        for _ in range(24):
-            for batch in job.batches:
-                optimizer.zero_grad()
-                (job.loss(model, batch).total / batch.num_tokens).backward()
-                optimizer.step()
+        train_on(job, model, epochs=24)
         errors[weight] = job.validate(model).figures["error"]
     assert errors[3.0] < errors[0.0] - 0.3
 
@@ -187,12 +191,7 @@ def test_training_makes_the_loss_fall():
     settings = AlignTrain(batch_tokens=400, label_smoothing=0.0)
     job, model = make_job(settings), make_model()
     before = job.validate(model)
-    optimizer = torch.optim.Adam(model.parameters(), 0.01)
-    for _ in range(25):
-        for batch in job.batches:
-            optimizer.zero_grad()
-            (job.loss(model, batch).total / batch.num_tokens).backward()
-            optimizer.step()
+    train_on(job, model, epochs=25)
     after = job.validate(model)
     assert after.loss < before.loss - 1
     assert set(after.figures) == {"agreement", "error"}

@@ -106,7 +106,7 @@ def _count(agreed: Float[Tensor, " cells"], pairs: WordPairs) -> Float[Tensor, "
 
 
 def _add(counts: Float[Tensor, " entries"], rectangle: Rectangle, agreed: Float[Tensor, "rows sources"]) -> None:
-    """Add what both expect of each word, which is one in all: what is left is NULL's."""
+    """Add the counts of each word, which sum to one: NULL has what is left."""
     totals = agreed.sum(-1, keepdim=True)
     shares = torch.cat([(1 - totals).clamp_min(0), agreed / totals.clamp_min(1)], dim=1)
     counts.scatter_add_(0, rectangle.entries.flatten().long(), shares.flatten())
