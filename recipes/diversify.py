@@ -42,7 +42,9 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="the folder of all runs")
     parser.add_argument("--forward", type=int, default=3, help="models that translate the sources")
     parser.add_argument("--backward", type=int, default=2, help="models that translate the targets")
-    parser.add_argument("--models", type=int, default=3, help="models of the last stages, of each recipe")
+    parser.add_argument(
+        "--models", type=int, nargs="+", default=[3], help="models of the last stages, of each recipe or of all"
+    )
     parser.add_argument(
         "--also", type=Path, nargs="+", default=[], metavar="RECIPE", help="of others that learn from all"
     )
@@ -50,13 +52,17 @@ def main() -> None:
         "--minutes", type=float, nargs=3, default=(2.6, 4.0, 0.3), metavar=("FIRST", "ALL", "FINISH"), help="each run's"
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of all runs")
+    parser.add_argument("--all", action="append", default=[], metavar="KEY=VALUE", help="of those on all pairs")
     options = parser.parse_args()
-    recipe, out = options.recipe, options.out
+    recipe, out, recipes = options.recipe, options.out, [options.recipe, *options.also]
+    if len(options.models) not in (1, len(recipes)):
+        parser.error(f"--models must be one number, or {len(recipes)}, one a recipe; received {len(options.models)}.")
+    counts = options.models if len(options.models) > 1 else options.models * len(recipes)
     data = read(recipe)["data"]
     first, everything, finish = options.minutes
     translate_text(recipe, out, data, options, minutes=first)
     join(data, out)
-    learners = name_learners([recipe, *options.also], models=options.models)
+    learners = name_learners(recipes, counts)
     joined = {**data, **{side: str(out / f"all.{side}") for side in SIDES}}
     run_at_once(
         {
@@ -66,7 +72,7 @@ def main() -> None:
                 joined,
                 learner.seed,
                 everything,
-                [f"train.steps={LONGER * learner.table['train']['steps']}", *options.set],
+                [f"train.steps={LONGER * learner.table['train']['steps']}", *options.set, *options.all],
             )
             for name, learner in learners.items()
             if not is_finished(out / f"all-{name}")
@@ -98,16 +104,16 @@ def read(recipe: Path) -> dict[str, Any]:
     return tomllib.loads(recipe.read_text(encoding="utf-8"))
 
 
-def name_learners(recipes: Sequence[Path], *, models: int) -> dict[str, Learner]:
+def name_learners(recipes: Sequence[Path], counts: Sequence[int]) -> dict[str, Learner]:
     """Name so many models of each recipe: by number, those of recipes after the first by the recipe too.
 
-    >>> list(name_learners([], models=2))
+    >>> list(name_learners([], []))
     []
     """
     return {
         f"{recipe.stem}-{seed}" if number else f"{seed}": Learner(recipe, read(recipe), seed)
-        for number, recipe in enumerate(recipes)
-        for seed in range(1, models + 1)
+        for number, (recipe, count) in enumerate(zip(recipes, counts, strict=True))
+        for seed in range(1, count + 1)
     }
 
 

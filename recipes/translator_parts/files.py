@@ -10,7 +10,7 @@ from regard.data.corpora.pair import Pair
 LANGUAGES, DIRECTIONS = ("es", "en"), ("es-en", "en-es")
 KINDS = ("copies", "phrases", "words", "joined")
 """What is made of the pairs before any training."""
-ALONE = 90_000
+ALONE = 150_000
 """English sentences of other pairs that are translated too, at most."""
 
 

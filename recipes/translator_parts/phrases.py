@@ -8,17 +8,20 @@ A frame is a pair of sentences with slots; `draw_phrases` fills them:
     {n} {N} {x} {e} {q} {k}  count, thousands, decimals, price, amount, digits as of a telephone
     {s} {g} {h} {v}        spelled out, before masculine and feminine nouns; hundreds; century
     {p} {f} {l} {c} {C}    man, woman, family name, city, country
+    {z} {b} {u} {r} {a}    3/4/2021, -5, 5 % and 5%, 10-15, 1/2
+    {i} {I} {j} {X}        Felipe II and Philip II; Isabel II and Elizabeth II; IV; a code such as B-12
 
 A digit behind a slot (d2) draws once more.
 """
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from regard.data.corpora.pair import Pair
-from translator_parts.names import Names, draw_first, draw_place, draw_surname, with_right_and
-from translator_parts.numbers import MONTHS, WEEKDAYS, ordinal, roman, spell_en, spell_es, write_number
+from translator_parts.names import Names, with_right_and
+from translator_parts.signs import BUTTONS, MARKS, SIGNS
+from translator_parts.slots import draw_slots
 
 DATES = """
 Nací el {D}. | I was born on {D}.
@@ -232,7 +235,67 @@ Bien, gracias, ¿y tú? | Fine, thanks, and you?
 Perdón, ¿habla usted inglés? | Excuse me, do you speak English?
 ¿Dónde está el baño, por favor? | Where is the bathroom, please?
 """
-FRAMES = DATES + HOURS + AMOUNTS + SPELLED + TITLES + NAMES + GREETINGS
+FIGURES = """
+Hoy es {z}. | Today is {z}.
+Fecha: {z} | Date: {z}
+El plazo termina el {z}. | The deadline is {z}.
+La factura es del {z}. | The invoice is from {z}.
+Nació el {z}. | He was born on {z}.
+Estaremos de vacaciones del {z} al {z2}. | We will be on vacation from {z} to {z2}.
+El contrato del {z} sigue en vigor. | The contract of {z} is still in force.
+La reunión del {z} se ha cancelado. | The meeting on {z} has been canceled.
+Hace {b} grados. | It's {b} degrees.
+Hoy hace {b} grados en {c}. | It's {b} degrees in {c} today.
+La temperatura es de {b} grados. | The temperature is {b} degrees.
+La temperatura bajó a {b} grados. | The temperature dropped to {b} degrees.
+Anoche estábamos a {b} °C. | Last night it was {b} °C.
+El agua está a {n} °C. | The water is at {n} °C.
+El resultado es {b}. | The result is {b}.
+El saldo es de {b} euros. | The balance is {b} euros.
+El {u} de los estudiantes aprobó. | {u} of the students passed.
+Los precios bajaron un {u}. | Prices fell by {u}.
+Hay un descuento del {u}. | There is a discount of {u}.
+El {u} de la población vive en {c}. | {u} of the population lives in {c}.
+Solo el {u} de los votantes está de acuerdo. | Only {u} of the voters agree.
+Dura {r} minutos. | It lasts {r} minutes.
+Lee las páginas {r}. | Read pages {r}.
+Los niños de {r} años no pagan. | Children aged {r} don't pay.
+Añade {a} taza de azúcar. | Add {a} cup of sugar.
+Necesitas {a} litro de leche. | You need {a} liter of milk.
+El coche iba a {n} km/h. | The car was going {n} km/h.
+La velocidad máxima es de {n} km/h. | The speed limit is {n} km/h.
+Pesa {x} kg. | It weighs {x} kg.
+Mide {x} m de alto. | It is {x} m tall.
+Compra {n} g de queso. | Buy {n} g of cheese.
+La caja mide {n} x {n2} cm. | The box measures {n} x {n2} cm.
+Hay {n} km de {c} a {c2}. | It is {n} km from {c} to {c2}.
+El avión sale por la puerta {X}. | The plane leaves from gate {X}.
+Estoy en la habitación {X}. | I'm in room {X}.
+El código del producto es {X}. | The product code is {X}.
+Tome el autobús {X}. | Take bus {X}.
+El modelo {X} es más barato. | The {X} model is cheaper.
+Véase el capítulo {j}. | See chapter {j}.
+El capítulo {j} trata de la guerra. | Chapter {j} is about the war.
+{n} + {n2} | {n} + {n2}
+Tel.: {k} | Tel.: {k}
+{z} | {z}
+"""
+RULERS = """
+El rey {i} vivió en {c}. | King {i} lived in {c}.
+El rey {i} murió en {y}. | King {i} died in {y}.
+La reina {I} nació en {y}. | Queen {I} was born in {y}.
+{i} fue rey de {C}. | {i} was king of {C}.
+{I} fue reina de {C}. | {I} was queen of {C}.
+El reinado de {i} duró {n} años. | The reign of {i} lasted {n} years.
+{i} se casó con una princesa. | {i} married a princess.
+{i} era hijo de {i2}. | {i} was the son of {i2}.
+{i} reinó desde {y} hasta {y2}. | {i} reigned from {y} to {y2}.
+El emperador {i} perdió la guerra. | Emperor {i} lost the war.
+¿Quién fue {i}? | Who was {i}?
+La Segunda Guerra Mundial terminó en 1945. | World War II ended in 1945.
+La Primera Guerra Mundial empezó en 1914. | World War I began in 1914.
+"""
+FRAMES = DATES + HOURS + AMOUNTS + SPELLED + TITLES + NAMES + GREETINGS + FIGURES + RULERS + BUTTONS
 SLOT = re.compile(r"\{(\w+)\}")
 
 
@@ -248,6 +311,34 @@ def draw_phrases(frames: str, each: int, names: Names, chance: random.Random) ->
             yield fill(es, en, names, chance)[0]
 
 
+def draw_signs(each: int, names: Names, chance: random.Random) -> Iterator[Pair]:
+    """Draw so many of each sign, most without a mark, as signs are."""
+    for es, en in read_frames(SIGNS):
+        for number in range(each):
+            pair, mark = fill(es, en, names, chance)[0], MARKS[number % len(MARKS)]
+            yield Pair(source=marked(pair.source, mark), target=pair.target + mark)
+
+
+def word_forms(pairs: Iterable[Pair]) -> Iterator[Pair]:
+    """Give words as they are, and as they stand alone: with a capital, and with marks."""
+    for pair in pairs:
+        yield pair
+        es, en = pair.source, pair.target
+        if es.islower() and en.islower():
+            es, en = es.capitalize(), en.capitalize()
+        for mark in ("", ".", "!", "?"):
+            yield Pair(source=marked(es, mark), target=en + mark)
+
+
+def marked(text: str, mark: str) -> str:
+    """Put a mark behind a Spanish text, and one before it where there are two.
+
+    >>> marked("Peligro", "!")
+    '¡Peligro!'
+    """
+    return {"!": "¡", "?": "¿"}.get(mark, "") + text + mark
+
+
 def fill(es: str, en: str, names: Names, chance: random.Random) -> tuple[Pair, dict[str, tuple[str, str]]]:
     """Fill the slots of a frame; give what was put into each too."""
     drawn = draw_slots(dict.fromkeys(SLOT.findall(es)), names, chance)
@@ -258,106 +349,3 @@ def fill(es: str, en: str, names: Names, chance: random.Random) -> tuple[Pair, d
 
 def _begin_large(text: str) -> str:
     return text[:1].upper() + text[1:] if re.search(r"[.?!:,]$", text) else text
-
-
-def draw_slots(slots: dict[str, None], names: Names, chance: random.Random) -> dict[str, tuple[str, str]]:
-    """Draw Spanish and English for each slot; a second place or year is another."""
-    drawn: dict[str, tuple[str, str]] = {}
-    for slot in slots:
-        drawn[slot] = _draw(slot.rstrip("2"), names, chance)
-        while slot.endswith("2") and drawn[slot] == drawn[slot[:-1]]:
-            drawn[slot] = _draw(slot[:-1], names, chance)
-    if "y2" in drawn:
-        later = str(int(drawn["y"][0]) + chance.randint(1, 9))
-        drawn["y2"] = later, later
-    return drawn
-
-
-def _draw(slot: str, names: Names, chance: random.Random) -> tuple[str, str]:
-    """Draw one slot."""
-    day, year = chance.randint(1, 28), str(chance.choice((chance.randint(1500, 2030), chance.randint(1930, 2030))))
-    month, english_month = chance.choice(list(MONTHS.items()))
-    match slot:
-        case "D":
-            return f"{day} de {month} de {year}", f"{english_month} {day}, {year}"
-        case "d":
-            return f"{day} de {month}", f"{english_month} {day}"
-        case "M":
-            return f"{month} de {year}", f"{english_month} {year}"
-        case "m":
-            return month, english_month
-        case "y":
-            return year, year
-        case "w":
-            return chance.choice(list(WEEKDAYS.items()))
-        case "ws":
-            es, en = chance.choice(list(WEEKDAYS.items()))
-            return es if es.endswith("s") else f"{es}s", f"{en}s"
-        case "t" | "o":
-            return _hour(chance, saying=slot == "o")
-        case "p" | "f":
-            name = draw_first(names, chance, woman=slot == "f")
-            return name, name
-        case "l":
-            name = draw_surname(names, chance)
-            return name, name
-        case "c":
-            return draw_place(names, chance)
-        case "C":
-            return draw_place(names, chance, country=True)
-        case "v":
-            century = chance.randint(5, 21)
-            return roman(century), ordinal(century)
-        case "s" | "g":
-            number = chance.choice([*range(2, 101), *range(10, 100)])
-            return spell_es(number, feminine=slot == "g"), spell_en(number)
-        case "h":
-            number = chance.choice((100, 100, *range(200, 1001, 100), *range(120, 1000, 10)))
-            return spell_es(number), spell_en(number)
-    return _figures(slot, chance)
-
-
-def _figures(slot: str, chance: random.Random) -> tuple[str, str]:
-    """Draw a number in figures."""
-    match slot:
-        case "T":
-            number = f"{chance.randint(2, 23)}:{chance.choice(range(0, 60, 5)):02d}"
-        case "n":
-            number = str(chance.randint(2, 99))
-        case "N":
-            number = str(chance.choice((chance.randint(1_000, 9_999), chance.randint(10_000, 9_000_000))))
-            number = f"{number[:-3]}000" if chance.random() < 0.3 else number
-        case "x":
-            number = f"{chance.randint(2, 99)}.{chance.choice((chance.randint(1, 9), f'{chance.randint(1, 99):02d}'))}"
-        case "e":
-            number = f"{chance.randint(2, 99)}.{chance.randint(0, 99):02d}"
-        case "q":
-            number = f"{chance.randint(100, 99_999)}.{chance.randint(0, 99):02d}"
-        case _:  # digits, in groups or not
-            groups = chance.choice(((3, 4), (3, 3, 3), (9,), (5,), (3, 2, 2, 2), (3, 3, 4)))
-            number = chance.choice(("-", " ")).join(
-                str(chance.randrange(10 ** (size - 1), 10**size)) for size in groups
-            )
-            return number, number
-    return write_number(number, "es"), write_number(number, "en")
-
-
-def _hour(chance: random.Random, *, saying: bool) -> tuple[str, str]:
-    """Draw an hour in words: las tres y media, half past three."""
-    hour = chance.randint(1, 12)
-    es = "la una" if hour == 1 else f"las {spell_es(hour)}"
-    form = chance.choice(("", "half", "quarter", "to", "past"))
-    after = spell_en(hour)
-    match form:
-        case "half":
-            es, en = f"{es} y media", f"half past {after}"
-        case "quarter":
-            es, en = f"{es} y cuarto", f"a quarter past {after}"
-        case "to":
-            es, en = f"{es} menos cuarto", f"a quarter to {after}"
-        case "past":
-            minutes = chance.choice((5, 10, 20, 25))
-            es, en = f"{es} y {spell_es(minutes)}", f"{spell_en(minutes)} past {after}"
-        case _:
-            en = f"{after} o'clock"
-    return (f"{'Es' if hour == 1 else 'Son'} {es}" if saying else es), en

@@ -13,13 +13,15 @@ from regard.data.formats.lines import read_lines
 from translator_parts.copies import copies, join, word_pairs
 from translator_parts.files import ALONE, KINDS, LANGUAGES, HeldOut, bare_key, lines, read_side, write, write_lines
 from translator_parts.names import TRAINED, with_words
-from translator_parts.phrases import FRAMES, draw_phrases
+from translator_parts.phrases import FRAMES, draw_phrases, draw_signs, word_forms
 
 HOLD_OUT = Fractions(valid=0.012, test=0.03)
 JOINED = 25_000
 """Lines of several sentences, at most a quarter of the pairs."""
 EACH = 50
 """Phrases of each frame."""
+SIGNS_EACH = 12
+"""Signs of each, which are few where there is nothing to fill in."""
 
 
 def prepare(path: Path, work: Path, english: Sequence[Path]) -> None:
@@ -42,8 +44,9 @@ def prepare(path: Path, work: Path, english: Sequence[Path]) -> None:
     chance = random.Random(1)
     names = with_words(TRAINED, (text for pair in originals for text in (pair.source, pair.target)))
     parts["copies"] = apart.free(copies(originals, chance, names))
-    parts["phrases"] = apart.free(draw_phrases(FRAMES, EACH, names, chance))
-    parts["words"] = apart.free(word_pairs(originals, lines(work / "links.es-en")))
+    drawn = [*draw_phrases(FRAMES, EACH, names, chance), *draw_signs(SIGNS_EACH, names, chance)]
+    parts["phrases"] = apart.free(drawn)
+    parts["words"] = apart.free(word_forms(word_pairs(originals, lines(work / "links.es-en"))))
     joined = min(JOINED, len(originals) // 4)
     parts["joined"] = apart.free(join([*originals, *parts["copies"], *parts["phrases"]], joined, chance))
     parts["teacher"] = apart.free([*originals, *parts["copies"], *parts["phrases"], *parts["words"]])

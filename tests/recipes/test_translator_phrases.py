@@ -8,7 +8,8 @@ from translator_parts import check, phrases
 from translator_parts.files import HeldOut, bare_key
 from translator_parts.names import CHECKED, TRAINED
 from translator_parts.numbers import MONTHS, NUMBER, read_number
-from translator_parts.phrases import FRAMES, SLOT, draw_phrases, draw_slots, fill, read_frames
+from translator_parts.phrases import FRAMES, SLOT, draw_phrases, fill, read_frames
+from translator_parts.slots import draw_slots
 
 from regard.data.corpora.pair import Pair
 

@@ -191,10 +191,10 @@ def _watch_part(watch: Watch, name: str, number: int, count: int) -> Callable[[f
 
 
 def _work_at_once(names: Sequence[str], requests: Sequence[Path], text: TextRuns, watch: Watch) -> None:
-    """Give each request to a process of its own, some at a time, until all are done or one has failed."""
+    """Give each request to a process of its own, some at a time; one that fails leaves the others to finish."""
     done = [name for name, path in zip(names, requests, strict=True) if is_answered(read_json(path).table())]
     waiting = [(name, path) for name, path in zip(names, requests, strict=True) if name not in done]
-    running = dict[str, subprocess.Popen[bytes]]()
+    running, failed = dict[str, subprocess.Popen[bytes]](), dict[str, int]()
     try:
         while waiting or running:
             while waiting and len(running) < text.jobs:
@@ -204,7 +204,8 @@ def _work_at_once(names: Sequence[str], requests: Sequence[Path], text: TextRuns
                 if process.poll() is not None:
                     del running[name]
                     done.append(name)
-                    _check_ended(name, process.returncode, text.folder / f"{name}.log")
+                    if process.returncode:
+                        failed[name] = process.returncode
             shares = [_share(text.folder / "runs" / name) for name in running]
             watch((len(done) + sum(shares)) / len(names), f"training {', '.join(running) or 'nothing'}")
             time.sleep(_PAUSE)
@@ -213,6 +214,8 @@ def _work_at_once(names: Sequence[str], requests: Sequence[Path], text: TextRuns
             process.terminate()  # by which a run saves where it is
         for process in running.values():
             process.wait()
+    if failed:
+        raise TrainingError(_why(failed, text.folder))
 
 
 def _start(request: Path, log: Path) -> "subprocess.Popen[bytes]":
@@ -221,14 +224,17 @@ def _start(request: Path, log: Path) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
 
 
-def _check_ended(name: str, code: int, log: Path) -> None:
-    if code:
-        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        why = lines[-1] if lines else "nothing was written"
-        raise TrainingError(
-            f"{name} must be trained and measured; its process ended with {code}: {why} The whole output is in {log}; "
-            "the same command goes on with the other models."
-        )
+def _why(failed: Mapping[str, int], folder: Path) -> str:
+    """Say which processes failed, and what the first of them wrote last."""
+    name, code = next(iter(failed.items()))
+    log = folder / f"{name}.log"
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    why = lines[-1] if lines else "nothing was written"
+    others = f"{', '.join(list(failed)[1:])} failed too. " if len(failed) > 1 else ""
+    return (
+        f"{name} must be trained and measured; its process ended with {code}: {why} The whole output is in {log}. "
+        f"{others}The same command does again what has failed."
+    )
 
 
 def _share(run: Path) -> float:
