@@ -59,7 +59,8 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None
         if causal and not math.isfinite(query.sum() + key.sum() + value.sum()):  # torch would lose NaN here
             return None
         bias = None if causal else _NOTHING[keys]
-    if query.is_cuda and kernel_dtype(query) is query.dtype:  # else autocast rounds them
+    dtype = kernel_dtype(query)
+    if dtype.itemsize < 4 if query.is_cpu else dtype is query.dtype:  # on a GPU autocast rounds them else
         context = call(query, key, value, bias, causal=causal)
     else:
         context = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=causal)
