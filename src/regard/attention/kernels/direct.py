@@ -37,6 +37,8 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None
         return None
     keys = key_shape[2]
     tracked = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    if tracked and query.is_cpu and kernel_dtype(query).itemsize < 4:
+        return None  # torch's backward pass may be slow
     if query.is_cuda and queries <= few_queries.MOST_QUERIES and not tracked:
         context = _attend_few(query, key, value, mask)
         if context is not None:
@@ -59,8 +61,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None
         if causal and not math.isfinite(query.sum() + key.sum() + value.sum()):  # torch would lose NaN here
             return None
         bias = None if causal else _NOTHING[keys]
-    dtype = kernel_dtype(query)
-    if dtype.itemsize < 4 if query.is_cpu else dtype is query.dtype:  # on a GPU autocast rounds them else
+    if query.is_cuda and kernel_dtype(query) is query.dtype:  # else autocast rounds them
         context = call(query, key, value, bias, causal=causal)
     else:
         context = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=causal)

@@ -42,7 +42,7 @@ def attend(inputs: Inputs, ready: Operands | None = None) -> Float[Tensor, "*con
     """Rewrite the call for torch's kernel and run it; `ready` spares preparing the operands again."""
     fused, sink = lower(inputs, ready), inputs.normalize
     if type(sink) is not Sink:
-        return _shaped(inputs, run(one_width(fused), inputs.dropout), fused)
+        return _shaped(inputs, _run(one_width(fused), inputs.dropout), fused)
     kernel = None if inputs.dropout else with_log.choose_kernel(one_width(fused))
     if kernel is not None:
         context, _ = with_log.attend(one_width(fused), kernel, _sink_rows(sink, inputs.shape, fused))
@@ -101,6 +101,17 @@ def lower(inputs: Inputs, ready: Operands | None) -> Fused:
     query, key, value = inner.query.to(dtype), inner.key.to(dtype), value.to(dtype)
     query, key, value, bias = as_four_axes(query, key, value, bias, inputs.shape, grouped)
     return Fused(query, key, value, bias, causal, inner.scale, grouped)
+
+
+def _run(fused: Fused, dropout: float) -> Tensor:
+    """Run torch's kernel, with our own backward pass where torch's is slow."""
+    tracked = torch.is_grad_enabled() and any(item.requires_grad for item in fused[:3])
+    if not tracked or dropout or not with_log.widens_backward(fused.query, fused.key):
+        return run(fused, dropout)
+    if fused.bias is None and not fused.causal and few_keys(fused.key):
+        fused = fused._replace(bias=fused.key.new_zeros(1, fused.key.size(-2)))  # else a row of NaN is lost
+    kernel = with_log.choose_kernel(fused)
+    return run(fused, dropout) if kernel is None else with_log.attend(fused, kernel)[0]
 
 
 def _shaped(inputs: Inputs, context: Tensor, fused: Fused) -> Tensor:

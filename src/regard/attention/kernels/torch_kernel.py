@@ -14,14 +14,12 @@ from regard.attention.kernels.twice import partial_gradients
 from regard.attention.mask import Causal
 from regard.attention.normalize import Softmax, normalize
 from regard.attention.prepared import ALIGNMENT
-from regard.attention.tensors import Keys, Queries, Values, kernel_dtype, widened
+from regard.attention.tensors import Keys, Queries, widened
 
 #: With fewer keys torch's CPU kernel gives zeros for a row of NaN, unless it is given a mask.
 FEW_KEYS = 16
 #: Up to so many queries and keys the memory-efficient kernel is the quickest on CUDA (benchmarks/attention-h200.md).
 FEW_TOKENS = 64
-#: Up to so many keys the backward pass of torch's CPU kernel is slower in half precision than in float32.
-FEW_KEYS_OF_HALF = 256
 
 _KERNELS = ("FlashAttention", "EfficientAttention", "CudnnAttention", "FlashAttentionForCpu")
 #: What torch chooses between, by its numbers.
@@ -60,18 +58,6 @@ def favors_efficient(query: Queries, key: Keys) -> bool:
     return few and query.stride(-1) == 1 and key.stride(-1) == 1 and torch.backends.cuda.mem_efficient_sdp_enabled()
 
 
-def favors_float(query: Queries, key: Keys, value: Values) -> bool:
-    """Return whether a call in half precision that wants gradients is quicker in float32, as short ones are on a CPU.
-
-    Forward and backward, 128 × 4 × 32 × 32 × 32 takes a Xeon 48 ms in bfloat16 and 6 ms in float32, conversions
-    included (benchmarks/attention-cpu.md). Compiled code is one for all lengths.
-    """
-    if query.device.type != "cpu" or kernel_dtype(query).itemsize >= 4 or torch.compiler.is_compiling():
-        return False
-    tracked = query.requires_grad or key.requires_grad or value.requires_grad
-    return tracked and torch.is_grad_enabled() and key.size(-2) <= FEW_KEYS_OF_HALF
-
-
 def call(
     query: Float[Tensor, "batch heads query width"],
     key: Float[Tensor, "batch shared key width"],
@@ -83,7 +69,7 @@ def call(
     scale: float | None = None,
     grouped: bool = False,
 ) -> Float[Tensor, "batch heads query size"]:
-    """Call torch's kernel, the one that is quickest for few tokens on CUDA, in the quickest precision on a CPU."""
+    """Call torch's kernel, for few tokens on CUDA the one that is quickest there."""
     if favors_efficient(query, key) and value.stride(-1) == 1 and not (grouped or _learned(bias)):
         tracked = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
         wide = None if bias is None else bias.expand(*query.shape[:-1], key.size(-2))
@@ -91,17 +77,9 @@ def call(
             query, key, value, wide, tracked, dropout, causal, scale=scale
         )[0]
         return context
-    if not favors_float(query, key, value):
-        return F.scaled_dot_product_attention(
-            query, key, value, attn_mask=bias, dropout_p=dropout, is_causal=causal, scale=scale, enable_gqa=grouped
-        )
-    dtype = kernel_dtype(query)
-    with torch.autocast("cpu", enabled=False):
-        query, key, value = query.float(), key.float(), value.float()
-        bias = bias if bias is None or bias.dtype == torch.bool else bias.float()
-        return F.scaled_dot_product_attention(
-            query, key, value, attn_mask=bias, dropout_p=dropout, is_causal=causal, scale=scale, enable_gqa=grouped
-        ).to(dtype)
+    return F.scaled_dot_product_attention(
+        query, key, value, attn_mask=bias, dropout_p=dropout, is_causal=causal, scale=scale, enable_gqa=grouped
+    )
 
 
 def kernel_name(fused: Fused, dropout: float) -> str:
@@ -145,7 +123,7 @@ def differentiable_again(context: Float[Tensor, "batch heads query size"]) -> Fl
     if node is None:
         return context
     name = node.name()
-    if name in ("SliceBackward0", "ToCopyBackward0"):  # torch cut off features that it added, or `call` rounds
+    if name == "SliceBackward0":  # torch cuts off features that it added
         node = node.next_functions[0][0]
         name = "" if node is None else node.name()
     if node is not None and name in ONCE:

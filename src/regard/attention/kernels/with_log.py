@@ -17,7 +17,7 @@ from regard.attention.kernels.torch_kernel import Fused, favors_efficient, few_k
 from regard.attention.kernels.twice import partial_gradients
 from regard.attention.mask import Causal
 from regard.attention.prepared import ALIGNMENT, as_bias
-from regard.attention.tensors import widened
+from regard.attention.tensors import Keys, Queries, widened
 
 Kernel = Literal["cpu", "flash", "efficient", "cudnn"]
 Settings = tuple[Kernel, bool, float]
@@ -26,6 +26,8 @@ Settings = tuple[Kernel, bool, float]
 CHOICES: dict[int, Kernel] = {1: "flash", 2: "efficient", 3: "cudnn"}
 #: Torch's kernels take vectors whose width is a multiple of this.
 WIDTH = 8
+#: Up to so many keys torch's backward kernel on a CPU is slower in bfloat16 than in float32.
+FEW_KEYS_OF_HALF = 256
 
 
 def choose_kernel(fused: Fused) -> Kernel | None:
@@ -44,6 +46,17 @@ def choose_kernel(fused: Fused) -> Kernel | None:
     if device == "cpu":
         return "cpu" if choice == 1 else None
     return CHOICES.get(choice)
+
+
+def widens_backward(query: Queries, key: Keys) -> bool:
+    """Return whether the backward pass of a call in half precision is computed in float32, as is quicker on a CPU.
+
+    Torch's backward kernel takes a Xeon with AMX up to ten times as long in half precision where keys are few
+    (benchmarks/attention-cpu.md).
+    """
+    if query.device.type != "cpu" or query.dtype.itemsize >= 4:
+        return False
+    return query.dtype == torch.float16 or key.size(-2) <= FEW_KEYS_OF_HALF
 
 
 def attend(
@@ -152,7 +165,11 @@ def _backward(
     match kernel:
         case "cpu":
             run = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+            if widens_backward(query, key):
+                gradient, query, key, value, context = map(widened, (gradient, query, key, value, context))
+                bias = None if bias is None else widened(bias)
             slopes = run(gradient, query, key, value, context, log, 0.0, causal, attn_mask=bias, scale=scale)
+            slopes = [slope.to(saved[0].dtype) for slope in slopes]
         case "flash":
             *counts, seed, offset = rest
             flash = torch.ops.aten._scaled_dot_product_flash_attention_backward
