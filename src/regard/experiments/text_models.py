@@ -139,16 +139,16 @@ def _prepare(models: Sequence[Model], text: TextRuns, *, seed: int, edges: Seque
 
 
 def _training_files(text: TextRuns) -> Table:
-    """Give the files to train on; where not all pairs are wanted, files of the first."""
+    """Give settings of other files to train on, where not all pairs are wanted: files of the first."""
     data, pairs = text.settings.get("data", {}), text.on_text.pairs
     if not pairs or is_builtin(str(data.get("corpus", ""))):
-        return dict(data)
+        return {}
     corpus = find_corpus(str(data.get("source") or data.get("corpus")), str(data.get("target") or "") or None)
     some = list(islice(read_pairs(corpus, bad="skip"), pairs))
     names = {side: str(text.folder / "data" / f"train-{pairs}.{side}") for side in ("source", "target")}
     for side, name in names.items():
         write_text(Path(name), "".join(f"{getattr(pair, side)}\n" for pair in some))
-    return {**data, "corpus": "", "more": [], **names}
+    return {"corpus": "", "more": [], **names}
 
 
 def _test_pairs(text: TextRuns) -> list[Pair]:

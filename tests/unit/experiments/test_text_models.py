@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from regard.config.read import merge, parse_assignments
 from regard.errors import ArgumentError, DataError, TrainingError
 from regard.experiments import Settings, find, length_curves, luong_table
 from regard.experiments.text_models import Model, TextRuns, bahdanau, train_models
@@ -81,9 +82,23 @@ def test_several_at_a_time_give_what_one_after_the_other_does(text, tmp_path):
 
 @pytest.mark.slow
 def test_a_process_that_fails_is_named_with_what_it_wrote(text):
-    bad = Model(name="bad", preset="bahdanau", settings={"model": {"hidden_size": -1}})
-    with pytest.raises(TrainingError, match=r"bad must be trained .* ended with 1: .*`hidden_size` must be at least 1"):
-        train_models([bad], replace(text, jobs=2), seed=0, watch=lambda share, doing: None)
+    bad = [Model(name=name, preset="bahdanau", settings={"model": {"hidden_size": -1}}) for name in ("bad", "worse")]
+    said = (
+        r"bad must be trained .* ended with 1: .*`hidden_size` must be at least 1.* worse failed too\. The same command"
+    )
+    with pytest.raises(TrainingError, match=said):
+        train_models([bad[0], *models("fixed"), bad[1]], replace(text, jobs=3), seed=0, watch=lambda share, doing: None)
+    assert [path.name for path in (text.folder / "measured").iterdir()] == ["fixed.json"]  # the others finish
+
+
+@pytest.mark.parametrize("pairs", [0, 60])
+def test_settings_of_the_command_line_have_the_types_of_their_keys(text, pairs):
+    below = parse_assignments(["data.clean.max_words=9", "train.steps=2"])
+    chosen = replace(text, settings=merge(text.settings, below), on_text=replace(text.on_text, pairs=pairs))
+    train_models(models("fixed"), chosen, seed=0, watch=lambda share, doing: None)
+    request = json.loads((text.folder / "requests/fixed.json").read_text())["settings"]
+    assert (request["data"]["clean"]["max_words"], request["train"]["steps"]) == (9, 2)
+    assert request["data"]["source"].endswith("train-60.source" if pairs else "a.source")
 
 
 def test_what_cannot_be_measured_is_refused(text):
