@@ -54,14 +54,15 @@ def main() -> None:
         nargs=3,
         default=(2.0, 6.0, 0.0),
         metavar=("FIRST", "ALL", "FINISH"),
-        help="each run's; no last stage with 0 for it, which lost BLEU on Multi30k",
+        help="each run's; 0 leaves out the last stage, which lost BLEU on Multi30k",
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of all runs")
     parser.add_argument("--all", action="append", default=[], metavar="KEY=VALUE", help="of those on all pairs")
     options = parser.parse_args()
     recipe, out, recipes = options.recipe, options.out, [options.recipe, *options.also]
     if len(options.models) not in (1, len(recipes)):
-        parser.error(f"--models must be one number, or {len(recipes)}, one a recipe; received {options.models}.")
+        each = f"one for each of the {len(recipes)} recipes" if options.also else "with --also one for each recipe"
+        parser.error(f"--models must be one number, or {each}; received {' '.join(map(str, options.models))}.")
     counts = options.models if len(options.models) > 1 else options.models * len(recipes)
     data = read(recipe)["data"]
     first, everything, finish = options.minutes

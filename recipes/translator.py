@@ -58,6 +58,7 @@ def main() -> None:
     chosen = stages.add_parser("refine", help="students go on, with what they translate themselves")
     chosen.add_argument("work", type=Path)
     chosen.add_argument("--minutes", type=float, default=50.0, help="of each student")
+    chosen.add_argument("--translate-minutes", type=float, default=0.0, help="after which what is translated is used")
     chosen.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of both runs")
     chosen = stages.add_parser("check", help="measure a model on the test and on names, numbers, dates and titles")
     chosen.add_argument("work", type=Path)
@@ -81,7 +82,7 @@ def main() -> None:
             train(options.work, seconds, teachers=options.teachers, settings=options.set)
         case "refine":
             signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-            refine(options.work, 60 * options.minutes, settings=options.set)
+            refine(options.work, (60 * options.minutes, 60 * options.translate_minutes), settings=options.set)
         case "check":
             print_figures(options.model, options.work, options.direction)
         case _:
@@ -102,10 +103,10 @@ def print_figures(model: str, work: Path, direction: str) -> None:
 
 WEAK = (
     "It has learned from short everyday sentences, six words in the mean. It is bad at long ones, at technical and "
-    "legal words, poetry and dialect, at single words, titles and cells of tables, and at text in capitals: what it "
-    "outputs then is fluent and may be wrong. How often names, numbers and dates come through, and lines of two "
-    "sentences stay two, is below. Of a word with several senses it takes the usual one. Nothing was filtered from the "
-    "data. Do not rely on it where a wrong word does harm."
+    "legal words, poetry and dialect, at single words, signs, buttons, headings and cells of tables, and at text in "
+    "capitals: what it outputs then is fluent and may be wrong. How often names, numbers and dates come through, signs "
+    "are translated as expected, and lines of two sentences stay two, is below. Of a word with several senses it takes "
+    "the usual one. Nothing was filtered from the data. Do not rely on it where a wrong word does harm."
 )
 
 

@@ -11,6 +11,8 @@ from translator_parts.names import TRAINED, with_right_and, with_words
 
 TYPED = 0.25
 """Share of the pairs that students read a copy of with the source as people type it."""
+SIGNS_TIMES = 8
+"""How often each sign is read: there are few, and nothing else is like them."""
 RENAMED = 0.6
 """Share of the translations with names that they read a copy of with other names."""
 
@@ -34,10 +36,12 @@ def assemble(work: Path, direction: str) -> None:
     everything = [*originals, *(pair for pairs in kinds.values() for pair in pairs)]
     typed = chance.sample(everything, int(TYPED * len(everything)))
     kinds["typed"] = [typed_source(pair, direction, as_typed, chance) for pair in typed]
+    phrases = [*kinds["phrases"], *kinds["signs"]]
     changes = (vary, as_typed, as_typed)  # phrases have forms that no other pairs have
-    kinds["varied"] = [typed_source(pair, direction, change, chance) for pair in kinds["phrases"] for change in changes]
+    kinds["varied"] = [typed_source(pair, direction, change, chance) for pair in phrases for change in changes]
     known = {(pair.source, pair.target) for pair in originals}
     more = apart.free(pair for pairs in kinds.values() for pair in pairs if (pair.source, pair.target) not in known)
+    more += apart.free(kinds["signs"]) * (SIGNS_TIMES - 1)
     write(work / f"student-{direction}", [*originals, *more])
     links = links if direction == "es-en" else [turned_links(line) for line in links]
     write_lines(work / f"student-{direction}.links", [*links, *[""] * len(more)])

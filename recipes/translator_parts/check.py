@@ -2,7 +2,7 @@
 
 Names, numbers, dates and titles are asked for in sentences of our own that are not among the phrases to train on, with
 names of lists apart. A sentence counts where its output has the name, number or date exactly as the other language
-writes it.
+writes it. Signs and labels, not among those to train on, count where the output is one of the listed translations.
 """
 
 import random
@@ -13,7 +13,7 @@ from typing import Any
 
 from regard.data.corpora.pair import Pair
 from translator_parts.copies import without_accents
-from translator_parts.files import lines, read_side
+from translator_parts.files import bare_key, lines, read_side
 from translator_parts.names import CHECKED
 from translator_parts.numbers import MONTHS, ordinal
 from translator_parts.phrases import fill, read_frames
@@ -54,6 +54,48 @@ La oficina del señor {l} está cerrada. | Mr. {l}'s office is closed.
 Adiós, señor {l}. | Goodbye, Mr. {l}.
 El profesor {l} no vino ayer. | Professor {l} didn't come yesterday.
 """
+SIGNS = """
+Salida trasera | Rear exit / Back exit
+Salida de incendios | Fire exit / Fire escape
+Entrada gratuita / Entrada libre | Free admission / Free entrance / Free entry
+Prohibido fumar / No fumar | No smoking / Smoking prohibited / Smoking is prohibited
+Prohibido correr / No correr | No running / Do not run / Running prohibited
+No entrar / Prohibido entrar / No entre | Do not enter / No entry / Keep out
+Recepción | Reception / Front desk
+Piscina | Swimming pool / Pool
+Cocina | Kitchen
+Estacionamiento / Aparcamiento | Parking / Parking lot / Car park
+Mercado | Market
+Escuela / Colegio | School
+Hospital | Hospital
+Teatro | Theater / Theatre
+Sala de espera | Waiting room
+Sala de reuniones | Meeting room / Conference room
+Gasolinera | Gas station / Petrol station / Filling station
+Parada de taxis | Taxi stand / Taxi rank / Taxi stop
+Centro comercial | Shopping center / Shopping mall / Mall
+Centro de la ciudad | City center / Downtown / Town center
+Tercer piso / Tercera planta | Third floor
+Vino de la casa | House wine
+Sopa de pescado | Fish soup
+Zumo de manzana / Jugo de manzana | Apple juice
+Arroz con verduras | Rice with vegetables
+Precio total | Total price
+Número de cuenta | Account number
+Número de pasaporte | Passport number
+Lugar de nacimiento | Place of birth / Birthplace
+Fecha de salida / Fecha de partida | Departure date / Date of departure
+Hora de llegada | Arrival time / Time of arrival
+Cambiar contraseña / Cambiar la contraseña / Cambia la contraseña | Change password / Change the password
+Borrar mensaje / Borrar el mensaje / Eliminar mensaje | Delete message / Delete the message
+Abrir archivo / Abrir el archivo / Abre el archivo | Open file / Open the file
+Cerrar ventana / Cerrar la ventana / Cierra la ventana | Close window / Close the window
+Página siguiente / Siguiente página | Next page
+Página anterior | Previous page
+Nuevo mensaje / Mensaje nuevo | New message
+Nueva cuenta / Cuenta nueva | New account
+Feliz aniversario | Happy anniversary
+"""
 EACH = 25
 """Sentences of each frame."""
 TITLES_EN = {"señora": r"(?:Mrs|Ms)\.?", "señor": r"Mr\.?", "doctor": r"(?:Dr\.?|Doctor)", "profesor": "Professor"}
@@ -88,6 +130,7 @@ def measure(translate: Callable[[Sequence[str]], list[str]], work: Path, directi
     }
     for name, frames in {"names": NAMES, "numbers": NUMBERS, "dates": DATES, "titles": TITLES}.items():
         figures[name] = share_kept(translate, frames, direction)
+    figures["signs"] = share_expected(translate, SIGNS, direction)
     figures["lines of two sentences"] = share_of_two(translate, read_side(work / "test"), direction)
     return figures
 
@@ -108,6 +151,16 @@ def share_kept(translate: Callable[[Sequence[str]], list[str]], frames: str, dir
     outputs = translate([pair.source if forward else pair.target for pair, _ in asked])
     kept = [all(re.search(item, output) for item in wanted) for output, (_, wanted) in zip(outputs, asked, strict=True)]
     return 100 * sum(kept) / len(kept)
+
+
+def share_expected(translate: Callable[[Sequence[str]], list[str]], signs: str, direction: str) -> float:
+    """Give the share, in percent, of signs that become one of the translations listed, whatever case and marks."""
+    rows = [[side.split(" / ") for side in row] for row in read_frames(signs)]
+    if direction == "en-es":
+        rows = [row[::-1] for row in rows]
+    outputs = translate([source[0] for source, _ in rows])
+    right = [bare_key(output) in map(bare_key, targets) for output, (_, targets) in zip(outputs, rows, strict=True)]
+    return 100 * sum(right) / len(right)
 
 
 def expected(slot: str, sides: tuple[str, str], pair: Pair, direction: str) -> str:
@@ -155,4 +208,5 @@ def shown(figures: dict[str, Any]) -> dict[str, str]:
     result = {name: f"{value:.1f}" for name, value in rows.items()}
     kinds = {"names": "names", "numbers": "numbers", "dates": "dates", "titles": "titles with names"}
     result |= {f"{words} that come through": f"{figures[name]:.0f} %" for name, words in kinds.items()}
+    result["signs and labels translated as expected"] = f"{figures['signs']:.0f} %"
     return result | {"lines of two sentences that stay two": f"{figures['lines of two sentences']:.0f} %"}

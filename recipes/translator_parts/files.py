@@ -8,7 +8,7 @@ from pathlib import Path
 from regard.data.corpora.pair import Pair
 
 LANGUAGES, DIRECTIONS = ("es", "en"), ("es-en", "en-es")
-KINDS = ("copies", "phrases", "words", "joined")
+KINDS = ("copies", "phrases", "signs", "words", "chunks", "joined")
 """What is made of the pairs before any training."""
 ALONE = 150_000
 """English sentences of other pairs that are translated too, at most."""

@@ -295,7 +295,7 @@ El emperador {i} perdió la guerra. | Emperor {i} lost the war.
 La Segunda Guerra Mundial terminó en 1945. | World War II ended in 1945.
 La Primera Guerra Mundial empezó en 1914. | World War I began in 1914.
 """
-FRAMES = DATES + HOURS + AMOUNTS + SPELLED + TITLES + NAMES + GREETINGS + FIGURES + RULERS + BUTTONS
+FRAMES = DATES + HOURS + AMOUNTS + SPELLED + TITLES + NAMES + GREETINGS + FIGURES + RULERS
 SLOT = re.compile(r"\{(\w+)\}")
 
 
@@ -312,7 +312,8 @@ def draw_phrases(frames: str, each: int, names: Names, chance: random.Random) ->
 
 
 def draw_signs(each: int, names: Names, chance: random.Random) -> Iterator[Pair]:
-    """Draw so many of each sign, most without a mark, as signs are."""
+    """Draw so many of each sign, most without a mark, as signs are, and of what machines write."""
+    yield from draw_phrases(BUTTONS, each, names, chance)
     for es, en in read_frames(SIGNS):
         for number in range(each):
             pair, mark = fill(es, en, names, chance)[0], MARKS[number % len(MARKS)]
@@ -320,12 +321,14 @@ def draw_signs(each: int, names: Names, chance: random.Random) -> Iterator[Pair]
 
 
 def word_forms(pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """Give words as they are, and as they stand alone: with a capital, and with marks."""
+    """Give words as they are, and as they stand alone: with a capital, and with marks.
+
+    >>> [pair.source for pair in word_forms([Pair(source="lunes", target="Monday")])]
+    ['lunes', 'Lunes', 'Lunes.', '¡Lunes!', '¿Lunes?']
+    """
     for pair in pairs:
         yield pair
-        es, en = pair.source, pair.target
-        if es.islower() and en.islower():
-            es, en = es.capitalize(), en.capitalize()
+        es, en = (side.capitalize() if side.islower() else side for side in (pair.source, pair.target))
         for mark in ("", ".", "!", "?"):
             yield Pair(source=marked(es, mark), target=en + mark)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from regard.data.corpora.pair import Pair
 from regard.data.corpora.split import Fractions, split
 from regard.data.formats.lines import read_lines
+from translator_parts.chunks import chunk_pairs, label_forms
 from translator_parts.copies import copies, join, word_pairs
 from translator_parts.files import ALONE, KINDS, LANGUAGES, HeldOut, bare_key, lines, read_side, write, write_lines
 from translator_parts.names import TRAINED, with_words
@@ -21,7 +22,7 @@ JOINED = 25_000
 EACH = 50
 """Phrases of each frame."""
 SIGNS_EACH = 12
-"""Signs of each, which are few where there is nothing to fill in."""
+"""Signs of each with something to fill in; any other is there three times, bare and with either mark."""
 
 
 def prepare(path: Path, work: Path, english: Sequence[Path]) -> None:
@@ -44,12 +45,15 @@ def prepare(path: Path, work: Path, english: Sequence[Path]) -> None:
     chance = random.Random(1)
     names = with_words(TRAINED, (text for pair in originals for text in (pair.source, pair.target)))
     parts["copies"] = apart.free(copies(originals, chance, names))
-    drawn = [*draw_phrases(FRAMES, EACH, names, chance), *draw_signs(SIGNS_EACH, names, chance)]
-    parts["phrases"] = apart.free(drawn)
-    parts["words"] = apart.free(word_forms(word_pairs(originals, lines(work / "links.es-en"))))
+    parts["phrases"] = apart.free(draw_phrases(FRAMES, EACH, names, chance))
+    parts["signs"] = apart.free(draw_signs(SIGNS_EACH, names, chance))
+    links = lines(work / "links.es-en")
+    parts["words"] = apart.free(word_forms(word_pairs(originals, links)))
+    parts["chunks"] = apart.free(label_forms(chunk_pairs(originals, links)))
     joined = min(JOINED, len(originals) // 4)
     parts["joined"] = apart.free(join([*originals, *parts["copies"], *parts["phrases"]], joined, chance))
-    parts["teacher"] = apart.free([*originals, *parts["copies"], *parts["phrases"], *parts["words"]])
+    taught = ("copies", "phrases", "signs", "words", "chunks")
+    parts["teacher"] = apart.free([*originals, *(pair for name in taught for pair in parts[name])])
     for name in (*KINDS, "teacher"):
         write(work / name, parts[name])
     learn_pieces(work, parts["teacher"])

@@ -1,6 +1,6 @@
 """Signs, buttons and words alone, of our own, Spanish and English: what Tatoeba's pairs, which are sentences, lack.
 
-`SIGNS` may stand with or without a mark, in capitals or not; `{…}` are slots of `phrases`.
+`SIGNS` may stand with or without a mark; `{…}` are slots of `phrases`.
 """
 
 SIGNS = """
@@ -256,4 +256,4 @@ El vuelo de {c} llega con {n} minutos de retraso. | The flight from {c} is {n} m
 Próxima parada: {c}. | Next stop: {c}.
 """
 MARKS = ("", "", "", "", ".", "!")
-"""What a sign may end with, as often as it is drawn."""
+"""What a sign may end with; most signs that are filled in have no mark."""

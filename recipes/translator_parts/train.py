@@ -16,7 +16,7 @@ TEACHING = 0.45
 """Share of the minutes that teachers have."""
 QUEUE = {
     "es-en": (("more.es", "more.es.translated"), ("alone.es", "alone.es.translated")),
-    "en-es": (("alone.en", "alone.es"), ("more.en", "more.en.translated")),
+    "en-es": (("more.en", "more.en.translated"), ("alone.en", "alone.es")),
 }
 """What the teachers of a direction translate, and into which file. Spanish made of English alone is English again."""
 REFINED = (
@@ -34,7 +34,7 @@ REFINED = (
 """Settings of students that go on."""
 BLOCK = 8192
 """Sentences that are translated before the clock is read again, at most; fewer where they take long."""
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Seconds to wait for sentences that the other direction is to translate first."""
 
 
@@ -128,8 +128,11 @@ def teachers_of(work: Path, direction: str, *, by: str = "teacher") -> list[Path
     return sorted(path.parent for path in (work / "runs").glob(f"{by}-{direction}{'-*' * (by == 'teacher')}/model"))
 
 
-def refine(work: Path, seconds: float, *, settings: Sequence[str]) -> None:
-    """Let students go on, with what they themselves make of all sentences, and with word links of greater weight."""
+def refine(work: Path, seconds: tuple[float, float], *, settings: Sequence[str]) -> None:
+    """Let students go on, with what they themselves make of all sentences, and with word links of greater weight.
+
+    They have so many seconds to train, and to translate; 0 of these is no limit.
+    """
     failed = [name for name in DIRECTIONS if not (work / "runs" / f"student-{name}" / "model").is_dir()]
     if failed:
         raise DataError(f"`work` must hold students to go on with; {', '.join(failed)} has none. Run train first.")
@@ -137,10 +140,11 @@ def refine(work: Path, seconds: float, *, settings: Sequence[str]) -> None:
         for _, made in (file for files in QUEUE.values() for file in files):
             (work / made).unlink(missing_ok=True)
         here = str(RECIPES / "translator.py")
-        jobs = {f"translate-{name}": [here, "translate", str(work), name, "--by", "student"] for name in DIRECTIONS}
+        chosen = ["--by", "student", "--minutes", f"{seconds[1] / 60:g}"]
+        jobs = {f"translate-{name}": [here, "translate", str(work), name, *chosen] for name in DIRECTIONS}
         failed += together(jobs, work)
         failed += together({f"assemble-{name}": [here, "assemble", str(work), name] for name in DIRECTIONS}, work)
-    jobs = {f"refined-{name}": [*going_on(name, work, seconds), *sets([*REFINED, *settings])] for name in DIRECTIONS}
+    jobs = {f"refined-{name}": [*going_on(name, work, seconds[0]), *sets([*REFINED, *settings])] for name in DIRECTIONS}
     if failed or (failed := together(jobs, work)):
         raise SystemExit(f"Without {', '.join(failed)}, which failed. The same command tries again.")
 
@@ -157,7 +161,7 @@ def translate(work: Path, direction: str, seconds: float, *, by: str) -> None:
     from regard.decoding import Search
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    precision = "bfloat16" if device == "cuda" else "float32"
+    precision = "bfloat16" if device == "cuda" else "int8"
     translator = regard.load(teachers_of(work, direction, by=by), device=device, precision=precision, respell=False)
     block = BLOCK if device == "cuda" else 64
     for name, made in QUEUE[direction]:

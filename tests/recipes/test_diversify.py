@@ -113,7 +113,10 @@ def test_what_is_finished_is_not_done_again(recipe: Path, jobs: Jobs, monkeypatc
 @pytest.mark.parametrize(
     ("words", "wrong"),
     [
-        (["--models", "1", "2", "3"], "--models must be one number, or 1, one a recipe; received [1, 2, 3]."),
+        (
+            ["--models", "1", "2", "3"],
+            "--models must be one number, or with --also one for each recipe; received 1 2 3.",
+        ),
         (["--minutes", "0", "1", "1"], "--minutes must be more than 0, and at least 0 for the last stage"),
     ],
 )

@@ -8,13 +8,14 @@ from translator_parts import check, phrases
 from translator_parts.files import HeldOut, bare_key
 from translator_parts.names import CHECKED, TRAINED
 from translator_parts.numbers import MONTHS, NUMBER, read_number
-from translator_parts.phrases import FRAMES, SLOT, draw_phrases, fill, read_frames
+from translator_parts.phrases import FRAMES, SLOT, draw_phrases, draw_signs, fill, read_frames, word_forms
+from translator_parts.signs import BUTTONS, SIGNS
 from translator_parts.slots import draw_slots
 
 from regard.data.corpora.pair import Pair
 
 ASKED = [frame for text in (check.NAMES, check.NUMBERS, check.DATES, check.TITLES) for frame in read_frames(text)]
-ALL = [*read_frames(FRAMES), *ASKED]
+ALL = [*read_frames(FRAMES), *read_frames(BUTTONS), *ASKED]
 
 
 def test_both_sides_of_a_frame_have_the_same_slots_and_end():
@@ -30,6 +31,44 @@ def test_there_are_frames_enough_and_no_two_alike():
     for side in (0, 1):
         assert len({frame[side] for frame in read_frames(FRAMES)}) >= len(read_frames(FRAMES)) - 1  # how are you, twice
     assert not {es for es, _ in ASKED} & {es for es, _ in read_frames(FRAMES)}
+
+
+def test_signs_have_the_same_slots_and_those_that_are_measured_are_apart():
+    asked = [[side.split(" / ") for side in row] for row in read_frames(check.SIGNS)]
+    for es, en in read_frames(SIGNS):
+        assert sorted(set(SLOT.findall(es))) == sorted(set(SLOT.findall(en))), es
+        assert not re.search(r"[.?!:]$", es + en), es
+    for side in (0, 1):
+        taught = {bare_key(frame[side]) for frame in read_frames(SIGNS)}
+        assert not taught & {bare_key(row[side][0]) for row in asked}
+
+
+def test_signs_are_drawn_with_and_without_marks():
+    drawn = list(draw_signs(12, TRAINED, random.Random(1)))
+    assert {Pair(source="Salida", target="Exit"), Pair(source="¡Salida!", target="Exit!")} <= set(drawn)
+    assert drawn.count(Pair(source="Salida", target="Exit")) > drawn.count(Pair(source="Salida.", target="Exit."))
+    assert len({pair.source for pair in drawn if pair.source.startswith("Puerta ")}) > 5
+    assert not any(re.search(r"[{}]", pair.source + pair.target) for pair in drawn)
+
+
+def test_words_stand_alone_with_a_capital_on_either_side():
+    forms = [(pair.source, pair.target) for pair in word_forms([Pair(source="lunes", target="Monday")])]
+    assert forms[:3] == [("lunes", "Monday"), ("Lunes", "Monday"), ("Lunes.", "Monday.")]
+
+
+@pytest.mark.parametrize("slot", ["b", "u", "x"])
+def test_fractions_have_a_comma_in_spanish_and_a_point_in_english(slot):
+    drawn = [draw_slots({slot: None}, TRAINED, random.Random(seed))[slot] for seed in range(200)]
+    broken = [(es, en) for es, en in drawn if "," in es]
+    assert broken
+    assert all(es.replace(",", ".").strip(" %") == en.strip(" %") for es, en in broken)
+
+
+def test_signs_count_where_any_listed_translation_comes_out():
+    signs = "Piscina | Swimming pool / Pool\nCocina | Kitchen"
+    assert check.share_expected(lambda texts: ["pool.", "Cook"], signs, "es-en") == 50
+    assert check.share_expected(lambda texts: ["¡Piscina!", "cocina"], signs, "en-es") == 100
+    assert check.share_expected(lambda texts: list(texts), check.SIGNS, "es-en") < 10
 
 
 def test_numbers_of_both_sides_agree():

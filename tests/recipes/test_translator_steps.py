@@ -1,12 +1,13 @@
 """The steps of the translators' recipe on a small corpus: what is held out stays so, and what fails loses nothing."""
 
 import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from translator_parts import prepare as preparing
 from translator_parts import train as training
-from translator_parts.assemble import assemble, turned_links
+from translator_parts.assemble import SIGNS_TIMES, assemble, turned_links
 from translator_parts.files import DIRECTIONS, KINDS, bare_key, held_out, lines, read_side, write, write_lines
 from translator_parts.prepare import in_order, prepare
 from translator_parts.train import refine, together, train, translate
@@ -119,7 +120,9 @@ def test_students_read_originals_with_links_and_the_rest_without(work):
         assert_free(work, pairs)
         assert Pair(source=sources[0], target="Another thing.") in pairs
         assert Pair(source="Otra cosa.", target=targets[0]) in pairs
-        assert len(set(pairs)) == len(pairs)
+        signs = set(read_side(work / "signs"))
+        assert signs
+        assert {(pair in signs, count) for pair, count in Counter(pairs).items()} == {(True, SIGNS_TIMES), (False, 1)}
         assert any(pair.source.islower() if direction == "es-en" else pair.target.islower() for pair in pairs)
     assert turned_links("0-0 2-1") == "0-0 1-2"
     write_lines(work / "links.es-en", ["0-0"])
@@ -215,13 +218,13 @@ def test_students_go_on_with_what_they_translate(work, monkeypatch):
     stages = []
     monkeypatch.setattr(training, "together", lambda jobs, work, seconds=None: stages.append(jobs) or [])
     with pytest.raises(DataError, match=r"`work` must hold students to go on with; es-en, en-es has none. Run train"):
-        refine(work, 600, settings=[])
+        refine(work, (600, 60), settings=[])
     for direction in DIRECTIONS:
         (work / f"runs/student-{direction}/model").mkdir(parents=True)
     write_lines(work / "more.es.translated", ["of teachers"])
-    refine(work, 600, settings=["train.seed=4"])
+    refine(work, (600, 60), settings=["train.seed=4"])
     assert lines(work / "more.es.translated") == []
-    assert stages[0]["translate-es-en"][-2:] == ["--by", "student"]
+    assert stages[0]["translate-es-en"][-4:] == ["--by", "student", "--minutes", "1"]
     assert list(stages[1]) == ["assemble-es-en", "assemble-en-es"]
     command = stages[2]["refined-en-es"]
     assert command[:7] == [
@@ -233,7 +236,7 @@ def test_students_go_on_with_what_they_translate(work, monkeypatch):
     assert not any("tokenizer" in item or item.endswith(".toml") for item in command)
     (work / "runs/refined-es-en").mkdir()  # has begun: its data stays
     write_lines(work / "more.es.translated", ["of students"])
-    refine(work, 600, settings=[])
+    refine(work, (600, 60), settings=[])
     assert lines(work / "more.es.translated") == ["of students"]
     assert list(stages[3]) == ["refined-es-en", "refined-en-es"]
     assert [path.name for path in training.teachers_of(work, "es-en", by="student")] == ["student-es-en"]
