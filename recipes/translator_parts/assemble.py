@@ -11,8 +11,8 @@ from translator_parts.names import TRAINED, with_right_and, with_words
 
 TYPED = 0.25
 """Share of the pairs that students read a copy of with the source as people type it."""
-SIGNS_TIMES = 8
-"""How often each sign is read: there are few, and nothing else is like them."""
+TIMES = {"signs": 8, "words": 3, "chunks": 3}
+"""How often each is read: they are short, and sentences are unlike them."""
 RENAMED = 0.6
 """Share of the translations with names that they read a copy of with other names."""
 
@@ -41,7 +41,7 @@ def assemble(work: Path, direction: str) -> None:
     kinds["varied"] = [typed_source(pair, direction, change, chance) for pair in phrases for change in changes]
     known = {(pair.source, pair.target) for pair in originals}
     more = apart.free(pair for pairs in kinds.values() for pair in pairs if (pair.source, pair.target) not in known)
-    more += apart.free(kinds["signs"]) * (SIGNS_TIMES - 1)
+    more += [pair for name, times in TIMES.items() for pair in apart.free(kinds[name]) * (times - 1)]
     write(work / f"student-{direction}", [*originals, *more])
     links = links if direction == "es-en" else [turned_links(line) for line in links]
     write_lines(work / f"student-{direction}.links", [*links, *[""] * len(more)])

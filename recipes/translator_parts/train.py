@@ -20,6 +20,7 @@ QUEUE = {
 }
 """What the teachers of a direction translate, and into which file. Spanish made of English alone is English again."""
 REFINED = (
+    "data.clean.drop_duplicates=false",
     "train.batch_tokens=4096",
     "train.guided_alignment=0.2",
     "train.ema=0.998",

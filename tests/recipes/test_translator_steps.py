@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from translator_parts import prepare as preparing
 from translator_parts import train as training
-from translator_parts.assemble import SIGNS_TIMES, assemble, turned_links
+from translator_parts.assemble import TIMES, assemble, turned_links
 from translator_parts.files import DIRECTIONS, KINDS, bare_key, held_out, lines, read_side, write, write_lines
 from translator_parts.prepare import in_order, prepare
 from translator_parts.train import refine, together, train, translate
@@ -120,9 +120,11 @@ def test_students_read_originals_with_links_and_the_rest_without(work):
         assert_free(work, pairs)
         assert Pair(source=sources[0], target="Another thing.") in pairs
         assert Pair(source="Otra cosa.", target=targets[0]) in pairs
-        signs = set(read_side(work / "signs"))
-        assert signs
-        assert {(pair in signs, count) for pair, count in Counter(pairs).items()} == {(True, SIGNS_TIMES), (False, 1)}
+        counts, repeated = Counter(pairs), {name: set(read_side(work / name)) for name in TIMES}
+        assert all(repeated.values())
+        for pair, count in counts.items():
+            times = [TIMES[name] - 1 for name, kind in repeated.items() if pair in kind]
+            assert count in (1 + sum(times), sum(times)), pair  # a pair that is an original too stays there once
         assert any(pair.source.islower() if direction == "es-en" else pair.target.islower() for pair in pairs)
     assert turned_links("0-0 2-1") == "0-0 1-2"
     write_lines(work / "links.es-en", ["0-0"])
@@ -233,6 +235,7 @@ def test_students_go_on_with_what_they_translate(work, monkeypatch):
     ]
     chosen = {"train.minutes=10", "train.guided_alignment=0.2", "train.seed=4", f"data.source={work}/student-en-es.en"}
     assert chosen <= set(command)
+    assert "data.clean.drop_duplicates=false" in command
     assert not any("tokenizer" in item or item.endswith(".toml") for item in command)
     (work / "runs/refined-es-en").mkdir()  # has begun: its data stays
     write_lines(work / "more.es.translated", ["of students"])
