@@ -1,6 +1,9 @@
 """Recipes, as a user trains and experiments with them."""
 
+import os
+import subprocess
 import sys
+import time
 
 import pytest
 
@@ -87,3 +90,31 @@ def test_a_recipe_is_trained_into_a_folder_of_its_name_and_options_go_over_it(re
 )
 def test_bad_input_is_one_paragraph(regard, words, message):
     assert regard(*words) == (2, "", f"regard: {message}\n")
+
+
+def test_models_in_training_end_with_the_experiment(tmp_path):
+    (tmp_path / "small.toml").write_text(RECIPE)
+    write_files(tmp_path / "data", 60)
+    (tmp_path / "data" / "test.es").write_text("La última frase.\n")
+    (tmp_path / "data" / "test.en").write_text("The last sentence.\n")
+    settings = ["data.test_source=data/test.es", "data.test_target=data/test.en"]
+    settings += ["train.steps=100000", "train.log_every=1"]
+    words = ["experiment", "four-curves", "small.toml", "--jobs", "2", *(x for one in settings for x in ("--set", one))]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "regard", *words],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    begun = time.monotonic()
+    while len(list(tmp_path.glob("runs/experiments/four-curves/runs/*/metrics.jsonl"))) < 2:
+        if process.poll() is not None or time.monotonic() - begun > 120:
+            raise AssertionError(process.communicate())
+        time.sleep(0.05)
+    process.terminate()
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, "Traceback" in errors) == (143, False)
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)

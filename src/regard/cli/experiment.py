@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from regard.cli.outcome import ending_at_sigterm
 from regard.cli.tables import print_table
 from regard.cli.terminal import is_live, print_json
 from regard.errors import ArgumentError
@@ -79,7 +80,8 @@ def experiment(
     text = None
     if recipe is not None:
         text = find_text(recipe, assignments or [], out / chosen[0].name, jobs=jobs, quick=quick)
-    result = [_run(item, out / item.name, text, seed=seed, quick=quick, as_json=as_json) for item in chosen]
+    with ending_at_sigterm():
+        result = [_run(item, out / item.name, text, seed=seed, quick=quick, as_json=as_json) for item in chosen]
     if as_json:
         print_json(result if name is None else result[0], indent=1)
 

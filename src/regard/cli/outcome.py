@@ -12,6 +12,7 @@
 """
 
 import errno
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -70,6 +71,16 @@ def ending(command: Any, words: Sequence[str]) -> Iterator[None]:
         _flush()
         print(f"regard: {paragraph(spell_flags(message, command, words))}", file=sys.stderr)
         sys.exit(code)
+
+
+@contextmanager
+def ending_at_sigterm() -> Iterator[None]:
+    """End without a traceback on SIGTERM, and with what `finally` does, such as ending other processes."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def explain(error: BaseException) -> tuple[int, str] | None:

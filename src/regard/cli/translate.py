@@ -2,7 +2,6 @@
 
 import io
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import typer
 
 from regard.cli.engine_run import find_engine, translate_over
 from regard.cli.flags import AsTyped
+from regard.cli.outcome import ending_at_sigterm
 from regard.cli.terminal import TerminalSink
 from regard.errors import ArgumentError
 
@@ -124,7 +124,7 @@ def translate(
         raise ArgumentError("The text must come from one place; received both sentences and --input. Leave out one.")
     if overwrite and output is None:
         raise ArgumentError("`--overwrite` must go with --output; received it alone.")
-    with _ending_quietly():
+    with ending_at_sigterm():
         models = [model, *(others or [])]
         local = ("torch", "ctranslate2")
         if cluster := find_engine(engine, output=output, files=[source], refused={"TEXT": texts}, local=local):
@@ -310,13 +310,3 @@ def _decisive(
     for name, table in (("dictionary", words), ("terms", terms)):
         named[name] = hashlib.sha256(repr(sorted(table.items())).encode()).hexdigest()[:16] if table else "none"
     return {"model": " ".join(digest_model(find_model(model)) for model in models), **named}
-
-
-@contextmanager
-def _ending_quietly() -> Iterator[None]:
-    """End without a traceback on SIGTERM."""
-    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

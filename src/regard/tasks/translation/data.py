@@ -96,8 +96,8 @@ def gather_pairs(
     if not len(intake.hashes):
         problems = ", ".join(report.summary() for report in reports if report.dropped) or "nothing was read"
         raise DataError(
-            f"{data.name} must have at least one pair to train on; received none: {problems}. Check the files, and "
-            "at data.clean."
+            f"{data.name} must have at least one pair to train on; received none: {problems}. Check the files "
+            "and the settings of data.clean."
         )
     if valid:
         sides = np.full(len(intake.hashes), TRAIN, dtype=np.int8)
