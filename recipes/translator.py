@@ -58,7 +58,9 @@ def main() -> None:
     chosen = stages.add_parser("refine", help="students go on, with what they translate themselves")
     chosen.add_argument("work", type=Path)
     chosen.add_argument("--minutes", type=float, default=50.0, help="of each student")
-    chosen.add_argument("--translate-minutes", type=float, default=0.0, help="after which what is translated is used")
+    chosen.add_argument(
+        "--translate-minutes", type=float, default=0.0, help="after which what is translated is used; 0 is no limit"
+    )
     chosen.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of both runs")
     chosen = stages.add_parser("check", help="measure a model on the test and on names, numbers, dates and titles")
     chosen.add_argument("work", type=Path)
@@ -139,8 +141,8 @@ def ship(work: Path, direction: str, command: str, into: Path | None) -> None:
         title=f"{title}, a translator that comes with regard",
         summary=f"A Transformer of {about['parameters']:,.0f} parameters in int8. One head was trained on word links.",
         data=(
-            f"{credit} The test sentences share none, on either side, with those to train on. Names, numbers, dates "
-            "and titles are measured on sentences of our own, apart from those to train on."
+            f"{credit} The test sentences share none, on either side, with those to train on. Names, numbers, dates, "
+            "titles and signs are measured on sentences of our own, apart from those to train on."
         ),
         license="CC BY 2.0",
         figures={

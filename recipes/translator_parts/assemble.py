@@ -11,7 +11,7 @@ from translator_parts.names import TRAINED, with_right_and, with_words
 
 TYPED = 0.25
 """Share of the pairs that students read a copy of with the source as people type it."""
-TIMES = {"signs": 8, "words": 3, "chunks": 3}
+TIMES = {"signs": 8, "words": 6, "chunks": 6}
 """How often each is read: they are short, and sentences are unlike them."""
 RENAMED = 0.6
 """Share of the translations with names that they read a copy of with other names."""

@@ -17,6 +17,8 @@ from translator_parts.files import bare_key, lines, read_side
 from translator_parts.names import CHECKED
 from translator_parts.numbers import MONTHS, ordinal
 from translator_parts.phrases import fill, read_frames
+from translator_parts.signs import CHECKED as SIGNS
+from translator_parts.signs import read_checked
 
 NAMES = """
 {p} compró una bicicleta en {c}. | {p} bought a bicycle in {c}.
@@ -53,48 +55,6 @@ Necesito hablar con el doctor {l}. | I need to talk to Dr. {l}.
 La oficina del señor {l} está cerrada. | Mr. {l}'s office is closed.
 Adiós, señor {l}. | Goodbye, Mr. {l}.
 El profesor {l} no vino ayer. | Professor {l} didn't come yesterday.
-"""
-SIGNS = """
-Salida trasera | Rear exit / Back exit
-Salida de incendios | Fire exit / Fire escape
-Entrada gratuita / Entrada libre | Free admission / Free entrance / Free entry
-Prohibido fumar / No fumar | No smoking / Smoking prohibited / Smoking is prohibited
-Prohibido correr / No correr | No running / Do not run / Running prohibited
-No entrar / Prohibido entrar / No entre | Do not enter / No entry / Keep out
-Recepción | Reception / Front desk
-Piscina | Swimming pool / Pool
-Cocina | Kitchen
-Estacionamiento / Aparcamiento | Parking / Parking lot / Car park
-Mercado | Market
-Escuela / Colegio | School
-Hospital | Hospital
-Teatro | Theater / Theatre
-Sala de espera | Waiting room
-Sala de reuniones | Meeting room / Conference room
-Gasolinera | Gas station / Petrol station / Filling station
-Parada de taxis | Taxi stand / Taxi rank / Taxi stop
-Centro comercial | Shopping center / Shopping mall / Mall
-Centro de la ciudad | City center / Downtown / Town center
-Tercer piso / Tercera planta | Third floor
-Vino de la casa | House wine
-Sopa de pescado | Fish soup
-Zumo de manzana / Jugo de manzana | Apple juice
-Arroz con verduras | Rice with vegetables
-Precio total | Total price
-Número de cuenta | Account number
-Número de pasaporte | Passport number
-Lugar de nacimiento | Place of birth / Birthplace
-Fecha de salida / Fecha de partida | Departure date / Date of departure
-Hora de llegada | Arrival time / Time of arrival
-Cambiar contraseña / Cambiar la contraseña / Cambia la contraseña | Change password / Change the password
-Borrar mensaje / Borrar el mensaje / Eliminar mensaje | Delete message / Delete the message
-Abrir archivo / Abrir el archivo / Abre el archivo | Open file / Open the file
-Cerrar ventana / Cerrar la ventana / Cierra la ventana | Close window / Close the window
-Página siguiente / Siguiente página | Next page
-Página anterior | Previous page
-Nuevo mensaje / Mensaje nuevo | New message
-Nueva cuenta / Cuenta nueva | New account
-Feliz aniversario | Happy anniversary
 """
 EACH = 25
 """Sentences of each frame."""
@@ -155,9 +115,9 @@ def share_kept(translate: Callable[[Sequence[str]], list[str]], frames: str, dir
 
 def share_expected(translate: Callable[[Sequence[str]], list[str]], signs: str, direction: str) -> float:
     """Give the share, in percent, of signs that become one of the translations listed, whatever case and marks."""
-    rows = [[side.split(" / ") for side in row] for row in read_frames(signs)]
+    rows = read_checked(signs)
     if direction == "en-es":
-        rows = [row[::-1] for row in rows]
+        rows = [(en, es) for es, en in rows]
     outputs = translate([source[0] for source, _ in rows])
     right = [bare_key(output) in map(bare_key, targets) for output, (_, targets) in zip(outputs, rows, strict=True)]
     return 100 * sum(right) / len(right)

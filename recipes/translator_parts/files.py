@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from regard.data.corpora.pair import Pair
+from translator_parts.signs import read_checked
 
 LANGUAGES, DIRECTIONS = ("es", "en"), ("es-en", "en-es")
 KINDS = ("copies", "phrases", "signs", "words", "chunks", "joined")
@@ -44,8 +45,9 @@ def bare_key(text: str) -> str:
 
 
 def held_out(work: Path) -> HeldOut:
-    """Read what must not be trained on."""
-    return HeldOut(pair for part in ("valid", "test") for pair in read_side(work / part))
+    """Read what must not be trained on: valid, test, and the signs that are measured."""
+    signs = (Pair(source=es[0], target=en[0]) for es, en in read_checked())
+    return HeldOut([*read_side(work / "valid"), *read_side(work / "test"), *signs])
 
 
 def read_side(path: Path) -> list[Pair]:

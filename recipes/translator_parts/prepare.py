@@ -12,7 +12,18 @@ from regard.data.corpora.split import Fractions, split
 from regard.data.formats.lines import read_lines
 from translator_parts.chunks import chunk_pairs, label_forms
 from translator_parts.copies import copies, join, word_pairs
-from translator_parts.files import ALONE, KINDS, LANGUAGES, HeldOut, bare_key, lines, read_side, write, write_lines
+from translator_parts.files import (
+    ALONE,
+    KINDS,
+    LANGUAGES,
+    HeldOut,
+    bare_key,
+    held_out,
+    lines,
+    read_side,
+    write,
+    write_lines,
+)
 from translator_parts.names import TRAINED, with_words
 from translator_parts.phrases import FRAMES, draw_phrases, draw_signs, word_forms
 
@@ -34,11 +45,11 @@ def prepare(path: Path, work: Path, english: Sequence[Path]) -> None:
         old.unlink(missing_ok=True)
     before = read_side(work / "train")
     sides = split(read(path), HOLD_OUT)
-    apart = HeldOut([*sides.valid, *sides.test])
-    originals = apart.free(sides.train)
+    originals = HeldOut([*sides.valid, *sides.test]).free(sides.train)
     parts = {"train": originals, "valid": sides.valid, "test": sides.test}
     for name, pairs in parts.items():
         write(work / name, pairs)
+    apart = held_out(work)
     if before != originals:
         (work / "links.es-en").unlink(missing_ok=True)
     link(work)

@@ -1,6 +1,6 @@
 """Signs, buttons and words alone, of our own, Spanish and English: what Tatoeba's pairs, which are sentences, lack.
 
-`SIGNS` may stand with or without a mark; `{…}` are slots of `phrases`.
+`SIGNS` may stand with or without a mark; `{…}` are slots of `phrases`. `CHECKED` are measured, and never trained on.
 """
 
 SIGNS = """
@@ -257,3 +257,55 @@ Próxima parada: {c}. | Next stop: {c}.
 """
 MARKS = ("", "", "", "", ".", "!")
 """What a sign may end with; most signs that are filled in have no mark."""
+
+CHECKED = """
+Salida trasera | Rear exit / Back exit
+Salida de incendios | Fire exit / Fire escape
+Salida del museo | Museum exit
+Entrada gratuita / Entrada libre | Free admission / Free entrance / Free entry
+Prohibido fumar / No fumar | No smoking / Smoking prohibited / Smoking is prohibited
+Prohibido correr / No correr | No running / Do not run / Running prohibited
+Prohibido acampar / No acampar | No camping / Camping prohibited
+Sala de espera | Waiting room
+Sala de reuniones | Meeting room / Conference room
+Parada de taxis | Taxi stand / Taxi rank / Taxi stop
+Centro comercial | Shopping center / Shopping mall / Mall
+Centro de la ciudad | City center / Downtown / Town center
+Tercer piso / Tercera planta | Third floor
+Llave de la habitación | Room key
+Agua caliente | Hot water
+Vino de la casa | House wine
+Sopa de pescado | Fish soup
+Café sin azúcar | Coffee without sugar
+Zumo de manzana / Jugo de manzana | Apple juice
+Arroz con verduras | Rice with vegetables
+Precio total | Total price
+Número de cuenta | Account number
+Número de pasaporte | Passport number
+Número de asiento | Seat number
+Nombre de la calle | Street name / Name of the street
+Lugar de nacimiento | Place of birth / Birthplace
+Fecha de salida / Fecha de partida | Departure date / Date of departure
+Hora de llegada | Arrival time / Time of arrival
+Cambiar contraseña / Cambiar la contraseña / Cambia la contraseña | Change password / Change the password
+Borrar mensaje / Borrar el mensaje / Eliminar mensaje | Delete message / Delete the message
+Añadir imagen / Añadir una imagen / Añadir foto | Add image / Add an image / Add picture
+Abrir archivo / Abrir el archivo / Abre el archivo | Open file / Open the file
+Cerrar ventana / Cerrar la ventana / Cierra la ventana | Close window / Close the window
+Página siguiente / Siguiente página | Next page
+Página anterior | Previous page
+Nuevo mensaje / Mensaje nuevo | New message
+Nueva cuenta / Cuenta nueva | New account
+Feliz aniversario | Happy anniversary
+"""
+"""Signs and labels of several words, with all that is right; the first of either side is what is asked."""
+
+
+def read_checked(text: str = CHECKED) -> list[tuple[list[str], list[str]]]:
+    """Give the forms of each sign, Spanish and English.
+
+    >>> read_checked("Vino | Wine\nPiscina | Pool / Swimming pool")
+    [(['Vino'], ['Wine']), (['Piscina'], ['Pool', 'Swimming pool'])]
+    """
+    rows = [[side.split(" / ") for side in line.split(" | ")] for line in text.split("\n") if line]
+    return [(es, en) for es, en in rows]

@@ -183,3 +183,5 @@ def translate(work: Path, direction: str, seconds: float, *, by: str) -> None:
             count, moved = count + len(texts), time.monotonic()
             block = min(BLOCK, 4 * block) if moved - begun < 2 else max(64, block // 2) if moved - begun > 8 else block
             print(f"{made}: {count:,} of {total:,}", flush=True)
+        if count < total:
+            print(f"{made}: stopped at {count:,} of {total:,}; the rest is left out", flush=True)

@@ -14,7 +14,6 @@ def test_what_is_linked_to_something_outside_is_no_part():
     found = sides(chunk_pairs(pairs, ["0-0 1-2 2-5 3-4 4-3 5-6"], fewest=1, common=0))
     assert ("vino tinto", "red wine") in found
     assert ("vino tinto frío", "cold red wine") in found
-    assert not any(source == "tinto frío" and target != "cold red" for source, target in found)
     split = sides(chunk_pairs(pairs, ["0-0 1-2 2-5 3-4 4-3 5-6 1-4"], fewest=1, common=0))
     assert not any(source.endswith("tinto") for source, _ in split if "bebe" not in source)
 
@@ -33,6 +32,7 @@ def test_parts_that_are_rare_or_translated_otherwise_are_left_out():
 def test_no_part_ends_in_a_frequent_word_nor_holds_a_mark():
     pairs = [Pair(source="Hoy voy a casa, Tom.", target="Today I go home, Tom.")] * 3
     found = sides(chunk_pairs(pairs, ["0-0 1-2 2-2 3-3 4-4 5-5"] * 3, common=3))
+    assert ("voy a casa", "go home") in found
     assert not any("," in source for source, _ in found)
     assert not any(source.split()[-1] in ("hoy", "voy", "a") for source, _ in found)
 

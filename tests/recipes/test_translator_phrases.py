@@ -9,7 +9,7 @@ from translator_parts.files import HeldOut, bare_key
 from translator_parts.names import CHECKED, TRAINED
 from translator_parts.numbers import MONTHS, NUMBER, read_number
 from translator_parts.phrases import FRAMES, SLOT, draw_phrases, draw_signs, fill, read_frames, word_forms
-from translator_parts.signs import BUTTONS, SIGNS
+from translator_parts.signs import BUTTONS, SIGNS, read_checked
 from translator_parts.slots import draw_slots
 
 from regard.data.corpora.pair import Pair
@@ -34,7 +34,7 @@ def test_there_are_frames_enough_and_no_two_alike():
 
 
 def test_signs_have_the_same_slots_and_those_that_are_measured_are_apart():
-    asked = [[side.split(" / ") for side in row] for row in read_frames(check.SIGNS)]
+    asked = read_checked()
     for es, en in read_frames(SIGNS):
         assert sorted(set(SLOT.findall(es))) == sorted(set(SLOT.findall(en))), es
         assert not re.search(r"[.?!:]$", es + en), es

@@ -36,7 +36,7 @@ from regard.tasks.recipe import OnText
 GLOBAL = ("location", "dot", "general", "concat")
 LOCAL = ("local-m", "local-p")
 OTHERS = ("bahdanau", "transformer")
-PAPER = {"dot": 18.6, "general": 17.3, "local-m": 18.6, "local-p": 19.0}
+PAPER = {"location": 18.1, "dot": 18.6, "general": 17.3, "local-m": 18.6, "local-p": 19.0}
 """BLEU in the paper's table 4, before unknown words are replaced; local ones with the bilinear score."""
 
 

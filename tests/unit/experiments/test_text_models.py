@@ -161,14 +161,15 @@ def test_the_table_is_read_whichever_way_it_falls():
     found = {name: measured(luong_table.PAPER.get(name, 15.0)) for name in names}
     found["local-p"] = replace(found["local-p"], error=0.2, perplexity=5.9)
     first, second, third = luong_table._read(found)
-    assert "; 5 of the paper's 5 orders hold." in first
+    assert "; 9 of the paper's 9 orders hold." in first
     assert "that it helps every model, as in the paper, holds here" in second
     assert "The lowest perplexity is that of local-p, 5.90" in third
     assert "aligns better, as in the paper, holds here." in third
     other = found | {"general": measured(30.0, replaced=-0.1), "local-p": measured(19.0, error=None)}
     other |= {"local-m": measured(18.6, error=0.9)}
     first, second, third = luong_table._read(other)
-    assert "2 of the paper's 5 orders hold, not dot over general, local-m over general, local-p over general." in first
+    wrong = ", ".join(f"{name} over general" for name in ("location", "dot", "local-m", "local-p"))
+    assert f"5 of the paper's 9 orders hold, not {wrong}." in first
     assert "by -0.10 (general) to +0.50" in second
     assert "does not hold here" in second
     assert third.endswith("that local attention aligns better, as in the paper, does not hold here.")

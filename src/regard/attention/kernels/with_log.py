@@ -26,7 +26,7 @@ Settings = tuple[Kernel, bool, float]
 CHOICES: dict[int, Kernel] = {1: "flash", 2: "efficient", 3: "cudnn"}
 #: Torch's kernels take vectors whose width is a multiple of this.
 WIDTH = 8
-#: Up to so many keys torch's backward kernel on a CPU is slower in bfloat16 than in float32.
+#: With fewer keys torch's backward kernel on a CPU is slower in bfloat16 than in float32; with so many, as quick.
 FEW_KEYS_OF_HALF = 256
 
 
@@ -86,6 +86,12 @@ def _aligned(bias: Tensor) -> Tensor:
     keys = bias.size(-1)
     whole = not bias.is_cuda or (bias.stride(-1) == 1 and all(step % ALIGNMENT == 0 for step in bias.stride()[:-1]))
     return bias if whole else F.pad(bias, (0, -keys % ALIGNMENT))[..., :keys]
+
+
+def _widened_bias(bias: Tensor) -> Tensor:
+    """Widen a bias, once for each axis along which it is repeated."""
+    once = bias[tuple(slice(1) if step == 0 else slice(None) for step in bias.stride())]
+    return widened(once).expand(bias.shape)
 
 
 class _Attend(torch.autograd.Function):
@@ -167,7 +173,7 @@ def _backward(
             run = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
             if widens_backward(query, key):
                 gradient, query, key, value, context = map(widened, (gradient, query, key, value, context))
-                bias = None if bias is None else widened(bias)
+                bias = None if bias is None else _widened_bias(bias)
             slopes = run(gradient, query, key, value, context, log, 0.0, causal, attn_mask=bias, scale=scale)
             slopes = [slope.to(saved[0].dtype) for slope in slopes]
         case "flash":

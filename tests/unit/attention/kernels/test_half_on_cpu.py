@@ -20,9 +20,12 @@ class Kernels(TorchDispatchMode):
         super().__init__()
         self.forward: list[torch.dtype] = []
         self.backward: list[torch.dtype] = []
+        self.mask_bytes: list[int] = []
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         if "flash_attention_for_cpu" in str(func):
+            if kwargs and kwargs.get("attn_mask") is not None:
+                self.mask_bytes.append(kwargs["attn_mask"].untyped_storage().nbytes())
             (self.backward if "backward" in str(func) else self.forward).append(args[0].dtype)
         return func(*args, **(kwargs or {}))
 
@@ -49,6 +52,14 @@ def test_with_many_keys_it_is_in_bfloat16_and_never_in_float16() -> None:
         for dtype in HALVES:
             attention(*tensors(dtype, keys=FEW_KEYS_OF_HALF + 1)).sum().backward()
     assert (kernels.forward, kernels.backward) == (HALVES, [torch.bfloat16, torch.float32])
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_a_mask_is_not_written_out_for_heads_and_queries(dtype: torch.dtype) -> None:
+    with Kernels() as kernels:
+        attention(*tensors(dtype), mask=Padding(torch.tensor([20, 7]))).sum().backward()
+    assert kernels.backward == [torch.float32]
+    assert kernels.mask_bytes[-1] == 2 * 20 * torch.float32.itemsize
 
 
 def test_autocast_is_half_precision_too() -> None:
