@@ -2,7 +2,8 @@
 
 A word is respelled where the model does not know it as typed, and knows one that differs in accents and case only.
 A word that begins with a capital inside a sentence is taken for a name: it stays one, and only its accents change.
-A text in capitals is read as a sentence, by a model of pieces that has to spell capitals letter by letter.
+A text in capitals is read as a sentence, by a model of pieces that has to spell capitals letter by letter. A label,
+such as "Sala de espera", is read without the capital, where its first word is one piece so and several with it.
 """
 
 import re
@@ -21,6 +22,8 @@ from regard.data.text.word_spans import compose, word_spans
 
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _ENDS = frozenset(".!?…")
+_LONGEST_LABEL = 4
+"""Words of a label, at most; so short a sentence, without a mark at its end, is taken for one."""
 _LONGEST_NAME = 4
 """Letters of a word that may be the abbreviation of a name: a text in capitals of such words is left as it is."""
 
@@ -48,6 +51,24 @@ def _compare(typed: str, read: str) -> Respelled:
     return Respelled(read, {one: other for one, other in zip(*sides, strict=True) if one != other})
 
 
+def begin_as(typed: str, read: str, output: str, tokenizer: Tokenizer) -> str:
+    """Begin the output with a capital where the text did, though it was read without, if the model outputs capitals.
+
+    >>> from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizer
+    >>> english = train_tokenizer(["A waiting room."], TokenizerConfig(kind="word", min_frequency=1))
+    >>> begin_as("Sala de espera", "sala de espera", "waiting room", english)
+    'Waiting room'
+    """
+    letter = _first_letter(output)
+    if not (letter and _first_letter(typed).isupper() and _first_letter(read).islower()) or tokenizer.lowercases:
+        return output
+    return output.replace(letter, letter.upper(), 1)
+
+
+def _first_letter(text: str) -> str:
+    return next(filter(str.isalpha, text), "")
+
+
 def _count_letters(word: str) -> int:
     return sum(letter.isalpha() for letter in word)
 
@@ -68,7 +89,7 @@ class Respeller:
 
     def __call__(self, texts: Sequence[str]) -> list[Respelled]:
         """Give each text as it is read."""
-        typed, texts = texts, self._without_capitals(texts)
+        typed, texts = texts, [self._as_label(text) for text in self._without_capitals(texts)]
         encoded = self._tokenizer.encode_batch(texts)
         strange = np.flatnonzero(np.isin(encoded.values, [UNKNOWN, *self._unused]))
         rows = set((np.searchsorted(encoded.offsets, strange, side="right") - 1).tolist())
@@ -92,6 +113,23 @@ class Respeller:
             ):
                 result[row] = self._as_sentence(text)
         return result
+
+    def _as_label(self, text: str) -> str:
+        """Write the first word of a label in lower case, if it is one piece so, as common words are, and several else.
+
+        A text with marks is no label, nor one of several words with capitals.
+        """
+        if self._tokenizer.kind not in ("bpe", "unigram") or len(text.split()) > _LONGEST_LABEL:
+            return text
+        plain = compose(text)
+        parts = [plain[span.start : span.end] for span in word_spans(plain, "marks")]
+        if not parts or not all(part[0].isalnum() for part in parts) or any(part[0].isupper() for part in parts[1:]):
+            return text
+        first = parts[0]
+        if not first[0].isupper() or (len(first) > 1 and not first[1:].islower()):
+            return text
+        new, old = (len(self._tokenizer.encode(word).ids) for word in (first.lower(), first))
+        return plain.replace(first, first.lower(), 1) if new == 1 < old else text
 
     def _as_sentence(self, text: str) -> str:
         """Write the words of a text in capitals that take fewer pieces so in lower case, but for the first letters."""

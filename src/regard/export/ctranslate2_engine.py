@@ -17,7 +17,7 @@ from torch import Tensor
 from regard.config.model import SavedModel
 from regard.data.batches.bucketing import make_index_batches
 from regard.data.batches.ragged import Ragged
-from regard.data.respelling import Respelled, Respeller
+from regard.data.respelling import Respelled, Respeller, begin_as
 from regard.data.text.special import END, SPECIAL_TOKENS, UNKNOWN
 from regard.data.text.tokenizer import TokenizerPair
 from regard.data.untrained import Untrained
@@ -123,12 +123,17 @@ class CTranslate2Translator:
                 result[row] = outputs
         if weights or self.replaces_unknown:
             result = self._with_weights(named, result, everywhere=weights)
+
+        def write(typed: str, read: str, item: EngineHypothesis) -> str:
+            output = self._write(read, item)
+            return output if begin is not None else begin_as(typed, read, output, self.tokenizers.target)
+
         return [
             [
                 Translation(
                     source=text,
                     read=read[row],
-                    text=self._write(read[row].text, item),
+                    text=write(text, read[row].text, item),
                     hypothesis=item if weights or item.weights is None else replace(item, weights=None),
                     source_ids=source[row][: lengths[row] - 1],
                     tokenizers=self.tokenizers,

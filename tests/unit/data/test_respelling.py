@@ -3,7 +3,7 @@
 import pytest
 
 from regard.data.corpora.pair import words
-from regard.data.respelling import Respeller, bare
+from regard.data.respelling import Respeller, bare, begin_as
 from regard.data.text.tokenizer_training import TokenizerConfig, train_tokenizer
 
 TEXTS = ["Él es de Canadá.", "La rosa es de Ana.", "el té, TU casa y la casa", "¿Qué? la Casa Rosada", "Straße"]
@@ -133,6 +133,49 @@ def test_a_text_in_capitals_stays_where_the_model_knows_capitals():
     assert Respeller(make("bpe", [text.upper() for text in CALM]))(["PELIGRO"]) == [("PELIGRO", {})]
     assert Respeller(make("bpe", CALM, lowercase=True))(["PELIGRO"]) == [("PELIGRO", {})]
     assert Respeller(make("character", CALM))(["PELIGRO"]) == [("PELIGRO", {})]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_label_is_read_as_words_inside_a_sentence(kind):
+    speller = Respeller(make(kind, CALM))
+    assert speller(["Perro", " Casa", "Casa de Rusia", "Peligro"]) == [
+        ("perro", {"Perro": "perro"}),
+        (" casa", {"Casa": "casa"}),
+        ("Casa de Rusia", {}),  # a name of several words
+        ("Peligro", {}),  # the model knows it so
+    ]
+
+
+@pytest.mark.parametrize("text", ["Perro.", "¡Perro!", "Perro y casa y perro y casa", "perro", "PeRro", "El perro", ""])
+def test_what_is_no_label_stays(text):
+    assert Respeller(make("bpe", CALM))([text]) == [(text, {})]
+
+
+@pytest.mark.parametrize("settings", [{"kind": "character"}, {"kind": "bpe", "lowercase": True}])
+def test_a_label_stays_where_capitals_cost_nothing(settings):
+    assert Respeller(make(texts=CALM, **settings))(["Perro"]) == [("Perro", {})]
+
+
+@pytest.mark.parametrize(
+    ("typed", "read", "output", "begun"),
+    [
+        ("Perro", "perro", "dog", "Dog"),
+        (" Perro", " perro", "dog", "Dog"),
+        ("Qué", "qué", "¿what?", "¿What?"),
+        ("perro", "perro", "dog", "dog"),
+        ("Perro", "Perro", "dog", "dog"),
+        ("Perro", "perro", "", ""),
+    ],
+)
+def test_an_output_begins_as_the_text_did(typed, read, output, begun):
+    assert begin_as(typed, read, output, make("bpe", CALM)) == begun
+    assert begin_as(typed, read, output, make("bpe", CALM, lowercase=True)) == output
+
+
+def test_a_name_alone_is_no_label():
+    speller = Respeller(make("bpe", [*CALM, "la carta, la carta y la carta"]))
+    assert speller(["Cartagena"]) == [("Cartagena", {})]
+    assert speller(["Carta"])[0].text == "carta"
 
 
 def test_white_space_that_only_tokenizers_know_changes_nothing(respell):

@@ -82,6 +82,10 @@ def test_prefixes_and_long_sentences(tmp_path):
     search, texts = Search(beam=2, max_length=8), ["el libro " * 30]
     begun = engine.search(texts, search, prefixes=["the house"])
     assert begun[0][0].text.startswith("the house")
+    assert engine.search(["Libro"], search, prefixes=["the house"])[0][0].text.startswith("the house")
+    [output] = engine.translate(["Libro"], search)
+    assert output[0].isupper()
+    assert [output] == ours.translate(["Libro"], search)
     short = load_ctranslate2(tmp_path / "export", max_source_length=10, threads=1)
     assert short.search(texts, search)[0][0].cut == 51
     assert ours.search(texts, search, max_source_length=10)[0][0].cut == 51

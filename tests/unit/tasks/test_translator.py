@@ -115,6 +115,18 @@ def test_outputs_begin_as_they_must(translator):
     assert translator.translate(texts[:1], search, prefixes=["the house"]) == [found[0][0].text]
 
 
+def test_an_output_begins_with_the_capital_of_a_text_that_was_read_without(folder):
+    search = Search(beam=1, max_length=5)
+    translator, exact = regard.load(folder), regard.load(folder, respell=False)
+    [[found]] = translator.search(["Libro"], search)
+    [[lower]] = exact.search(["libro"], search)
+    assert found.read.words == {"Libro": "libro"}
+    assert found.target_tokens == lower.target_tokens
+    assert lower.text[0].islower()
+    assert found.text == lower.text[0].upper() + lower.text[1:]
+    assert translator.translate(["Libro"], search, prefixes=["the house"])[0].startswith("the house")
+
+
 def test_prefixes_that_cannot_begin_are_refused(tmp_path, translator):
     with pytest.raises(
         ArgumentError, match=r'`prefixes` must have one entry for each of the 2 texts; received 1. Give ""'

@@ -16,7 +16,7 @@ from regard.data.batches.bucketing import make_index_batches
 from regard.data.batches.pairs import Examples
 from regard.data.batches.ragged import Ragged
 from regard.data.corpora.pair import Pair
-from regard.data.respelling import Respelled, Respeller
+from regard.data.respelling import Respelled, Respeller, begin_as
 from regard.data.text.special import END, START, UNKNOWN
 from regard.data.text.tokenizer import TokenizerPair
 from regard.data.text.word_spans import Division
@@ -232,7 +232,7 @@ class Translator:
             tokens=batch_tokens or self._searcher.batch_tokens,
             device=self.device,
         )
-        return self._translations(texts, read, source, cut, outcome, weights=weights)
+        return self._translations(texts, read, source, cut, outcome, weights=weights, begun=prefixes is not None)
 
     def search_tree(
         self, text: str, search: Search, *, pruned: int = 0, max_source_length: int | None = None
@@ -255,17 +255,23 @@ class Translator:
         outcome: list[list[Hypothesis]],
         *,
         weights: bool,
+        begun: bool = False,
     ) -> list[list[Translation]]:
-        """Write the hypotheses of each sentence as text; with weights where they are wanted."""
+        """Write the hypotheses of each sentence as text, `begun` by a prefix or not; with weights where wanted."""
         for index, outputs in enumerate(outcome):
             check_output((one.score for one in outputs), of=texts[index])
         if weights or self.replaces_unknown:
             needs_weights = (lambda one: True) if weights else (lambda one: UNKNOWN in one.tokens)
             outcome = add_weights(self.predictor, source, outcome, wanted=needs_weights, device=self.device)
+
+        def write(typed: str, read: str, one: Hypothesis) -> str:
+            output = self._write(read, one)
+            return output if begun else begin_as(typed, read, output, self.tokenizers.target)
+
         return [
             [
                 self._describe(
-                    text, read[index], self._write(read[index].text, one), one, source[index], cut[index], weights
+                    text, read[index], write(text, read[index].text, one), one, source[index], cut[index], weights
                 )
                 for one in outcome[index]
             ]
