@@ -105,10 +105,12 @@ def print_figures(model: str, work: Path, direction: str) -> None:
 
 WEAK = (
     "It has learned from short everyday sentences, six words in the mean. It is bad at long ones, at technical and "
-    "legal words, poetry and dialect, at single words, signs, buttons, headings and cells of tables, and at text in "
-    "capitals: what it outputs then is fluent and may be wrong. How often names, numbers and dates come through, signs "
-    "are translated as expected, and lines of two sentences stay two, is below. Of a word with several senses it takes "
-    "the usual one. Nothing was filtered from the data. Do not rely on it where a wrong word does harm."
+    "legal words, poetry and dialect, at single words, signs, buttons, headings and cells of tables, at names and "
+    "titles of works alone in a line, at text in capitals and at abbreviations: what it outputs then is fluent and may "
+    "be wrong. Addresses of pages and of mail, emoji and rare signs such as & come out broken; --markup placeholders "
+    "carries them through as {0}. How often names, numbers and dates come through in sentences, signs are translated "
+    "as expected, and lines of two sentences stay two, is below. Of a word with several senses it takes the usual one. "
+    "Nothing was filtered from the data. Do not rely on it where a wrong word does harm."
 )
 
 

@@ -27,7 +27,7 @@ DOCUMENT_SENTENCES = 1000
 
 
 def translate(
-    model: Annotated[Path, typer.Argument(help="A model folder, or the folder of a finished run.")],
+    model: Annotated[Path, typer.Argument(help="A model folder or finished run, or a name of regard models.")],
     texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Sentences; else they are read.")] = None,
     source: Annotated[
         Path | None, typer.Option("--input", help="A file of lines, or a page.html, .md or .srt; else standard input.")
